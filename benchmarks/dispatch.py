@@ -145,6 +145,7 @@ def _invocation(events: list[Event]) -> dict[str, Any]:
             {
                 "messageId": str(packed.start),
                 "receiptHandle": "",
+                "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-target",
                 "body": packed.body,
                 "attributes": attributes,
             }

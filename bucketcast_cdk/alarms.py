@@ -1,11 +1,9 @@
-"""The alarms of a queue and its function, and who is notified of them."""
+"""The alarms of the stack's queues, and who is notified of them."""
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from aws_cdk import Annotations, CfnOutput, Duration, RemovalPolicy, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import Annotations, CfnOutput, CfnResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -18,97 +16,72 @@ from bucketcast.config import AlarmOptions
 from bucketcast.config.alarms import NOBODY
 from bucketcast.delivery import alarms
 
-_IDS: Final = {
-    "dead": "DeadLetters",
-    "waiting": "Waiting",
-    "unread": "Unread",
-    "in-flight": "InFlight",
-    "failing": "Failing",
-    "throttled": "Throttled",
-}
-
 
 class Watched(NamedTuple):
-    """A queue, its dead letters, and the function that reads it.
+    """A queue, its dead letters, and the function that reads it, unless it is `off`.
 
-    `name` is what its alarms are called by, `about` the dimensions of the function's own metrics.
+    `name` is what its alarms are called by.
     """
 
     name: str
     queue: sqs.Queue
     dead: sqs.Queue
     function: lambda_.Function
-    about: Mapping[str, str]
+    off: bool = False
 
 
-def watch(scope: Construct, it: Watched, *, paused: bool = False) -> None:
-    """Make the five alarms of a queue, `<name>-…`; `paused`: its events are meant to wait."""
-    stack, names = Stack.of(scope).stack_name, (it.queue.queue_name, it.dead.queue_name)
-    for each in alarms.of_queue(stack, it.name, *names, it.about, paused=paused):
-        _make(scope, it.name, each)
-    watch_function(scope, it.name, it.function)
+class Alarms(Construct):
+    """The alarms of queues, and of the queue of `lost` runs, and the topic that they notify.
 
+    `names` are what they are called. Those of run-time targets notify the same topic, by the output
+    `AlarmTopic`. None notifies when it is over: each would do that once when it is made.
+    """
 
-def watch_function(scope: Construct, name: str, function: lambda_.Function) -> None:
-    """Make the alarm of a function that breaks off, `<name>-failing`."""
-    _make(scope, name, alarms.of_function(name, function.function_name))
-
-
-def watch_called(scope: Construct, name: str, function: lambda_.Function) -> None:
-    """Make the alarms of a function that is called without a queue, `<name>-…`."""
-    watch_function(scope, name, function)
-    watch_throttled(scope, name, function)
-
-
-def watch_throttled(scope: Construct, name: str, function: lambda_.Function) -> None:
-    """Make the alarm of a function whose calls are turned away, `<name>-throttled`."""
-    _make(scope, name, alarms.of_calls(name, function.function_name))
-
-
-def watch_lost(scope: Construct, name: str, queue: sqs.Queue) -> None:
-    """Make the alarm of a queue of what could not be done, `<name>-dead`."""
-    _make(scope, name, alarms.of_lost(queue.queue_name, queue.queue_name))
-
-
-def _make(scope: Construct, name: str, it: alarms.Alarm) -> None:
-    cloudwatch.Alarm(
-        scope,
-        _IDS[it.part],
-        alarm_name=f"{name}-{it.part}",
-        metric=cloudwatch.Metric(
-            namespace=it.namespace,
-            metric_name=it.metric,
-            dimensions_map=dict(it.dimensions),
-            period=Duration.seconds(it.period),
-            statistic=it.statistic,
-            unit=cloudwatch.Unit(it.unit.upper()) if it.unit else None,
-        ),
-        threshold=it.threshold,
-        comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-        evaluation_periods=it.among,
-        datapoints_to_alarm=it.at_least,
-        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        alarm_description=it.description,
-    )
-
-
-class Pager(Construct):
-    """Notifies a topic of every alarm of the stack, when it fires and when it ends."""
-
-    def __init__(self, scope: Construct, construct_id: str, options: AlarmOptions) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        watched: Iterable[Watched],
+        lost: sqs.Queue | None,
+        options: AlarmOptions | None,
+    ) -> None:
         super().__init__(scope, construct_id)
-        topic = self.topic = (
-            sns.Topic.from_topic_arn(self, "Topic", options.topic)
-            if options.topic
-            else self._make(options.email)
-        )
-        action = actions.SnsAction(topic)
-        for found in scope.node.find_all():
-            if isinstance(found, cloudwatch.Alarm):
-                found.add_alarm_action(action)
-                found.add_ok_action(action)
+        stack = Stack.of(self).stack_name
+        made = [
+            alarm
+            for each in watched
+            for alarm in alarms.of_queue(
+                stack, each.name, each.queue.queue_name, each.dead.queue_name, off=each.off
+            )
+        ]
+        if lost:
+            text = (
+                "A run of a job failed, or a scan could not be started: the queue's messages say "
+                "which. Delete a message when it is dealt with."
+            )
+            made.append(alarms.of_lost(f"{stack}-pipeline", lost.queue_name, text))
+        self.names = [each["AlarmName"] for each in made]
+        actions = [self._topic(options).topic_arn] if options else []
+        for each in made:
+            # The API's words are CloudFormation's, so one description serves here and at run time.
+            CfnResource(
+                self,
+                each["AlarmName"],
+                type="AWS::CloudWatch::Alarm",
+                properties={**each, **({"AlarmActions": actions} if actions else {})},
+            )
+        if actions:
+            CfnOutput(scope, "AlarmTopic", value=actions[0])
+        else:
+            Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NOBODY)
 
-    def _make(self, email: str) -> sns.ITopic:
+    def _topic(self, options: AlarmOptions) -> sns.ITopic:
+        if options.topic:
+            return sns.Topic.from_topic_arn(self, "Topic", options.topic)
+        return self._encrypted(options.email)
+
+    def _encrypted(self, email: str) -> sns.ITopic:
         """Return a topic that is encrypted by a key of its own: CloudWatch may not use SNS's."""
         cloudwatch_itself = iam.ServicePrincipal("cloudwatch.amazonaws.com")
         ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
@@ -140,15 +113,3 @@ class Pager(Construct):
         )
         topic.add_subscription(subscriptions.EmailSubscription(email))
         return topic
-
-
-def page(scope: Construct, options: AlarmOptions | None, *, local: bool) -> None:
-    """Let all alarms created so far notify the configured topic or address; warn if there is none.
-
-    Alarms of run-time targets notify the same topic, by the output `AlarmTopic`.
-    """
-    if options:
-        pager = Pager(scope, "Pager", options)
-        CfnOutput(scope, "AlarmTopic", value=pager.topic.topic_arn)
-    elif not local:
-        Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NOBODY)

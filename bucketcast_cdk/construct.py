@@ -17,7 +17,7 @@ from bucketcast.config import Deployment, PipelineOptions, load
 from bucketcast.config.loopback import unreachable
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast_cdk import customer_key, eventbridge, existing, limits
-from bucketcast_cdk.alarms import page
+from bucketcast_cdk.alarms import Alarms
 from bucketcast_cdk.assets import Assets
 from bucketcast_cdk.attachments import Attachments
 from bucketcast_cdk.context import Context
@@ -113,8 +113,11 @@ class Bucketcast(Construct):
         attachments.protect_waiting_events(
             waiting, config.removed.discard, config.runtime.kinds, runtime
         )
-        if config.pipeline:
+        lost = (
             self._add_pipeline(context, config.pipeline, ingest, queues)
+            if config.pipeline
+            else None
+        )
         Tags.of(self).add("application", "bucketcast")
         if config.control:
             control = Control(self, "Control", context, ingest=ingest)
@@ -126,9 +129,14 @@ class Bucketcast(Construct):
         self._outputs(ingest, config, attachments)
         watched = [ingest.watched, *(each.watched for each in deliveries)]
         customer_key.encrypt(self, config.kms_key)
-        page(self, config.alarms, local=local)
+        # The local AWS evaluates no alarms, and refuses those of two metrics.
+        alarms = (
+            []
+            if local
+            else Alarms(self, "Alarms", watched=watched, lost=lost, options=config.alarms).names
+        )
         if config.dashboard:
-            Dashboard(self, "Dashboard", watched=watched, local=local)
+            Dashboard(self, "Dashboard", watched=watched, alarms=alarms, local=local)
         _name_outputs(self)
 
     def target(self, kind: str, id_: str) -> Delivery:
@@ -157,13 +165,14 @@ class Bucketcast(Construct):
         options: PipelineOptions,
         ingest: Ingest,
         queues: Sequence[sqs.IQueue],
-    ) -> None:
-        """Make the jobs, what starts the scans, and the queue of what failed."""
+    ) -> sqs.Queue:
+        """Make the jobs and what starts the scans; return the queue of what failed."""
         made = Pipeline(self, "Pipeline", context, options=options, ingest=ingest, queues=queues)
         names = [job.name for job in made.jobs.values()]
         lost = Failures(self, "Lost", jobs=names).queue
         scan, runs = made.jobs["scan"].name, made.runs("scan")
         Scans(self, "Scans", context, job=scan, runs=runs, lost=lost)
+        return lost
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)

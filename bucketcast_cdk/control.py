@@ -6,7 +6,6 @@ from aws_cdk import Duration, Stack
 from constructs import Construct
 
 from bucketcast_cdk import nag
-from bucketcast_cdk.alarms import watch_called
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
@@ -53,7 +52,6 @@ class Control(Construct):
         self._allow_attaching(stack, ingest.listeners)
         # The application checks the signature: Lambda's own check knows users of AWS only.
         self.url = made.add_url()
-        watch_called(self, f"{stack}-control", made.function)
 
     def _allow_attaching(self, stack: str, listeners: str) -> None:
         """Allow the stack's outputs, the users' secrets, listeners, any bucket's notifications."""

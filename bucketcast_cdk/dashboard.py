@@ -15,8 +15,7 @@ _ALARMS: Final = 100
 """Alarms in one widget, at most."""
 _HEADING: Final = (
     "# {}\n`docs/operations.md` says what each alarm means and what to do. Graphs by target show "
-    'the ten worst. AWS charges $3.00 a month for it; `dashboard = "off"` in `bucketcast.toml` '
-    "leaves it out."
+    "the ten worst."
 )
 
 
@@ -24,7 +23,13 @@ class Dashboard(Construct):
     """The dashboard `<stack>-<region>`: all regions of an account share names of dashboards."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, watched: Sequence[Watched], local: bool
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        watched: Sequence[Watched],
+        alarms: Sequence[str],
+        local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -33,7 +38,7 @@ class Dashboard(Construct):
         heading = _HEADING.format(stack.stack_name)
         made.add_widgets(cloudwatch.TextWidget(markdown=heading, width=widgets.FULL, height=2))
         for row in (
-            *self._alarms(),
+            *self._alarms(alarms),
             *widgets.of_events(stack.stack_name),
             *widgets.of_queues(watched),
             *widgets.of_functions(scope),
@@ -44,14 +49,9 @@ class Dashboard(Construct):
             link = f"{console}?region={Aws.REGION}#dashboards/dashboard/{name}"
             CfnOutput(scope, "DashboardUrl", value=link)
 
-    def _alarms(self) -> Iterator[Row]:
-        """Yield the alarms that were made so far; those that changed last come first."""
+    def _alarms(self, names: Sequence[str]) -> Iterator[Row]:
+        """Yield the alarms of these names; those that changed last come first."""
         stack = Stack.of(self)
-        names = [
-            each.alarm_name
-            for each in stack.node.find_all()
-            if isinstance(each, cloudwatch.CfnAlarm) and each.alarm_name
-        ]
         arns = [
             stack.format_arn(
                 service="cloudwatch",

@@ -8,7 +8,7 @@ from bucketcast.config import TargetConfig
 from bucketcast.queues import target_name
 from bucketcast.rules import loops
 from bucketcast_cdk import limits
-from bucketcast_cdk.alarms import Watched, watch
+from bucketcast_cdk.alarms import Watched
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.network import Network, egress
@@ -65,9 +65,8 @@ class Delivery(Construct):
             timeout=Duration.seconds(deploy.timeout),
             queued=True,
         )
-        about = {"service": "dispatch", "target": self.arn}
-        self.watched = Watched(name, self.queue, self.dead, made.function, about)
-        watch(queues, self.watched, paused=not target.enabled)
+        off = not target.enabled
+        self.watched = Watched(name, self.queue, self.dead, made.function, off)
         self.function = made.function
         queues.allow_requeue(made.role)
         allow_secrets(made.role, target.secret_names, config.kms_keys)

@@ -14,7 +14,6 @@ from constructs import Construct
 
 from bucketcast.delivery.retention import DEAD_DAYS
 from bucketcast_cdk import eventbridge, nag
-from bucketcast_cdk.alarms import watch_lost
 from bucketcast_cdk.queues import allow_service
 
 _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
@@ -51,4 +50,3 @@ class Failures(Construct):
             },
             target=events.CfnRule.TargetProperty(id="lost", arn=self.queue.queue_arn),
         )
-        watch_lost(self, f"{stack.stack_name}-pipeline", self.queue)

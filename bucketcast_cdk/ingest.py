@@ -16,7 +16,7 @@ from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
 from bucketcast_cdk import nag
-from bucketcast_cdk.alarms import Watched, watch, watch_throttled
+from bucketcast_cdk.alarms import Watched
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
@@ -74,10 +74,7 @@ class Ingest(Construct):
             reserved=config.ingest.reserved_concurrency or None,
             queued=True,
         )
-        name, about = f"{self._stack}-ingress", {"service": "ingest", "target": "ingress"}
-        self.watched = Watched(name, self.queue, self.dead, made.function, about)
-        watch(queues, self.watched)
-        watch_throttled(queues, name, made.function)
+        self.watched = Watched(f"{self._stack}-ingress", self.queue, self.dead, made.function)
         self._role = made.role
         self.table.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
         allow_counting(made.role, self.table)

@@ -11,7 +11,7 @@ from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.queues import queue_names, target_name
 
 _RESOURCES: Final = 500
-_TARGETS: Final = 28
+_TARGETS: Final = 33
 """How many targets fit in a stack with all of its options and a few buckets."""
 _BUCKETS: Final = 60
 """How many ARNs of buckets a managed policy of 6,144 characters takes, whatever their names."""

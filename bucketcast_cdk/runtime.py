@@ -17,7 +17,6 @@ from bucketcast.queues import target_name, visibility
 from bucketcast.runtime.model import ONCE
 from bucketcast.settings.egress import Egress
 from bucketcast_cdk import nag
-from bucketcast_cdk.alarms import watch_function
 from bucketcast_cdk.arns import arn, arn_prefix
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.delivery import Delivery
@@ -138,7 +137,6 @@ class Runtime(Construct):
         allow(made.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(made.role, table)
         Network(runtime.vpc, runtime.subnets, runtime.security_groups).join(made, made, name)
-        watch_function(made, f"{self._prefix}{kind}", made.function)
         if kind in TOPIC_KINDS:
             NonPersistentQueue(
                 self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=made

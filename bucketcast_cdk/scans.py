@@ -16,7 +16,6 @@ from bucketcast.attach import notifications
 from bucketcast.config import ScanConfig
 from bucketcast.settings.jobs import arguments
 from bucketcast_cdk import eventbridge
-from bucketcast_cdk.alarms import watch_called
 from bucketcast_cdk.arns import arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
@@ -100,7 +99,6 @@ class Scans(Construct):
         )
         self._allow_starting(made.role)
         made.function.configure_async_invoke(on_failure=destinations.SqsDestination(self._lost))
-        watch_called(made, f"{self._prefix}start", made.function)
         stack = Stack.of(self)
         # One for all rules: a function's policy has 20 KB.
         made.function.add_permission(

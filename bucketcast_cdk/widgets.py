@@ -26,13 +26,13 @@ _WORST: Final = 'SORT(METRICS("m"), MAX, DESC, 10)'
 
 def of_events(stack: str) -> Iterator[Row]:
     """Yield graphs of the events in and out, their latency and the age of the oldest."""
-    about = {"service": "ingest", "target": "ingress"}
+    about = {"target": "ingress"}
     received = [_metric(stack, name, about, "Sum") for name in ("EventsReceived", "EventsMatched")]
     outcomes = ("EventsDelivered", "EventsRetried", "EventsDead")
     sums = [_expression(f"SUM({_search(stack, name, 'Sum')})", name) for name in outcomes]
     yield [
         _graph("Events in five minutes", [*received, *sums]),
-        _searched(stack, "Age of the oldest event, s", OLDEST, "Maximum"),
+        _searched(stack, "Oldest event, s, if over a minute", OLDEST, "Maximum", by="queue"),
     ]
     yield [
         _searched(stack, "Latency from eventTime to delivery, p50, ms", LATENCY, "p50"),
@@ -76,15 +76,17 @@ def _worst(
     return _graph(title, [shown])
 
 
-def _searched(stack: str, title: str, name: str, statistic: str) -> cloudwatch.IWidget:
-    """Return a graph of the ten targets with the highest of our metric of this name."""
-    shown = _expression(f"SORT({_search(stack, name, statistic)}, MAX, DESC, 10)", "")
+def _searched(
+    stack: str, title: str, name: str, statistic: str, by: str = "target"
+) -> cloudwatch.IWidget:
+    """Return a graph of the ten targets or queues with the highest of our metric of this name."""
+    shown = _expression(f"SORT({_search(stack, name, statistic, by)}, MAX, DESC, 10)", "")
     return _graph(title, [shown])
 
 
-def _search(stack: str, name: str, statistic: str) -> str:
+def _search(stack: str, name: str, statistic: str, by: str = "target") -> str:
     return (
-        f'SEARCH(\'{{"{stack}",service,target}} MetricName="{name}"\', '
+        f'SEARCH(\'{{"{stack}",{by}}} MetricName="{name}"\', '
         f"'{statistic}', {_FIVE_MINUTES.to_seconds():g})"
     )
 

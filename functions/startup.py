@@ -6,9 +6,11 @@ day or two, it moves them to the dead letters without a reason. So this imports 
 Python and Lambda bring.
 """
 
+import json
 import logging
 import os
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from time import time
@@ -24,6 +26,7 @@ RENEW_AFTER: Final = 500
 MAX_RECEIVES: Final = 1_000
 LONGEST_PAUSE: Final = 1_200
 LAST_CALL: Final = 13.5 * 86_400
+OLDEST: Final = "OldestEventAge"
 ONCE: Final = "-once"
 PREFIX: Final = "bucketcast-"
 _ONCE_PAUSE: Final = 60
@@ -51,14 +54,30 @@ def start(load: Callable[[], Handler]) -> Handler:
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         records = event.get("Records") or ()
+        _say_age(records)
         stay = _wait(records, context)
         if len(stay) < len(records):
             return {"batchItemFailures": [{"itemIdentifier": one["messageId"]} for one in stay]}
-        # Lambda counts it, so its alarm fires. The traceback of each call would be added to those
+        # Lambda counts it as an error. The traceback of each call would be added to those
         # of all before, and would keep their messages in memory.
         raise failure.with_traceback(begun)
 
     return handler
+
+
+def _say_age(records: Sequence[Mapping[str, Any]]) -> None:
+    """Write how long the oldest message has waited, for the alarm that looks at it."""
+    if not records:
+        return
+    queue = {"queue": records[0]["eventSourceARN"].rpartition(":")[2]}
+    described = {
+        "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
+        "Dimensions": [[*queue]],
+        "Metrics": [{"Name": OLDEST}],
+    }
+    about = {"Timestamp": round(time() * 1_000), "CloudWatchMetrics": [described]}
+    line = {"_aws": about, **queue, OLDEST: round(max(map(_age, records)))}
+    sys.stdout.write(f"{json.dumps(line)}\n")
 
 
 def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mapping[str, Any]]:

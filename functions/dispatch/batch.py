@@ -8,7 +8,6 @@ from typing import Any
 from bucketcast import telemetry
 from bucketcast.aws import function_clients, secrets
 from bucketcast.delivery import tracing
-from bucketcast.delivery.alarms import LATE_SECONDS
 from bucketcast.delivery.latency import Histogram, histogram
 from bucketcast.dispatch import Message, Outcome
 from bucketcast.dispatch.diagnosis import diagnose
@@ -58,11 +57,15 @@ def deliver(
         telemetry.trace(tracing.dispatched(arn, outcomes))
         taken.update(histogram(outcomes.delivered, time.time()))
 
+    def on_begun(oldest: float) -> None:
+        telemetry.waited(event["Records"][0]["eventSourceARN"].rpartition(":")[2], oldest)
+
     taken = Histogram()
     outcome = dispatcher(
         map(message, event["Records"]),
         now=round(time.time() * 1000),
         remaining=remaining,
+        on_begun=on_begun,
         on_outcomes=on_outcomes,
     )
     if outcome.reason is not None:
@@ -75,16 +78,13 @@ def deliver(
             dead=outcome.dead,
             waiting=outcome.waiting,
         )
-    if not outcome.paused or outcome.oldest > LATE_SECONDS:
-        telemetry.oldest(arn, outcome.oldest)
-    telemetry.latency(arn, taken)
-    telemetry.count(
+    telemetry.measure(
         arn,
         EventsDelivered=outcome.delivered,
         EventsRetried=outcome.retried,
         EventsDead=outcome.dead,
+        DeliveryLatency=taken,
     )
-    telemetry.flush()
     if counters:
         counts = Counts(outcome.delivered, outcome.retried, outcome.dead)
         counters.add(arn, counts, _last(outcome), lambda: remaining() < _TO_ANSWER)

@@ -143,9 +143,8 @@ class Once:
                 outcomes.dead.setdefault(str(failures[index]), []).append(one.event)
             else:
                 outcomes.delivered.append(one.event)
-        telemetry.latency(arn, histogram(outcomes.delivered, time.time()))
-        telemetry.count(arn, EventsDelivered=sent, EventsLost=lost)
-        telemetry.flush()
+        taken = histogram(outcomes.delivered, time.time())
+        telemetry.measure(arn, EventsDelivered=sent, EventsLost=lost, DeliveryLatency=taken)
         telemetry.trace(tracing.dispatched(arn, outcomes))
         self._counters.add(arn, Counts(sent=sent, dead=lost))
 

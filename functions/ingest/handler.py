@@ -26,8 +26,6 @@ from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
-_NAME = "ingress"
-"""The ingress queue's name in metrics by target."""
 _DISCARDED = "discarded: the target's queue has as many messages as queue_limit allows"
 
 
@@ -74,24 +72,23 @@ def build(environ: Mapping[str, str]) -> Handler:
             triggered += sum(isinstance(to, TopicArn) for to in matched)
             _report(routed)
 
+        now, records = round(time.time() * 1000), event["Records"]
+        messages = [incoming(each) for each in records]
+        oldest = min(each.term(now).started for each in messages)
+        telemetry.waited(records[0]["eventSourceARN"].rpartition(":")[2], (now - oldest) / 1_000)
         taken = ingester(
-            map(incoming, event["Records"]),
-            round(time.time() * 1000),
-            lambda: float(context.get_remaining_time_in_millis()) / 1000,
-            on_routed,
+            messages, now, lambda: float(context.get_remaining_time_in_millis()) / 1000, on_routed
         )
         counters.add(TOPICS, Triggered(triggered))
         _report_discarded(fanout)
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
-        telemetry.oldest(_NAME, taken.oldest)
-        telemetry.count(
-            _NAME,
+        telemetry.measure(
+            telemetry.INGRESS,
             EventsReceived=taken.events,
             EventsMatched=taken.matched,
             MessagesBroken=taken.broken,
         )
-        telemetry.flush()
         stay = sorted(taken.stay)
         return {"batchItemFailures": [{"itemIdentifier": message} for message in stay]}
 
@@ -107,7 +104,7 @@ def _report(routed: Routed) -> None:
             "writes under a prefix that its own rule asks for: a loop, which costs money",
             bucket=bucket,
         )
-        telemetry.count(LoopsSuspected=1)
+        telemetry.measure(telemetry.INGRESS, LoopsSuspected=1)
 
 
 def _report_discarded(fanout: Fanout) -> None:
@@ -115,8 +112,7 @@ def _report_discarded(fanout: Fanout) -> None:
     for arn, gone in fanout.take_discarded().items():
         telemetry.logger.warning(_DISCARDED, target=arn, discarded=len(gone))
         telemetry.trace(tracing.dispatched(arn, tracing.Outcomes(dead={_DISCARDED: [*gone]})))
-        telemetry.count(arn, EventsDiscarded=len(gone))
-        telemetry.flush()
+        telemetry.measure(arn, EventsDiscarded=len(gone))
 
 
 handler = telemetry.logger.inject_lambda_context(build(os.environ))

@@ -5,20 +5,12 @@ from typing import Any
 
 import pytest
 from aws_cdk.assertions import Annotations, Match
-from aws_lambda_powertools import Metrics
 
 from bucketcast import telemetry
-from bucketcast.config.function import ON_AWS
-from bucketcast_cdk import alarms as made_alarms
+from bucketcast.delivery.alarms import PARTS
 from tests.infra.conftest import PIPELINE, ROOT, Make, Synthesised
 
-QUEUES = {
-    "ingress": "ingest",
-    "webhook-primary": "webhook-primary",
-    "postgres-a-b": "postgres-a-b",
-    "redis-a_b": "redis-a_b",
-}
-INGEST = {"throttled": ("Throttles", 0)}
+QUEUES = ("ingress", "webhook-primary", "postgres-a-b", "redis-a_b")
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:pages"
 
@@ -29,72 +21,74 @@ def alarms(found: Synthesised) -> dict[str, dict[str, Any]]:
     return {each["Properties"]["AlarmName"]: each["Properties"] for each in made}
 
 
+def metrics(made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each["MetricStat"]["Metric"] for each in made["Metrics"] if "MetricStat" in each]
+
+
+def test_a_queue_has_two_alarms(typical: Synthesised) -> None:
+    names = {f"Bucketcast-{name}-{part}" for name in QUEUES for part in ("dead", "waiting")}
+    assert alarms(typical).keys() == names
+    billed = [metric for made in alarms(typical).values() for metric in metrics(made)]
+    assert len(billed) == 3 * len(QUEUES), "CloudWatch bills an alarm by its metrics"
+
+
 @pytest.mark.parametrize("name", QUEUES)
-def test_a_queue_has_an_alarm_for_each_way_to_stand_still(typical: Synthesised, name: str) -> None:
+def test_they_look_at_their_own_queues(typical: Synthesised, name: str) -> None:
+    made = {part: alarms(typical)[f"Bucketcast-{name}-{part}"] for part in ("dead", "waiting")}
     seen = {
-        alarm.removeprefix(f"Bucketcast-{name}-"): (made["MetricName"], made["Threshold"])
-        for alarm, made in alarms(typical).items()
-        if alarm.startswith(f"Bucketcast-{name}-")
+        part: [
+            (metric["MetricName"], _queue(typical, dimension["Value"]))
+            for metric in metrics(each)
+            for dimension in metric["Dimensions"]
+        ]
+        for part, each in made.items()
     }
     assert seen == {
-        "dead": ("ApproximateNumberOfMessagesVisible", 0),
-        "waiting": ("OldestEventAge", 900),
-        "unread": ("ApproximateAgeOfOldestMessage", 900),
-        "in-flight": ("ApproximateNumberOfMessagesNotVisible", 100_000),
-        "failing": ("Errors", 0),
-        **(INGEST if name == "ingress" else {}),
+        "dead": [("ApproximateNumberOfMessagesVisible", f"Bucketcast-{name}-dead")],
+        "waiting": [
+            ("OldestEventAge", f"Bucketcast-{name}"),
+            ("ApproximateAgeOfOldestMessage", f"Bucketcast-{name}"),
+        ],
     }
+    assert {part: each["Threshold"] for part, each in made.items()} == {"dead": 0, "waiting": 900}
 
 
-@pytest.mark.parametrize(("name", "function"), QUEUES.items())
-def test_each_looks_at_its_own_queue_and_function(
-    typical: Synthesised, name: str, function: str
-) -> None:
-    made = {what: alarms(typical)[f"Bucketcast-{name}-{what}"] for what in ("dead", "unread")}
-    for what, queue in (("dead", f"Bucketcast-{name}-dead"), ("unread", f"Bucketcast-{name}")):
-        (dimension,) = made[what]["Dimensions"]
-        (logical_id, _) = dimension["Value"]["Fn::GetAtt"]
-        found = typical.json["Resources"][logical_id]["Properties"]["QueueName"]
-        assert (dimension["Name"], found) == ("QueueName", queue)
-    (dimension,) = alarms(typical)[f"Bucketcast-{name}-failing"]["Dimensions"]
-    found = typical.json["Resources"][dimension["Value"]["Ref"]]["Properties"]["FunctionName"]
-    assert found == f"Bucketcast-{function}"
+def _queue(found: Synthesised, value: dict[str, Any]) -> str:
+    (logical_id, _) = value["Fn::GetAtt"]
+    return str(found.json["Resources"][logical_id]["Properties"]["QueueName"])
 
 
-@pytest.mark.parametrize(
-    ("name", "function", "target"),
-    [
-        ("webhook-primary", "webhook-primary", "arn:minio:sqs::primary:webhook"),
-        ("ingress", "ingest", "ingress"),
-    ],
-)
+def test_each_of_the_two_metrics_is_enough(typical: Synthesised) -> None:
+    """Ours is missing while all is well or nothing runs, SQS's after six hours without events."""
+    (expression, *looked_at) = alarms(typical)["Bucketcast-webhook-primary-waiting"]["Metrics"]
+    ids = [each["Id"] for each in looked_at]
+    assert expression["Expression"] == f"MAX([FILL({ids[0]}, 0), FILL({ids[1]}, 0)])"
+    assert [each["ReturnData"] for each in (expression, *looked_at)] == [True, False, False]
+    assert {each["MetricStat"]["Stat"] for each in looked_at} == {"Maximum"}
+
+
+@pytest.mark.parametrize("function", ["webhook-primary", "ingest"])
 def test_the_alarm_looks_where_the_function_writes(
     typical: Synthesised,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    name: str,
     function: str,
-    target: str,
 ) -> None:
     """CloudWatch takes a metric with one dimension more for another metric."""
+    name = {"ingest": "ingress"}.get(function, function)
     variables = typical.function(f"Bucketcast-{function}")["Environment"]["Variables"]
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", variables["POWERTOOLS_SERVICE_NAME"])
-    namespace = variables["POWERTOOLS_METRICS_NAMESPACE"]
-    monkeypatch.setattr(telemetry, "_metrics", Metrics(namespace=namespace))
-    telemetry.oldest(target, 1_000)
-    telemetry.flush()
-    written = json.loads(capsys.readouterr().out.splitlines()[-1])
+    setting = "POWERTOOLS_METRICS_NAMESPACE"
+    monkeypatch.setenv(setting, variables[setting])
+    telemetry.waited(f"Bucketcast-{name}", 1_000)
+    written = json.loads(capsys.readouterr().out)
     (described,) = written["_aws"]["CloudWatchMetrics"]
-    (names,) = described["Dimensions"]
-    made = alarms(typical)[f"Bucketcast-{name}-waiting"]
     (metric,) = described["Metrics"]
-    assert (made["Namespace"], made["MetricName"], made["Unit"]) == (
-        described["Namespace"],
-        metric["Name"],
-        metric["Unit"],
-    )
-    looked_at = {each["Name"]: each["Value"] for each in made["Dimensions"]}
-    assert looked_at == {key: written[key] for key in names}
+    (dimensions,) = described["Dimensions"]
+    ours, _ = metrics(alarms(typical)[f"Bucketcast-{name}-waiting"])
+    assert (ours["Namespace"], ours["MetricName"]) == (described["Namespace"], metric["Name"])
+    assert {each["Name"]: _queue(typical, each["Value"]) for each in ours["Dimensions"]} == {
+        key: written[key] for key in dimensions
+    }
 
 
 def test_two_stacks_do_not_share_metrics(make: Make) -> None:
@@ -107,11 +101,11 @@ def test_two_stacks_do_not_share_metrics(make: Make) -> None:
     written = {
         each["POWERTOOLS_METRICS_NAMESPACE"] for each in variables if "POWERTOOLS_LOG_LEVEL" in each
     }
-    watched = {made["Namespace"] for made in alarms(other).values()}
+    watched = {each["Namespace"] for made in alarms(other).values() for each in metrics(made)}
     assert written == {each for each in watched if not each.startswith("AWS/")} == {"Other"}
 
 
-@pytest.mark.parametrize("part", made_alarms._IDS)
+@pytest.mark.parametrize("part", PARTS)
 def test_the_docs_have_a_hint_for_each(part: str) -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
     _, heading, section = text.partition(f"### `…-{part}`\n")
@@ -125,27 +119,24 @@ def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
     """A message comes back after 20 minutes at the longest, and only then is its age reported."""
     made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
     assert made["DatapointsToAlarm"] == 1
-    assert made["Period"] * made["EvaluationPeriods"] > 20 * 60
+    (period,) = {each["MetricStat"]["Period"] for each in made["Metrics"][1:]}
+    assert period * made["EvaluationPeriods"] > 20 * 60
     assert made["TreatMissingData"] == "notBreaching"
 
 
-def test_every_alarm_tells_the_topic_when_it_begins_and_ends(make: Make) -> None:
-    found = make(f"{HOOK}[alarms]\ntopic = '{TOPIC}'\n")
-    assert all(
-        each["AlarmActions"] == each["OKActions"] == [TOPIC] for each in alarms(found).values()
-    )
-    assert len(alarms(found)) == 11 + len(ON_AWS), "a queue's five, ingest's, and run-time ones"
-    assert not found.of_type("AWS::SNS::Topic")
+def test_every_alarm_tells_the_topic_when_it_fires(make: Make) -> None:
+    """Not when it is over: a new alarm would say so on the first deploy."""
+    found = alarms(make(f"{HOOK}[alarms]\ntopic = '{TOPIC}'\n{PIPELINE}"))
+    assert all(each["AlarmActions"] == [TOPIC] for each in found.values())
+    assert not any("OKActions" in each for each in found.values())
+    assert len(found) == 2 * 2 + 1, "two a queue, and one of lost runs"
 
 
 def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> None:
     found = make(f"{HOOK}[alarms]\nemail = 'ops@example.org'\n")
     ((topic, made),) = found.of_type("AWS::SNS::Topic").items()
     ((key, key_properties),) = found.of_type("AWS::KMS::Key").items()
-    assert all(
-        each["AlarmActions"] == each["OKActions"] == [{"Ref": topic}]
-        for each in alarms(found).values()
-    )
+    assert all(each["AlarmActions"] == [{"Ref": topic}] for each in alarms(found).values())
     (subscription,) = found.of_type("AWS::SNS::Subscription").values()
     assert subscription["Properties"]["Protocol"] == "email"
     assert subscription["Properties"]["Endpoint"] == "ops@example.org"
@@ -176,7 +167,9 @@ def test_the_deploy_notes_that_nobody_is_paged(make: Make, table: str, count: in
 
 
 def test_a_local_stack_has_no_alarms(make: Make) -> None:
-    found = Annotations.from_stack(make(HOOK, local=True).stack)
+    local = make(HOOK, local=True)
+    assert alarms(local) == {}
+    found = Annotations.from_stack(local.stack)
     assert not found.find_warning("*", Match.string_like_regexp("nobody is notified of alarms"))
 
 
@@ -193,7 +186,8 @@ def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:
     ]
     assert made["MessageRetentionPeriod"] == 14 * 24 * 3600
     arn = {"Fn::GetAtt": [queue, "Arn"]}
-    (dimension,) = alarms(found)["Bucketcast-pipeline-dead"]["Dimensions"]
+    (metric,) = metrics(alarms(found)["Bucketcast-pipeline-dead"])
+    (dimension,) = metric["Dimensions"]
     assert dimension == {"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}
     runs = found.properties("AWS::Events::Rule", Name="Bucketcast-runs")
     assert runs["EventPattern"]["detail-type"] == ["Glue Job State Change"]
@@ -213,14 +207,3 @@ def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:
     assert {"OnFailure": {"Destination": arn}} in failures
     writers = [name for name, each in found.statements() if each["Resource"] == arn]
     assert len(writers) == 2
-
-
-def test_a_function_without_a_queue_has_alarms_for_errors_and_throttles(
-    make: Make,
-) -> None:
-    found = alarms(make('control = "on"\n' + HOOK + PIPELINE))
-    for name in ("start", "control"):
-        failing = found[f"Bucketcast-{name}-failing"]
-        throttled = found[f"Bucketcast-{name}-throttled"]
-        assert (failing["MetricName"], throttled["MetricName"]) == ("Errors", "Throttles")
-        assert failing["Dimensions"] == throttled["Dimensions"]

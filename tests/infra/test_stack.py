@@ -101,11 +101,11 @@ def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:
     names = (on.json["Resources"].keys(), off.json["Resources"].keys())
     assert len(names[0] ^ names[1]) == 0
     # They are meant to wait, but not until SQS drops them.
-    unread = [
-        found.properties("AWS::CloudWatch::Alarm", AlarmName="Bucketcast-webhook-primary-unread")
+    waiting = [
+        found.properties("AWS::CloudWatch::Alarm", AlarmName="Bucketcast-webhook-primary-waiting")
         for found in (on, off)
     ]
-    assert [each["Threshold"] for each in unread] == [900, 10 * 24 * 3600]
+    assert [each["Threshold"] for each in waiting] == [900, 10 * 24 * 3600]
 
 
 @pytest.mark.parametrize(("queue", "function"), list(zip(QUEUES, FUNCTIONS, strict=True)))

@@ -101,7 +101,6 @@ def test_nothing_is_sent_to_a_paused_target_and_the_message_says_why_it_waits() 
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert bench.target.batches == []
     assert (outcome.stay, counts(outcome), outcome.waiting) == ([], (0, 0, 0), 3)
-    assert outcome.paused
     assert bench.queue.back == [(list("abc"), NOW - 1_000, 1, 1)]
     assert bench.queue.reasons == [("the target is paused since 2027-01-15 08:00:00 UTC", "Paused")]
 
@@ -401,3 +400,11 @@ def test_a_target_that_freezes_in_mid_batch_keeps_what_it_confirmed() -> None:
     assert bench.target.batches == [["a"], ["b", "c", "d"]]
     assert counts(outcome) == (2, 5, 0)
     assert [keys for keys, *_ in bench.queue.back] == [list("cdefg")]
+
+
+@pytest.mark.parametrize(("days", "said"), [(9, 0), (11, 1)])
+def test_the_events_of_a_paused_target_are_late_after_ten_days(days: int, said: int) -> None:
+    bench, ages = paused_bench(), list[float]()
+    old = message("1", "a", since=NOW - days * 86_400_000, attempts=1)
+    bench.dispatcher([old], now=NOW, remaining=lambda: 900.0, on_begun=ages.append)
+    assert len(ages) == said

@@ -58,7 +58,7 @@ def record(number):
     now = str(round(time.time() * 1000))
     attributes = {"SentTimestamp": now, "ApproximateReceiveCount": "1"}
     return {"messageId": str(number), "receiptHandle": str(number), "body": body(number),
-            "attributes": attributes}
+            "attributes": attributes, "eventSourceARN": "arn:aws:sqs:eu-central-1:1:queue"}
 
 import os
 handler = build(os.environ, lambda _: Holding)

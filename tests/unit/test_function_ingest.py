@@ -99,6 +99,7 @@ def _record(index: int, body: str, receives: int = 1, age: float = 0.0) -> dict[
         "messageId": str(index),
         "receiptHandle": f"receipt {index}",
         "body": body,
+        "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:Bucketcast-ingress",
         "attributes": {"SentTimestamp": sent, "ApproximateReceiveCount": str(receives)},
         "messageAttributes": {},
     }
@@ -147,7 +148,7 @@ def test_keys_that_grow_by_the_same_piece_are_warned_of(
     assert ingest(message(record("thumbs/thumbs/thumbs/cat.jpg"))) == []
     assert "a loop, which costs money" in caplog.text
     assert "thumbs" not in str([vars(each) for each in caplog.records])
-    assert '"LoopsSuspected":[1.0]' in capsys.readouterr().out
+    assert '"LoopsSuspected":1' in capsys.readouterr().out
 
 
 def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Ingest) -> None:
@@ -190,10 +191,11 @@ def test_counts_are_written_for_cloudwatch(
     lines = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
     (counts,) = map(json.loads, lines)
     assert counts["target"] == "ingress"
-    assert counts["OldestEventAge"][0] >= 0
-    assert counts["EventsReceived"] == [2]
-    assert counts["EventsMatched"] == [1]
-    assert counts["MessagesBroken"] == [1]
+    assert (counts["EventsReceived"], counts["EventsMatched"], counts["MessagesBroken"]) == (
+        2,
+        1,
+        1,
+    )
 
 
 def test_a_rule_on_a_tag_matches_only_objects_with_it(ingest: Ingest) -> None:
@@ -445,5 +447,5 @@ def test_a_full_queue_discards_counts_and_reports(
     assert [each.event.key for body in bodies for each in unpack(body)[1]] == ["a"]
     assert ingest.keys("postgres-_") == [["a"], ["b", "c"]], "its neighbour has no limit"
     out = capsys.readouterr().out
-    assert '"EventsDiscarded":[2.0]' in out
+    assert '"EventsDiscarded":2' in out
     assert '"dead":{"discarded: ' in out, "so that a trace shows it"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bucketcast import telemetry
 from bucketcast.aws import function_clients
-from bucketcast.delivery import retention, retries
+from bucketcast.delivery import alarms, retention, retries
 from bucketcast.queues import ingress
 from bucketcast.runtime.model import ONCE
 from functions import startup
@@ -86,6 +87,19 @@ def test_it_fails_and_lets_messages_wait(broken: Broken) -> None:
     assert received(broken.sqs, broken.url) == []
     with pytest.raises(ImportError, match="no client"):
         broken.handler({"probe": True}, Context())
+
+
+def test_it_says_how_long_they_wait_as_its_handler_would(
+    broken: Broken, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The alarm on what waits sees a function without a handler too."""
+    with pytest.raises(ImportError, match="no client"):
+        broken.call(12, age=1_000)
+    telemetry.waited(broken.name, 1_000)
+    said, expected = map(json.loads, capsys.readouterr().out.splitlines())
+    for each in (said, expected):
+        del each["_aws"]["Timestamp"]
+    assert said == expected
 
 
 def test_pauses_grow_and_last_longer_than_sqs_counts() -> None:
@@ -169,6 +183,7 @@ def test_its_names_and_figures_are_those_of_the_package() -> None:
     assert startup.LONGEST_PAUSE == retries.LONGEST_PAUSE
     assert startup.LAST_CALL * 1_000 == retries._LAST_CALL_MS
     assert startup.PREFIX == ingress._PREFIX
+    assert startup.OLDEST == alarms.OLDEST
     assert f"-{ONCE}" == startup.ONCE
     limits = {name: getattr(function_clients.LIMITS, name) for name in startup.LIMITS}
     assert limits == startup.LIMITS

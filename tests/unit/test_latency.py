@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -56,27 +55,13 @@ def test_a_time_that_is_no_date_is_left_out() -> None:
     assert not histogram([event(time="2026-99-99T99:99:99.000Z")], 0.0)
 
 
-@pytest.fixture
-def written(capsys: pytest.CaptureFixture[str]) -> Iterator[list[dict[str, object]]]:
-    """The lines that the test wrote, read when it asks."""
-    telemetry.flush()
-    capsys.readouterr()
-
-    class Lines(list[dict[str, object]]):
-        def __iter__(self) -> Iterator[dict[str, object]]:
-            return map(json.loads, capsys.readouterr().out.splitlines())
-
-    yield Lines()
-    telemetry.flush()
-
-
-def test_chunks_of_a_batch_are_one_metric(written: list[dict[str, object]]) -> None:
-    telemetry.latency("arn", Histogram({20.0: 2}))
-    telemetry.latency("arn", Histogram({20.0: 1, 90.0: 1}))
-    telemetry.count("arn", EventsDelivered=4)
-    telemetry.flush()
-    telemetry.flush()
-    (line,) = written
+def test_a_batch_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    taken = Histogram({20.0: 3, 90.0: 1})
+    telemetry.measure("arn", EventsDelivered=4, EventsDead=0, DeliveryLatency=taken)
+    line = json.loads(capsys.readouterr().out)
+    (described,) = line["_aws"]["CloudWatchMetrics"]
+    assert described["Dimensions"] == [["target"]]
+    assert described["Metrics"] == [{"Name": "EventsDelivered"}, {"Name": "DeliveryLatency"}]
     assert line["DeliveryLatency"] == {
         "Values": [20.0, 90.0],
         "Counts": [3, 1],
@@ -85,11 +70,14 @@ def test_chunks_of_a_batch_are_one_metric(written: list[dict[str, object]]) -> N
         "Sum": 150.0,
         "Count": 4,
     }
-    assert (line["target"], line["EventsDelivered"]) == ("arn", [4])
+    assert (line["target"], line["EventsDelivered"]) == ("arn", 4)
 
 
-def test_one_event_is_a_plain_value(written: list[dict[str, object]]) -> None:
-    telemetry.latency("arn", Histogram({20.0: 1}))
-    telemetry.flush()
-    (line,) = written
-    assert line["DeliveryLatency"] == 20.0
+def test_one_event_is_a_plain_value(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.measure("arn", DeliveryLatency=Histogram({20.0: 1}))
+    assert json.loads(capsys.readouterr().out)["DeliveryLatency"] == 20.0
+
+
+def test_nothing_is_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.measure("arn", EventsDelivered=0, DeliveryLatency=Histogram())
+    assert capsys.readouterr().out == ""

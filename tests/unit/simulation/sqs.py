@@ -216,7 +216,7 @@ class SimulatedSqs:
             one.receives += 1
             self._hide(queue, one, now + queue.visibility)
             payload += len(one.body)
-            found.append(_record(one))
+            found.append(_record(one, queue.name))
         self.requests["ReceiveMessage"] += -(-len(found) // sqs_rules.MAX_ENTRIES)
         return found
 
@@ -267,7 +267,7 @@ def _error(operation: str, code: str, reason: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": reason}}, operation)
 
 
-def _record(one: Kept) -> Record:
+def _record(one: Kept, queue: str) -> Record:
     attributes = {
         "SentTimestamp": str(round(one.sent * 1_000)),
         "ApproximateReceiveCount": str(one.receives),
@@ -280,6 +280,7 @@ def _record(one: Kept) -> Record:
     }
     return {
         "messageId": one.id,
+        "eventSourceARN": f"arn:aws:sqs:eu-central-1:123456789012:{queue}",
         "receiptHandle": one.receipt,
         "body": one.body,
         "attributes": attributes,

@@ -1,52 +1,36 @@
-"""Logs and metrics, as Powertools for AWS Lambda writes them: JSON lines and EMF on stdout."""
+"""Logs and metrics: JSON lines on stdout, metrics in CloudWatch's embedded metric format (EMF)."""
 
 import json
 import os
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
 
+from bucketcast.delivery.alarms import OLDEST, WAITED
 from bucketcast.delivery.latency import Histogram
 
-__all__ = ["count", "flush", "latency", "logger", "oldest", "trace"]
+__all__ = ["INGRESS", "logger", "measure", "trace", "waited"]
 
 LATENCY = "DeliveryLatency"
+INGRESS = "ingress"
+"""What metrics by target call the ingress queue."""
 
 logger = Logger()
-# A namespace for each stack: two of them in one account may have targets of one name.
-_metrics = Metrics(namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"))
-_latencies = Histogram()
 
 
-def count(target: str = "", **numbers: int) -> None:
-    """Add counts of events, by target if one is given; zeros are not written."""
-    if not any(numbers.values()):
-        return
-    if target:
-        _metrics.add_dimension(name="target", value=target)
-    for name, number in numbers.items():
-        if number:
-            _metrics.add_metric(name=name, unit=MetricUnit.Count, value=number)
+def measure(target: str, **values: int | Histogram) -> None:
+    """Write counts of events, and histograms, of `target`, in one line; zeros are not written."""
+    if known := {name: value for name, value in values.items() if value}:
+        _write({"target": target}, known)
 
 
-def oldest(target: str, seconds: float) -> None:
-    """Record how long the oldest message of `target` has been waiting or retried."""
-    _metrics.add_dimension(name="target", value=target)
-    _metrics.add_metric(name="OldestEventAge", unit=MetricUnit.Seconds, value=max(0.0, seconds))
-
-
-def latency(target: str, taken: Histogram) -> None:
-    """Add how long events took from S3 to `target`, in milliseconds."""
-    if not taken:
-        return
-    _metrics.add_dimension(name="target", value=target)
-    if not _latencies:
-        # Powertools does not support counts of values: `flush` adds them instead.
-        _metrics.add_metric(name=LATENCY, unit=MetricUnit.Milliseconds, value=0)
-    _latencies.update(taken)
+def waited(queue: str, seconds: float) -> None:
+    """Write how long the oldest message of a queue has waited or been retried, if that is long."""
+    if seconds > WAITED:
+        _write({"queue": queue}, {OLDEST: round(seconds)})
 
 
 def trace(lines: Iterable[str]) -> None:
@@ -55,22 +39,23 @@ def trace(lines: Iterable[str]) -> None:
         sys.stdout.write(f"{line}\n")
 
 
-def flush() -> None:
-    """Write the metrics since the last flush, if any."""
-    if not _metrics.provider.metric_set:
-        return
-    if not _latencies:
-        _metrics.flush_metrics()
-        return
-    written: dict[str, Any] = {**_metrics.provider.serialize_metric_set()}
-    written[LATENCY] = _distribution(_latencies)
-    _latencies.clear()
-    _metrics.clear_metrics()
-    sys.stdout.write(f"{json.dumps(written, separators=(',', ':'))}\n")
+def _write(about: Mapping[str, str], values: Mapping[str, int | Histogram]) -> None:
+    # A namespace for each stack: two of them in one account may have targets of one name.
+    described = {
+        "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
+        "Dimensions": [list(about)],
+        "Metrics": [{"Name": name} for name in values],
+    }
+    line = {
+        "_aws": {"Timestamp": round(time.time() * 1000), "CloudWatchMetrics": [described]},
+        **about,
+        **{n: v if isinstance(v, int) else _distribution(v) for n, v in values.items()},
+    }
+    sys.stdout.write(f"{json.dumps(line, separators=(',', ':'))}\n")
 
 
 def _distribution(found: Histogram) -> float | dict[str, Any]:
-    """Return values and their counts as CloudWatch's embedded metric format has them."""
+    """Return values and their counts as EMF has them."""
     if found.total() == 1:
         return next(iter(found))
     return {

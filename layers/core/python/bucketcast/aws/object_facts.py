@@ -187,7 +187,7 @@ def _put(after: Event, fields: Fields) -> Event | None:
 
 def _log_unseen(failed: Sequence[Exception]) -> None:
     if failed:
-        telemetry.count(ObjectsUnseen=len(failed))
+        telemetry.measure(telemetry.INGRESS, ObjectsUnseen=len(failed))
     for reason, count in Counter(map(_reason, failed)).items():
         telemetry.logger.error(
             "a version was removed, and S3 does not say what its key shows now: mirrors lack "
@@ -224,7 +224,7 @@ def _log(answers: Mapping[_Object, Fields | Exception]) -> None:
     """Log one line for unreadable objects, and one per reason of the others, without keys."""
     untold = [object_[0] for object_, answer in answers.items() if not answer]
     if untold:
-        telemetry.count(ObjectsGone=len(untold))
+        telemetry.measure(telemetry.INGRESS, ObjectsGone=len(untold))
         telemetry.logger.warning(
             "objects are gone, others by now or under a customer's key: what a rule asks of them "
             "counts as met",

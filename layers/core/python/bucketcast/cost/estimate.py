@@ -28,10 +28,12 @@ LOG_BYTES: Final = {"ingest": 800, "dispatch": 860}
 """Of one call: Lambda's three lines, one of metrics, 26 bytes that are billed for each line."""
 TRACE_BYTES: Final = (170, 50)
 """Of a batch and of each event, in lines for `bucketcast trace`."""
-METRICS: Final = {"ingest": 3, "dispatch": 5}
-_QUEUE_ALARMS: Final = len((*alarms.of_queue("", "", "", "", {}), alarms.of_function("", "")))
-ALARMS: Final = {"ingest": _QUEUE_ALARMS + 1, "dispatch": _QUEUE_ALARMS}
-"""Ingest has one on throttled calls besides."""
+METRICS: Final = 2
+"""Those that are written while all is well, by ingest and by each target."""
+ALARMS: Final = sum(
+    "MetricStat" in query for each in alarms.of_queue("", "", "", "") for query in each["Metrics"]
+)
+"""Metrics that a queue's alarms look at: each is billed as an alarm."""
 _GB: Final = 1_000_000_000
 _SECRET_CACHE_SECONDS: Final = 300
 _DPUS: Final = {"1X": 1, "2X": 2, "4X": 4, "8X": 8}
@@ -141,8 +143,8 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     read = min(batches, DAYS_A_MONTH * 86_400 / _SECRET_CACHE_SECONDS) * secrets
     yield Line("Secrets Manager", "reads", arn, read, "secret_reads")
     yield Line("Secrets Manager", "secrets", arn, secrets, "secrets", fixed=True)
-    yield Line("CloudWatch", "alarms", arn, ALARMS["dispatch"], "alarms", fixed=True)
-    yield Line("CloudWatch", "metrics", arn, METRICS["dispatch"], "metrics", fixed=True)
+    yield Line("CloudWatch", "alarms", arn, ALARMS, "alarms", fixed=True)
+    yield Line("CloudWatch", "metrics", arn, METRICS, "metrics", fixed=True)
     idle = calls.empty_receives(DAYS_A_MONTH)
     yield Line("SQS", "polls of its queue when idle", arn, idle, price, fixed=True)
 
@@ -165,14 +167,13 @@ def runs_a_month(scan: ScanConfig) -> float:
 
 def _fixed(config: Deployment) -> Iterator[Line]:
     """Yield the costs that arise without any event, whatever the targets are."""
-    kinds = config.runtime.kinds
-    watched = ALARMS["ingest"] + len(kinds) + 2 * config.control
+    watched = ALARMS + (config.pipeline is not None)
     idle = calls.empty_receives(DAYS_A_MONTH)
-    shared = len(_TOPIC_KINDS & set(kinds))
+    shared = len(_TOPIC_KINDS & set(config.runtime.kinds))
     yield Line("SQS", "polls of the ingress queue when idle", "", idle, "sqs", fixed=True)
     yield Line("SQS", "polls of run-time queues", "", idle * shared, "sqs", fixed=True)
     yield Line("CloudWatch", "alarms", "", watched, "alarms", fixed=True)
-    yield Line("CloudWatch", "metrics", "", METRICS["ingest"], "metrics", fixed=True)
+    yield Line("CloudWatch", "metrics", "", METRICS, "metrics", fixed=True)
     yield Line("CloudWatch", "dashboard", "", int(config.dashboard), "dashboards", fixed=True)
     if config.alarms and config.alarms.email:
         yield Line("KMS", "key of the alarms' topic", "", 1, "kms_keys", fixed=True)

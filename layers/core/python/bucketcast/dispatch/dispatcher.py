@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
+from bucketcast.delivery.alarms import LATE_SECONDS
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.retention import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.delivery.tracing import Outcomes
@@ -58,19 +59,21 @@ class Dispatcher:
         *,
         now: int,
         remaining: Callable[[], float],
+        on_begun: Callable[[float], None] = lambda _: None,
         on_outcomes: Callable[[Outcomes], None] = lambda _: None,
     ) -> Outcome:
         """Deliver the events in these messages; `now` is Unix ms, `remaining` the seconds left.
 
         They are opened in chunks, so that not all events are in memory at once; `on_outcomes` is
-        called with the outcomes of each chunk.
+        called with the outcomes of each chunk. `on_begun` is called before, with the age of the
+        oldest message in seconds, unless it is meant to wait.
         """
         batch = Batch(now, remaining, remaining())
         sealed = [read(message, now) for message in messages]
         batch.outcome.oldest = max((now - one.term.started for one in sealed), default=0) / 1_000
         with self._queue.heartbeat({one.message.receipt: one.term.visibility for one in sealed}):
             going = self._expiry.due(sealed, batch)
-            self._go(going, batch, on_outcomes)
+            self._go(going, batch, on_begun, on_outcomes)
         self._postpone(batch)
         return batch.outcome
 
@@ -90,7 +93,11 @@ class Dispatcher:
             self._queue.postpone(dict(pauses[start : start + _POSTPONED]))
 
     def _go(
-        self, going: Iterator[SealedMessage], batch: Batch, on_outcomes: Callable[[Outcomes], None]
+        self,
+        going: Iterator[SealedMessage],
+        batch: Batch,
+        on_begun: Callable[[float], None],
+        on_outcomes: Callable[[Outcomes], None],
     ) -> None:
         """Send what may be sent, in chunks, and settle what was not delivered."""
         opener = partial(open_message, queue=self._queue, batch=batch)
@@ -100,6 +107,8 @@ class Dispatcher:
             return
         going = chain((first,), going)
         gate = self._breaker.state(lambda: self._sender.longest)
+        if gate is not BreakerState.PAUSED or batch.outcome.oldest > LATE_SECONDS:
+            on_begun(batch.outcome.oldest)
         if gate in (BreakerState.OPEN, BreakerState.PAUSED):
             self._settlement.hold(going, opener, batch)
             on_outcomes(batch.outcome.take_outcomes())

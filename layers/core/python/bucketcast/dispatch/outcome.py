@@ -47,7 +47,7 @@ def name_of(error: DeliveryError) -> str:
 class Outcome:
     """The counts of events, and the ids of the messages that `stay` in the queue.
 
-    `waiting` events were not tried: the breaker is open, the target `paused`, or there was no time.
+    `waiting` events were not tried: the breaker is open, the target paused, or there was no time.
     `oldest` is how many seconds the oldest message has been tried for. `outcomes` are those of the
     current chunk.
     """
@@ -57,7 +57,6 @@ class Outcome:
     retried: int = 0
     dead: int = 0
     waiting: int = 0
-    paused: bool = False
     reason: DeliveryError | None = None
     oldest: float = field(default=0.0, compare=False)
     outcomes: Outcomes = field(default_factory=Outcomes, compare=False)

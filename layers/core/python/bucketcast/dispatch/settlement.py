@@ -52,7 +52,6 @@ class Settlement:
     ) -> None:
         """Postpone messages that are not to be tried, merged into as few as possible."""
         gone = _why(self._breaker.outage)
-        batch.outcome.paused = isinstance(gone, Paused)
         whole: list[SealedMessage] = []
         small: list[SealedMessage] = []
         for one in going:

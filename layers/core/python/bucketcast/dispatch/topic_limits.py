@@ -92,6 +92,7 @@ class LimitedDispatcher:
         *,
         now: int,
         remaining: Callable[[], float],
+        on_begun: Callable[[float], None] = lambda _: None,
         on_outcomes: Callable[[Outcomes], None] = lambda _: None,
     ) -> Outcome:
         """Deliver the events in these messages; `now` is Unix ms, `remaining` the seconds left."""
@@ -101,6 +102,7 @@ class LimitedDispatcher:
         for one in opened:
             outcome.oldest = max(outcome.oldest, (now - one.term.started) / 1_000)
             self._expire(one, now)
+        on_begun(outcome.oldest)
         self._send(opened, batch)
         for one in opened:
             settle([one], self._queue, outcome, lambda failed: self._keep(failed, batch))

@@ -98,7 +98,7 @@ class Publisher(Protocol):
 
 @dataclass(slots=True)
 class IngestResult:
-    """The result of a batch; `oldest` is how many seconds its oldest message has waited.
+    """The result of a batch.
 
     `events` were read, `matched` copies of them went to targets, and `broken` messages cannot be
     read by any source.
@@ -108,7 +108,6 @@ class IngestResult:
     events: int = 0
     matched: int = 0
     broken: int = 0
-    oldest: float = 0.0
 
 
 class Ingester:
@@ -136,7 +135,6 @@ class Ingester:
         self._left = lambda: max(0.0, remaining() - _TO_SEND)
         messages = list(messages)
         terms = {one.id: one.term(now) for one in messages}
-        taken.oldest = max((now - term.started for term in terms.values()), default=0) / 1_000
         seconds = {one.receipt: terms[one.id].visibility for one in messages}
         with self._publisher.heartbeat(seconds):
             going = self._see_to_age(messages, terms, taken)

@@ -1,9 +1,6 @@
-"""The alarms of run-time targets, equal to those that a deploy creates.
+"""The alarms of run-time targets, equal to those that a deploy creates."""
 
-The stack's own alarms watch the function of a kind, for all its targets.
-"""
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
@@ -13,7 +10,6 @@ from bucketcast.runtime.model import RuntimeTarget
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
 
-_SERVICE = "dispatch"
 _UNKNOWN = ("ResourceNotFound", "ResourceNotFoundException")
 
 
@@ -23,40 +19,17 @@ class Alarms:
     def __init__(self, client: "CloudWatchClient", stack: str, topic: str = "") -> None:
         self._stack = stack
         self._client = client
-        self._topic = topic
+        self._actions = [topic] if topic else []
 
     def make(self, target: RuntimeTarget) -> None:
         """Create or update the alarms of a target."""
-        about = {"service": _SERVICE, "target": target.arn}
-        paused = target.state == "off"
-        actions = {"AlarmActions": [self._topic], "OKActions": [self._topic]} if self._topic else {}
-        for each in alarms.of_queue(
-            self._stack, _name(target.queue), target.queue, target.dead, about, paused=paused
-        ):
-            unit = {"Unit": each.unit} if each.unit else {}
-            wanted: Any = {
-                "AlarmName": f"{_name(target.queue)}-{each.part}",
-                "AlarmDescription": each.description,
-                "Namespace": each.namespace,
-                "MetricName": each.metric,
-                "Dimensions": [
-                    {"Name": name, "Value": value} for name, value in each.dimensions.items()
-                ],
-                "Statistic": each.statistic,
-                "Period": each.period,
-                "EvaluationPeriods": each.among,
-                "DatapointsToAlarm": each.at_least,
-                "Threshold": each.threshold,
-                "ComparisonOperator": "GreaterThanThreshold",
-                "TreatMissingData": "notBreaching",
-                **unit,
-                **actions,
-            }
-            self._client.put_metric_alarm(**wanted)
+        name, off = _name(target.queue), target.state == "off"
+        for each in alarms.of_queue(self._stack, name, target.queue, target.dead, off=off):
+            self._client.put_metric_alarm(**each, AlarmActions=self._actions)
 
     def remove(self, queue: str) -> None:
         """Remove the alarms of a queue, if there are any."""
-        names = [f"{_name(queue)}-{each.part}" for each in alarms.of_queue("", "", "", "", {})]
+        names = [f"{_name(queue)}-{part}" for part in alarms.PARTS]
         if not self._delete(names):
             # If one does not exist, none is deleted.
             for name in names:
