@@ -1,4 +1,4 @@
-"""The deployed stack's metrics: latency by target, and a dashboard."""
+"""The deployed stack's metrics: latency by target."""
 
 import json
 import time
@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deployment import STACK
 from tests.e2e.system import System
 
 
@@ -45,14 +44,3 @@ def _emf(text: str) -> list[dict[str, Any]]:
             if isinstance(document, dict) and "DeliveryLatency" in document:
                 found.append(document)
     return found
-
-
-def test_the_stack_has_its_dashboard(system: System) -> None:
-    client = system.client("cloudwatch")
-    (name,) = [
-        each["DashboardName"]
-        for each in client.list_dashboards()["DashboardEntries"]
-        if each["DashboardName"].startswith(f"{STACK}-")
-    ]
-    body = json.loads(client.get_dashboard(DashboardName=name)["DashboardBody"])
-    assert any("DeliveryLatency" in json.dumps(each) for each in body["widgets"])

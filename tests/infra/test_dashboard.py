@@ -5,10 +5,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.infra.conftest import Make, Synthesised
+import pytest
+
+from tests.infra.conftest import TYPICAL, Make, Synthesised
 from tests.infra.resolved import Resolved
 
-HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+
+@pytest.fixture(scope="module")
+def typical(make: Make) -> Synthesised:
+    return make(f'dashboard = "on"\n{TYPICAL}')
 
 
 def body(found: Synthesised) -> list[dict[str, Any]]:
@@ -75,5 +80,5 @@ def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None
                 assert [one for one in ids if part in one], (widget["properties"]["title"], part)
 
 
-def test_it_can_be_left_out(make: Make) -> None:
-    assert not make('dashboard = "off"\n' + HOOK).of_type("AWS::CloudWatch::Dashboard")
+def test_it_is_made_if_it_is_asked_for(make: Make) -> None:
+    assert not make(TYPICAL).of_type("AWS::CloudWatch::Dashboard")

@@ -65,7 +65,7 @@ class StackOptions:
     dashboard: OnOff = option(
         "make a CloudWatch dashboard of the stack; an account's first three of at most 50 metrics "
         "are free, others $3.00 a month",
-        default="on",
+        default="off",
     )
     log_retention_days: int = option(
         "days that CloudWatch keeps the functions' logs, one of its steps",
