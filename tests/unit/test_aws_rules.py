@@ -1,5 +1,6 @@
 """Rules in DynamoDB: active when the command that added them returns."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,25 @@ def test_more_buckets_than_one_call_reads_are_all_read(rules: Rules) -> None:
         rules.add(rule(bucket=f"b{number:03}"))
     buckets = [f"b{number:03}" for number in range(250)]
     assert rules.versions(buckets) == {f"b{number:03}": 1 for number in (0, 99, 100, 249)}
+
+
+def test_what_a_busy_table_left_out_is_asked_for_after_a_pause(
+    rules: Rules, dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    read = dynamodb.batch_get_item
+
+    def busy(RequestItems: Any) -> Any:  # noqa: N803 - boto3's name
+        calls.append("read")
+        if len(calls) < 6:
+            return {"Responses": {}, "UnprocessedKeys": RequestItems}
+        return read(RequestItems=RequestItems)
+
+    rules.add(rule())
+    monkeypatch.setattr(dynamodb, "batch_get_item", busy)
+    monkeypatch.setattr(time, "sleep", lambda _: calls.append("pause"))
+    assert Rules(state_table, dynamodb).versions(["uploads"]) == {"uploads": 1}
+    assert calls == ["read", "pause"] * 3 + ["read"]
 
 
 class Read(Rules):

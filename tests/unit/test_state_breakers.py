@@ -1,16 +1,21 @@
 """The breakers in DynamoDB: all functions share what one saw of a target."""
 
+import socket
+import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError
 
+from bucketcast.aws import function_clients
 from bucketcast.dispatch.breaker import Outage
 from bucketcast.state.breakers import PARTITION, REASON_LENGTH, Breakers
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES
+from tests.unit.conftest import Watch
 
 HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"
 SEEN = Outage(1_000, 3_000, error="NotConnected", reason="no answer")
@@ -112,7 +117,7 @@ def test_without_the_table_a_function_knows_what_it_saw_itself(
         def __getattr__(self, name: str) -> object:
             def call(**_: object) -> object:
                 calls.append(name)
-                raise EndpointConnectionError(endpoint_url="https://dynamodb")
+                raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
             return call
 
@@ -161,3 +166,55 @@ def test_a_table_that_does_not_answer_resumes_nothing(
     assert one.read() == Outage(0, 0, paused=5_000)
     assert one.note(SEEN, probed=False) == SEEN
     assert one.read() == SEEN._replace(paused=5_000)
+
+
+PAUSED = b'{"Item": {"paused": {"N": "5000"}}}'
+
+
+def answer(connection: socket.socket, text: bytes | None) -> None:
+    """Read a call and answer it; None: forget the connection, as a NAT gateway does."""
+    with connection.makefile("rb") as call:
+        length = 0
+        while line := call.readline().strip().lower():
+            length = int(line.split()[1]) if line.startswith(b"content-length:") else length
+        call.read(length)
+    if text is None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    else:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+
+
+def test_a_connection_that_was_forgotten_hides_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that was frozen does not hear of it, and sent to a paused target for a minute."""
+
+    def serve() -> None:
+        first, _ = server.accept()
+        answer(first, b"{}")
+        answer(first, None)
+        second, _ = server.accept()
+        with second:
+            answer(second, PAUSED)
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+        server.settimeout(30)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        table = function_clients.client("dynamodb", function_clients.IN_PASSING)
+        one = Breakers("state", lambda: table).of(HOOK)
+        served = pool.submit(serve)
+        assert one.read() is None
+        assert one.read() == Outage(0, 0, tries=0, paused=5_000)
+        served.result()
+
+
+def test_an_error_that_was_no_time_out_blinds_one_batch(
+    breakers: Breakers, dynamodb: Any, watch: Watch, state_table: str
+) -> None:
+    breakers.pause(HOOK, 5_000)
+    watch(dynamodb, "get_item", ConnectionClosedError(endpoint_url="https://dynamodb"))
+    one = Breakers(state_table, lambda: dynamodb).of(HOOK)
+    assert one.read() is None
+    assert one.read() == Outage(0, 0, tries=0, paused=5_000)

@@ -139,6 +139,8 @@ class Rules:
                 for item in answer["Responses"].get(self._table, ()):
                     found[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
                 wanted = answer.get("UnprocessedKeys")
+                if wanted:  # the table is busy, and more so if it is asked again at once
+                    time.sleep(random.uniform(_PAUSE_SECONDS, 5 * _PAUSE_SECONDS))  # noqa: S311
         return found
 
     def _stored(self, bucket: str) -> _StoredRules:

@@ -1,7 +1,7 @@
 """Items of the state table that a batch can do without.
 
-If the table does not answer, as from a VPC without access to DynamoDB, it is not asked again for a
-while.
+If a call times out, as from a VPC without access to DynamoDB, the table is not asked again for a
+while, since each call would make its batch wait.
 """
 
 import time
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
 
 from bucketcast.state.table import Partition, is_refusal
 from bucketcast.telemetry import logger
@@ -42,7 +42,7 @@ class OptionalItems:
         return self._make()
 
     def call(self, operation: str, name: str, **more: Any) -> Any:
-        """Return DynamoDB's response about one item; None if there is none.
+        """Return DynamoDB's response about one item; None if it gives none.
 
         Raises:
             ClientError: a condition on the item failed.
@@ -58,6 +58,7 @@ class OptionalItems:
             reason = error
         except BotoCoreError as error:
             reason = error
-        self._not_before = time.monotonic() + _PAUSE_SECONDS
+        if isinstance(reason, ConnectTimeoutError | ReadTimeoutError):
+            self._not_before = time.monotonic() + _PAUSE_SECONDS
         logger.warning(self._meanwhile, target=name, reason=str(reason))
         return None
