@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bucketcast.errors import ConfigErrors
+from bucketcast.state.counters import STEP
 from tests.infra.conftest import Make, Synthesised
 
 WEBHOOK = """
@@ -204,3 +205,14 @@ def test_too_many_buckets_to_name_are_refused_with_the_hint(make: Make) -> None:
     with pytest.raises(ConfigErrors, match=r"object_facts = .all. names no"):
         make('object_facts = "on"\n' + buckets)
     make('object_facts = "all"\n' + buckets)
+
+
+def test_a_local_stack_counts_each_batch(make: Make) -> None:
+    """What a demo reads is exact; on AWS a write a batch would cost as much as the reads."""
+
+    def steps(*, local: bool) -> set[str | None]:
+        found = make(WEBHOOK, local=local)
+        both = (found.function(name) for name in (NAME, "Bucketcast-ingest"))
+        return {each["Environment"]["Variables"].get(STEP) for each in both}
+
+    assert (steps(local=True), steps(local=False)) == ({"0"}, {None})

@@ -12,6 +12,7 @@ from moto import mock_aws
 from moto.s3.notifications import S3NotificationEvent
 from moto.sqs.models import Queue
 
+from bucketcast.state.counters import STEP
 from tests.unit.aws import REGION, MotoAws, client, make_state_table
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def mocked_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(name, REGION)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv(STEP, "0")  # each batch is counted at once, as by a local deploy
     # moto does not know S3's latest events yet, and would call functions, which it does in Docker.
     monkeypatch.setattr(S3NotificationEvent, "is_event_valid", lambda _: True)
     no_mappings = property(lambda _: {}, lambda *_: None)

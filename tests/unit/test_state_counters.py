@@ -1,18 +1,31 @@
-"""Counters: one call a batch, and no event waits for one."""
+"""Counters: one call a minute and target, and no event waits for one."""
 
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
 
-from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.state.counters import STEP, Counters, Counts, Last, Triggered
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 HOOK = "arn:minio:sqs::primary:webhook"
 OTHER = "arn:minio:sqs::other:webhook"
+
+
+@pytest.fixture
+def in_steps(mocked_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - before it
+    """Count as on AWS."""
+    monkeypatch.delenv(STEP)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
 
 
 def test_counts_add_up_by_target(dynamodb: "DynamoDBClient", state_table: str) -> None:
@@ -29,16 +42,20 @@ def test_counts_add_up_by_target(dynamodb: "DynamoDBClient", state_table: str) -
 class Table:
     """A table that does not answer while it is `down`, and counts the calls."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, *, down: bool = True) -> None:
         self.client = client
         self.calls = 0
-        self.down = True
+        self.down = down
+        self.error: Exception = ConnectTimeoutError(endpoint_url="https://dynamodb")
 
     def update_item(self, **given: Any) -> Any:
         self.calls += 1
         if self.down:
-            raise EndpointConnectionError(endpoint_url="https://dynamodb")
+            raise self.error
         return self.client.update_item(**given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
 
 
 def test_a_batch_is_one_call_and_an_empty_one_none(
@@ -58,18 +75,16 @@ def test_a_batch_is_one_call_and_an_empty_one_none(
 
 
 def test_counts_that_could_not_be_written_are_written_later(
-    dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
+    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
     table: Any = Table(dynamodb)
-    now = [1_000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     counters = Counters(state_table, lambda: table)
     reader = Counters(state_table, lambda: dynamodb)
     for _ in range(3):
         counters.add(HOOK, Counts(sent=1))
         counters.add(OTHER, Counts(sent=10))
     assert table.calls == 1, "it is left alone for a while"
-    now[0] += 61
+    clock[0] += 61
     table.down = False
     counters.add(HOOK, Counts(failed=2))
     assert table.calls == 3, "each item is written once"
@@ -111,3 +126,78 @@ def test_counts_that_there_is_no_time_for_are_written_later(
     assert table.read() == {}
     table.add(HOOK, Counts(sent=2), Last(success=8))
     assert (table.read(), table.last()) == ({HOOK: Counts(sent=3)}, {HOOK: Last(success=8)})
+
+
+BROKEN = Last(failure=7, error="Throttled", reason="busy")
+
+
+@pytest.mark.usefixtures("in_steps")
+def test_a_burst_is_one_call_a_minute_and_target(
+    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+) -> None:
+    table: Any = Table(dynamodb, down=False)
+    counters = Counters(state_table, lambda: table)
+    for _ in range(120):
+        counters.add(HOOK, Counts(sent=10), Last(success=5, oldest=4))
+        counters.add(OTHER, Counts(sent=1))
+        clock[0] += 1
+    assert table.calls == 2 * 2
+    clock[0] += 60
+    counters.add(OTHER, Counts(sent=1))
+    assert table.calls == 2 * 3, "what another target left is written with it"
+    assert counters.read() == {
+        HOOK: Counts(sent=1_200),
+        OTHER: Counts(sent=121),
+    }
+    assert counters.last()[HOOK] == Last(success=5, oldest=4)
+
+
+@pytest.mark.usefixtures("in_steps")
+def test_an_outage_is_told_at_once_and_then_once_a_minute(
+    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+) -> None:
+    table: Any = Table(dynamodb, down=False)
+    counters = Counters(state_table, lambda: table)
+    counters.add(HOOK, Counts(sent=1), Last(success=5))
+    clock[0] += 1
+    counters.add(HOOK, Counts(failed=1), BROKEN)
+    assert (table.calls, counters.last()[HOOK].error) == (
+        2,
+        "Throttled",
+    )
+    for _ in range(600):
+        clock[0] += 1
+        counters.add(HOOK, Counts(failed=1), BROKEN._replace(reason="down"))
+    assert table.calls == 2 + 10
+    assert (
+        counters.last()[HOOK].reason,
+        counters.read()[HOOK].failed,
+    ) == ("down", 601)
+
+
+@pytest.mark.usefixtures("in_steps")
+def test_a_table_that_refuses_is_asked_once_a_minute(
+    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+) -> None:
+    table: Any = Table(dynamodb)
+    table.error = EndpointConnectionError(endpoint_url="https://dynamodb")
+    counters = Counters(state_table, lambda: table)
+    for _ in range(120):
+        counters.add(HOOK, Counts(sent=1))
+        clock[0] += 1
+    assert table.calls == 2
+    table.down = False
+    counters.add(HOOK, Counts(sent=1))
+    assert counters.read() == {HOOK: Counts(sent=121)}
+
+
+@pytest.mark.usefixtures("in_steps")
+def test_topics_are_counted_in_steps(
+    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+) -> None:
+    table: Any = Table(dynamodb, down=False)
+    counters = Counters(state_table, lambda: table)
+    for _ in range(61):
+        counters.add("#topics", Triggered(2))
+        clock[0] += 1
+    assert (table.calls, counters.triggered()) == (2, 122)

@@ -15,6 +15,7 @@ from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
+from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.model import KINDS
 
 INGEST_SECONDS: Final = (0.015, 0.00002)
@@ -136,7 +137,9 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     yield Line("SQS", "its queue", arn, queue, price)
     yield Line("Lambda", "calls", arn, batches, "lambda_calls")
     yield Line("Lambda", "time", arn, batches * seconds * memory, "lambda_seconds")
-    yield Line("DynamoDB", "counters", arn, batches, "dynamodb_writes")
+    # An instance of the function writes what it has counted once a minute; one is assumed.
+    steps = min(batches, DAYS_A_MONTH * 86_400 / STEP_SECONDS)
+    yield Line("DynamoDB", "counters", arn, steps, "dynamodb_writes")
     yield Line("CloudWatch", "logs", arn, logged / _GB, "logs")
     secrets = len(target.secret_names)
     # Each instance of the function reads a secret again after five minutes; one is assumed.

@@ -1,14 +1,22 @@
 """Counts of events by target, in the state table, for MinIO's metrics.
 
-One call a batch adds to one item, that of the target; reading all is one query. Events are counted
-when they are delivered or dead-lettered, so those of a message that was received twice may count
-twice. No event waits for a count: one that could not be written goes with a later one of the same
-function. It is lost if that function ends before, and counted twice if only DynamoDB's response was
-lost.
+Events are counted when they are delivered or dead-lettered, so those of a message that was received
+twice may count twice. The exact figures are CloudWatch's metrics; these cost no call a batch: an
+instance of a function keeps what it counts, and writes it in steps, at most once a minute and
+target. What it has counted since its last step is lost when it ends, so after a burst up to a
+minute of it is missing. A failed batch does not wait for the step, but for a minute since the last
+that did not wait. Of a local deploy each batch is written.
+
+No event waits for a count: one that could not be written goes with the next step. It is counted
+twice if only DynamoDB's response was lost.
 """
 
+import os
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.state.optional_items import OptionalItems
@@ -20,6 +28,9 @@ if TYPE_CHECKING:
 PARTITION = "#counters"
 TOPICS: Final = "#topics"
 """The key of the topics' counts, instead of an ARN."""
+STEP: Final = "BUCKETCAST_COUNTING_STEP"
+"""The environment variable with the seconds of a step, if they are not `STEP_SECONDS`."""
+STEP_SECONDS: Final = 60.0
 _ARN: Final = "arn:"
 
 
@@ -54,12 +65,23 @@ class Triggered(NamedTuple):
     triggered: int = 0
 
 
+@dataclass
+class _Kept:
+    """What is not written yet of an item, and when a step and a failure were written last."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    known: dict[str, Any] = field(default_factory=dict)
+    step: float = -inf
+    failure: float = -inf
+
+
 class Counters:
     """The counters of a stack; `client` creates the client on first use."""
 
     def __init__(self, table: str, client: "Callable[[], DynamoDBClient]") -> None:
         self._items = OptionalItems(table, PARTITION, client, "counts are written later")
-        self._unwritten: dict[str, Counter[str]] = {}
+        self._step = float(os.environ.get(STEP, STEP_SECONDS))
+        self._kept: dict[str, _Kept] = {}
 
     def add(
         self,
@@ -68,26 +90,27 @@ class Counters:
         last: Last | None = None,
         is_late: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Add to a target's counts, or to those of `TOPICS`; zeros without a `last` make no call.
+        """Add to a target's counts, or to those of `TOPICS`, and write what is due.
 
         The `last` replaces what was known of a target. What is left when it `is_late` is written
         with later counts.
         """
-        added = counts._asdict()
-        if last is None and not any(added.values()):
-            return
-        self._unwritten.setdefault(arn, Counter()).update(added)
-        for each in (arn, *(self._unwritten.keys() - {arn})):
-            if is_late() or not self._write(each, last if each == arn else None):
+        own, now = self._kept.setdefault(arn, _Kept()), time.monotonic()
+        own.counts.update({name: number for name, number in counts._asdict().items() if number})
+        if last:
+            own.known |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
+        if last and last.failure and now - own.failure >= self._step:
+            own.failure, own.step = now, -inf
+        for key, kept in self._kept.items():
+            if is_late():
                 return
+            if (kept.counts or kept.known) and now - kept.step >= self._step:
+                self._write(key, kept, now)
 
-    def _write(self, key: str, last: Last | None) -> bool:
-        """Write what was not written yet of one item; return whether DynamoDB took it."""
-        change = _change(self._unwritten[key], last)
-        if change and not self._items.call("update_item", key, **change):
-            return False
-        del self._unwritten[key]
-        return True
+    def _write(self, key: str, kept: _Kept, now: float) -> None:
+        kept.step = now
+        if self._items.call("update_item", key, **_change(kept.counts, kept.known)):
+            kept.counts, kept.known = Counter(), {}
 
     def read(self) -> Mapping[str, Counts]:
         """Return the counts since the stack was created, by ARN."""
@@ -103,21 +126,15 @@ class Counters:
 
 
 _LAST: Final = "last_"
-_LASTS: Final = tuple(f"{_LAST}{name}" for name in Last._fields)
 
 
-def _change(counts: Mapping[str, int], last: Last | None = None) -> Mapping[str, Any]:
-    """Return the change of an item that adds counts and sets what is known of the last batch."""
-    grown = {name: number for name, number in counts.items() if number}
-    sets: dict[str, Any] = dict(zip(_LASTS, last, strict=True)) if last else {}
-    sets = {name: known for name, known in sets.items() if known}
-    if not (grown or sets):
-        return {}
-    added = "ADD " + ", ".join(f"{name} :{name}" for name in grown) if grown else ""
-    changed = " SET " + ", ".join(f"{name} = :{name}" for name in sets) if sets else ""
+def _change(counts: Mapping[str, int], known: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the change of an item that adds the counts and sets what is known."""
+    added = "ADD " + ", ".join(f"{name} :{name}" for name in counts) if counts else ""
+    changed = " SET " + ", ".join(f"{name} = :{name}" for name in known) if known else ""
     return {
         "UpdateExpression": added + changed,
-        "ExpressionAttributeValues": {f":{k}": _value(v) for k, v in (grown | sets).items()},
+        "ExpressionAttributeValues": {f":{k}": _value(v) for k, v in {**counts, **known}.items()},
     }
 
 
