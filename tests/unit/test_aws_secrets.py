@@ -132,6 +132,8 @@ class Calls:
 def test_secret_is_read_afresh_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls(monkeypatch, "old")
     settings = {"password": "secret:db"}
+    resolve(settings)
+    calls.number = 0
     assert [resolve(settings, fresh=True)["password"] for _ in range(100)] == ["old"] * 100
     calls.answer = "new"
     assert resolve(settings, fresh=True) == {"password": "old"}
@@ -165,6 +167,16 @@ def test_secret_that_is_known_is_used_while_it_cannot_be_read(
     with pytest.raises(NotAuthorized):
         resolve(settings, fresh=True)
     assert resolve(settings) == {"password": "known"}
+
+
+def test_secret_that_changes_after_a_probe_is_read_afresh_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = Calls(monkeypatch, "old")
+    resolve({"password": "secret:db"}, fresh=True)  # as a probe does
+    calls.answer = "new"
+    assert resolve({"password": "secret:db"}) == {"password": "old"}
+    assert resolve({"password": "secret:db"}, fresh=True) == {"password": "new"}
 
 
 def test_whoever_asks_anew_gets_what_is_true_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,9 @@ class _Reader(SecretsProvider):
         """
         due = fresh and not _is_recent(self._fresh.get(name, 0.0))
         found = self.get(name, max_age=MAX_AGE_SECONDS, force_fetch=due)
-        if due:
+        if name not in self._fresh:  # the first time, as by a probe, it was no change that asked
+            self._fresh[name] = 0.0
+        elif due:
             self._fresh[name] = time.time()
         return found
 
