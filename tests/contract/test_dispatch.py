@@ -136,6 +136,7 @@ def _record(message: Mapping[str, Any]) -> dict[str, Any]:
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
         "body": message["Body"],
+        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-target",
         "attributes": message["Attributes"],
     }
 
