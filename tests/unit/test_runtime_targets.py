@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from moto.core.botocore_stubber import BotocoreStubber
@@ -399,6 +400,21 @@ def test_another_call_is_waited_for_and_then_reported_as_running(account: Accoun
     ):
         put(account.targets())
     expire(account)
+    assert put(account.targets()) == "made"
+    assert_only(account, "hunter2")
+
+
+def test_a_step_whose_answer_was_lost_is_the_call_s_own(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client repeats it; it was refused then, and the target given up as another call's."""
+    put_item = account.dynamodb.put_item
+
+    def twice(**given: Any) -> Any:
+        put_item(**given)
+        return put_item(**given)
+
+    monkeypatch.setattr(account.dynamodb, "put_item", twice)
     assert put(account.targets()) == "made"
     assert_only(account, "hunter2")
 
