@@ -85,6 +85,9 @@ class Function(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if queued else None,
             role=self.role,
             log_group=log_group,
+            # Of its own lines Lambda writes those of failed calls only; three a call are 354 bytes.
+            logging_format=lambda_.LoggingFormat.JSON,
+            system_log_level_v2=lambda_.SystemLogLevel.WARN,
         )
         nag.accept(self.function, nag.RUNTIME)
 

@@ -196,3 +196,15 @@ def _strings(value: Any) -> list[str]:
         return [value]
     inner = value.values() if isinstance(value, dict) else value
     return [text for item in inner for text in _strings(item)]
+
+
+def test_lambda_writes_lines_of_its_own_for_failed_calls_only(typical: Synthesised) -> None:
+    """Its three lines for each call would be half of what an event writes."""
+    made = [
+        each["Properties"]
+        for each in typical.of_type("AWS::Lambda::Function").values()
+        if "LoggingConfig" in each["Properties"]
+    ]
+    assert {each["FunctionName"] for each in made} >= {f"Bucketcast-{name}" for name in FUNCTIONS}
+    assert {each["LoggingConfig"]["LogFormat"] for each in made} == {"JSON"}
+    assert {each["LoggingConfig"]["SystemLogLevel"] for each in made} == {"WARN"}
