@@ -81,6 +81,7 @@ bench: setup servers ## measure the figures in benchmarks/README.md, except the 
 	$(RUN) -m benchmarks.dispatch
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
+	$(RUN) -m benchmarks.price
 
 clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

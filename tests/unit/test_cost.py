@@ -44,20 +44,22 @@ def test_every_price_has_a_date_and_a_source() -> None:
 def test_a_month_of_a_million_events_one_at_a_time_by_hand(deployment: object) -> None:
     """A million events in 30 days: 0.39 a second, so each is a batch of its own."""
     bill = estimate.estimate(deployment(HOOK), Load(events_a_day=1_000_000 / 30))  # type: ignore[operator]
-    # S3 sends; ingest receives, keeps, deletes; on the target's queue: send and the same three.
+    # S3 sends; ingest receives and deletes; on the target's queue: send and the same two.
     assert dollars(bill, "SQS", "sent to the ingress queue by S3") == pytest.approx(0.40)
-    assert dollars(bill, "SQS", "received, kept and deleted by ingest") == pytest.approx(1.20)
-    assert dollars(bill, "SQS", "its queue", ARN) == pytest.approx(1.60)
+    assert dollars(bill, "SQS", "received and deleted by ingest") == pytest.approx(0.80)
+    assert dollars(bill, "SQS", "its queue", ARN) == pytest.approx(1.20)
     assert dollars(bill, "Lambda", "calls of ingest") == pytest.approx(0.20)
     # 15.02 ms of half a GB; 15.05 ms and the webhook's 50 ms.
     assert dollars(bill, "Lambda", "time of ingest") == pytest.approx(0.10013, rel=1e-3)
     assert dollars(bill, "Lambda", "time", ARN) == pytest.approx(0.43367, rel=1e-3)
-    assert dollars(bill, "DynamoDB", "reads of rules") == pytest.approx(0.375)
+    assert dollars(bill, "DynamoDB", "reads of rules") == pytest.approx(0.25)
+    assert dollars(bill, "DynamoDB", "reads of its breaker", ARN) == pytest.approx(0.0625)
+    # Once a minute.
     assert dollars(bill, "DynamoDB", "counters", ARN) == pytest.approx(0.027)
-    assert dollars(bill, "CloudWatch", "logs of ingest") == pytest.approx((800 + 85 + 25) * 5e-4)
+    assert dollars(bill, "CloudWatch", "logs of ingest") == pytest.approx((373 + 27) * 5e-4)
     assert dollars(bill, "CloudWatch", "alarms", ARN) == pytest.approx(0.30)
     assert dollars(bill, "SQS", "polls of its queue when idle", ARN) == pytest.approx(0.2592)
-    variable = 0.40 + 1.20 + 1.60 + 0.40 + 0.5338 + 0.375 + 0.027 + (910 + 970) * 5e-4
+    variable = 0.40 + 0.80 + 1.20 + 0.40 + 0.5338 + 0.3395 + (400 + 428) * 5e-4
     assert bill.per_million(bill.total(fixed=False)) == pytest.approx(variable, rel=1e-3)
 
 
@@ -65,10 +67,10 @@ def test_a_batch_of_a_thousand_by_hand(deployment: object) -> None:
     load = Load(events_a_day=1_000_000 / 30, at_once=1_000)
     bill = estimate.estimate(deployment(BULK), load)  # type: ignore[operator]
     assert dollars(bill, "SQS", "sent to the ingress queue by S3") == pytest.approx(0.40)
-    assert dollars(bill, "SQS", "received, kept and deleted by ingest") == pytest.approx(0.12)
-    # A thousand messages of 90 kB, one now and then: four calls for each, of which those that carry
-    # it count twice.
-    assert dollars(bill, "SQS", "its queue", ARN) == pytest.approx(6_000 * 4e-7)
+    assert dollars(bill, "SQS", "received and deleted by ingest") == pytest.approx(0.08)
+    # A thousand messages of 90 kB, one now and then: three calls for each, of which those that
+    # carry it count twice.
+    assert dollars(bill, "SQS", "its queue", ARN) == pytest.approx(5_000 * 4e-7)
 
 
 @pytest.mark.parametrize(
@@ -113,3 +115,17 @@ def test_a_share_costs_its_share(deployment: object) -> None:
         assert dollars(fifth, service, what, ARN) == pytest.approx(
             dollars(whole, service, what, ARN) / 5
         )
+
+
+def test_three_idle_targets_by_hand(deployment: object) -> None:
+    """With what is on by default: polls, alarms, two secrets and the key of the alarms' topic."""
+    text = HOOK + 'auth_token = "secret:hook"\n[alarms]\nemail = "ops@example.org"\n'
+    text += '[notify_postgres.a]\nconnection_string = "secret:pg"\ntable = "events"\n'
+    text += '[notify_redis.b]\naddress = "redis.example.org:6379"\nkey = "events"\n'
+    bill = estimate.estimate(deployment(text), Load(events_a_day=0))  # type: ignore[operator]
+    metrics = [one for one in bill.lines if one.what == "metrics"]
+    idle = bill.total(fixed=True) - sum(map(bill.dollars, metrics))
+    # Four queues of ours, and one of topics for each of three kinds.
+    polls, alarms, secrets, key = 7 * 0.2592, 4 * 0.30, 2 * 0.40, 1.00
+    assert idle == pytest.approx(polls + alarms + secrets + key)
+    assert idle <= 5.5

@@ -21,7 +21,7 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     ran = run("cost", "--events-per-day", "864000", "--file", file)
     assert ran.code == 0
     rows = cells(ran.out)
-    assert ["SQS", "its queue", ARN, "103,680,000", "41.47", "1.60"] in rows
+    assert ["SQS", "its queue", ARN, "77,760,000", "31.10", "1.20"] in rows
     assert rows[-1][:2] == ["TOTAL", "25,920,000 events"]
     document = run("cost", "--events-per-day", "864000", "--file", file, "--json").document
     assert document["region"] == "us-east-1"

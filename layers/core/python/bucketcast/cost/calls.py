@@ -4,7 +4,7 @@ import math
 from typing import Final, NamedTuple
 
 MESSAGES_A_CALL: Final = 10
-"""Messages that one call of SQS receives, keeps in flight or deletes at most."""
+"""Messages that one call of SQS receives or deletes at most."""
 POLLERS: Final = 5
 """Pollers that Lambda has for a queue, also for an idle one."""
 POLL_SECONDS: Final = 20
@@ -24,7 +24,6 @@ class QueueCalls(NamedTuple):
 
     send: float
     receive: float
-    keep: float
     delete: float
 
 
@@ -50,7 +49,7 @@ def on_target_queue(events: float, share: float, together: float) -> QueueCalls:
     """
     messages = min(events * share, 1.0) / events
     polls = messages / received_together(together)
-    return QueueCalls(messages, polls, polls, polls)
+    return QueueCalls(messages, polls, polls)
 
 
 def billed(size: float) -> int:

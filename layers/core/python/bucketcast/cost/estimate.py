@@ -23,12 +23,13 @@ DISPATCH_SECONDS: Final = (0.015, 0.00005)
 """A batch's own time and that of each of its events, in functions, without the target's answer."""
 PARALLEL: Final = {"webhook": 32}
 """Kinds that take one request for each event, and how many are in flight at once."""
-RULE_READS: Final = 3
+RULE_READS: Final = 2
 """Items that ingest reads consistently for a batch."""
-LOG_BYTES: Final = {"ingest": 800, "dispatch": 860}
-"""Of one call: Lambda's three lines, one of metrics, 26 bytes that are billed for each line."""
-TRACE_BYTES: Final = (170, 50)
-"""Of a batch and of each event, in lines for `bucketcast trace`."""
+BREAKER_READS: Final = 0.5
+"""For a batch of a target: one item, without consistency."""
+LOG_BYTES: Final = {"ingest": (373, 27), "dispatch": (404, 24)}
+"""Of a batch and of each event, as `benchmarks.price` counts them: a line of metrics and one for
+`bucketcast trace`, and the 26 bytes that are billed for each."""
 METRICS: Final = 2
 """Those that are written while all is well, by ingest and by each target."""
 ALARMS: Final = sum(
@@ -95,10 +96,10 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     together = at_once(config, load)
     batches = events / together
     seconds = batches * INGEST_SECONDS[0] + events * INGEST_SECONDS[1]
-    logged = batches * (LOG_BYTES["ingest"] + TRACE_BYTES[0] / 2) + events * TRACE_BYTES[1] / 2
+    logged = batches * LOG_BYTES["ingest"][0] + events * LOG_BYTES["ingest"][1]
     received = calls.received_together(together)
-    reads = events / received * (calls.billed(received * load.size) + 2)
-    yield Line("SQS", "received, kept and deleted by ingest", "", reads, "sqs")
+    reads = events / received * (calls.billed(received * load.size) + 1)
+    yield Line("SQS", "received and deleted by ingest", "", reads, "sqs")
     yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
     yield Line("Lambda", "time of ingest", "", seconds * MEMORY / 1_024, "lambda_seconds")
     yield Line("DynamoDB", "reads of rules", "", batches * RULE_READS, "dynamodb_reads")
@@ -122,21 +123,21 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     queue = events * (
         per_event.send * calls.billed(size)
         + per_event.receive * calls.billed(bulk)
-        + per_event.keep
         + per_event.delete
     )
     batches = messages / waiting
     if config.sync_events:
         # One event at a time, in a message of its own.
-        queue, batches = 4 * mine, mine
+        queue, batches = 3 * mine, mine
     a_batch = mine / batches if batches else 0.0
     answers = -(-a_batch // PARALLEL[target.kind]) if target.kind in PARALLEL else 1.0
     seconds = DISPATCH_SECONDS[0] + a_batch * DISPATCH_SECONDS[1] + answers * load.target_seconds
-    logged = batches * (LOG_BYTES["dispatch"] + TRACE_BYTES[0] / 2) + mine * TRACE_BYTES[1] / 2
+    logged = batches * LOG_BYTES["dispatch"][0] + mine * LOG_BYTES["dispatch"][1]
     memory = target.deploy.memory / 1_024
     yield Line("SQS", "its queue", arn, queue, price)
     yield Line("Lambda", "calls", arn, batches, "lambda_calls")
     yield Line("Lambda", "time", arn, batches * seconds * memory, "lambda_seconds")
+    yield Line("DynamoDB", "reads of its breaker", arn, batches * BREAKER_READS, "dynamodb_reads")
     # An instance of the function writes what it has counted once a minute; one is assumed.
     steps = min(batches, DAYS_A_MONTH * 86_400 / STEP_SECONDS)
     yield Line("DynamoDB", "counters", arn, steps, "dynamodb_writes")
