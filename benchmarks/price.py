@@ -35,7 +35,7 @@ from bucketcast.aws.rules import Rules
 from bucketcast.config import load
 from bucketcast.config.ingest import MEMORY
 from bucketcast.cost import calls
-from bucketcast.cost.estimate import DISPATCH_SECONDS, INGEST_SECONDS, PARALLEL, Load, estimate
+from bucketcast.cost.estimate import DISPATCH_SECONDS, INGEST_SECONDS, PARALLEL, Load
 from bucketcast.cost.prices import prices
 from bucketcast.rules import Rule
 from bucketcast_cdk import Bucketcast
@@ -44,6 +44,7 @@ from tests.infra.resolved import ACCOUNT, REGION, Resolved
 from tests.unit.made import lambda_context
 
 BATCHES: Final = 600
+GB: Final = 1_000_000_000
 A_LINE: Final = 26
 """Bytes that CloudWatch bills for each line beside its own."""
 LINES_OF_LAMBDA: Final = 276 + 3 * A_LINE
@@ -93,13 +94,6 @@ class Urls(Resolved):
         if self._raw.get(logical_id, {}).get("Type") != "AWS::SQS::Queue":
             return name
         return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"
-
-
-class Used(NamedTuple):
-    """What was used, by the names of prices, and the bytes of log lines alone."""
-
-    units: Counter[str]
-    log_bytes: float
 
 
 class System:
@@ -239,8 +233,8 @@ def _record(message: Mapping[str, Any], now: int) -> dict[str, Any]:
     }
 
 
-def used(case: Case, endpoint: str) -> Used:
-    """Return what an event of 600 batches uses; the first batch, which is cold, is left out."""
+def used(case: Case, endpoint: str) -> Counter[str]:
+    """Return the units that an event uses, by the names of prices; the first batch is left out."""
     with mock_aws(), _still() as out:
         system = System(case.profile, endpoint)
         system.out = out
@@ -254,15 +248,14 @@ def used(case: Case, endpoint: str) -> Used:
                 system.offset += case.together / case.rate
                 count += case.together
     units = Counter({name: of / count for name, of in system.used.items()})
-    logged = units["logs"]
-    units["logs"] /= 1_000_000_000
+    units["logs"] /= GB
     ingest = INGEST_SECONDS[0] / case.together + INGEST_SECONDS[1]
     answers = math.ceil(case.together / PARALLEL["webhook"])
     dispatch = DISPATCH_SECONDS[0] + answers * Load(events_a_day=1).target_seconds
     dispatch = dispatch / case.together + DISPATCH_SECONDS[1]
     units["lambda_seconds"] = (ingest + dispatch) * MEMORY / 1_024
     units["sqs"] += 1  # S3's
-    return Used(units, logged)
+    return units
 
 
 def _batch(system: System, case: Case, start: int) -> None:
@@ -311,20 +304,6 @@ def _forward(system: System) -> Iterator[None]:
         yield
 
 
-def idle() -> float:
-    """Return what three targets cost a month without any event: two secrets, and alarm e-mail."""
-    tables = {
-        "alarms": {"email": "ops@example.org"},
-        "notify_webhook": {
-            "primary": {"endpoint": "https://example.org/", "auth_token": "secret:hook"}
-        },
-        "notify_postgres": {"audit": {"connection_string": "secret:pg", "table": "events"}},
-        "notify_redis": {"cache": {"address": "redis.example.org:6379", "key": "events"}},
-    }
-    bill = estimate(load(tables, {}, local=False), Load(events_a_day=0))
-    return sum(bill.dollars(each) for each in bill.lines if each.fixed and each.what != "metrics")
-
-
 def main() -> None:
     os.environ |= {
         "AWS_DEFAULT_REGION": REGION,
@@ -340,19 +319,18 @@ def main() -> None:
         for case in CASES:
             found = used(case, settings["endpoint"])
             dollars: Counter[str] = Counter()
-            for name, units in found.units.items():
+            for name, units in found.items():
                 dollars[OF[name]] += known.of(name, units * 1_000_000)
-            stored = found.units["dynamodb_reads"] + found.units["dynamodb_writes"]
+            stored = found["dynamodb_reads"] + found["dynamodb_writes"]
             print(
                 f"| {case.profile}, {case.rate}/s",
-                f"{found.units['sqs']:.2f}",
+                f"{found['sqs']:.2f}",
                 f"{stored:.2f}",
-                f"{found.log_bytes:,.0f}",
+                f"{found['logs'] * GB:,.0f}",
                 *(f"{dollars[name]:.2f}" for name in SERVICES),
                 f"**${dollars.total():.2f}** |",
                 sep=" | ",
             )
-    print(f"\nThree idle targets, a month: ${idle():.2f}")
 
 
 if __name__ == "__main__":
