@@ -120,7 +120,6 @@ def _handler(kind: str, settings: Mapping[str, str]) -> Callable[[Any], None]:
         "BUCKETCAST_SETTINGS": json.dumps(settings),
         "BUCKETCAST_QUEUE_URL": url + kind,
         "BUCKETCAST_DEAD_QUEUE_URL": f"{url}{kind}-dead",
-        "BUCKETCAST_SYNC_EVENTS": "off",
     }
     os.environ |= environ
     from functions.dispatch.handler import build  # noqa: PLC0415 - it reads the environment
@@ -149,7 +148,7 @@ def _invocation(events: list[Event]) -> dict[str, Any]:
                 "body": packed.body,
                 "attributes": attributes,
             }
-            for packed in pack([Delivery("rule", event) for event in events], now, most=BATCH)
+            for packed in pack([Delivery("rule", event) for event in events], BATCH)
         ]
     }
 

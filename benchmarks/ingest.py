@@ -14,8 +14,11 @@ from functools import partial
 from typing import Any
 
 from benchmarks import events as made
+from bucketcast.delivery.messages import Item, Message, Received
+from bucketcast.delivery.policy import Policy, Term
 from bucketcast.event import Event
-from bucketcast.ingest import route
+from bucketcast.ingest.intake import Intake
+from bucketcast.ingest.routing import route
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
 
@@ -56,11 +59,11 @@ def _ends(number: int, pick: random.Random) -> dict[str, Any]:
 
 
 def main() -> None:
-    bodies = [(str(index), body) for index, body in enumerate(made.bodies(EVENTS))]
+    received = [*map(_received, made.bodies(EVENTS))]
     events = made.events(EVENTS)
     indexes = {size: RuleIndex(rules(size)) for size in SIZES}
     matching = _turns({size: partial(_match, index, events) for size, index in indexes.items()})
-    whole = _turns({size: partial(_ingest, index, bodies) for size, index in indexes.items()})
+    whole = _turns({size: partial(_ingest, index, received) for size, index in indexes.items()})
     print(
         f"{'rules':>8} {'matching µs/event':>18} {'x of 1 rule':>12}"
         f" {'ingest events/s':>16} {'x of 1 rule':>12}"
@@ -77,8 +80,16 @@ def _match(index: RuleIndex, events: list[Event]) -> None:
         index.match(event)
 
 
-def _ingest(index: RuleIndex, bodies: list[tuple[str, str]]) -> None:
-    route(bodies, lambda _: {made.BUCKET: index})
+def _ingest(index: RuleIndex, received: list[Received]) -> None:
+    fanout: Any = None  # nothing is sent
+    intake = Intake(lambda _: {}, None, fanout)
+    items = [Item(one, each) for one in received for each in intake.open(one)]
+    route(items, lambda _: {made.BUCKET: index}, None, lambda: 0)
+
+
+def _received(body: str) -> Received:
+    one = Message("", "", body, 1, 1)
+    return Received(one, Term(1, 1, 1, one.history, Policy()))
 
 
 def _turns(work: dict[int, Callable[[], object]]) -> dict[int, float]:

@@ -71,15 +71,24 @@ class Bundles:
         return self.packages(name, sources.layer(self._root, name) / "requirements.txt")
 
     def function(self, name: str) -> Path:
-        """Build a function's folder and `startup.py`, under the dotted paths of this repository."""
-        inside, start = Path("functions") / name, Path("functions") / "startup.py"
+        """Build a function's folder, under the dotted path of this repository.
+
+        Beside it is `startup.py` with the policy that it needs where the package is missing.
+        """
+        inside = Path("functions") / name
         source = self._root / inside
+        delivery = sources.package(self._root) / "delivery"
+        beside = [
+            self._root / "functions" / "startup.py",
+            *(delivery / each for each in ("limits.py", "policy.py")),
+        ]
 
         def fill(out: Path) -> None:
             shutil.copytree(source, out / inside, ignore=_skipped)
-            shutil.copyfile(self._root / start, out / start)
+            for each in beside:
+                shutil.copyfile(each, out / "functions" / each.name)
 
-        inputs = (*_contents(source), (self._root / start).read_text())
+        inputs = (*_contents(source), *(each.read_text() for each in beside))
         return self._build(f"function-{name}", inputs, fill)
 
     def packages(self, label: str, requirements: Path) -> Path | None:

@@ -5,7 +5,8 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
-from bucketcast.queues import target_name
+from bucketcast.delivery.limits import BATCH, GATHERED
+from bucketcast.delivery.queue_names import target_name
 from bucketcast.rules import loops
 from bucketcast_cdk import limits
 from bucketcast_cdk.alarms import Watched
@@ -31,16 +32,13 @@ class Delivery(Construct):
         super().__init__(scope, construct_id)
         self._target = target
         config, deploy = context.config, target.deploy
-        fifo = config.sync_events
-        window = 0 if fifo else deploy.window
         name = target_name(Stack.of(self).stack_name, target.kind, target.id)
         queues = QueuePair(
             self,
             "Queues",
-            name=name,
+            name=name + config.queue_end,
             timeout=deploy.timeout,
-            window=window,
-            fifo=fifo,
+            window=deploy.window,
             removal_policy=context.removal_policy,
         )
         self.queue, self.dead = queues.queue, queues.dead
@@ -57,7 +55,6 @@ class Delivery(Construct):
                 "BUCKETCAST_SETTINGS": limits.settings_text(target),
                 "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
                 "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
-                "BUCKETCAST_SYNC_EVENTS": "on" if fifo else "off",
                 "BUCKETCAST_STATE_TABLE": table.table_name,
                 **egress(target.kind, deploy.egress, local=context.local),
             },
@@ -74,8 +71,8 @@ class Delivery(Construct):
         allow_dispatch_state(made.role, table)
         made.read(
             self.queue,
-            batch_size=10_000 if window else 10,
-            window=window,
+            batch_size=GATHERED if queues.window else BATCH,
+            window=queues.window,
             max_concurrency=deploy.max_concurrency,
             enabled=target.enabled,
         )

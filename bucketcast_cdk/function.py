@@ -10,6 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.delivery.limits import BATCH
 from bucketcast.state import counters
 from bucketcast_cdk import nag
 from bucketcast_cdk.context import Context
@@ -95,7 +96,7 @@ class Function(Construct):
         self,
         queue: sqs.Queue,
         *,
-        batch_size: int = 10,
+        batch_size: int = BATCH,
         window: int = 0,
         max_concurrency: int | None = None,
         enabled: bool | None = None,

@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from aws_cdk import Duration, Fn, Stack
 from aws_cdk import aws_dynamodb as dynamodb
@@ -11,7 +10,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import Deployment
-from bucketcast.config.ingest import MEMORY
+from bucketcast.delivery import limits
 from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
@@ -22,8 +21,6 @@ from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.permissions import allow, allow_counting
 from bucketcast_cdk.queues import QueuePair, allow_service
-
-_TIMEOUT: Final = 30
 
 
 def limited_queues(config: Deployment) -> dict[str, str]:
@@ -39,11 +36,12 @@ class Ingest(Construct):
         super().__init__(scope, construct_id)
         config = context.config
         self._stack = Stack.of(self).stack_name
+        self._queue_end = config.queue_end
         queues = QueuePair(
             self,
             "Ingress",
             name=f"{self._stack}-ingress",
-            timeout=_TIMEOUT,
+            timeout=limits.INGEST_TIMEOUT,
             window=config.ingest_window,
             removal_policy=context.removal_policy,
         )
@@ -60,8 +58,7 @@ class Ingest(Construct):
             layers=context.assets.shared(),
             environment={
                 "BUCKETCAST_STATE_TABLE": self.table.table_name,
-                "BUCKETCAST_QUEUE_PREFIX": self.queue_prefix,
-                "BUCKETCAST_SYNC_EVENTS": "on" if config.sync_events else "off",
+                "BUCKETCAST_TARGET_QUEUES": self.target_queues,
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_OBJECT_FACTS": config.facts.to_text(),
                 "BUCKETCAST_TARGETS": DeployedTargets.of(
@@ -69,8 +66,8 @@ class Ingest(Construct):
                 ).to_text(),
                 **limited_queues(config),
             },
-            memory=MEMORY,
-            timeout=Duration.seconds(_TIMEOUT),
+            memory=limits.INGEST_MEMORY,
+            timeout=Duration.seconds(limits.INGEST_TIMEOUT),
             reserved=config.ingest.reserved_concurrency or None,
             queued=True,
         )
@@ -84,16 +81,16 @@ class Ingest(Construct):
         self._allow_object_facts(sorted(config.facts.buckets))
         made.read(
             self.queue,
-            batch_size=1_000 if config.ingest_window else 10,
+            batch_size=limits.INGEST_GATHERED if config.ingest_window else limits.BATCH,
             window=config.ingest_window,
             # More pollers than calls would have their messages refused, and count receives.
             max_concurrency=config.ingest.reserved_concurrency or None,
         )
 
     @property
-    def queue_prefix(self) -> str:
-        """The URL of every queue of this stack up to its own part: `https://…/Bucketcast-`."""
-        return f"{self.queues}/{self._stack}-"
+    def target_queues(self) -> str:
+        """The URL of every target's queue, with a `*`: `https://…/Bucketcast-*`."""
+        return f"{self.queues}/{self._stack}-*{self._queue_end}"
 
     @property
     def queues(self) -> str:

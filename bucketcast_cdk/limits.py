@@ -7,8 +7,8 @@ from typing import Final
 from aws_cdk import CfnResource, Stack
 
 from bucketcast.config import Deployment, ScanConfig, TargetConfig
+from bucketcast.delivery.queue_names import dead_of, target_name
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast.queues import queue_names, target_name
 
 _RESOURCES: Final = 500
 _TARGETS: Final = 33
@@ -33,7 +33,7 @@ def report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
 
 def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
     """Find all that AWS would refuse; values are not shown."""
-    found = list(_names("stack", f"{stack}-ingress", f"{stack}-custom-resources", fifo=False))
+    found = list(_names("stack", f"{stack}-ingress", f"{stack}-custom-resources"))
     facts = len(config.facts.to_text().encode())
     if facts > _ROOM:
         found.append(
@@ -54,7 +54,7 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
         name = target_name(stack, target.kind, target.id)
-        found += _names(key, name, name, fifo=config.sync_events)
+        found += _names(key, name + config.queue_end, name)
         size = len(settings_text(target).encode())
         if size > _ROOM:
             found.append(
@@ -84,8 +84,8 @@ def check_size(stack: Stack) -> None:
         raise ConfigErrors([error])
 
 
-def _names(key: str, queue: str, function: str, *, fifo: bool) -> Iterator[ConfigError]:
-    names = [("queue", name, _QUEUE_NAME) for name in queue_names(queue, fifo=fifo)]
+def _names(key: str, queue: str, function: str) -> Iterator[ConfigError]:
+    names = [("queue", name, _QUEUE_NAME) for name in (queue, dead_of(queue))]
     for what, name, limit in [*names, ("function", function, _FUNCTION_NAME)]:
         if len(name) > limit:
             yield ConfigError(

@@ -6,6 +6,7 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.delivery.limits import ONCE_DAYS, TIMEOUTS_ONCE
 from bucketcast.runtime.model import once_queue
 from bucketcast.topics.model import KINDS
 from bucketcast_cdk import nag
@@ -13,8 +14,6 @@ from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 
 TOPIC_KINDS: Final = frozenset(KINDS.values())
-_RETENTION: Final = Duration.days(1)
-"""What nobody has tried for so long is lost, and was to be."""
 
 
 class NonPersistentQueue(Construct):
@@ -41,9 +40,9 @@ class NonPersistentQueue(Construct):
             queue_name=once_queue(prefix, kind),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=_RETENTION,
+            retention_period=Duration.days(ONCE_DAYS),
             removal_policy=RemovalPolicy.DESTROY,
-            visibility_timeout=Duration.seconds(6 * runtime.timeout),
+            visibility_timeout=Duration.seconds(TIMEOUTS_ONCE * runtime.timeout),
         )
         nag.accept(self.queue, nag.NO_DEAD_LETTERS)
         # A longer timeout than the queue hides a message for is refused, so the queue comes first.

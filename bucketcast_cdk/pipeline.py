@@ -70,11 +70,7 @@ class Pipeline(Construct):
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return what only the stack knows of jobs' options (`bucketcast.settings.jobs.GIVEN`)."""
         table = ingest.table.table_name
-        sending = {
-            "table": table,
-            "queues": ingest.queue_prefix,
-            "fifo": "on" if self._config.sync_events else "off",
-        }
+        sending = {"table": table, "queues": ingest.target_queues}
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
             "scan": {"state": state, "ingress": ingest.queue.queue_url, "table": table},

@@ -8,20 +8,22 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.delivery.retention import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
-from bucketcast.queues import queue_names, visibility
+from bucketcast.delivery import policy
+from bucketcast.delivery.limits import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.delivery.queue_names import dead_of
 
 
 class QueuePair(Construct):
-    """`<name>` and `<name>-dead`; both `.fifo` where order is asked for.
+    """A queue of this `name`, which says whether it keeps its order, and its dead letters.
 
-    A function with this `timeout` reads it, in seconds, after gathering messages for the `window`.
+    A function with this `timeout` reads it, in seconds, after gathering messages for the `window`:
+    for none where they are in order.
 
     If the `removal_policy` retains the queues, they outlive their stack with the messages in them,
     and so do their policies: to remove one CloudFormation would empty it.
     """
 
-    def __init__(  # noqa: PLR0913 - what a pair of queues is made of
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
@@ -30,13 +32,10 @@ class QueuePair(Construct):
         timeout: int,
         removal_policy: RemovalPolicy,
         window: int = 0,
-        fifo: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
-        queue_name, dead_name = queue_names(name, fifo=fifo)
+        self.window = policy.window(name, window)
         shared: dict[str, Any] = {
-            # SQS lets only a FIFO queue carry the property, so it is absent from a standard one.
-            "fifo": True if fifo else None,
             "encryption": sqs.QueueEncryption.SQS_MANAGED,
             "enforce_ssl": True,
             "removal_policy": removal_policy,
@@ -44,16 +43,18 @@ class QueuePair(Construct):
         self.dead = sqs.Queue(
             self,
             "Dead",
-            queue_name=dead_name,
+            queue_name=dead_of(name),
             retention_period=Duration.days(DEAD_DAYS),
             **shared,
         )
         self.queue = sqs.Queue(
             self,
             "Queue",
-            queue_name=queue_name,
+            queue_name=name,
             retention_period=Duration.days(RETENTION_DAYS),
-            visibility_timeout=Duration.seconds(visibility(timeout, window=window, fifo=fifo)),
+            visibility_timeout=Duration.seconds(
+                policy.visibility(name, timeout, gathered=self.window)
+            ),
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead, max_receive_count=MAX_RECEIVES),
             **shared,
         )

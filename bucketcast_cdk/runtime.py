@@ -13,7 +13,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast.aws.runtime.items import PARTITION
-from bucketcast.queues import target_name, visibility
+from bucketcast.delivery.policy import visibility
+from bucketcast.delivery.queue_names import target_name
 from bucketcast.runtime.model import ONCE
 from bucketcast.settings.egress import Egress
 from bucketcast_cdk import nag
@@ -81,7 +82,7 @@ class Runtime(Construct):
     @property
     def visibility(self) -> int:
         """How many seconds these queues hide a message that no function has begun to process."""
-        return visibility(self._config.runtime.timeout, fifo=self._config.sync_events)
+        return visibility(self._config.queue_end, self._config.runtime.timeout)
 
     def wait_for(self, other: Construct) -> None:
         """Change the functions after another resource."""
@@ -164,7 +165,7 @@ class Runtime(Construct):
                 "secrets": self._secrets,
                 "timeout": runtime.timeout,
                 "visibility": self.visibility,
-                "sync_events": self._config.sync_events,
+                "queue_end": self._config.queue_end,
                 "max_concurrency": runtime.max_concurrency,
                 "local": self._context.local,
                 "tls_skip_verify": runtime.tls_skip_verify,

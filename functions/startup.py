@@ -3,42 +3,34 @@
 A function that fails before it has a handler (a package or layer that is missing, a variable that
 cannot be read) leaves its messages to SQS. That counts each receive, and after a thousand, within a
 day or two, it moves them to the dead letters without a reason. So this imports nothing but what
-Python and Lambda bring.
+Python and Lambda bring, and the policy of queues, which a bundle has beside this file.
 """
 
 import json
 import logging
 import os
-import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+    from bucketcast.delivery import limits, policy
+else:
+    _HERE = "functions" if find_spec("functions.policy") else "bucketcast.delivery"
+    limits, policy = (import_module(f"{_HERE}.{name}") for name in ("limits", "policy"))
+
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
-# The names and figures are those of `bucketcast`, which a test compares: it may be what is missing.
-RENEW_AFTER: Final = 500
-MAX_RECEIVES: Final = 1_000
-LONGEST_PAUSE: Final = 1_200
-LAST_CALL: Final = 13.5 * 86_400
-OLDEST: Final = "OldestEventAge"
-ONCE: Final = "-once"
-PREFIX: Final = "bucketcast-"
-_ONCE_PAUSE: Final = 60
-_LONGEST_SPACING: Final = 12 * 3_600
+_ATTRIBUTES: Final = 2_000
+"""Bytes that the history of a message takes at most."""
+_ONCE: Final = "-once"
 _SPARE_MS: Final = 5_000
 """With less left nothing is sent again: it would be there twice if the function ended first."""
-_BATCH: Final = 10
-LIMITS: Final[Any] = {
-    "connect_timeout": 2,
-    "read_timeout": 5,
-    "retries": {"mode": "standard", "total_max_attempts": 2},
-}
 
 
 def start(load: Callable[[], Handler]) -> Handler:
@@ -73,38 +65,42 @@ def _say_age(records: Sequence[Mapping[str, Any]]) -> None:
     described = {
         "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
         "Dimensions": [[*queue]],
-        "Metrics": [{"Name": OLDEST}],
+        "Metrics": [{"Name": limits.OLDEST}],
     }
     about = {"Timestamp": round(time() * 1_000), "CloudWatchMetrics": [described]}
-    line = {"_aws": about, **queue, OLDEST: round(max(map(_age, records)))}
+    oldest = max(_term(one, in_order=False).waited for one in records)
+    line = {"_aws": about, **queue, limits.OLDEST: oldest // 1_000}
     sys.stdout.write(f"{json.dumps(line)}\n")
 
 
 def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mapping[str, Any]]:
     """Let messages wait, longer each time; send those again that SQS would soon move or drop.
 
-    Return the others. In a FIFO queue, where what is sent again would be last, their receives are
-    spread over their time instead.
+    Return the others. They may wait in flight: nobody else's wait for them.
     """
     if not records:
         return ()
     import boto3  # noqa: PLC0415 - it takes a while, and is not needed if all is well
     from botocore.config import Config  # noqa: PLC0415 - as boto3
 
-    sqs = boto3.client("sqs", config=Config(**LIMITS))
+    sqs = boto3.client("sqs", config=Config(**limits.CALLS))
     *_, account, name = records[0]["eventSourceARN"].split(":")
     url = f"{sqs.meta.endpoint_url}/{account}/{name}"
+    in_order = policy.keeps_order(name)
+    terms = {one["messageId"]: _term(one, in_order=in_order) for one in records}
     gone: set[str] = set()
-    if not name.endswith(".fifo") and context.get_remaining_time_in_millis() > _SPARE_MS:
-        expiring = [one for one in records if _needs_renewal(one, tried_once=name.endswith(ONCE))]
-        gone = _sent_again(sqs, url, expiring, _ONCE_PAUSE if name.endswith(ONCE) else 0)
+    if not in_order and context.get_remaining_time_in_millis() > _SPARE_MS:
+        # What is tried once is lost if it was received more often than a few times.
+        least = 2 if name.endswith(_ONCE) else limits.MAX_RECEIVES
+        due = [one for one in records if _is_due(terms[one["messageId"]], least)]
+        gone = _sent_again(sqs, url, due, terms)
     stay = [one for one in records if one["messageId"] not in gone]
     for some in _batches(stay):
         entries: Any = [
             {
                 "Id": str(index),
                 "ReceiptHandle": one["receiptHandle"],
-                "VisibilityTimeout": _pause(one, in_order=name.endswith(".fifo")),
+                "VisibilityTimeout": terms[one["messageId"]].patience,
             }
             for index, one in enumerate(some)
         ]
@@ -115,37 +111,44 @@ def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mappin
     return stay
 
 
-def _needs_renewal(record: Mapping[str, Any], *, tried_once: bool) -> bool:
-    """Return whether SQS would soon move or drop it; what is tried once is lost after three."""
-    receives = _receives(record)
-    return receives >= RENEW_AFTER or _age(record) > LAST_CALL or (tried_once and receives > 1)
+def _is_due(term: "policy.Term", receives: int) -> bool:
+    return term.needs_renewal or term.receives >= receives
 
 
-def _pause(record: Mapping[str, Any], *, in_order: bool) -> int:
-    receives = _receives(record)
-    longest = min(2.0 ** min(receives - 1, 11), LONGEST_PAUSE)
-    wait = longest * random.uniform(0.5, 1)  # noqa: S311 - spread, not secrecy
-    if in_order and receives >= RENEW_AFTER:
-        left = max(0.0, LAST_CALL - _age(record))
-        wait = max(wait, min(left / max(1, MAX_RECEIVES - receives - 1), _LONGEST_SPACING))
-    return max(1, round(wait))
+def _term(record: Mapping[str, Any], *, in_order: bool) -> "policy.Term":
+    """Return a record's term."""
+    told = (record.get("messageAttributes") or {}).get(policy.ATTRIBUTE) or {}
+    system = record["attributes"]
+    return policy.Term(
+        round(time() * 1_000),
+        int(system["SentTimestamp"]),
+        int(system["ApproximateReceiveCount"]),
+        policy.History.read(told.get("stringValue") or ""),
+        policy.Policy(in_order=in_order),
+    )
 
 
 def _sent_again(
-    sqs: "SQSClient", url: str, records: Sequence[Mapping[str, Any]], delay: int
+    sqs: "SQSClient",
+    url: str,
+    records: Sequence[Mapping[str, Any]],
+    terms: Mapping[str, "policy.Term"],
 ) -> set[str]:
     """Send messages again as they are; return the ids of those that SQS took."""
     taken: set[str] = set()
     for some in _batches(records):
-        entries: Any = [
-            {
-                "Id": str(index),
-                "MessageBody": one["body"],
-                "DelaySeconds": delay,
-                "MessageAttributes": _attributes(one),
-            }
-            for index, one in enumerate(some)
-        ]
+        entries: Any = []
+        for index, one in enumerate(some):
+            term = terms[one["messageId"]]
+            text = {"DataType": "String", "StringValue": term.waiting.text}
+            entries.append(
+                {
+                    "Id": str(index),
+                    "MessageBody": one["body"],
+                    "DelaySeconds": term.patience,
+                    "MessageAttributes": {policy.ATTRIBUTE: text},
+                }
+            )
         try:
             answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
         except Exception:  # the messages come back at their own pace
@@ -155,37 +158,18 @@ def _sent_again(
     return taken
 
 
-def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a message of the ingress queue carries, and when the first of them was sent."""
-    kept = {
-        name: one["stringValue"]
-        for name, one in (record.get("messageAttributes") or {}).items()
-        if name.startswith(PREFIX) and one.get("stringValue")
-    }
-    texts = {f"{PREFIX}created": record["attributes"]["SentTimestamp"]} | kept
-    return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}
-
-
 def _batches(records: Sequence[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
     """Return ten at a time; messages that are large go alone, since a call takes 1 MiB."""
     batches: list[list[Mapping[str, Any]]] = []
     room = 0
     for one in records:
-        size = len(one["body"].encode()) + 1_000
-        if not batches or len(batches[-1]) == _BATCH or size > room:
+        size = len(one["body"].encode()) + _ATTRIBUTES
+        if not batches or len(batches[-1]) == limits.TOGETHER or size > room:
             batches.append([])
-            room = 1_048_576
+            room = limits.MESSAGE_BYTES
         batches[-1].append(one)
         room -= size
     return list(batches)
-
-
-def _receives(record: Mapping[str, Any]) -> int:
-    return int(record["attributes"]["ApproximateReceiveCount"])
-
-
-def _age(record: Mapping[str, Any]) -> float:
-    return time() - int(record["attributes"]["SentTimestamp"]) / 1_000
 
 
 handler = start(lambda: import_module(os.environ["BUCKETCAST_HANDLER"]).handler)

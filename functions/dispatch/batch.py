@@ -1,17 +1,24 @@
 """One Lambda batch of one target, and the probe of its connection."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from bucketcast import telemetry
 from bucketcast.aws import function_clients, secrets
 from bucketcast.delivery import tracing
+from bucketcast.delivery.breaker import Breaker, BreakerStore
+from bucketcast.delivery.connection import Connection
+from bucketcast.delivery.diagnosis import diagnose
+from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.latency import Histogram, histogram
-from bucketcast.dispatch import Message, Outcome
-from bucketcast.dispatch.diagnosis import diagnose
-from bucketcast.dispatch.redaction import shortened, without_secrets
+from bucketcast.delivery.limits import TO_COUNT
+from bucketcast.delivery.messages import Message, Outcome
+from bucketcast.delivery.outcome import name_of
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.redaction import shortened, without_secrets
+from bucketcast.delivery.sender import Sender
 from bucketcast.doctor import Finding
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.settings.options import REFERENCE, read
@@ -23,8 +30,6 @@ Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 Connect = Callable[[bool], Target]
 _REASON_LENGTH = 200
 """More would make the item of a target's counts cost another write unit."""
-_TO_ANSWER = 1.0
-"""Seconds that counting leaves: a function that is killed does all its work again."""
 
 
 def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]]) -> Connect:
@@ -41,54 +46,76 @@ def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]])
     return connect
 
 
-def deliver(
+def sender(kind: type[Target], connect: Connect, store: BreakerStore) -> Sender:
+    """Return what sends to one target."""
+    return Sender(Connection(connect), Breaker(store), kind.batch_size)
+
+
+def deliver(  # noqa: PLR0913 - one batch, and who is told of it
     arn: str,
-    dispatcher: Callable[..., Outcome],
-    event: Mapping[str, Any],
+    engine: Engine,
+    messages: Sequence[Message],
+    policy: Policy,
     context: Any,
+    *,
     counters: Counters | None,
-) -> dict[str, Any]:
-    """Deliver the messages; return those to retry as Lambda's partial batch response."""
+    queue: str = "",
+    whole: float | None = None,
+) -> list[str]:
+    """Deliver the messages of a queue; return the ids of those that stay in it.
+
+    How long they waited is reported by the `queue`'s name, if it is given.
+    """
 
     def remaining() -> float:
         return float(context.get_remaining_time_in_millis()) / 1000
+
+    def on_begun(oldest: float) -> None:
+        if queue:
+            telemetry.waited(queue, oldest)
 
     def on_outcomes(outcomes: tracing.Outcomes) -> None:
         telemetry.trace(tracing.dispatched(arn, outcomes))
         taken.update(histogram(outcomes.delivered, time.time()))
 
-    def on_begun(oldest: float) -> None:
-        telemetry.waited(event["Records"][0]["eventSourceARN"].rpartition(":")[2], oldest)
-
     taken = Histogram()
-    outcome = dispatcher(
-        map(message, event["Records"]),
+    outcome = engine(
+        messages,
+        policy,
         now=round(time.time() * 1000),
         remaining=remaining,
+        whole=whole,
         on_begun=on_begun,
         on_outcomes=on_outcomes,
     )
     if outcome.reason is not None:
         telemetry.logger.warning(
-            "not all events arrived",
+            "events are lost" if policy.once and outcome.dead else "not all events arrived",
             target=arn,
-            error=type(outcome.reason).__name__,
+            error=name_of(outcome.reason),
             reason=str(outcome.reason),
             retried=outcome.retried,
             dead=outcome.dead,
             waiting=outcome.waiting,
         )
+    gone = {"EventsLost" if policy.once else "EventsDead": outcome.dead}
     telemetry.measure(
         arn,
         EventsDelivered=outcome.delivered,
         EventsRetried=outcome.retried,
-        EventsDead=outcome.dead,
         DeliveryLatency=taken,
+        **gone,
     )
     if counters:
         counts = Counts(outcome.delivered, outcome.retried, outcome.dead)
-        counters.add(arn, counts, _last(outcome), lambda: remaining() < _TO_ANSWER)
-    return {"batchItemFailures": [{"itemIdentifier": message} for message in outcome.stay]}
+        last = None if policy.once else _last(outcome)
+        counters.add(arn, counts, last, lambda: remaining() < TO_COUNT)
+    return outcome.stay
+
+
+def answer(stay: Iterable[str]) -> dict[str, Any]:
+    """Return Lambda's partial batch response."""
+    return {"batchItemFailures": [{"itemIdentifier": each} for each in stay]}
 
 
 def _last(outcome: Outcome) -> Last:
@@ -133,15 +160,3 @@ def probe(
 def _unnamed(finding: Finding) -> dict[str, str]:
     """Return a finding without its subject, which the caller knows."""
     return {key: text for key, text in asdict(finding).items() if key != "subject"}
-
-
-def message(record: Mapping[str, Any]) -> Message:
-    """Return a message from Lambda's record."""
-    attributes = record["attributes"]
-    return Message(
-        record["messageId"],
-        record["receiptHandle"],
-        record["body"],
-        int(attributes["SentTimestamp"]),
-        int(attributes["ApproximateReceiveCount"]),
-    )

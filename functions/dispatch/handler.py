@@ -7,16 +7,19 @@ from typing import Any
 
 from bucketcast import targets, telemetry
 from bucketcast.aws import function_clients, secrets
+from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.consumer import Consumer
+from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.messages import message
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.queue import Queue
 from bucketcast.destination import TargetArn
-from bucketcast.dispatch import Dispatcher
-from bucketcast.dispatch.breaker import Breaker, LocalStore
-from bucketcast.queues import Queue
-from bucketcast.queues.target import TargetQueue
 from bucketcast.settings.environment import DispatchSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
-from functions.dispatch.batch import Handler, connector, deliver, probe
+from functions.dispatch.batch import Handler, answer, connector, deliver, probe, sender
 
 
 def build(
@@ -26,33 +29,26 @@ def build(
     settings = DispatchSettings.from_environ(environ)
     kind = load(settings.kind)
     kind.preload()
-    arn = str(TargetArn(id=settings.id, type=kind.arn_type))
+    arn = TargetArn(settings.id, kind.arn_type).arn
     sqs = function_clients.client("sqs")
-    queue = TargetQueue(
-        arn,
-        Queue(settings.queue_url, sqs),
-        Queue(settings.dead_queue_url, sqs),
-        fifo=settings.sync_events,
-    )
+    dead = DeadLetters(arn, Queue(settings.dead_queue_url, sqs))
+    own = Consumer(Queue(settings.queue_url, sqs), dead.write)
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
     table = environ.get("BUCKETCAST_STATE_TABLE")
     client = cache(lambda: function_clients.client("dynamodb", function_clients.IN_PASSING))
     counters = Counters(table, client) if table else None
     store = Breakers(table, client).of(arn) if table else LocalStore()
-    dispatcher = Dispatcher(
-        connect,
-        queue,
-        batch_size=kind.batch_size,
-        in_order=settings.sync_events,
-        breaker=Breaker(store),
-    )
+    queue = settings.queue_url.rpartition("/")[2]
+    engine = Engine(own, sender(kind, connect, store))
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):
             return probe(connect, event, settings.settings)
         if event.get("pause"):
             return {"paused": Breaker(store).is_paused()}
-        return deliver(arn, dispatcher, event, context, counters)
+        messages = [*map(message, event["Records"])]
+        stay = deliver(arn, engine, messages, Policy(), context, counters=counters, queue=queue)
+        return answer(stay)
 
     return handler
 

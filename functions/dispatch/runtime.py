@@ -2,14 +2,14 @@
 
 A batch comes from one queue. Before it, the settings of its target are read in one consistent read,
 so that a change takes effect with the next batch; the connection is kept while they do not change.
+While they cannot be read, or the target is off, its messages wait.
 """
 
 import os
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -17,37 +17,24 @@ from bucketcast import targets, telemetry
 from bucketcast.aws import function_clients, secrets
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
-from bucketcast.delivery.envelope import seal
+from bucketcast.delivery.breaker import Breaker
+from bucketcast.delivery.consumer import Consumer
+from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.messages import Message, message
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.queue import Queue
+from bucketcast.delivery.queue_names import dead_of
+from bucketcast.delivery.sender import Absent
 from bucketcast.destination import TargetArn, TopicArn
-from bucketcast.dispatch import Dispatcher
-from bucketcast.dispatch.breaker import Breaker
-from bucketcast.dispatch.topic_limits import LimitedDispatcher, Limits
-from bucketcast.queues import Queue
-from bucketcast.queues.target import TargetQueue
 from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings.environment import RuntimeSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
-from functions.dispatch.batch import Connect, Handler, connector, deliver, probe
+from functions.dispatch.batch import Connect, Handler, answer, connector, deliver, probe, sender
+from functions.dispatch.kept import Kept
 from functions.dispatch.once import Once
-from functions.dispatch.postponement import postpone
-
-KEPT = 64
-"""How many targets one function keeps connections to; the one not used for longest goes first."""
-
-
-class Served(NamedTuple):
-    """A target with its connection, for one version of its settings."""
-
-    number: int
-    dispatcher: Dispatcher
-    limited: LimitedDispatcher
-    breaker: Breaker
-
-    def close(self) -> None:
-        self.dispatcher.close()
-        self.limited.close()
 
 
 class Kind:
@@ -59,14 +46,14 @@ class Kind:
         self._kind = kind
         self._sqs = function_clients.client("sqs")
         dynamodb = function_clients.client("dynamodb")
-        self._table = Table(settings.state_table, dynamodb)
         client = cache(lambda: function_clients.client("dynamodb", function_clients.IN_PASSING))
+        self._table = Table(settings.state_table, dynamodb)
+        self._topics = TopicTable(settings.state_table, dynamodb)
         self._counters = Counters(settings.state_table, client)
         self._breakers = Breakers(settings.state_table, client)
-        self._served: OrderedDict[str, Served] = OrderedDict()
+        self._kept = Kept()
         shared = self._queue(f"{settings.queue_prefix}{ONCE}")
-        self._topics = TopicTable(settings.state_table, dynamodb)
-        self._once = Once(kind, shared, self._topics, self._counters)
+        self._once = Once(kind, shared, self._topics, self._breakers, self._counters)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         """Deliver a batch, or probe the target that the event names."""
@@ -75,61 +62,43 @@ class Kind:
         if event.get("pause"):
             return {"paused": Breaker(self._breakers.of(event["target"])).is_paused()}
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        messages = [*map(message, event["Records"])]
         if queue == f"{self._settings.queue_prefix}{ONCE}":
-            return self._once(event, context)
-        arn = str(TargetArn(id=id_of(queue, self._settings.queue_prefix), type=self._kind.arn_type))
+            return answer(self._once(messages, context))
+        arn = TargetArn(id_of(queue, self._settings.queue_prefix), self._kind.arn_type).arn
         try:
             target = self._table.target(arn)
+            policy = self._policy(messages)
         except (BotoCoreError, ClientError) as error:
-            # SQS would move what is received a thousand times, and say no reason.
             telemetry.logger.warning("the table does not answer", target=arn, reason=str(error))
-            target = None
+            target, policy = None, Policy()
         if target is None or target.queue != queue or target.state != "on":
             telemetry.logger.info("messages wait: their target is not there", target=arn)
-            return postpone(arn, self._queue(queue), event, context)
-        served = self._serve(target)
-        limits = self._limits(event) if not queue.endswith(".fifo") else Limits()
-        if limits.any and served.breaker.is_paused():
-            # Limits count tries, and this is none.
-            return postpone(arn, self._queue(queue), event, context)
-        served.limited.limits = limits
-        dispatcher = served.limited if limits.any else served.dispatcher
-        return deliver(arn, dispatcher, event, context, self._counters)
+            engine = Engine(self._consumer(arn, queue), Absent(f"{arn} is not there, or off"))
+        else:
+            engine = self._kept.engine(queue, target.number, lambda: self._made(target))
+        stay = deliver(arn, engine, messages, policy, context, counters=self._counters, queue=queue)
+        return answer(stay)
 
-    def _limits(self, event: Mapping[str, Any]) -> Limits:
-        """Return the limits of the topic that the events of a batch belong to, if any."""
-        for record in event["Records"]:
+    def _policy(self, messages: Sequence[Message]) -> Policy:
+        """Return the policy of the topic that the events of a batch belong to, if any."""
+        for one in messages:
             with suppress(ValueError):
-                topic = self._topics.topic(TopicArn.parse(seal(record["body"]).topic))
-                return Limits.of(topic, self._settings.topics) if topic else Limits()
-        return Limits()
+                topic = self._topics.topic(TopicArn.parse(one.history.topic))
+                return topic.retries(self._settings.topics) if topic else Policy()
+        return Policy()
 
-    def _serve(self, target: RuntimeTarget) -> Served:
-        found = self._served.pop(target.queue, None)
-        if found is None or found.number != target.number:
-            if found:
-                found.close()
-            found = Served(target.number, *self._connected(target))
-        self._served[target.queue] = found
-        while len(self._served) > KEPT:
-            _, oldest = self._served.popitem(last=False)
-            oldest.close()
-        return found
+    def _made(self, target: RuntimeTarget) -> Engine:
+        store = self._breakers.of(target.arn)
+        work = sender(self._kind, self._connector(target), store)
+        return Engine(self._consumer(target.arn, target.queue), work)
 
-    def _connected(self, target: RuntimeTarget) -> tuple[Dispatcher, LimitedDispatcher, Breaker]:
-        fifo = target.queue.endswith(".fifo")
-        queue, dead = self._queue(target.queue), self._queue(target.dead)
-        actions = TargetQueue(target.arn, queue, dead, fifo=fifo)
-        size, connect = self._kind.batch_size, self._connector(target)
-        breaker = Breaker(self._breakers.of(target.arn))
-        return (
-            Dispatcher(connect, actions, batch_size=size, in_order=fifo, breaker=breaker),
-            LimitedDispatcher(connect, actions, batch_size=size, limits=Limits()),
-            breaker,
-        )
+    def _consumer(self, arn: str, queue: str) -> Consumer:
+        dead = DeadLetters(arn, self._queue(dead_of(queue)))
+        return Consumer(self._queue(queue), dead.write)
 
     def _connector(self, target: RuntimeTarget) -> Connect:
-        def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - as dispatch calls it
+        def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
             # A secret is replaced together with the settings that name it.
             found = self._table.target(target.arn) if fresh else target
             return secrets.resolve((found or target).settings, fresh=fresh)

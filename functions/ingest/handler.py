@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from bucketcast import telemetry
@@ -16,11 +17,17 @@ from bucketcast.aws.runtime.queue_cache import QueueCache
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
+from bucketcast.delivery.consumer import Consumer
+from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.limits import INGEST_CHUNK_BYTES
+from bucketcast.delivery.messages import message
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.queue import Queue
 from bucketcast.destination import TopicArn
-from bucketcast.ingest import Ingester, Routed
-from bucketcast.queues import Queue
-from bucketcast.queues.fanout import Fanout
-from bucketcast.queues.ingress import Ingress, incoming
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.intake import Intake
+from bucketcast.ingest.routing import Routes
 from bucketcast.rules import loops
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
@@ -38,8 +45,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     listeners = ListenerCache(Listeners(table, dynamodb))
     rules = RuleCache(Rules(table, dynamodb), listeners)
     made = QueueCache(Table(table, dynamodb), TopicTable(table, dynamodb), settings.runtime_prefix)
-    counters = Counters(settings.state_table, lambda: dynamodb)
-    dead = Queue(settings.ingress_dead_queue_url, sqs)
+    counters = Counters(table, lambda: dynamodb)
     looked_at = settings.object_facts
     objects = (
         ObjectReader(function_clients.client("s3"), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"])
@@ -47,10 +53,8 @@ def build(environ: Mapping[str, str]) -> Handler:
         else None
     )
     fanout = Fanout(
-        settings.queue_prefix,
+        settings.target_queues,
         sqs,
-        dead,
-        fifo=settings.sync_events,
         deployed=settings.targets.__contains__,
         runtime_queue=made.queue,
         listener_queue=listeners.queue,
@@ -58,47 +62,59 @@ def build(environ: Mapping[str, str]) -> Handler:
             lambda arn: settings.queue_limits.limit(arn) or made.limit(arn), sqs
         ).is_full,
     )
-    url = settings.ingress_queue_url
-    publisher = Ingress(Queue(url, sqs), dead, fanout)
-    ingester = Ingester(rules, objects, publisher)
+    dead = DeadLetters("", Queue(settings.ingress_dead_queue_url, sqs))
+    own = Consumer(Queue(settings.ingress_queue_url, sqs), dead.write)
+    triggered = 0
+
+    def on_routed(routes: Routes) -> None:
+        nonlocal triggered
+        matched = (hit.to for _, hits in routes.matches for hit in hits)
+        triggered += sum(isinstance(to, TopicArn) for to in matched)
+        _report(routes)
+
+    intake = Intake(rules, objects, fanout, on_routed)
+    engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+        nonlocal triggered
         made.begin()
         triggered = 0
-
-        def on_routed(routed: Routed) -> None:
-            nonlocal triggered
-            matched = (hit.to for _, hits in routed.matches for hit in hits)
-            triggered += sum(isinstance(to, TopicArn) for to in matched)
-            _report(routed)
-
-        now, records = round(time.time() * 1000), event["Records"]
-        messages = [incoming(each) for each in records]
-        oldest = min(each.term(now).started for each in messages)
-        telemetry.waited(records[0]["eventSourceARN"].rpartition(":")[2], (now - oldest) / 1_000)
-        taken = ingester(
-            messages, now, lambda: float(context.get_remaining_time_in_millis()) / 1000, on_routed
+        queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        outcome = engine(
+            map(message, event["Records"]),
+            Policy(),
+            now=round(time.time() * 1000),
+            remaining=lambda: float(context.get_remaining_time_in_millis()) / 1000,
+            on_begun=partial(telemetry.waited, queue),
         )
+        if outcome.reason is not None:
+            telemetry.logger.warning(
+                "not all events were sent on",
+                reason=str(outcome.reason),
+                retried=outcome.retried,
+                dead=outcome.dead,
+                waiting=outcome.waiting,
+            )
         counters.add(TOPICS, Triggered(triggered))
         _report_discarded(fanout)
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
+        counts = intake.take_counts()
         telemetry.measure(
             telemetry.INGRESS,
-            EventsReceived=taken.events,
-            EventsMatched=taken.matched,
-            MessagesBroken=taken.broken,
+            EventsReceived=counts.events,
+            EventsMatched=counts.matched,
+            MessagesBroken=counts.broken,
         )
-        stay = sorted(taken.stay)
-        return {"batchItemFailures": [{"itemIdentifier": message} for message in stay]}
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(outcome.stay)]}
 
     return handler
 
 
-def _report(routed: Routed) -> None:
+def _report(routes: Routes) -> None:
     """Log traces, and warn of buckets that seem to be in a loop."""
-    telemetry.trace(tracing.received(routed.matches))
-    for bucket in loops.suspected(routed.matches):
+    telemetry.trace(tracing.received(routes.matches))
+    for bucket in loops.suspected(routes.matches):
         telemetry.logger.warning(
             "keys grow by the same piece again and again, as they do where what a target starts "
             "writes under a prefix that its own rule asks for: a loop, which costs money",

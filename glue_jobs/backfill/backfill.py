@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from pyspark.sql import SparkSession
 
-from bucketcast.delivery.retention import LISTING_DAYS
+from bucketcast.delivery.limits import LISTING_DAYS
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.jobs import Backfill
 from glue_jobs import events, files, listing, outbox, progress

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import expand
-from bucketcast.queues.address import queue_url
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import METADATA, TAG, Condition
 from bucketcast.settings.jobs import Backfill
@@ -22,7 +22,6 @@ class Destination:
 
     arn: str
     queue: str
-    fifo: bool
     rules: tuple[Rule, ...]
 
 
@@ -35,7 +34,7 @@ def destination(settings: Backfill) -> Destination:
     """
     try:
         arn = TargetArn.parse(settings.target)
-        queue = queue_url(settings.queues, arn, fifo=settings.fifo)
+        queue = queue_url(settings.queues, arn)
     except ValueError as error:
         raise BucketcastError(f"--target: {error}") from None
     of_bucket = rules_in_force.of(settings.bucket, settings.table)
@@ -47,7 +46,7 @@ def destination(settings: Backfill) -> Destination:
             f"{arn.plain} has {found} in {settings.bucket}, so none for objects that were put: "
             f"bucketcast event add {settings.bucket} {arn.plain} --event put"
         )
-    return Destination(arn.plain, queue, settings.fifo, rules)
+    return Destination(arn.plain, queue, rules)
 
 
 def takes(rule: Rule) -> bool:

@@ -8,10 +8,12 @@ from operator import add
 from typing import Final
 
 import msgspec
+from msgspec.structs import force_setattr
 from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame
 
 from bucketcast.delivery.envelope import Delivery, pack
+from bucketcast.delivery.queue import together
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
 from glue_jobs.events import Object, created
@@ -91,12 +93,13 @@ def _for_any_put(rule: Rule) -> Rule:
 def packed(
     deliveries: Iterable[Delivery], to: Destination, since: int, most: int = MOST
 ) -> Iterator[Message]:
-    """Yield messages with all deliveries in their order; for a FIFO queue one each."""
+    """Yield messages with all deliveries in their order."""
     left = iter(deliveries)
-    while part := list(islice(left, 1 if to.fifo else most)):
-        for body, start, stop in pack(part, since):
-            group, token = (to.arn, part[start].copy_id) if to.fifo else ("", "")
-            yield Message(to.queue, body, stop - start, group, token)
+    while part := list(islice(left, together(to.queue, most))):
+        for each in part:
+            force_setattr(each, "created", since)
+        for body, start, stop in pack(part):
+            yield Message(to.queue, body, stop - start, part[start].copy_id)
 
 
 def at_once(rate: int) -> int:

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from bucketcast.delivery.envelope import MAX_BYTES
-from bucketcast.queues import BATCH
+from bucketcast.delivery.limits import TOGETHER
+from bucketcast.delivery.policy import FIFO
 from glue_jobs import files
 from glue_jobs.columns import Int32, schema
 
@@ -24,19 +25,17 @@ be at least 100 rows."""
 class Message(NamedTuple):
     """A message: the URL of its queue, and how many events it holds.
 
-    `group` and `token` are a FIFO queue's, else "". The messages of a group go in the order of
-    their rows.
+    `token` is a FIFO queue's, else "". The messages of such a queue go in the order of their rows.
     """
 
     queue: str
     body: str
     events: Int32
-    group: str
     token: str
 
 
 class Chunk(NamedTuple):
-    """The messages of one call, for one queue and group; `counts` are their events.
+    """The messages of one call, for one queue; `counts` are their events.
 
     A chunk's number counts within its part, in the order of the messages.
     """
@@ -44,7 +43,6 @@ class Chunk(NamedTuple):
     part: Int32
     chunk: Int32
     queue: str
-    group: str
     events: int
     bodies: list[str]
     tokens: list[str]
@@ -75,18 +73,18 @@ def spool(messages: DataFrame, folder: str) -> int:
     totals = written.agg(
         F.count("chunk").alias("chunks"),
         F.coalesce(F.sum("events"), F.lit(0)).alias("events"),
-        F.coalesce(F.bool_or(F.col("group") != ""), F.lit(False)).alias("ordered"),  # noqa: FBT003
+        F.coalesce(F.bool_or(F.col("queue").endswith(FIFO)), F.lit(False)).alias("ordered"),  # noqa: FBT003
     ).collect()[0]
     files.write(f"{folder}/finished.json", json.dumps(totals.asDict()).encode())
     return int(totals["events"])
 
 
-def _chunks(part: int, rows: Iterable[tuple[str, str, int, str, str]]) -> Iterator[Chunk]:
+def _chunks(part: int, rows: Iterable[tuple[str, str, int, str]]) -> Iterator[Chunk]:
     return chunked(part, (Message(*row) for row in rows))
 
 
 def chunked(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
-    """Split messages into chunks, in order, by a call's limits and by queue and group.
+    """Split messages into chunks, in order, by a call's limits and by queue.
 
     A message too large for any call gets a chunk of its own, which SQS refuses with a reason.
     """
@@ -94,8 +92,8 @@ def chunked(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
     room = number = 0
     for message in messages:
         size = len(message.body.encode())
-        same = batch and (batch[0].queue, batch[0].group) == (message.queue, message.group)
-        if batch and (not same or len(batch) == BATCH or size > room):
+        same = batch and batch[0].queue == message.queue
+        if batch and (not same or len(batch) == TOGETHER or size > room):
             yield _chunk(part, number, batch)
             batch, number = [], number + 1
         if not batch:
@@ -107,5 +105,5 @@ def chunked(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
 
 
 def _chunk(part: int, number: int, batch: list[Message]) -> Chunk:
-    queue, bodies, counts, groups, tokens = map(list, zip(*batch, strict=True))
-    return Chunk(part, number, queue[0], groups[0], sum(counts), bodies, tokens, counts)
+    queues, bodies, counts, tokens = map(list, zip(*batch, strict=True))
+    return Chunk(part, number, queues[0], sum(counts), bodies, tokens, counts)

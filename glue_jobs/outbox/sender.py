@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.delivery.policy import keeps_order
+from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.errors import BucketcastError
-from bucketcast.queues import Outgoing, Queue
 from glue_jobs import files
 from glue_jobs.aws import client
 from glue_jobs.background import running
@@ -91,9 +91,7 @@ def _chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFrame:
     chunks = spark.read.schema(CHUNKS).parquet(f"{folder}/chunks")
     if not ordered:
         return chunks
-    return chunks.repartition("queue", "group").sortWithinPartitions(
-        "queue", "group", "part", "chunk"
-    )
+    return chunks.repartition("queue").sortWithinPartitions("queue", "part", "chunk")
 
 
 def _sent(chunks: DataFrame, folder: str, rate: int) -> list[Refusal]:
@@ -121,33 +119,31 @@ class Sender:
         self._rate_limit = rate_limit
         self._part = -1
         self._checkpoints: dict[int, Checkpoint] = {}
-        self._closed: set[tuple[str, str]] = set()
+        self._closed: set[str] = set()
 
     def send(self, chunk: Chunk) -> None:
         """Send the chunk's messages without a checkpoint, and write it.
 
-        A queue that does not answer gets no further chunks, nor does a group after a gap in it.
+        A queue that does not answer gets no further chunks, nor does a FIFO queue after a gap.
         """
-        if not self._closed.isdisjoint({(chunk.queue, ""), (chunk.queue, chunk.group)}):
+        if chunk.queue in self._closed:
             return
         indexes = self._left(chunk)
         if not indexes:
             return
         time.sleep(self._rate_limit.wait(sum(chunk.counts[i] for i in indexes), time.monotonic()))
-        messages = [
-            Outgoing(chunk.bodies[i], group=chunk.group, token=chunk.tokens[i]) for i in indexes
-        ]
+        messages = [Outgoing(chunk.bodies[i], token=chunk.tokens[i]) for i in indexes]
         try:
             refused = Queue(chunk.queue, client("sqs")).send(messages)
-        except (BotoCoreError, ClientError) as error:
+        except SQS_ERRORS as error:
             self._refuse(chunk.queue, str(error))
-            self._closed.add((chunk.queue, ""))
+            self._closed.add(chunk.queue)
             return
         self._write_checkpoint(chunk, frozenset(indexes[each] for each in refused), len(indexes))
         for reason in refused.values():
             self._refuse(chunk.queue, reason)
-        if refused and chunk.group:
-            self._closed.add((chunk.queue, chunk.group))
+        if refused and keeps_order(chunk.queue):
+            self._closed.add(chunk.queue)
 
     def _left(self, chunk: Chunk) -> list[int]:
         """Return the indexes of the messages that SQS has not accepted yet."""

@@ -36,7 +36,6 @@ def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue
             sql.lit(queue).alias("queue"),
             body("findings").alias("body"),
             sql.size("findings").alias("events"),
-            sql.lit("").alias("group"),
             sql.lit("").alias("token"),
         )
     )

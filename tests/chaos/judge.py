@@ -166,7 +166,7 @@ def _in_letter(letter: DeadLetter, made: Made) -> Iterator[str]:
         yield letter.body
         return
     try:
-        _, deliveries = unpack(letter.body)
+        deliveries = unpack(letter.body)
     except ValueError:
         yield letter.body
         return

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bucketcast.queues import BATCH
+from bucketcast.delivery.limits import TOGETHER
 from tests.chaos import functions
 from tests.chaos.made import Send
 from tests.chaos.plan import Plan
@@ -173,7 +173,7 @@ def _batches(sends: Sequence[Send]) -> Iterator[tuple[str, list[Send]]]:
     """As many as one call of SQS takes, each batch for one queue; the order stays."""
     batch: list[Send] = []
     for each in sends:
-        if batch and (len(batch) == BATCH or each.target != batch[0].target):
+        if batch and (len(batch) == TOGETHER or each.target != batch[0].target):
             yield batch[0].target, batch
             batch = []
         batch.append(each)

@@ -1,6 +1,6 @@
 """What `bucketcast doctor` finds at one target."""
 
-from bucketcast.dispatch.diagnosis import diagnose
+from bucketcast.delivery.diagnosis import diagnose
 from bucketcast.doctor import Finding
 from bucketcast.targets.base import Target
 from tests.contract.trial import MARK_OF_SECRETS, bounded

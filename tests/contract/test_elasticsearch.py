@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from bucketcast.delivery.retention import TOMBSTONE_DAYS
+from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import Event
 from bucketcast.shapes import minio

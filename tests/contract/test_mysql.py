@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 import trustme
 
-from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
+from bucketcast.delivery.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,

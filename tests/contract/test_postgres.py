@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import trustme
 
-from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
+from bucketcast.delivery.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.delivery.retention import TOMBSTONE_DAYS
+from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.settings import options

@@ -37,7 +37,6 @@ def function(one: Trial, tmp_path: Path) -> Iterator[Function]:
         "BUCKETCAST_SETTINGS": json.dumps(one.texts()),
         "BUCKETCAST_QUEUE_URL": QUEUE,
         "BUCKETCAST_DEAD_QUEUE_URL": f"{QUEUE}-dead",
-        "BUCKETCAST_SYNC_EVENTS": "off",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
         "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-target",
@@ -78,7 +77,7 @@ def _failed(function: Function, batch: dict[str, Any]) -> list[str]:
 def _batch(some: Sequence[Event]) -> dict[str, Any]:
     """Return what Lambda hands over of the queue: a message with these events."""
     deliveries = [Delivery(rule="rule", event=each) for each in some]
-    return {"Records": [_record(packed.body) for packed in pack(deliveries, SINCE)]}
+    return {"Records": [_record(packed.body) for packed in pack(deliveries)]}
 
 
 def _record(body: str) -> dict[str, Any]:

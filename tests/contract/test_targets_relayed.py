@@ -5,15 +5,22 @@ An event that a product's script or statement trips over is buried alone, whatev
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from bucketcast import sources
-from bucketcast.delivery.envelope import Delivery, pack
-from bucketcast.dispatch import Dead, Dispatcher, Message, Requeue
-from bucketcast.dispatch.breaker import Breaker, LocalStore
+from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.connection import Connection
+from bucketcast.delivery.consumer import Consumer
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.messages import Message
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.delivery.sender import Sender as Work
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.contract.mirrors import rows
@@ -62,31 +69,20 @@ def test_blanks_in_a_record_change_nothing(
     assert rows(mirror.arrivals()) == visible(sent)
 
 
-class Buried:
+class Buried(Consumer):
     """A way out of the queue that takes what is dead, and nothing else."""
 
     def __init__(self) -> None:
+        nobody: Any = None
+        super().__init__(Queue("queue", nobody), self.take)
         self.dead: list[Dead] = []
 
-    def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
+    def take(self, dead: Sequence[Dead]) -> set[int]:
         self.dead += dead
         return set()
 
-    def dead_letter_message(self, message: Message, reason: str, error: str = "") -> bool:
-        raise AssertionError((message, reason, error))
-
-    def requeue(self, parts: Sequence[Requeue]) -> set[int]:
-        raise AssertionError(parts)
-
-    def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
-        raise AssertionError((bodies, pause))
-
-    def postpone(self, pauses: dict[str, int]) -> None:
-        raise AssertionError(pauses)
-
-    def heartbeat(self, seconds: Mapping[str, int]) -> AbstractContextManager[None]:
-        assert seconds
-        return nullcontext()
+    def send(self, messages: Sequence[Outgoing]) -> set[int]:
+        raise AssertionError(messages)
 
 
 def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
@@ -94,20 +90,15 @@ def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
     now = round(time.time() * 1000)
     messages = [
         Message("id", "receipt", each.body, now, 1)
-        for each in pack([Delivery("rule", each) for each in events], now)
+        for each in pack([Delivery("rule", each) for each in events])
     ]
     queue = Buried()
-    dispatch = Dispatcher(
-        lambda _: sender.target,
-        queue,
-        batch_size=1000,
-        in_order=False,
-        breaker=Breaker(LocalStore()),
-    )
-    outcome = bounded(lambda: dispatch(messages, now=now, remaining=lambda: 600.0))
+    work = Work(Connection(lambda _: sender.target), Breaker(LocalStore()), 1_000)
+    engine = Engine(queue, work)
+    outcome = bounded(lambda: engine(messages, Policy(), now=now, remaining=lambda: 600.0))
     assert (outcome.stay, outcome.retried, outcome.dead) == ([], 0, len(queue.dead))
     assert all(str(each.reason) for each in queue.dead)
-    return [each.delivery.event.key for each in queue.dead]
+    return [one.event.key for each in queue.dead for one in unpack(each.body)]
 
 
 @pytest.mark.parametrize("what", ODD)

@@ -13,7 +13,7 @@ from botocore.config import Config
 from minio import Minio
 
 from bucketcast.aws import clients
-from bucketcast.queues import BATCH
+from bucketcast.delivery.limits import TOGETHER
 from tests.e2e import iam
 from tests.e2e.commands import run
 from tests.e2e.deployment import STACK, Consumers, Local
@@ -162,8 +162,8 @@ class Deployed:
 
     def send(self, queue: str, bodies: Sequence[str]) -> None:
         """Write messages straight onto a queue, ten in a call."""
-        for start in range(0, len(bodies), BATCH):
-            part = bodies[start : start + BATCH]
+        for start in range(0, len(bodies), TOGETHER):
+            part = bodies[start : start + TOGETHER]
             entries: Any = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(part)]
             answer = self.sqs.send_message_batch(QueueUrl=queue, Entries=entries)
             assert not answer.get("Failed"), answer["Failed"]

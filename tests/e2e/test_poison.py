@@ -38,7 +38,7 @@ def test_an_event_that_a_webhook_refuses_is_buried_alone(
         letter = system.dead_letters(system.targets["webhook.flaky"]["dead"], 1)[0]
     finally:
         flaky.answer()
-    _, deliveries = unpack(letter.body)
+    deliveries = unpack(letter.body)
     assert [json.loads(bytes(each.event.record)) for each in deliveries] == [poison]
     assert "answered 422: no such cat" in letter.attributes["reason"]
     assert letter.attributes["error"] == "Rejected"
@@ -59,7 +59,7 @@ def test_a_key_that_postgresql_cannot_store_is_dead_lettered_alone(
     wanted = {f"{here}before", f"{here}after"}
     system.until_equal("its neighbours", lambda: set(arrivals.table(system, here)), wanted)
     letter = system.dead_letters(system.targets["postgres.mirror"]["dead"], 1)[0]
-    _, deliveries = unpack(letter.body)
+    deliveries = unpack(letter.body)
     assert [each.event.key for each in deliveries] == [f"{prefix}nul\0"]
     assert "NUL" in letter.attributes["reason"]
     # The log keeps the key escaped, so that it can be written there.

@@ -92,7 +92,7 @@ class Backfills:
             "Messages"
         ):
             for each in got:
-                found += [(packed.rule, packed.event) for packed in unpack(each["Body"])[1]]
+                found += [(packed.rule, packed.event) for packed in unpack(each["Body"])]
         return sorted(found, key=lambda pair: pair[1].key)
 
     def _read(self, spark: SparkSession, bucket: str, source: str, *, prefix: str) -> Listing:
@@ -197,8 +197,8 @@ def test_an_ordered_queue_gets_one_message_per_event(
     attributes = {"FifoQueue": "true"}
     name = f"{deployment.name}-postgres-mirror.fifo"
     deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    queues = deployment.url.removesuffix("postgres-mirror.fifo")
-    assert deployment.backfills(spark, fifo="on", queues=queues)["events"] == 2
+    queues = deployment.url.replace("postgres-mirror", "*")
+    assert deployment.backfills(spark, queues=queues)["events"] == 2
     answer = deployment.sqs.receive_message(
         QueueUrl=deployment.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
     )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.delivery.policy import FIFO
 from bucketcast.errors import BucketcastError
 from glue_jobs import files, outbox
 from glue_jobs.outbox import checkpoints
@@ -31,8 +32,9 @@ def queue(aws: Emulator, name: str, **attributes: str) -> str:
     return url
 
 
-def messages(spark: SparkSession, url: str, bodies: Iterable[str], group: str = "") -> DataFrame:
-    rows = [(url, body, EVENTS, group, f"t-{body}" if group else "") for body in bodies]
+def messages(spark: SparkSession, url: str, bodies: Iterable[str]) -> DataFrame:
+    fifo = url.endswith(FIFO)
+    rows = [(url, body, EVENTS, f"t-{body}" if fifo else "") for body in bodies]
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, 3), outbox.MESSAGES)
 
 
@@ -161,11 +163,11 @@ def test_a_queue_that_is_not_there_stops_no_other(
     assert bodies(aws, gone) == Counter("ab")
 
 
-def test_messages_of_a_group_keep_their_order(
+def test_messages_of_a_fifo_queue_keep_their_order(
     spark: SparkSession, aws: Emulator, folder: str
 ) -> None:
     url = queue(aws, "outbox.fifo", FifoQueue="true")
-    outbox.spool(messages(spark, url, map(str, range(57)), group="g"), folder)
+    outbox.spool(messages(spark, url, map(str, range(57))), folder)
     assert len({chunk.part for chunk in chunks(spark, folder)}) == 3
     assert outbox.send(spark, folder) == 57 * EVENTS
     assert taken(aws, url) == [str(n) for n in range(57)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import MAX_BYTES
-from bucketcast.queues import BATCH
+from bucketcast.delivery.limits import TOGETHER
 from glue_jobs.outbox.chunks import Chunk, Message, chunked
 from glue_jobs.outbox.sender import RateLimit
 
@@ -17,7 +17,6 @@ MESSAGES = st.lists(
         st.sampled_from(["https://sqs/a", "https://sqs/b"]),
         st.sampled_from(["x", "é" * 100_000, "y" * 500_000, "z" * MAX_BYTES]),
         st.integers(1, 200),
-        st.sampled_from(["", "one", "two"]),
         st.just(""),
     ),
     max_size=40,
@@ -31,7 +30,7 @@ def bytes_of(chunk: Chunk) -> int:
 @given(MESSAGES)
 def test_chunks_have_all_messages_in_their_order(messages: list[Message]) -> None:
     contents = [
-        Message(chunk.queue, body, count, chunk.group, token)
+        Message(chunk.queue, body, count, token)
         for chunk in chunked(7, messages)
         for body, count, token in zip(chunk.bodies, chunk.counts, chunk.tokens, strict=True)
     ]
@@ -43,7 +42,7 @@ def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
     chunks = list(chunked(7, messages))
     assert [(chunk.part, chunk.chunk) for chunk in chunks] == [(7, n) for n in range(len(chunks))]
     for chunk in chunks:
-        assert 1 <= len(chunk.bodies) <= BATCH
+        assert 1 <= len(chunk.bodies) <= TOGETHER
         assert bytes_of(chunk) <= MAX_BYTES
         assert chunk.events == sum(chunk.counts)
 
@@ -52,14 +51,14 @@ def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
 def test_no_chunk_ends_while_the_next_message_would_fit(messages: list[Message]) -> None:
     chunks = list(chunked(7, messages))
     for one, other in pairwise(chunks):
-        full = len(one.bodies) == BATCH
+        full = len(one.bodies) == TOGETHER
         heavy = bytes_of(one) + len(other.bodies[0].encode()) > MAX_BYTES
-        assert full or heavy or (one.queue, one.group) != (other.queue, other.group)
+        assert full or heavy or one.queue != other.queue
 
 
 def test_a_message_too_large_for_a_call_is_alone() -> None:
     bodies = ["a", "b" * (MAX_BYTES + 1), "c"]
-    chunks = chunked(0, [Message("https://sqs/a", body, 1, "", "") for body in bodies])
+    chunks = chunked(0, [Message("https://sqs/a", body, 1, "") for body in bodies])
     assert [chunk.bodies for chunk in chunks] == [[body] for body in bodies]
 
 

@@ -54,7 +54,7 @@ def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) ->
     assert list(document["Records"][0]) == list(wanted)
     sequencer = int(document["Records"][0]["s3"]["object"]["sequencer"], 16)
     assert sequencer == int(AT.timestamp() * 1_000) * 1_000_000
-    assert (message.queue, message.events, message.group, message.token) == (QUEUE, 1, "", "")
+    assert (message.queue, message.events, message.token) == (QUEUE, 1, "")
 
 
 @pytest.mark.parametrize(

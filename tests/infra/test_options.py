@@ -83,9 +83,8 @@ def test_sync_events_makes_both_queues_fifo_and_nothing_batches_beyond_ten(make:
     mapping = found.mapping(NAME)
     assert mapping["BatchSize"] == 10
     assert "MaximumBatchingWindowInSeconds" not in mapping
-    for function in (NAME, "Bucketcast-ingest"):
-        variables = found.function(function)["Environment"]["Variables"]
-        assert variables["BUCKETCAST_SYNC_EVENTS"] == "on"
+    variables = found.function("Bucketcast-ingest")["Environment"]["Variables"]
+    assert variables["BUCKETCAST_TARGET_QUEUES"]["Fn::Join"][1][-1] == "/Bucketcast-*.fifo"
     # S3 cannot write to a FIFO queue.
     assert "FifoQueue" not in found.queue("Bucketcast-ingress")
 
@@ -141,8 +140,8 @@ def test_the_stack_name_is_in_every_physical_name(make: Make) -> None:
     found = make(WEBHOOK, stack="Other")
     assert found.queue("Other-ingress")
     assert found.function("Other-webhook-primary")
-    prefix = found.function("Other-ingest")["Environment"]["Variables"]["BUCKETCAST_QUEUE_PREFIX"]
-    assert prefix["Fn::Join"][1][-1] == "/Other-"
+    queues = found.function("Other-ingest")["Environment"]["Variables"]["BUCKETCAST_TARGET_QUEUES"]
+    assert queues["Fn::Join"][1][-1] == "/Other-*"
 
 
 def test_names_and_settings_beyond_the_limits_of_aws_are_refused_together(make: Make) -> None:

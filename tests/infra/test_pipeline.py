@@ -58,8 +58,8 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
 
 def test_each_job_is_given_what_only_the_stack_knows(pipeline: Synthesised) -> None:
     assert _given(pipeline, "scan") >= {"--state", "--ingress", "--table"}
-    assert _given(pipeline, "backfill") >= {"--table", "--queues", "--fifo"}
-    assert _given(pipeline, "reconcile") >= {"--table", "--queues", "--fifo", "--targets"}
+    assert _given(pipeline, "backfill") >= {"--table", "--queues"}
+    assert _given(pipeline, "reconcile") >= {"--table", "--queues", "--targets"}
 
 
 def test_reconcile_gets_the_mirrors_and_no_secret(pipeline: Synthesised) -> None:

@@ -113,7 +113,7 @@ def test_the_output_has_what_creating_targets_needs(two: Synthesised) -> None:
     }
     assert (parsed["timeout"], parsed["visibility"], parsed["max_concurrency"]) == (90, 120, 5)
     assert parsed["prefix"] == "Bucketcast-runtime-"
-    assert parsed["sync_events"] is False
+    assert parsed["queue_end"] == ""
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
 
 

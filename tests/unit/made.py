@@ -74,12 +74,13 @@ def message(*records: Mapping[str, Any]) -> str:
     return json.dumps({"Records": records or (record(),)})
 
 
-def received(sqs: Any, url: str) -> list[dict[str, Any]]:
-    """All that waits in a queue, with its attributes as plain texts."""
+def received(sqs: Any, url: str, *, wait: int = 0) -> list[dict[str, Any]]:
+    """All that can be received within `wait` seconds, with its attributes as plain texts."""
     found: list[dict[str, Any]] = []
     while messages := sqs.receive_message(
         QueueUrl=url,
         MaxNumberOfMessages=10,
+        WaitTimeSeconds=0 if found else wait,
         MessageAttributeNames=["All"],
         MessageSystemAttributeNames=["All"],
     ).get("Messages"):

@@ -10,12 +10,12 @@ from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.aws.object_facts import ObjectReader
 from bucketcast.event import AGENT, Event
-from bucketcast.ingest import route
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ObjectFacts
 from tests.contract.oracle import visible
 from tests.unit.aws import refusal
+from tests.unit.ingest.routed import batches, route
 from tests.unit.made import TIME, event, message, record
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ def test_a_refusal_is_reported_and_delays_nothing(
 
     monkeypatch.setattr(ObjectReader, "_show", refuse)
     body = message(record_of("Delete", "a", 7, versionId="v1"))
-    routed = route([("1", body)], rulebook(), objects(bucket), lambda: 30.0)
-    (delivery,) = routed.batches[MIRROR].deliveries
-    assert delivery.event.name == "s3:ObjectRemoved:Delete"
-    assert set(routed.failed) == set()
+    routed = route([("1", body)], rulebook(), objects(bucket))
+    (one,) = batches(routed)[MIRROR]
+    assert one.delivery.event.name == "s3:ObjectRemoved:Delete"
+    assert routed.failed == []
     assert '"ObjectsUnseen":1' in capsys.readouterr().out
     assert "S3 does not say what its key shows now" in caplog.text
 
@@ -217,6 +217,6 @@ def test_a_mirror_is_what_the_bucket_lists_though_versions_and_markers_go(
 def mirrored(bodies: list[str], facts: ObjectReader) -> list[Event]:
     """What ingest sends the mirror of these messages; others get only what S3 reports."""
     messages = [(str(number), body) for number, body in enumerate(bodies)]
-    routed = route(messages, rulebook(), facts, lambda: 30.0)
-    assert len(routed.batches[HOOK].deliveries) == routed.events
-    return [delivery.event for delivery in routed.batches[MIRROR].deliveries]
+    routed = route(messages, rulebook(), facts)
+    assert len(batches(routed)[HOOK]) == len(routed.matches)
+    return [one.delivery.event for one in batches(routed)[MIRROR]]

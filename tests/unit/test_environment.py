@@ -12,9 +12,8 @@ from bucketcast.settings.environment import (
 
 INGEST = {
     "BUCKETCAST_STATE_TABLE": "state",
-    "BUCKETCAST_QUEUE_PREFIX": "https://sqs/1/Bucketcast-",
+    "BUCKETCAST_TARGET_QUEUES": "https://sqs/1/Bucketcast-*",
     "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": "https://sqs/1/Bucketcast-ingress-dead",
-    "BUCKETCAST_SYNC_EVENTS": "off",
     "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}).to_text(),
     "BUCKETCAST_TARGETS": DeployedTargets.of(["arn:minio:sqs::primary:webhook"]).to_text(),
 }
@@ -24,16 +23,14 @@ DISPATCH = {
     "BUCKETCAST_SETTINGS": '{"endpoint": "https://example.org"}',
     "BUCKETCAST_QUEUE_URL": "own",
     "BUCKETCAST_DEAD_QUEUE_URL": "dead",
-    "BUCKETCAST_SYNC_EVENTS": "on",
 }
 
 
 def test_settings_are_read_from_the_environment() -> None:
     assert IngestSettings.from_environ(INGEST) == IngestSettings(
         state_table="state",
-        queue_prefix="https://sqs/1/Bucketcast-",
+        target_queues="https://sqs/1/Bucketcast-*",
         ingress_dead_queue_url="https://sqs/1/Bucketcast-ingress-dead",
-        sync_events=False,
         object_facts=ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}),
         targets=DeployedTargets.of(["arn:minio:sqs::primary:webhook"]),
     )
@@ -43,7 +40,6 @@ def test_settings_are_read_from_the_environment() -> None:
         settings={"endpoint": "https://example.org"},
         queue_url="own",
         dead_queue_url="dead",
-        sync_events=True,
     )
 
 

@@ -13,7 +13,8 @@ import boto3
 import pytest
 
 from bucketcast.aws import secrets
-from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.state.breakers import Breakers
@@ -82,7 +83,6 @@ class Dispatch:
             "BUCKETCAST_SETTINGS": json.dumps(self.settings),
             "BUCKETCAST_QUEUE_URL": self.own,
             "BUCKETCAST_DEAD_QUEUE_URL": self.dead,
-            "BUCKETCAST_SYNC_EVENTS": "off",
         }
 
     def handler(self) -> Handler:
@@ -95,13 +95,17 @@ class Dispatch:
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
-def invocation(*bodies: str) -> dict[str, Any]:
+def invocation(*bodies: str, history: History | None = None) -> dict[str, Any]:
+    """Return what Lambda passes of messages with these bodies, all with this history."""
+    text = history.text if history else ""
+    told = {ATTRIBUTE: {"stringValue": text, "dataType": "String"}} if text else {}
     return {
         "Records": [
             {
                 "messageId": str(index),
                 "receiptHandle": f"receipt {index}",
                 "body": body,
+                "messageAttributes": told,
                 "eventSourceARN": f"arn:aws:sqs:eu-central-1:123456789012:{QUEUE}",
                 "attributes": {
                     "SentTimestamp": "1800000000000",
@@ -113,10 +117,8 @@ def invocation(*bodies: str) -> dict[str, Any]:
     }
 
 
-def body(*keys: str, reason: str = "") -> str:
-    made = [Delivery("rule", event(key)) for key in keys]
-    since = 1_800_000_000_000
-    return next(pack(made, since, history=Envelope(since, reason=reason))).body
+def body(*keys: str) -> str:
+    return next(pack([Delivery("rule", event(key)) for key in keys])).body
 
 
 @pytest.fixture
@@ -129,7 +131,6 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
         "BUCKETCAST_SETTINGS": "{}",
         "BUCKETCAST_QUEUE_URL": "own",
         "BUCKETCAST_DEAD_QUEUE_URL": "dead",
-        "BUCKETCAST_SYNC_EVENTS": "off",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
     }
     for name, text in first.items():
@@ -145,14 +146,13 @@ def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
     assert received(dispatch.sqs, dispatch.dead) == []
 
 
-def test_what_failed_stays_goes_back_or_is_buried(dispatch: Dispatch) -> None:
+def test_what_failed_goes_back_or_is_buried(dispatch: Dispatch) -> None:
     Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
-    retried = body("c", reason="busy")
-    assert dispatch(body("a", "b"), retried, body("d", "e"), "rubbish") == ["1"]
-    (back,) = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=2)["Messages"]
-    envelope = json.loads(back["Body"])
-    assert [each["event"]["key"] for each in envelope["events"]] == ["d"]
-    assert (envelope["reason"], envelope["error"]) == ("busy", "Retryable")
+    assert dispatch(body("a", "b"), body("c"), body("d", "e"), "rubbish") == []
+    (back,) = received(dispatch.sqs, dispatch.own, wait=2)
+    assert [each.event.key for each in unpack(back["Body"])] == ["c", "d"]
+    history = History.read(back["texts"][ATTRIBUTE])
+    assert (history.reason, history.error, history.tries) == ("busy", "Retryable", 1)
     dead = received(dispatch.sqs, dispatch.dead)
     assert {each["texts"]["target"] for each in dead} == {ARN}
     assert {each["texts"]["reason"].partition(":")[0] for each in dead} == {
@@ -211,7 +211,7 @@ def test_latency_is_measured_of_delivered_events(
 
 
 def test_empty_message_is_no_outcome(dispatch: Dispatch) -> None:
-    assert dispatch('{"since": 1, "events": []}') == []
+    assert dispatch('{"v":1,"events":[]}') == []
     assert Fake.sent == []
 
 
@@ -230,7 +230,11 @@ def test_function_begins_no_batch_that_it_might_not_end(
     dispatch.kind = OneByOne
     stay = dispatch(body("a"), body("b"), context=Context(left))
     assert [key for _, keys in Fake.sent for key in keys] == sent
-    assert stay == (["1"] if len(sent) == 1 else [])
+    assert stay == []
+    left_over = [
+        e.event.key for m in received(dispatch.sqs, dispatch.own) for e in unpack(m["Body"])
+    ]
+    assert left_over == (["b"] if len(sent) == 1 else [])
 
 
 def probe(dispatch: Dispatch) -> dict[str, Any]:
@@ -321,8 +325,8 @@ def test_a_pause_is_seen_and_obeyed(
     assert handler(request, Context(60 * SECONDS)) == {"paused": True}
     assert handler(invocation(body("a")), Context(60 * SECONDS)) == {"batchItemFailures": []}
     assert Fake.sent == []
-    answer = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=10)
-    assert "paused since" in unpack(answer["Messages"][0]["Body"])[0].reason
+    (waiting,) = received(dispatch.sqs, dispatch.own, wait=10)
+    assert "paused since" in History.read(waiting["texts"][ATTRIBUTE]).reason
 
 
 @pytest.mark.parametrize(("referring", "services"), [(True, 3), (False, 2)])

@@ -16,6 +16,7 @@ from bucketcast.aws.listeners import Listeners
 from bucketcast.aws.listeners import Table as ListenerTable
 from bucketcast.aws.rules import Rules
 from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.listeners import ListenFilter
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
@@ -63,10 +64,16 @@ class Ingest:
 
     def keys(self, queue: str) -> list[list[str]]:
         found = received(self.sqs, self.urls[queue])
-        return [[each.event.key for each in unpack(one["Body"])[1]] for one in found]
+        return [[each.event.key for each in unpack(one["Body"])] for one in found]
+
+    def left(self) -> tuple[list[str], History]:
+        """The keys and the history of the one message that waits in the ingress queue."""
+        (back,) = self.waiting()
+        told = back["messageAttributes"][ATTRIBUTE]["stringValue"]
+        return [each.event.key for each in unpack(back["body"])], History.read(told)
 
     def waiting(self) -> list[dict[str, Any]]:
-        """The one message in the ingress queue, as Lambda hands it over; it is taken out."""
+        """The messages in the ingress queue, as Lambda hands them over; they are taken out."""
         found: list[dict[str, Any]] = []
         end = time.monotonic() + 30
         while not found and time.monotonic() < end:
@@ -93,7 +100,10 @@ class Ingest:
         return received(self.sqs, self.urls["ingress-dead"])
 
 
-def _record(index: int, body: str, receives: int = 1, age: float = 0.0) -> dict[str, Any]:
+def _record(
+    index: int, body: str, receives: int = 1, age: float = 0.0, to: str = ""
+) -> dict[str, Any]:
+    told = {ATTRIBUTE: {"stringValue": History(to=to).text, "dataType": "String"}} if to else {}
     sent = str(round((time.time() - age) * 1_000))
     return {
         "messageId": str(index),
@@ -101,8 +111,12 @@ def _record(index: int, body: str, receives: int = 1, age: float = 0.0) -> dict[
         "body": body,
         "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:Bucketcast-ingress",
         "attributes": {"SentTimestamp": sent, "ApproximateReceiveCount": str(receives)},
-        "messageAttributes": {},
+        "messageAttributes": told,
     }
+
+
+def _keys(waiting: Mapping[str, Any]) -> list[str]:
+    return [each.event.key for each in unpack(waiting["body"])]
 
 
 @pytest.fixture
@@ -118,9 +132,8 @@ def ingest(
     urls = {name: sqs.create_queue(QueueName=f"Bucketcast-{name}")["QueueUrl"] for name in names}
     environ = {
         "BUCKETCAST_STATE_TABLE": state_table,
-        "BUCKETCAST_QUEUE_PREFIX": urls["ingress"].removesuffix("ingress"),
+        "BUCKETCAST_TARGET_QUEUES": urls["ingress"].removesuffix("ingress") + "*",
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
-        "BUCKETCAST_SYNC_EVENTS": "off",
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
         "BUCKETCAST_TARGETS": DeployedTargets.of([HOOK, TABLE, LOST]).to_text(),
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
@@ -155,8 +168,7 @@ def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Inges
     ingest.put()
     rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
     assert ingest(message(record("a")), *rubbish, message(record("b"))) == []
-    # The last of the rubbish is a chunk of its own.
-    assert ingest.keys("webhook-primary") == [["a"], ["b"]]
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
     dead = ingest.dead()
     assert [each["Body"] for each in dead][:3] == rubbish[:3]
     assert json.loads(dead[3]["Body"]).keys() == {"zstd"}
@@ -211,7 +223,7 @@ def test_a_rule_on_a_tag_matches_only_objects_with_it(ingest: Ingest) -> None:
     assert ingest.keys("webhook-primary") == [["public", "gone"]]
 
 
-def test_without_the_right_to_look_the_messages_stay_as_a_whole(
+def test_without_the_right_to_look_the_events_wait_in_the_queue(
     ingest: Ingest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:
@@ -221,12 +233,14 @@ def test_without_the_right_to_look_the_messages_stay_as_a_whole(
     ingest.put(bucket="photos")
     monkeypatch.setattr("bucketcast.aws.object_facts.ObjectReader._look", refuse)
     other = record("b", s3__bucket__name="photos")
-    assert ingest(message(record("payroll"), other), message(other)) == ["0"]
-    assert ingest.keys("webhook-primary") == [["b"]]
+    assert ingest(message(record("payroll"), other), message(other), message(record("c"))) == []
+    assert ingest.keys("webhook-primary") == [["b", "b"]]
     assert ingest.keys("postgres-_") == []
     logged = str([vars(each) for each in caplog.records])
     assert "S3 could not be asked about an object of uploads" in logged
     assert "payroll" not in logged
+    keys, history = ingest.left()
+    assert (keys, history.tries, history.to) == (["payroll", "c"], 1, "")
 
 
 def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
@@ -245,11 +259,12 @@ def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
     context = lambda_context(get_remaining_time_in_millis=lambda: 1_000 * (end - time.monotonic()))
     try:
         records = [_record(n, body) for n, body in enumerate([*bodies, other])]
-        assert ingest.handle(*records, context=context) == ["0", "1", "2"]
+        assert ingest.handle(*records, context=context) == []
     finally:
         answered.set()
     assert context.get_remaining_time_in_millis() > 0
     assert ingest.keys("webhook-primary") == [["b"]]
+    assert sorted(key for one in ingest.waiting() for key in _keys(one)) == ["a", "c", "d"]
 
 
 def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(
@@ -269,40 +284,40 @@ def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_not
     assert not ingest.any_waiting()
 
 
-def test_what_is_addressed_stays_where_its_queue_still_refuses(ingest: Ingest) -> None:
+def test_what_is_addressed_waits_while_its_queue_still_refuses(ingest: Ingest) -> None:
     ingest.put(LOST)
     assert ingest(message(record("a"))) == []
-    (back,) = ingest.waiting()
-    assert ingest.handle(back) == [back["messageId"]]
+    for tries in (1, 2):
+        (back,) = ingest.waiting()
+        told = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
+        assert (told.to, told.tries, _keys(back)) == (LOST, tries, ["a"])
+        time.sleep(1)
+        assert ingest.handle(back) == []
 
 
-def test_what_is_addressed_and_no_envelope_stops_nobody(ingest: Ingest) -> None:
+def test_what_is_addressed_and_nobody_reads_stops_nobody(ingest: Ingest) -> None:
     ingest.put()
-    strange = _record(0, "x") | {
-        "messageAttributes": {"bucketcast-to": {"stringValue": "no arn", "dataType": "String"}}
-    }
+    strange = _record(0, "x", to="no arn")
     assert ingest.handle(strange, _record(1, message(record("a")))) == []
     assert ingest.keys("webhook-primary") == [["a"]]
+    assert [each["Body"] for each in ingest.dead()] == ["x"]
 
 
 def test_records_that_are_addressed_go_to_their_target_alone_without_a_rule(
     ingest: Ingest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ingest.put()
-    about = {"bucketcast-to": {"stringValue": TABLE, "dataType": "String"}}
-    test = _record(0, message(record("a"))) | {"messageAttributes": about}
+    test = _record(0, message(record("a")), to=TABLE)
     assert ingest.handle(test, _record(1, message(record("b")))) == []
     assert ingest.keys("postgres-_") == [["a"]]
     assert ingest.keys("webhook-primary") == [["b"]]
-    assert f'"{TABLE} bucketcast-test":[0]' in capsys.readouterr().out
+    assert f'"{TABLE} bucketcast-test":[' in capsys.readouterr().out
 
 
 def test_addressed_records_wait_where_their_queue_refuses(ingest: Ingest) -> None:
-    about = {"bucketcast-to": {"stringValue": LOST, "dataType": "String"}}
-    assert ingest.handle(_record(0, message(record("a"))) | {"messageAttributes": about}) == []
-    (back,) = ingest.waiting()
-    assert back["messageAttributes"]["bucketcast-to"]["stringValue"] == LOST
-    assert unpack(back["body"])[1][0].event.key == "a"
+    assert ingest.handle(_record(0, message(record("a")), to=LOST)) == []
+    keys, history = ingest.left()
+    assert (keys, history.to) == (["a"], LOST)
 
 
 def test_bug_of_ours_stops_one_message_only(
@@ -316,15 +331,18 @@ def test_bug_of_ours_stops_one_message_only(
     ingest.put()
     read = sources.events
     monkeypatch.setattr("bucketcast.sources.events", stumble)
-    assert ingest(message(record("a")), message(record("poison")), message(record("b"))) == ["1"]
+    assert ingest(message(record("a")), message(record("poison")), message(record("b"))) == []
     assert ingest.keys("webhook-primary") == [["a", "b"]]
     assert ingest.dead() == []
+    (back,) = ingest.waiting()
+    assert back["body"] == message(record("poison"))
     old = _record(1, message(record("poison")), age=13 * DAY + 60)
     assert ingest.handle(old) == []
     (letter,) = ingest.dead()
-    assert letter["texts"]["error"] == "KeyError"
-    assert letter["texts"]["reason"] == "'a bug' (given up after 13 days and 1 tries)"
-    assert letter["texts"]["bucketcast-created"] == old["attributes"]["SentTimestamp"]
+    assert letter["Body"] == message(record("poison"))
+    assert letter["texts"]["reason"] == "unexpected KeyError: 'a bug'"
+    created = History.read(letter["texts"][ATTRIBUTE]).created
+    assert created == int(old["attributes"]["SentTimestamp"])
 
 
 def test_while_the_rules_cannot_be_read_everything_waits(
@@ -336,12 +354,12 @@ def test_while_the_rules_cannot_be_read_everything_waits(
     ingest.put()
     with monkeypatch.context() as broken:
         broken.setattr("bucketcast.aws.rules.RuleCache.__call__", refuse)
-        assert ingest(message(record("a")), message(record("b"))) == ["0", "1"]
-        old = _record(2, message(record("c")), receives=400, age=12 * DAY)
-        assert ingest.handle(old) == ["2"]
+        assert ingest(message(record("a")), message(record("b"))) == []
+    (back,) = ingest.waiting()
+    assert _keys(back) == ["a", "b"]
     assert ingest.dead() == []
-    assert ingest(message(record("a"))) == []
-    assert ingest.keys("webhook-primary") == [["a"]]
+    assert ingest.handle(back) == []
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
 
 
 def test_aged_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
@@ -350,16 +368,14 @@ def test_aged_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
     assert ingest.handle(aged) == []
     assert ingest.keys("webhook-primary") == []
     (back,) = ingest.waiting()
-    texts = {name: one["stringValue"] for name, one in back["messageAttributes"].items()}
-    assert texts == {
-        "bucketcast-since": aged["attributes"]["SentTimestamp"],
-        "bucketcast-tries": "500",
-        "bucketcast-created": aged["attributes"]["SentTimestamp"],
-    }
+    history = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
+    assert back["body"] == aged["body"]
+    sent = int(aged["attributes"]["SentTimestamp"])
+    assert (history.since, history.created) == (sent, sent)
     assert ingest.handle(back) == []
     (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
-    (delivery,) = unpack(found["Body"])[1]
-    assert delivery.created == int(aged["attributes"]["SentTimestamp"])
+    (delivery,) = unpack(found["Body"])
+    assert delivery.created == sent
 
 
 def test_event_knows_when_it_came(ingest: Ingest) -> None:
@@ -367,7 +383,7 @@ def test_event_knows_when_it_came(ingest: Ingest) -> None:
     old = _record(0, message(record("a")), age=5 * DAY)
     assert ingest.handle(old, _record(1, message(record("b")))) == []
     (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
-    first, second = unpack(found["Body"])[1]
+    first, second = unpack(found["Body"])
     assert first.created == int(old["attributes"]["SentTimestamp"])
     assert second.created - first.created >= 4 * DAY * 1_000
 
@@ -444,7 +460,7 @@ def test_a_full_queue_discards_counts_and_reports(
     bodies = [each["Body"] for each in received(ingest.sqs, ingest.urls["webhook-primary"])]
     assert "waits" in bodies
     bodies.remove("waits")
-    assert [each.event.key for body in bodies for each in unpack(body)[1]] == ["a"]
+    assert [each.event.key for body in bodies for each in unpack(body)] == ["a"]
     assert ingest.keys("postgres-_") == [["a"], ["b", "c"]], "its neighbour has no limit"
     out = capsys.readouterr().out
     assert '"EventsDiscarded":2' in out

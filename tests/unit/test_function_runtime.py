@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.aws import secrets
-from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.retries import RENEW_AFTER
+from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.destination import TargetArn
 from bucketcast.errors import NotAuthorized
 from tests.unit.made import received
 from tests.unit.runtime_targets import RUNTIME, Account
@@ -102,89 +102,51 @@ def test_a_secret_replaced_while_a_batch_is_under_way_is_found(runtime: Runtime)
     assert Fake.sent == [("two", ["x"])]
 
 
-def test_messages_of_a_target_that_is_gone_wait(runtime: Runtime) -> None:
-    queue = runtime.put("audit")
-    runtime.account.fill(queue)
-    removed = runtime.account.targets()
-    (target,) = runtime.account.table.targets()
-    from bucketcast.destination import TargetArn  # noqa: PLC0415 - only here
-
-    removed.remove(TargetArn.parse(target.arn))
-    (message,) = runtime.account.sqs.receive_message(QueueUrl=RUNTIME.url(queue))["Messages"]
-    event = invocation(message["Body"])
-    event["Records"][0] |= {
-        "eventSourceARN": RUNTIME.arn(queue),
-        "receiptHandle": message["ReceiptHandle"],
-    }
-    answer = runtime.handler(event, Context(60 * SECONDS))
-    assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
-    assert Fake.sent == []
-
-
-def waiting(runtime: Runtime, queue: str, receives: int) -> tuple[list[int], list[str]]:
-    """The pauses of a message whose target is not on, and what is to be seen again."""
-    event = invocation(body("x", reason="busy"))
+def waiting(
+    runtime: Runtime, queue: str, *, since: int = 0, receives: int = 1
+) -> tuple[int, History]:
+    """Pass a message that has waited since then (ms ago); return its delay and history."""
+    now = round(time.time() * 1_000)
+    history = History(since=now - since if since else 0)
+    event = invocation(body("x"), history=history)
     event["Records"][0]["eventSourceARN"] = RUNTIME.arn(queue)
     event["Records"][0]["attributes"] = {
-        "SentTimestamp": str(round(time.time() * 1_000) - 60_000),
+        "SentTimestamp": str(now),
         "ApproximateReceiveCount": str(receives),
     }
-    pauses: list[int] = []
-
-    def note(params: Any, **_: Any) -> None:
-        pauses.extend(entry["VisibilityTimeout"] for entry in params["Entries"])
-
+    sent: list[Any] = []
     events = runtime.handler._sqs.meta.events  # type: ignore[attr-defined]
-    name = "provide-client-params.sqs.ChangeMessageVisibilityBatch"
-    events.register(name, note)
+    name = "provide-client-params.sqs.SendMessageBatch"
+    note = events.register(name, lambda params, **_: sent.extend(params["Entries"]), "note")
     answer = runtime.handler(event, Context(60 * SECONDS))
-    events.unregister(name, note)
-    return pauses, [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+    events.unregister(name, note, "note")
+    assert answer == {"batchItemFailures": []}
+    assert Fake.sent == []
+    (entry,) = sent
+    told = History.read(entry["MessageAttributes"][ATTRIBUTE]["StringValue"])
+    return entry.get("DelaySeconds", 0), told
 
 
-def test_pause_of_a_message_whose_target_is_not_on_grows(runtime: Runtime) -> None:
-    """Every five seconds it was received a thousand times in 83 minutes."""
-    queue = runtime.put("audit", enable="off")
-    for receives, least, most in ((1, 1, 5), (12, 600, 1_200), (RENEW_AFTER - 1, 600, 1_200)):
-        ((seconds,), stay) = waiting(runtime, queue, receives)
-        assert least <= seconds <= most
-        assert stay == ["0"]
-
-
-def test_messages_wait_while_the_table_does_not_answer(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["off", "removed", "unknown"])
+def test_messages_wait_while_their_target_is_not_there(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """They were received every 90 seconds; after a day SQS moved all of them, without a reason."""
-    queue = runtime.put("audit")
+    """Each is sent again after a sixth of the time it has waited, and it is no try."""
+    queue = runtime.put("audit", **({"enable": "off"} if how == "off" else {}))
+    if how == "removed":
+        runtime.account.fill(queue)
+        (target,) = runtime.account.table.targets()
+        runtime.account.targets().remove(TargetArn.parse(target.arn))
+    if how == "unknown":
 
-    def denied(_: str) -> None:
-        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetItem")
+        def denied(_: str) -> None:
+            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetItem")
 
-    monkeypatch.setattr(runtime.handler._table, "target", denied)  # type: ignore[attr-defined]
-    ((seconds,), stay) = waiting(runtime, queue, 12)
-    assert seconds >= 600
-    assert stay == ["0"]
-    assert Fake.sent == []
-
-
-def test_aged_messages_whose_target_is_not_on_are_sent_again_ten_a_call(runtime: Runtime) -> None:
-    queue = runtime.put("audit", enable="off")
-    event = invocation(*(body(f"key-{number}", reason="busy") for number in range(10)))
-    sent = str(round(time.time() * 1_000) - 60_000)
-    for each in event["Records"]:
-        each["eventSourceARN"] = RUNTIME.arn(queue)
-        each["attributes"] = {"SentTimestamp": sent, "ApproximateReceiveCount": str(RENEW_AFTER)}
-    calls: list[str] = []
-    events = runtime.handler._sqs.meta.events  # type: ignore[attr-defined]
-    events.register("before-call.sqs", lambda model, **_: calls.append(model.name))
-    assert runtime.handler(event, Context(60 * SECONDS)) == {"batchItemFailures": []}
-    assert calls == ["SendMessageBatch"]
-    again = [unpack(each["Body"]) for each in received(runtime.account.sqs, RUNTIME.url(queue))]
-    keys = {delivery.event.key for _, deliveries in again for delivery in deliveries}
-    assert keys == {f"key-{number}" for number in range(10)}
-    # To wait for the target is no try.
-    assert {(envelope.reason, envelope.attempts) for envelope, _ in again} == {("busy", 0)}
-    assert Fake.sent == []
+        monkeypatch.setattr(runtime.handler._table, "target", denied)  # type: ignore[attr-defined]
+    for minutes, delay in ((0, 1), (10, 100), (24 * 60, 900)):
+        seconds, told = waiting(runtime, queue, since=minutes * 60_000)
+        assert seconds == pytest.approx(delay, abs=1)
+        assert (told.tries, told.reason) == (0, "")
 
 
 def test_what_is_refused_is_buried_beside_its_own_queue(runtime: Runtime) -> None:
@@ -221,12 +183,10 @@ def test_probe_is_of_one_target(runtime: Runtime) -> None:
 def test_the_connections_that_are_kept_have_a_limit(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = import_module("functions.dispatch.runtime")
-    monkeypatch.setattr(module, "KEPT", 2)
+    monkeypatch.setattr("functions.dispatch.kept.KEPT", 2)
     queues = [runtime.put(name) for name in ("a", "b", "c")]
     closed: list[str] = []
     monkeypatch.setattr(Fake, "close", lambda _: closed.append("one"))
     for queue in queues:
         assert runtime(queue, body("x")) == []
     assert closed == ["one"]
-    assert len(runtime.handler._served) == 2  # type: ignore[attr-defined]

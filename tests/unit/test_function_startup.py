@@ -6,14 +6,15 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
+from shutil import copyfile
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
-from bucketcast import telemetry
-from bucketcast.aws import function_clients
-from bucketcast.delivery import alarms, retention, retries
-from bucketcast.queues import ingress
+from bucketcast.delivery import policy
+from bucketcast.delivery.policy import History
 from bucketcast.runtime.model import ONCE
 from functions import startup
 from tests.unit.made import received
@@ -47,6 +48,16 @@ class Broken:
         self.name = name
         self.url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
         self.handler = startup.start(fails)
+        self.sent: list[Any] = []
+        self.pauses: list[int] = []
+        made = "provide-client-params.sqs."
+        sqs.meta.events.register(f"{made}SendMessageBatch", self._note)
+        sqs.meta.events.register(f"{made}ChangeMessageVisibilityBatch", self._note)
+
+    def _note(self, params: Any, **_: Any) -> None:
+        self.sent += [one for one in params["Entries"] if "MessageBody" in one]
+        seconds = [one.get("VisibilityTimeout") for one in params["Entries"]]
+        self.pauses += [each for each in seconds if each is not None]
 
     def call(self, receives: int, age: float = 0.0, **attributes: str) -> dict[str, Any]:
         """Give it one message that was received so often."""
@@ -67,7 +78,8 @@ class Broken:
                 for name, text in attributes.items()
             },
         }
-        return self.handler({"Records": [record]}, Context())
+        with patch("boto3.client", lambda *_args, **_more: self.sqs):
+            return self.handler({"Records": [record]}, Context())
 
     def count(self, which: str) -> int:
         name: Any = f"ApproximateNumberOfMessages{which}"
@@ -89,31 +101,22 @@ def test_it_fails_and_lets_messages_wait(broken: Broken) -> None:
         broken.handler({"probe": True}, Context())
 
 
-def test_it_says_how_long_they_wait_as_its_handler_would(
-    broken: Broken, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "age", "seconds"),
+    [
+        ("Bucketcast-ingress", 0, 1),
+        ("Bucketcast-ingress", 600, 100),
+        ("Bucketcast-ingress", DAY, 900),
+        ("Bucketcast-webhook-primary.fifo", DAY, 1_300),
+    ],
+)
+def test_messages_wait_for_a_part_of_what_they_waited(
+    sqs: "SQSClient", name: str, age: int, seconds: int
 ) -> None:
-    """The alarm on what waits sees a function without a handler too."""
-    with pytest.raises(ImportError, match="no client"):
-        broken.call(12, age=1_000)
-    telemetry.waited(broken.name, 1_000)
-    said, expected = map(json.loads, capsys.readouterr().out.splitlines())
-    for each in (said, expected):
-        del each["_aws"]["Timestamp"]
-    assert said == expected
-
-
-def test_pauses_grow_and_last_longer_than_sqs_counts() -> None:
-    def pause(receives: int, age: float = 0.0, *, in_order: bool = False) -> int:
-        sent = round((time.time() - age) * 1_000)
-        system_attributes = {"ApproximateReceiveCount": str(receives), "SentTimestamp": str(sent)}
-        return startup._pause({"attributes": system_attributes}, in_order=in_order)
-
-    assert pause(1) == 1
-    assert 600 <= pause(400) <= 1_200
-    at_least = sum(2.0 ** min(n, 10) * 0.5 for n in range(retries.RENEW_AFTER))
-    assert at_least > 2 * DAY
-    # In order, where nothing is sent again, the receives that are left last for the time that is.
-    assert pause(900, 3 * DAY, in_order=True) * 99 > 10 * DAY
+    broken = Broken(sqs, name)
+    with pytest.raises(ImportError):
+        broken.call(3, age)
+    assert broken.pauses == [pytest.approx(seconds, abs=1)]
 
 
 def test_it_keeps_no_message_in_memory(broken: Broken) -> None:
@@ -129,13 +132,14 @@ def test_it_keeps_no_message_in_memory(broken: Broken) -> None:
 def test_what_sqs_would_soon_move_or_drop_is_sent_again(
     broken: Broken, receives: int, age: float
 ) -> None:
-    beside = {"bucketcast-since": "17", "bucketcast-tries": "3", "theirs": "x"}
-    assert broken.call(receives, age, **beside) == {"batchItemFailures": []}
-    (again,) = received(broken.sqs, broken.url)
-    assert again["Body"] == "body"
-    created = again["texts"].pop("bucketcast-created")
-    assert abs(time.time() - age - int(created) / 1_000) < DAY
-    assert again["texts"] == {"bucketcast-since": "17", "bucketcast-tries": "3"}
+    told = History(since=17, tries=3, reason="busy", error="Retryable")
+    assert broken.call(receives, age, bucketcast=told.text, theirs="x") == {"batchItemFailures": []}
+    (again,) = broken.sent
+    assert again["MessageBody"] == "body"
+    history = History.read(again["MessageAttributes"].pop("bucketcast")["StringValue"])
+    assert again["MessageAttributes"] == {}
+    assert (history.tries, history.reason) == (3, "busy")
+    assert abs(time.time() - age - history.created / 1_000) < DAY
 
 
 def test_in_a_fifo_queue_nothing_is_sent_again(sqs: "SQSClient") -> None:
@@ -177,21 +181,17 @@ RECORD = json.dumps(
 )
 
 
-def test_its_names_and_figures_are_those_of_the_package() -> None:
-    assert startup.RENEW_AFTER == retries.RENEW_AFTER
-    assert startup.MAX_RECEIVES == retention.MAX_RECEIVES
-    assert startup.LONGEST_PAUSE == retries.LONGEST_PAUSE
-    assert startup.LAST_CALL * 1_000 == retries._LAST_CALL_MS
-    assert startup.PREFIX == ingress._PREFIX
-    assert startup.OLDEST == alarms.OLDEST
-    assert f"-{ONCE}" == startup.ONCE
-    limits = {name: getattr(function_clients.LIMITS, name) for name in startup.LIMITS}
-    assert limits == startup.LIMITS
-
-
-def test_it_needs_no_package_to_start() -> None:
-    code = "import functions.startup as s; print(s.handler.__name__)"
+def test_it_needs_no_package_to_start(tmp_path: Path) -> None:
+    """A bundle has the policy beside it, and Lambda finds nothing else."""
+    folder = tmp_path / "functions"
+    folder.mkdir()
+    delivery = Path(policy.__file__).parent
+    for each in (Path(startup.__file__), delivery / "limits.py", delivery / "policy.py"):
+        copyfile(each, folder / each.name)
+    code = "import functions.startup as s; print(s.handler.__name__, s.policy.__name__)"
     command = [sys.executable, "-S", "-c", code]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, env={})
-    assert ended.stdout == "handler\n"
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={}, cwd=tmp_path
+    )
+    assert ended.stdout == "handler functions.policy\n"
     assert "BUCKETCAST_HANDLER" in ended.stderr

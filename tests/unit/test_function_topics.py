@@ -1,5 +1,6 @@
 """Topics on their way: which queue ingest finds, and the one attempt of those not persistent."""
 
+import time
 from importlib import import_module
 from typing import Any
 
@@ -9,12 +10,12 @@ from botocore.exceptions import ClientError
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
-from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import NotConnected, Rejected, Retryable
-from bucketcast.ingest import TargetBatch
-from bucketcast.queues import Queue
-from bucketcast.queues.fanout import Fanout
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.routing import Routed
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
@@ -57,13 +58,18 @@ class Stack:
 
     def __call__(
         self,
-        *bodies: str,
+        *bodies: tuple[str, str],
         queue: str = SHARED,
         receives: int = 1,
         seconds: int = 60,
         then: int | None = None,
+        history: History = History(),  # noqa: B008 - immutable
     ) -> list[str]:
-        call = invocation(*bodies)
+        records = [
+            invocation(text, history=history._replace(topic=arn))["Records"][0]
+            for arn, text in bodies
+        ]
+        call = {"Records": [{**each, "messageId": str(n)} for n, each in enumerate(records)]}
         for record in call["Records"]:
             record["eventSourceARN"] = RUNTIME.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
@@ -83,10 +89,9 @@ def stack(state_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
     return Stack(account, import_module("functions.dispatch.runtime"), environ)
 
 
-def body(arn: str, *keys: str) -> str:
-    parts = [Delivery("one", event(key), named=True) for key in keys]
-    (packed,) = pack(parts, 1, history=Envelope(1, topic=arn))
-    return packed.body
+def body(arn: str, *keys: str) -> tuple[str, str]:
+    """The topic and the body of a message."""
+    return arn, next(pack([Delivery("one", event(key), named=True) for key in keys])).body
 
 
 def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
@@ -116,30 +121,28 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
 
 
 def test_a_message_names_its_topic(stack: Stack) -> None:
-    topic = stack.put("once")
-    prefix = f"{RUNTIME.queues}/Bucketcast-"
+    topic, gone = stack.put("once"), TopicArn(REGION, "acme", "gone")
     fanout = Fanout(
-        prefix,
+        f"{RUNTIME.queues}/Bucketcast-*.fifo",
         stack.account.sqs,
-        Queue("", stack.account.sqs),
-        fifo=True,
         deployed=lambda _: False,
         runtime_queue=stack.account.book().queue,
     )
-    box = TargetBatch([Delivery("one", event("a"), named=True)], ["m"])
-    assert fanout.send(topic.arn, box) == []
-    assert fanout.send(f"arn:aws:sns:{REGION}:acme:gone", box) == []
+    nowhere: Any = None
+    box = [Routed(nowhere, Delivery("one", event("a"), named=True))]
+    assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
     (message,) = received(stack.account.sqs, RUNTIME.url(SHARED))
-    envelope, (delivery,) = unpack(message["Body"])
-    assert (envelope.topic, delivery.rule, delivery.named) == (topic.arn, "one", True)
-    assert fanout.take_skipped() == {f"arn:aws:sns:{REGION}:acme:gone": 1}
+    (delivery,) = unpack(message["Body"])
+    assert History.read(message["texts"][ATTRIBUTE]).topic == topic.arn
+    assert (delivery.rule, delivery.named) == ("one", True)
+    assert fanout.take_skipped() == {gone.arn: 1}
 
 
 def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
     first = stack.put("first", push_endpoint="https://a:b@example.org/1")
     second = stack.put("second")
     assert stack(body(first.arn, "x", "y"), body(second.arn, "z"), body(first.arn, "v")) == []
-    assert Fake.sent == [("Basic YTpi", ["x", "y", "v"]), ("", ["z"])]
+    assert Fake.sent == [("Basic YTpi", ["x"]), ("Basic YTpi", ["y", "v"]), ("", ["z"])]
     assert stack.counts() == {first.arn: Counts(sent=3), second.arn: Counts(sent=1)}
 
 
@@ -148,7 +151,7 @@ def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> Non
     Fake.answers = {"a": Retryable("busy"), "b": Rejected("never"), "d": NotConnected("gone")}
     assert stack(body(topic.arn, "a", "b", "c")) == []
     assert stack(body(topic.arn, "d")) == []
-    assert [keys for _, keys in Fake.sent] == [["a", "b", "c"], ["d"]]
+    assert [keys for _, keys in Fake.sent] == [["a"], ["b", "c"], ["d"]]
     assert stack.counts() == {topic.arn: Counts(sent=1, dead=3)}
     assert received(stack.account.sqs, RUNTIME.url(SHARED)) == []
 
@@ -164,7 +167,7 @@ def test_new_settings_apply_from_the_next_batch(stack: Stack) -> None:
 def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
     topic = stack.put("once")
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
-    assert stack(body(topic.arn, "x"), "no envelope", body("", "y")) == []
+    assert stack(body(topic.arn, "x"), ("", "no envelope"), body("", "y")) == []
     assert Fake.sent == []
     assert stack.counts() == {topic.arn: Counts(dead=1)}
 
@@ -174,7 +177,7 @@ def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
     assert stack(body(topic.arn, "x"), then=2) == []
     assert Fake.sent == []
     (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
-    assert again["Body"] == body(topic.arn, "x")
+    assert [each.event.key for each in unpack(again["Body"])] == ["x"]
     assert stack.counts() == {}
 
 
@@ -184,7 +187,7 @@ def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None
     assert stack(body(first.arn, "x"), body(second.arn, "y"), seconds=5) == []
     assert Fake.sent == [("", ["x"])]
     (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
-    assert again["Body"] == body(second.arn, "y")
+    assert [each.event.key for each in unpack(again["Body"])] == ["y"]
 
 
 def test_an_event_over_which_the_function_ends_is_abandoned(stack: Stack) -> None:
@@ -202,7 +205,7 @@ def test_what_nobody_could_try_is_not_lost(stack: Stack, monkeypatch: pytest.Mon
         raise ClientError({"Error": {"Code": "ThrottlingException"}}, "GetItem")
 
     with monkeypatch.context() as refusing:
-        refusing.setattr(stack.handler._once._items, "topic", denied)
+        refusing.setattr(stack.handler._topics, "topic", denied)
         assert stack(body(topic.arn, "x"), receives=3) == []
     assert stack.counts() == {}
     assert depth(stack) == "1"
@@ -233,17 +236,23 @@ def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
 def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     topic, queue = with_queue(stack, {"max_retries": "1", "retry_sleep_duration": "0"})
     Fake.answers = {"x": Retryable("busy")}
-    given = body(topic.arn, "x", "y")
-    for _ in range(2):
-        assert stack(given, queue=queue) == []
-        left = received(stack.account.sqs, RUNTIME.url(queue))
-        given = left[0]["Body"] if left else ""
-    assert [keys for _, keys in Fake.sent] == [["x", "y"], ["x"]]
+    assert stack(body(topic.arn, "x", "y"), queue=queue) == []
+    (again,) = received(stack.account.sqs, RUNTIME.url(queue), wait=3)
+    history = History.read(again["texts"][ATTRIBUTE])
+    assert stack((topic.arn, again["Body"]), queue=queue, history=history) == []
+    assert [keys for _, keys in Fake.sent] == [["x"], ["y"], ["x"]]
     (target,) = stack.account.table.targets()
     (dead,) = received(stack.account.sqs, RUNTIME.url(target.dead))
-    reason = dead["MessageAttributes"]["reason"]["StringValue"]
-    assert reason == "busy (max_retries of 1: 2 tries failed)"
+    assert dead["texts"]["reason"] == "busy (max_retries of 1: 2 tries failed)"
     assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
+
+
+def test_a_redriven_dead_letter_has_no_limits(stack: Stack) -> None:
+    topic, queue = with_queue(stack, {"max_retries": "1", "time_to_live": "1"})
+    Fake.answers = {"x": Retryable("busy")}
+    (_, text) = body(topic.arn, "x")
+    assert stack((topic.arn, text), queue=queue, history=History(tries=5, redriven=True)) == []
+    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
 
 
 def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stack) -> None:
@@ -257,9 +266,18 @@ def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stac
 def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[str, str]) -> None:
     topic, queue = with_queue(stack, limits)
     breakers = Breakers(stack.account.table_name, lambda: stack.account.dynamodb)
-    breakers.pause(topic.target_arn, 1)
-    came = body(topic.arn, "x")
-    again = stack(came, queue=queue)
-    assert bool(again) is bool(limits), "with limits it stays as it is"
+    breakers.pause(topic.target_arn, round(time.time() * 1_000))
+    assert stack(body(topic.arn, "x"), queue=queue) == []
     assert Fake.sent == []
-    breakers.resume(topic.target_arn)
+    (again,) = received(stack.account.sqs, RUNTIME.url(queue), wait=10)
+    assert History.read(again["texts"][ATTRIBUTE]).tries == 0
+
+
+def test_an_endpoint_that_is_away_delays_no_other_topic(stack: Stack) -> None:
+    """Its events are lost at once and counted, until a probe gets through."""
+    away, well = stack.put("away"), stack.put("well")
+    Fake.answers = {"a": NotConnected("gone")}
+    assert stack(body(away.arn, "a")) == []
+    assert stack(body(away.arn, "b"), body(well.arn, "c")) == []
+    assert [keys for _, keys in Fake.sent] == [["a"], ["c"]]
+    assert stack.counts() == {away.arn: Counts(dead=2), well.arn: Counts(sent=1)}

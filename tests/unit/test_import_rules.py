@@ -18,7 +18,10 @@ COMMAND_LINE = {"cli", "cost", "dlq", "migrate"}
 @pytest.mark.parametrize(
     ("contract", "free"),
     [
-        ("only aws, queues, state and telemetry know AWS", {"aws", "queues", "state", "telemetry"}),
+        (
+            "only aws, state, delivery.queue and telemetry know AWS",
+            {"aws", "state", "telemetry"},
+        ),
         ("what functions carry knows no command line", COMMAND_LINE),
     ],
 )

@@ -289,7 +289,7 @@ def test_made_again_at_once_it_has_a_queue_of_another_name(account: Account) -> 
 
 
 def test_an_ordered_stack_makes_ordered_queues(account: Account) -> None:
-    put(account.targets(replace(RUNTIME, sync_events=True)))
+    put(account.targets(replace(RUNTIME, queue_end=".fifo")))
     (target,) = account.table.targets()
     assert target.queue.endswith(".fifo")
     assert target.dead.endswith("-dead.fifo")

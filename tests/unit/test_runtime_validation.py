@@ -114,8 +114,8 @@ def test_a_name_too_long_for_sqs_is_refused_with_the_limit_of_an_id() -> None:
     validate(runtime, "webhook", "x" * 15, {"endpoint": "http://h"})
 
 
-@pytest.mark.parametrize("sync_events", [True, False])
-def test_the_id_is_read_from_the_queue(sync_events: bool) -> None:  # noqa: FBT001
-    runtime = replace(RUNTIME, sync_events=sync_events)
+@pytest.mark.parametrize("end", [".fifo", ""])
+def test_the_id_is_read_from_the_queue(end: str) -> None:
+    runtime = replace(RUNTIME, queue_end=end)
     queue = runtime.queue_name("webhook", "a-b-c", "0a1b2c")
     assert id_of(queue, runtime.prefix + "webhook-") == "a-b-c"

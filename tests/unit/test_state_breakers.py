@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError
 
 from bucketcast.aws import function_clients
-from bucketcast.dispatch.breaker import Outage
+from bucketcast.delivery.breaker import Outage
 from bucketcast.state.breakers import PARTITION, REASON_LENGTH, Breakers
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES

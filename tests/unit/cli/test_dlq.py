@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from bucketcast.aws.dlq import reader, redrive
-from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
-from bucketcast.queues import Outgoing, Queue, dead_letter
+from bucketcast.delivery import dead_letters
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
+from bucketcast.delivery.queue import GROUP, Outgoing, Queue
 from tests.unit.aws import MotoAws, configure
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.made import event, message, received, record
@@ -22,6 +25,7 @@ ARN = "arn:minio:sqs::primary:webhook"
 OTHER = "arn:minio:sqs::main:postgresql"
 DEAD = "Bucketcast-webhook-primary-dead"
 OWN = "Bucketcast-webhook-primary"
+TOPIC = "arn:aws:sns:us-east-1::mytopic"
 
 
 @pytest.fixture(autouse=True)
@@ -34,16 +38,25 @@ def quick(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
         aws.sqs.create_queue(QueueName=name)
 
 
+def dead_letter(body: str, reason: str, error: str = "", **about: Any) -> Outgoing:
+    return dead_letters.letter(Dead(body, History(**about), error, reason, "r1"), ARN)
+
+
+def envelope(*keys: str) -> str:
+    (packed,) = pack([Delivery("r1", event(key, request_id=key), created=9) for key in keys])
+    return packed.body
+
+
 def bury(
-    aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: str
+    aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: Any
 ) -> None:
-    deliveries = [Delivery("r1", event(key, request_id=key), created=9) for key in keys]
-    (packed,) = pack(deliveries, 5, history=Envelope(5, attempts=3))
-    put(
-        aws,
-        queue,
-        dead_letter(packed.body, reason, target=ARN, error="Rejected", rule="r1", **about),
-    )
+    told = {"since": 5, "tries": 3} | about
+    put(aws, queue, dead_letter(envelope(*keys), reason, "Rejected", **told))
+
+
+def move(aws: MotoAws, body: str, history: History, queue: str = DEAD) -> None:
+    """What SQS does by itself: the message keeps its body and attributes."""
+    put(aws, queue, Outgoing(body, history=history))
 
 
 def put(aws: MotoAws, queue: str, message: Outgoing) -> None:
@@ -52,7 +65,13 @@ def put(aws: MotoAws, queue: str, message: Outgoing) -> None:
 
 def keys(aws: MotoAws, queue: str) -> list[str]:
     found = received(aws.sqs, aws.queue(queue))
-    return sorted(one.event.key for each in found for one in unpack(each["Body"])[1])
+    return sorted(one.event.key for each in found for one in unpack(each["Body"]))
+
+
+def histories(aws: MotoAws, queue: str) -> list[History]:
+    """Those of all messages in a queue, by body."""
+    found = sorted(received(aws.sqs, aws.queue(queue)), key=lambda each: str(each["Body"]))
+    return [History.read(each["texts"].get(ATTRIBUTE, "")) for each in found]
 
 
 def count(aws: MotoAws, queue: str) -> int:
@@ -66,7 +85,8 @@ def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws
     for number in range(25):
         bury(aws, f"k{number}", reason=f"answered 422: row {number}")
     bury(aws, "a", "b", reason="too large")
-    put(aws, "Bucketcast-ingress-dead", dead_letter("hello", "no JSON object", error="BadEvent"))
+    unread = dead_letters.letter(Dead("hello", History(), "BadEvent", "no JSON object"))
+    put(aws, "Bucketcast-ingress-dead", unread)
     aws.sqs.send_message(QueueUrl=aws.queue(DEAD), MessageBody="moved by SQS itself")
     ran = run("dlq", "ls")
     rows = [row[:2] + row[4:7] for row in cells(ran.out)[1:]]
@@ -122,6 +142,24 @@ def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: M
     assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
 
 
+def test_what_sqs_moved_is_shown_with_its_topic_and_the_last_known_reason(
+    run: Run, aws: MotoAws
+) -> None:
+    configure(OWN, endpoint="http://h/")
+    history = History(5, 3, "connection refused", "NotConnected", topic=TOPIC)
+    move(aws, envelope("a"), history)
+    (group,) = run("dlq", "ls", "--json").document["reasons"]
+    assert (group["topic"], group["moved_by"], group["error"]) == (TOPIC, "sqs", "NotConnected")
+    assert group["reason"].endswith("the last known failure: connection refused")
+    assert "the last known failure: connection refused" in run("dlq", "ls").out
+    ran = run("dlq", "show", ARN)
+    assert f"topic     {TOPIC}" in ran.out
+    assert "the last known failure: connection refused" in ran.out
+    assert "3 attempts before" in ran.out
+    (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
+    assert (document["topic"], document["attempts"]) == (TOPIC, 3)
+
+
 def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> None:
     for number in range(23):
         bury(aws, f"k{number:02}")
@@ -134,9 +172,19 @@ def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> N
     found = received(aws.sqs, aws.queue(OWN))
     opened = [unpack(each["Body"]) for each in found]
     assert len(opened) < 5
-    assert {envelope.attempts for envelope, _ in opened} == {0}
-    assert {one.created for _, several in opened for one in several} == {9}
-    assert sum(len(several) for _, several in opened) == 23
+    assert {History.read(each["texts"][ATTRIBUTE]) for each in found} == {History(redriven=True)}
+    assert {one.created for several in opened for one in several} == {9}
+    assert sum(map(len, opened)) == 23
+
+
+def test_a_redrive_of_a_topics_events_knows_no_limits_of_it(run: Run, aws: MotoAws) -> None:
+    """Whether a function dead-lettered them, or SQS moved the live message by itself."""
+    bury(aws, "a", topic=TOPIC)
+    move(aws, envelope("b"), History(5, 3, "refused", "NotConnected", topic=TOPIC, not_before=9))
+    assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
+    assert set(histories(aws, OWN)) == {History(topic=TOPIC, redriven=True)}
+    limits = Policy(time_to_live=1, retries=1)
+    assert {limits.of(each) for each in histories(aws, OWN)} <= {Policy()}
 
 
 def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
@@ -149,8 +197,71 @@ def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
     assert keys(aws, OWN) == ["in/a", "in/c"]
     left = received(aws.sqs, aws.queue(DEAD))
     assert {each["texts"]["reason"] for each in left} == {"answered 422"}
-    bodies = [unpack(each["Body"])[1] for each in left]
+    bodies = [unpack(each["Body"]) for each in left]
     assert sorted(one.event.key for several in bodies for one in several) == ["out/b", "out/d"]
+    assert {each["texts"]["history"] for each in left} == {History(since=5, tries=3).text}
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
+    """Let SQS refuse what is sent to a queue."""
+    send = Queue.send
+
+    def sent(self: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
+        if self.url.endswith(f"/{queue}"):
+            return dict.fromkeys(range(len(messages)), "InternalError: try later")
+        return send(self, messages)
+
+    monkeypatch.setattr(Queue, "send", sent)
+
+
+def test_a_target_that_refuses_the_chosen_leaves_their_letter_as_it_is(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "in/a", "out/b")
+    with monkeypatch.context() as patch:
+        refuse(patch, OWN)
+        for _ in range(3):
+            ran = run("dlq", "redrive", ARN, "--prefix", "in/")
+            assert (ran.code, "1 event left: SQS: InternalError" in ran.err) == (1, True), ran.err
+            assert count(aws, DEAD) == 1
+    assert run("dlq", "redrive", ARN, "--prefix", "in/").code == 0
+    assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a"], ["out/b"])
+
+
+def test_a_letter_whose_rest_is_refused_stays_whole_and_only_the_chosen_come_twice(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "in/a", "out/b", "out/c")
+    with monkeypatch.context() as patch:
+        refuse(patch, DEAD)
+        ran = run("dlq", "redrive", ARN, "--prefix", "in/")
+    assert ran.code == 1
+    assert "2 events left: SQS: InternalError" in ran.err
+    assert "1 message not deleted: what was taken may come twice" in ran.err
+    assert count(aws, DEAD) == 1
+    document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
+    assert (document["events"], document["failed"]) == (1, {})
+    assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a", "in/a"], ["out/b", "out/c"])
+
+
+def test_purge_removes_nothing_of_a_letter_whose_rest_is_refused(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bury(aws, "in/a", "out/b")
+
+    def purge(name: str) -> Any:
+        return run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(tmp_path / name), "--yes")
+
+    with monkeypatch.context() as patch:
+        refuse(patch, DEAD)
+        ran = purge("first")
+    assert (ran.code, "1 message not deleted" in ran.err) == (1, True), ran.err
+    assert count(aws, DEAD) == 1
+    assert purge("second").code == 0
+    assert keys(aws, DEAD) == ["out/b"]
+    for name in ("first", "second"):
+        (line,) = (tmp_path / name).read_text().splitlines()
+        assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
 
 
 def test_what_comes_back_while_it_runs_is_not_sent_again(
@@ -181,7 +292,7 @@ def test_what_sqs_refuses_stays_and_fails(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bury(aws, "a")
-    monkeypatch.setattr(Queue, "send", lambda *_: {0: "InternalError: try later"})
+    refuse(monkeypatch, OWN)
     ran = run("dlq", "redrive", ARN)
     assert ran.code == 1
     assert "1 event left: SQS: InternalError" in ran.err
@@ -216,7 +327,7 @@ def test_interrupted_between_sending_and_deleting_repeats_only_that(
 
 
 def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: MotoAws) -> None:
-    newer = json.dumps({"v": 9, "since": 1, "events": []})
+    newer = json.dumps({"v": 9, "events": []})
     put(aws, DEAD, dead_letter(newer, "no"))
     ran = run("dlq", "redrive", ARN)
     assert ran.code == 0
@@ -241,10 +352,11 @@ def test_limit_counts_events_of_a_message_of_many(run: Run, aws: MotoAws) -> Non
 def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
     run: Run, aws: MotoAws
 ) -> None:
-    bury(aws, *"abc", queue="Bucketcast-ingress-dead", **{"bucketcast-to": ARN})
-    bury(aws, *"def", queue="Bucketcast-ingress-dead", **{"bucketcast-to": ARN})
+    for names in ("abc", "def"):
+        body = message(*map(record, names))
+        put(aws, "Bucketcast-ingress-dead", dead_letter(body, "crash", "Crash"))
     assert run("dlq", "redrive", "ingress", "--limit", "2", "--json").document["events"] == 3
-    assert len(keys(aws, "Bucketcast-ingress")) == 3
+    assert count(aws, "Bucketcast-ingress") == count(aws, "Bucketcast-ingress-dead") == 1
 
 
 def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: MotoAws) -> None:
@@ -267,26 +379,27 @@ def test_a_rate_is_kept_by_waiting(run: Run, aws: MotoAws, monkeypatch: pytest.M
     assert sum(slept) > 5 * 0.5
 
 
-def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: MotoAws) -> None:
+def test_a_fifo_queue_gets_its_group_and_a_token_for_each_event(run: Run, aws: MotoAws) -> None:
     fifo: Any = {"FifoQueue": "true"}
     for name, key in ((f"{OWN}.fifo", "queue"), (f"{DEAD}.fifo", "dead")):
         url = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
         aws.change(ARN, **{key: url})
-    (packed,) = pack([Delivery("r1", event(key, request_id=key)) for key in "ab"], 5)
-    letter = dead_letter(packed.body, "no", target=ARN)._replace(group="g", token="t")
-    put(aws, f"{DEAD}.fifo", letter)
-    assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
+    bury(aws, *"abc", queue=f"{DEAD}.fifo")
+    assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
+    (left,) = received(aws.sqs, aws.queue(f"{DEAD}.fifo"))
+    assert left["Attributes"]["MessageGroupId"] != GROUP, "each dead letter is a group of its own"
     found = received(aws.sqs, aws.queue(f"{OWN}.fifo"))
     groups = {each["Attributes"]["MessageGroupId"] for each in found}
     tokens = {each["Attributes"]["MessageDeduplicationId"] for each in found}
-    assert (groups, len(tokens), len(found)) == ({ARN}, len(found), len(found))
+    assert (groups, len(tokens), len(found)) == ({GROUP}, 2, 2)
 
 
-def test_to_another_target(run: Run, aws: MotoAws) -> None:
-    bury(aws, "a")
+def test_to_another_target_whose_topic_does_not_limit_them(run: Run, aws: MotoAws) -> None:
+    bury(aws, "a", topic=TOPIC)
     document = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
     assert document["events"] == 1
-    assert keys(aws, "Bucketcast-postgres-main") == ["a"]
+    assert histories(aws, "Bucketcast-postgres-main") == [History(redriven=True)]
+    assert Policy(time_to_live=1, retries=1).of(History(redriven=True)) == Policy()
 
 
 def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws: MotoAws) -> None:
@@ -302,19 +415,30 @@ def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws:
 
 
 def test_ingress_gets_its_messages_as_they_came(run: Run, aws: MotoAws) -> None:
-    body = message(record("a"))
-    about = {"bucketcast-created": "77", "bucketcast-since": "5", "target": "x"}
-    put(aws, "Bucketcast-ingress-dead", dead_letter(body, "crash", error="Crash", **about))
-    aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-ingress-dead"), MessageBody="hello")
+    dead, body = "Bucketcast-ingress-dead", message(record("a"))
+    put(aws, dead, dead_letter(body, "crash", "Crash", created=77, tries=9, since=5))
+    move(aws, "hello", History(to=ARN), dead)
     assert "--to" in run("dlq", "redrive", "ingress", "--to", ARN).err
     assert run("dlq", "show", "ingress", "--bucket", "uploads").code == 0
     assert run("dlq", "redrive", "ingress", "--json").document["messages"] == 2
     found = received(aws.sqs, aws.queue("Bucketcast-ingress"))
-    texts = {each["Body"]: each["texts"] for each in found}
-    assert texts.keys() == {body, "hello"}
-    assert texts[body] == {"bucketcast-created": "77"}
-    assert texts["hello"].keys() == {"bucketcast-created"}
-    assert count(aws, "Bucketcast-ingress-dead") == 0
+    told = {each["Body"]: History.read(each["texts"][ATTRIBUTE]) for each in found}
+    assert told.keys() == {body, "hello"}
+    assert told[body] == History(created=77, redriven=True)
+    assert told["hello"]._replace(created=0) == History(to=ARN, redriven=True)
+    assert told["hello"].created
+    assert count(aws, dead) == 0
+
+
+@pytest.mark.parametrize("to", [ARN, ""])
+def test_events_that_ingest_could_not_send_go_back_to_it(run: Run, aws: MotoAws, to: str) -> None:
+    """Addressed to the one that did not get them, or to be routed."""
+    bury(aws, "in/a", "out/b", queue="Bucketcast-ingress-dead", to=to)
+    move(aws, envelope("in/c"), History(5, 3, "refused", to=to), "Bucketcast-ingress-dead")
+    ran = run("dlq", "redrive", "ingress", "--prefix", "in/", "--json")
+    assert ran.document["events"] == 2
+    assert set(histories(aws, "Bucketcast-ingress")) == {History(to=to, redriven=True)}
+    assert histories(aws, "Bucketcast-ingress-dead") == [History(to=to, redriven=True)]
 
 
 def test_purge_writes_before_it_removes_and_needs_the_file(

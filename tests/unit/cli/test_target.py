@@ -4,7 +4,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from bucketcast.cli.times import moment
-from bucketcast.dispatch.breaker import Outage
+from bucketcast.delivery.breaker import Outage
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 from tests.unit.aws import TABLE, MotoAws, refusal

@@ -10,11 +10,11 @@ import pytest
 from bucketcast import sources
 from bucketcast.cli import test
 from bucketcast.delivery import tracing
+from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.ingest.routing import ADDRESSED
-from bucketcast.queues import Queue
 from bucketcast.rules import Hit
 from tests.unit.aws import MotoAws, configure, log
 from tests.unit.cli.conftest import Run
@@ -36,7 +36,7 @@ class Deployment:
     def _send(self, messages: Any) -> dict[int, str]:
         found = [event for each in messages for event in sources.events(each.body)]
         self.sent += found
-        self.to |= {each.attributes["bucketcast-to"] for each in messages}
+        self.to |= {each.history.to for each in messages}
         (arn,) = self.to
         matches = [(event, (Hit(Destination.of(arn), ADDRESSED),)) for event in found]
         log("Bucketcast-ingest", tracing.received(matches), ago=-self.ingest_logs_after)

@@ -9,9 +9,11 @@ from bucketcast.aws.rules import Rules
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Wanted
+from bucketcast.delivery.dead_letters import Dead, DeadLetters
 from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Queue
 from bucketcast.destination import TopicArn
-from bucketcast.queues import Queue, dead_letter
 from bucketcast.rules import Rule
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
@@ -115,16 +117,21 @@ def test_a_topic_is_shown_in_radosgw_admin_s_fields_without_its_login(
     assert "hunter2" not in printed
 
 
+def bury(aws: MotoAws, url: str, body: str) -> None:
+    letter = Dead(body, History(), "Rejected", "no")
+    assert not DeadLetters("t", Queue(url, aws.sqs)).write([letter])
+
+
 def test_topic_stats_reports_what_sqs_counts(run: Run, aws: MotoAws) -> None:
     topic = make(aws, "b", **LOGIN)
     url, dead = queues(aws, topic)
     waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(4)]
-    bodies = [packed.body for one in waiting for packed in pack([one], 1_800_000_000_000)]
+    bodies = [packed.body for one in waiting for packed in pack([one])]
     for body in bodies[:3]:
         aws.sqs.send_message(QueueUrl=url, MessageBody=body)
     aws.sqs.send_message(QueueUrl=url, MessageBody=bodies[3], DelaySeconds=900)
     aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=600)
-    assert not Queue(dead, aws.sqs).send([dead_letter(bodies[0], "no", target="t")])
+    bury(aws, dead, bodies[0])
     Counters(TABLE, lambda: aws.dynamodb).add(topic.target_arn, Counts(sent=5, failed=2, dead=1))
     for _ in range(2):
         assert run("topic", "stats", "b", "--json").document == {
@@ -149,12 +156,12 @@ def test_topic_stats_reports_what_sqs_counts(run: Run, aws: MotoAws) -> None:
 def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     url, _ = queues(aws, topic := make(aws, "b", **LOGIN))
     letters = aws.queue("Bucketcast-webhook-primary-dead")
-    (packed,) = pack([Delivery("r1", event(key="k"))], 1)
-    assert not Queue(letters, aws.sqs).send([dead_letter(packed.body, "no", target="t")])
+    (packed,) = pack([Delivery("r1", event(key="k"))])
+    bury(aws, letters, packed.body)
     ran = run("dlq", "redrive", "webhook:primary", "--to", topic.arn)
     assert (ran.code, ran.out) == (0, f"1 event sent to {topic.target_arn}\n"), ran.err
     (found,) = received(aws.sqs, url)
-    assert [one.event.key for one in unpack(found["Body"])[1]] == ["k"]
+    assert [one.event.key for one in unpack(found["Body"])] == ["k"]
     once = make(aws, "once", push_endpoint="http://h/")
     for to, expected in ((once.arn, "it is not persistent"), (f"{once.arn}x", "no topic oncex")):
         ran = run("dlq", "redrive", "webhook:primary", "--to", to)

@@ -31,7 +31,7 @@ class Shelf(Queue):
         deliveries = [
             Delivery("rule", event(key, sequencer=f"{n:04x}")) for n, key in enumerate(keys)
         ]
-        (packed,) = pack(deliveries, 1)
+        (packed,) = pack(deliveries)
         id_ = f"m{self.fetched + len(self.waiting) + len(self.taken)}-{keys[0]}"
         sent = round((WALL - age) * 1_000)
         self.waiting.append(Message(id_, f"receipt of {id_}", packed.body, sent))

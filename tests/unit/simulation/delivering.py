@@ -1,7 +1,7 @@
 """A target's queue, its real dispatcher and a target that behaves as a script says, for weeks."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +9,25 @@ from zlib import crc32
 
 import msgspec
 
+from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.connection import Connection
+from bucketcast.delivery.consumer import Consumer
+from bucketcast.delivery.dead_letters import Dead, DeadLetters
+from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.dispatch import Dispatcher
-from bucketcast.dispatch.breaker import Breaker, LocalStore
+from bucketcast.delivery.messages import message
+from bucketcast.delivery.policy import Policy, visibility
+from bucketcast.delivery.queue import Queue
+from bucketcast.delivery.sender import Sender
+from bucketcast.destination import Destination
 from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import Event
-from bucketcast.ingest import TargetBatch
-from bucketcast.queues import Queue
-from bucketcast.queues.fanout import Fanout
-from bucketcast.queues.target import TargetQueue
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.routing import Routed
 from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base import options
-from functions.dispatch.batch import deliver
+from functions.dispatch.batch import answer, deliver
 from tests.unit.made import event
 from tests.unit.simulation.lambdas import START, Clock, Context, CrashError, Function, Simulation
 from tests.unit.simulation.sqs import DAY, SimulatedQueue
@@ -111,25 +117,33 @@ class Scripted(base.Target):
         pass
 
 
-class SimulatedWay(TargetQueue):
+class SimulatedConsumer(Consumer):
     """The way to simulated queues; what is renewed beside the work is so just before its end."""
 
     def __init__(
-        self, simulation: Simulation, own: SimulatedQueue, dead: SimulatedQueue, timeout: float
+        self,
+        simulation: Simulation,
+        own: SimulatedQueue,
+        bury: Callable[[Sequence[Dead]], set[int]],
+        timeout: float,
     ) -> None:
         client: Any = simulation.sqs
-        super().__init__(ARN, Queue(own.name, client), Queue(dead.name, client), fifo=own.fifo)
+        super().__init__(Queue(own.name, client), bury)
         self._simulation = simulation
         self._queue = own
         self._timeout = timeout
 
     @contextmanager
-    def heartbeat(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
-        ends = self._simulation.clock.now + self._timeout
+    def heartbeat(  # type: ignore[override]
+        self, seconds: Mapping[str, int], first: float
+    ) -> Iterator[None]:
+        began = self._simulation.clock.now
         try:
             yield
         finally:
-            self._simulation.sqs.renew(self._queue, seconds, min(self._simulation.clock.now, ends))
+            now = min(self._simulation.clock.now, began + self._timeout)
+            if now - began >= first:
+                self._simulation.sqs.renew(self._queue, seconds, now)
 
 
 class Delivering:
@@ -154,31 +168,23 @@ class Delivering:
         self.queue = self.simulation.sqs.add(
             SimulatedQueue(
                 f"sqs/Bucketcast-webhook-primary{end}",
-                visibility=6 * timeout,
+                visibility=visibility(end, round(timeout)),
                 dead=self.dead,
             )
         )
         client: Any = self.simulation.sqs
         self.target = Scripted(self.simulation.clock, phases, batch_size)
         self.book = LocalStore()
-        dispatcher = Dispatcher(
-            lambda _: self.target,
-            SimulatedWay(self.simulation, self.queue, self.dead, timeout),
-            batch_size=batch_size,
-            in_order=fifo,
-            breaker=Breaker(self.book),
-        )
-        self.fanout = Fanout(
-            "sqs/Bucketcast-",
-            client,
-            Queue("sqs/Bucketcast-ingress-dead", client),
-            fifo=fifo,
-            deployed=bool,
-        )
+        dead = DeadLetters(ARN, Queue(self.dead.name, client))
+        own = SimulatedConsumer(self.simulation, self.queue, dead.write, timeout)
+        work = Sender(Connection(lambda _: self.target), Breaker(self.book), batch_size)
+        engine = Engine(own, work)
+        self.fanout = Fanout(f"sqs/Bucketcast-*{end}", client, deployed=bool)
         self.sent: Counter[str] = Counter()
 
         def handler(event: Any, context: Any) -> dict[str, Any]:
-            return deliver(ARN, dispatcher, event, context, None)
+            messages = [*map(message, event["Records"])]
+            return answer(deliver(ARN, engine, messages, Policy(), context, counters=None))
 
         self.simulation.functions.append(
             Function(
@@ -192,10 +198,14 @@ class Delivering:
 
     def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
         """What ingest does with events of these keys."""
-        made = [Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys]
-        with self.simulation.time():
-            assert not self.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
+        self.fan_out([Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys])
         self.sent.update(f"{key} {rule}" for key in keys)
+
+    def fan_out(self, made: Sequence[Delivery]) -> None:
+        nowhere: Any = None
+        with self.simulation.time():
+            routed = {Destination.of(ARN): [Routed(nowhere, each) for each in made]}
+            assert not [*self.fanout.send(routed, lambda: 60.0)]
 
     def redrive(self) -> None:
         self.simulation.sqs.redrive(self.dead, self.queue)
@@ -204,8 +214,8 @@ class Delivering:
         """What was ever buried."""
         return Counter(
             f"{one.event.key} {one.rule}"
-            for message in self.dead.arrived
-            for one in unpack(message.body)[1]
+            for letter in self.dead.arrived
+            for one in unpack(letter.body)
         )
 
     def check(self) -> None:
@@ -217,12 +227,12 @@ class Delivering:
         letters = self.letters()
         lost = [name for name in self.sent if not self.target.taken[name] and not letters[name]]
         assert not lost, f"lost: {lost}"
-        for message in self.dead.arrived:
-            assert message.attributes["reason"]["StringValue"]
-            assert message.attributes["error"]["StringValue"]
+        for one in self.dead.arrived:
+            assert one.attributes["reason"]["StringValue"]
+            assert one.attributes["error"]["StringValue"]
 
     def reasons(self) -> Counter[str]:
-        return Counter(message.attributes["reason"]["StringValue"] for message in self.dead.arrived)
+        return Counter(one.attributes["reason"]["StringValue"] for one in self.dead.arrived)
 
 
 __all__ = ["ARN", "REFUSED", "START", "Context", "Delivering", "Phase"]

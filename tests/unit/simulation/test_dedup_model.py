@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.ingest import TargetBatch
 from tests.unit.made import event
-from tests.unit.simulation.delivering import ARN, Delivering, Phase
+from tests.unit.simulation.delivering import Delivering, Phase
 from tests.unit.simulation.sqs import DAY, DEDUPLICATION
 from tests.unit.simulation.test_dispatch_weeks import EXAMPLES
 
@@ -38,8 +37,7 @@ def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
     for wait, copies in sends:
         one.simulation.clock.now += wait
         made = [Delivery(rule, event(key), named) for key, (rule, named) in copies]
-        with one.simulation.time():
-            assert not one.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
+        one.fan_out(made)
         for key, (rule, _) in copies:
             if one.simulation.clock.now - last.get((key, rule), -DAY) >= DEDUPLICATION:
                 model[key, rule] += 1
@@ -47,7 +45,7 @@ def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
     kept = Counter(
         (each.event.key, each.rule)
         for message in one.queue.arrived
-        for each in unpack(message.body)[1]
+        for each in unpack(message.body)
     )
     assert kept == model
 
@@ -57,7 +55,6 @@ def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
 def test_each_copy_survives_its_dead_letter_and_a_redrive(rules: list[str]) -> None:
     one = Delivering([Phase(13.4, "down"), Phase(30, "up")], fifo=True, grain=60)
     made = [Delivery(rule, event("a"), named=True) for rule in rules]
-    with one.simulation.time():
-        assert not one.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
+    one.fan_out(made)
     one.simulation.run(days=15, actions={13.4 * DAY: one.redrive, 13.4 * DAY + 60: one.redrive})
     assert one.target.taken == Counter(f"a {rule}" for rule in rules)

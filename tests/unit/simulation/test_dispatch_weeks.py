@@ -44,18 +44,6 @@ def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
     assert set(one.target.taken) == set(one.sent)
 
 
-def test_dead_letters_of_an_older_release_have_a_whole_term_too() -> None:
-    one = Delivering([Phase(12, "down")], batch_size=10, grain=60)
-    one.put(*(f"{n}" for n in range(30)))
-    since = round((one.simulation.clock.now - 20 * DAY) * 1_000)
-    for kept in one.queue.messages:
-        kept.body = kept.body.replace(f'"since":{round(kept.sent * 1_000)}', f'"since":{since}')
-    assert str(since) in one.queue.messages[0].body
-    one.simulation.run(days=14)
-    one.check()
-    assert not one.letters()
-
-
 def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> None:
     """Each call takes all of its time, so no more than some can be tried on the last day."""
     one = Delivering([Phase(30, "hole")], timeout=900, workers=1, batch_size=10, grain=60)
@@ -107,10 +95,9 @@ def test_what_is_frozen_for_a_minute_gets_few_repeats_and_all_the_rest_soon_afte
 
 
 def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
-    """It was seen again after six times the time that the function may run."""
-    one = Delivering([Phase(1 / DAY, "crash"), Phase(30, "up")])
+    one = Delivering([Phase(1 / DAY, "late"), Phase(30, "up")])
     one.put("a", "b")
-    one.simulation.run(days=20 / DAY)
+    one.simulation.run(days=80 / DAY)
     one.check()
     assert set(one.target.taken) == set(one.sent)
 

@@ -1,8 +1,7 @@
 """Ingest while something of ours, or of AWS', is broken for days: nothing is lost or repeated."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,13 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast import sources
-from bucketcast.delivery.envelope import unpack
-from bucketcast.ingest import Ingester
-from bucketcast.queues import Queue
-from bucketcast.queues.fanout import Fanout
-from bucketcast.queues.ingress import Ingress, incoming
+from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.envelope import is_envelope, unpack
+from bucketcast.delivery.limits import INGEST_CHUNK_BYTES
+from bucketcast.delivery.messages import message as received
+from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
+from bucketcast.delivery.queue import Queue
+from bucketcast.event import Event
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.intake import Intake
 from bucketcast.rules import Rule, RuleIndex
 from tests.unit.made import message, record
+from tests.unit.simulation.delivering import SimulatedConsumer
 from tests.unit.simulation.lambdas import CrashError, Function, Simulation
 from tests.unit.simulation.sqs import DAY, HOUR, SimulatedQueue
 from tests.unit.simulation.test_dispatch_weeks import EXAMPLES
@@ -30,26 +35,6 @@ RULES = {
         for arn in (HOOK, TABLE, GONE)
     )
 }
-
-
-class SimulatedIngress(Ingress):
-    """The way from a simulated queue; what is renewed beside the work is so just before its end."""
-
-    def __init__(
-        self, simulation: Simulation, own: SimulatedQueue, dead: Queue, fanout: Fanout
-    ) -> None:
-        client: Any = simulation.sqs
-        queue = Queue(own.name, client)
-        super().__init__(queue, dead, fanout)
-        self._simulation = simulation
-        self._queue = own
-
-    @contextmanager
-    def heartbeat(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
-        try:
-            yield
-        finally:
-            self._simulation.sqs.renew(self._queue, seconds, self._simulation.clock.now)
 
 
 class Ingesting:
@@ -68,20 +53,24 @@ class Ingesting:
         self.crashes_on = ""
         self.put_keys: list[str] = []
         client: Any = self.simulation.sqs
-        dead = Queue(self.dead.name, client)
+        dead = DeadLetters("", Queue(self.dead.name, client))
         deployed = {HOOK, TABLE}.__contains__
-        fanout = Fanout("sqs/B-", client, dead, fifo=fifo, deployed=deployed)
-        intake = Ingester(
-            self._rules, None, SimulatedIngress(self.simulation, self.ingress, dead, fanout)
-        )
+        fanout = Fanout(f"sqs/B-*{end}", client, deployed=deployed)
+        own = SimulatedConsumer(self.simulation, self.ingress, dead.write, 30)
+        engine = Engine(own, Intake(self._rules, None, fanout), chunk_bytes=INGEST_CHUNK_BYTES)
 
-        def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
+        def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
             bodies = [each["body"] for each in event["Records"]]
             now = round(self.simulation.clock() * 1_000)
             if self.crashes_on:
                 self._bomb = any(self.crashes_on in body for body in bodies)
-            taken = intake(map(incoming, event["Records"]), now, lambda: 30.0)
-            return {"batchItemFailures": [{"itemIdentifier": each} for each in taken.stay]}
+            messages = map(received, event["Records"])
+
+            def remaining() -> float:
+                return float(context.get_remaining_time_in_millis()) / 1_000
+
+            outcome = engine(messages, Policy(), now=now, remaining=remaining)
+            return {"batchItemFailures": [{"itemIdentifier": each} for each in outcome.stay]}
 
         self._bomb = False
         self.simulation.functions.append(
@@ -105,12 +94,10 @@ class Ingesting:
         self.put_keys += keys
 
     def got(self, queue: SimulatedQueue) -> Counter[str]:
-        return Counter(one.event.key for kept in queue.arrived for one in unpack(kept.body)[1])
+        return Counter(one.event.key for kept in queue.arrived for one in unpack(kept.body))
 
     def letters(self) -> Counter[str]:
-        return Counter(
-            event.key for kept in self.dead.arrived for event in sources.events(kept.body)
-        )
+        return Counter(event.key for kept in self.dead.arrived for event in _events(kept.body))
 
     def check(self) -> None:
         assert not self.ingress.dropped, "SQS dropped what nobody had buried"
@@ -118,6 +105,13 @@ class Ingesting:
         assert not self.ingress.messages, "messages still wait"
         assert not self.simulation.sqs.refused, "SQS refused what breaks its rules"
         assert all(kept.attributes["reason"]["StringValue"] for kept in self.dead.arrived)
+
+
+def _events(body: str) -> list[Event]:
+    """The events of a dead letter: as their source sent them, or in an envelope."""
+    if is_envelope(body):
+        return [each.event for each in unpack(body)]
+    return sources.events(body)
 
 
 def test_a_long_outage_of_ours_is_waited_out() -> None:
@@ -142,8 +136,7 @@ def test_what_never_gets_through_is_dead_with_our_reason() -> None:
     assert all(each.startswith("DynamoDB does not answer (given up after 13") for each in reasons)
 
 
-def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
-    """It was seen again after six times the time that the function may run: three minutes."""
+def test_what_a_function_killed_at_once_had_is_tried_again_after_the_queues_time_out() -> None:
     one = Ingesting(grain=1)
     one.crashes_on = "a"
     one.put("a", "b")
@@ -151,7 +144,7 @@ def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
     def mended() -> None:
         one.crashes_on = ""
 
-    one.simulation.run(days=20 / DAY, actions={5: mended})
+    one.simulation.run(days=65 / DAY, actions={5: mended})
     one.check()
     assert not one.ingress.messages
 
@@ -191,11 +184,9 @@ def test_what_a_queue_refuses_for_ever_is_dead_and_can_be_redriven() -> None:
     one.simulation.run(days=16, actions=again)
     one.check()
     assert one.got(one.hook) == one.got(one.table) == Counter("ab")
-    (kept,) = one.dead.arrived
-    (delivery, _) = unpack(kept.body)[1]
     first = min(kept.sent for kept in one.ingress.arrived)
-    assert delivery.created == int(kept.attributes["bucketcast-created"]["StringValue"])
-    assert delivery.created == round(first * 1_000)
+    arrived = {each.created for kept in one.dead.arrived for each in unpack(kept.body)}
+    assert arrived == {round(first * 1_000)}
 
 
 def test_a_target_that_is_not_deployed_is_nobodys_trouble() -> None:
@@ -244,11 +235,12 @@ def test_every_message_reaches_every_target_or_is_dead_with_a_reason(
     addressed = Counter[tuple[str, str]]()
     plain = Counter[str]()
     for kept in one.dead.arrived:
-        if "bucketcast-to" in kept.attributes:
-            to = kept.attributes["bucketcast-to"]["StringValue"]
-            addressed.update((to, each.event.key) for each in unpack(kept.body)[1])
+        told = kept.attributes.get(ATTRIBUTE, {"StringValue": ""})
+        to = History.read(told["StringValue"]).to
+        if to:
+            addressed.update((to, event.key) for event in _events(kept.body))
         else:
-            plain.update(event.key for event in sources.events(kept.body))
+            plain.update(event.key for event in _events(kept.body))
     for key in one.put_keys:
         for arn, queue in ((HOOK, one.hook), (TABLE, one.table)):
             assert one.got(queue)[key] or plain[key] or addressed[arn, key], (arn, key)

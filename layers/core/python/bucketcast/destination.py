@@ -17,7 +17,7 @@ imported where only an ARN is at hand."""
 _OF_TOPIC: Final = re.compile(r"topic-[0-9a-f]{16}")
 
 
-class Destination(msgspec.Struct, frozen=True):
+class Destination(msgspec.Struct, frozen=True, cache_hash=True):
     """What a rule sends events to; `form` is how the ARNs of its class look."""
 
     form: ClassVar[str] = "arn:"

@@ -9,8 +9,8 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from bucketcast.delivery.alarms import OLDEST, WAITED
 from bucketcast.delivery.latency import Histogram
+from bucketcast.delivery.limits import OLDEST, WAITED
 
 __all__ = ["INGRESS", "logger", "measure", "trace", "waited"]
 

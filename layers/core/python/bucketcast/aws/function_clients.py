@@ -15,20 +15,13 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
 
+from bucketcast.delivery.limits import CALLS
 from bucketcast.doctor import Finding
 from bucketcast.telemetry import logger
 
-CONNECT_SECONDS: Final = 2.0
 AT_ONCE: Final = 16
 """How many calls may be made with one client at a time."""
-LIMITS: Final = Config(
-    connect_timeout=CONNECT_SECONDS,
-    read_timeout=5,
-    retries={"mode": "standard", "total_max_attempts": 2},
-    max_pool_connections=AT_ONCE,
-)
-"""What is not answered is retried with its message. The second try is for a connection that was
-lost while the function was frozen."""
+LIMITS: Final = Config(**CALLS, max_pool_connections=AT_ONCE)
 IN_PASSING: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=2))
 """For what a batch can do without, and so does not wait for."""
 PATIENT: Final = LIMITS.merge(
@@ -61,7 +54,7 @@ def _connect(made: Any) -> str:
     at = urlsplit(made.meta.endpoint_url)
     port = at.port or {"http": 80, "https": 443}[at.scheme]
     try:
-        socket.create_connection((at.hostname, port), CONNECT_SECONDS).close()
+        socket.create_connection((at.hostname, port), CALLS["connect_timeout"]).close()
     except OSError as error:
         return str(error)
     return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import DeployedTarget
 from bucketcast.aws.invocation import FunctionFailedError, invoke
-from bucketcast.queues.depth import Depth, depth
+from bucketcast.delivery.depth import Depth, depth
 
 _AT_ONCE = 16
 

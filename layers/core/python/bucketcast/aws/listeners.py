@@ -15,6 +15,7 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
+from bucketcast.delivery.queue_names import encryption
 from bucketcast.listeners import (
     KEPT_SECONDS,
     LEASE_SECONDS,
@@ -28,7 +29,6 @@ from bucketcast.listeners import (
     TooManyListenersError,
     queue_prefix,
 )
-from bucketcast.queues import encryption
 from bucketcast.state.lease import Lease
 from bucketcast.state.table import SORT_KEY, Part, Partition, refusals
 

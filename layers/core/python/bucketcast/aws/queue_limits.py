@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.queues.depth import depth
+from bucketcast.delivery.depth import depth
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bucketcast.delivery.depth import depth
 from bucketcast.errors import BucketcastError
-from bucketcast.queues.depth import depth
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

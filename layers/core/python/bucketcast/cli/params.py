@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from bucketcast.attach import notifications
+from bucketcast.delivery.queue_names import kind_of
 from bucketcast.destination import PREFIX, TargetArn
 from bucketcast.event import names
-from bucketcast.queues.address import kind_of
 from bucketcast.rules import grammar
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.options import duration

@@ -11,9 +11,8 @@ from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.cli.times import moment
 from bucketcast.cli.topic_lookup import topic_target
-from bucketcast.delivery.retention import DAY_MS, DEAD_DAYS, TERM_DAYS
+from bucketcast.delivery.limits import DAY_MS, DEAD_DAYS, LONGEST_PAUSED, TERM_DAYS
 from bucketcast.destination import Destination, TargetArn, TopicArn
-from bucketcast.dispatch.breaker import LONGEST_PAUSED_MS
 
 
 def target_or_topic(text: str) -> TargetArn | TopicArn:
@@ -83,7 +82,7 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
     if not done.changed:
         out.answer(document, f"{done.target.arn} is not paused")
         return
-    soon = LONGEST_PAUSED_MS // 1_000
+    soon = LONGEST_PAUSED
     out.answer(
         document,
         f"Resumed {done.target.arn}, paused since {since}; waiting events come within {soon} s",

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from bucketcast.aws import deployed
 from bucketcast.aws.health import Health
 from bucketcast.cli.times import age, moment, moment_or_none
-from bucketcast.dispatch.breaker import Outage
+from bucketcast.delivery.breaker import Outage
 from bucketcast.state.counters import Counts, Last
 
 COLUMNS = ("ARN", "ONLINE", "WAITING", "OLDEST", "DEAD", "SENT", "FAILED", "LAST SUCCESS")

@@ -15,12 +15,13 @@ from bucketcast.cli.output import Output, shared
 from bucketcast.cli.times import moment
 from bucketcast.config.model import is_mirror
 from bucketcast.delivery import steps, trial
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.delivery.steps import Step
 from bucketcast.delivery.trial import NAME, Trial
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.queues import Outgoing, Queue
 from bucketcast.state.breakers import Breakers
 
 _COLUMNS = ("STEP", "AFTER", "TIME", "WHY")
@@ -104,13 +105,13 @@ def _send(
 ) -> None:
     """Send all events to the ingress queue, addressed to the target."""
     queue = Queue(deployment.ingress_queue, aws.sqs)
-    addressed = {"bucketcast-to": target.arn}
+    history = History(to=target.arn)
 
     def send(start: int) -> None:
         part = events[start : start + _BATCH]
         run.send(part, int(time.time() * 1000))
         with aws_errors():
-            refused = queue.send([Outgoing(trial.body(e), attributes=addressed) for e in part])
+            refused = queue.send([Outgoing(trial.body(e), history=history) for e in part])
         if refused:
             raise AwsError(f"the ingress queue did not take an event: {min(refused.values())}")
 

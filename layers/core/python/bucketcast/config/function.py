@@ -5,22 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bucketcast import targets
+from bucketcast.delivery import limits
+from bucketcast.delivery.limits import MAX_CONCURRENCY, SPARE
 from bucketcast.errors import ConfigError
 from bucketcast.rules.conditions import FACTS
 from bucketcast.settings import egress
 from bucketcast.settings.egress import PRIVATE, Egress
 from bucketcast.settings.options import Csv, Limits, OnOff, WholeSeconds, choice, option
-from bucketcast.targets.base import SPARE
 from bucketcast.targets.base.options import ValidationError
 
 ALL = "all"
 OFF = "off"
 ON_AWS = ("amqp", "kafka", "webhook")
 """Each kind is a function more; these are the kinds that Ceph's topics have."""
-MAX_CONCURRENCY = 4
-"""Batches of one target at once: one that hangs takes no more of the account's calls."""
-WINDOW_SECONDS = 1
-"""Below that Lambda takes no more than 10 messages a call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +25,12 @@ class FunctionOptions:
     """What every function that sends is given."""
 
     memory: int = option(
-        "memory of the function in MB", default="512", limits=Limits("128", "10240")
+        "memory of the function in MB",
+        default=str(limits.MEMORY),
+        limits=Limits("128", "10240"),
     )
     timeout: WholeSeconds = option(
-        "timeout of one batch", default="60s", limits=Limits("1s", "15m")
+        "timeout of one batch", default=f"{limits.TIMEOUT}s", limits=Limits("1s", "15m")
     )
     max_concurrency: int | None = option(
         "concurrent batches of a target; 0 is no limit",
@@ -91,7 +90,7 @@ class Deploy(FunctionOptions):
     @property
     def window(self) -> int:
         """For how many seconds the function's messages are gathered."""
-        return WINDOW_SECONDS if self.profile == "throughput" else 0
+        return limits.WINDOW if self.profile == "throughput" else 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from bucketcast.delivery.limits import INGEST_RESERVED
 from bucketcast.settings.options import Limits, WholeSeconds, option
 
-MEMORY: Final = 512
-"""MB of its function."""
-RESERVED: Final = 20
-"""Some 5,000 messages of S3's a second."""
 SMALL_ACCOUNT: Final = (
     "ingest: {} of the account's concurrent executions are reserved for it; in a new account, "
     "limited to 10, set [ingest] reserved_concurrency = 0"
@@ -26,7 +23,7 @@ class IngestOptions:
     reserved_concurrency: int = option(
         "concurrent executions reserved for it, which is also its maximum; 0 reserves none, for "
         "accounts limited to 10 (a local deploy's default)",
-        default=str(RESERVED),
+        default=str(INGEST_RESERVED),
         limits=Limits("2", "1000", or_zero=True),
     )
     window: WholeSeconds = option(

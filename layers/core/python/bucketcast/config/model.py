@@ -6,13 +6,15 @@ from typing import Any, Final, Literal
 
 from bucketcast import targets
 from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.function import WINDOW_SECONDS, Deploy, RuntimeOptions
+from bucketcast.config.function import Deploy, RuntimeOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.patterns import KMS_KEY
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
+from bucketcast.delivery.limits import WINDOW
+from bucketcast.delivery.policy import FIFO
 from bucketcast.destination import TargetArn
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import REFERENCE, Csv, OnOff, choice, option, options_of
@@ -150,6 +152,11 @@ class Deployment(StackOptions):
     pipeline: PipelineOptions | None
 
     @property
+    def queue_end(self) -> str:
+        """How the names of the targets' queues end."""
+        return FIFO if self.sync_events else ""
+
+    @property
     def plain_secrets(self) -> list[Mapping[str, str]]:
         """What a local deploy was given in plain text, by the names of the secrets."""
         return [each.plain_secrets for each in self.targets]
@@ -158,7 +165,7 @@ class Deployment(StackOptions):
     def ingest_window(self) -> int:
         """For how many seconds ingest gathers messages: for none if a target minds."""
         slow = self.targets and all(each.deploy.window for each in self.targets)
-        return max(self.ingest.window, WINDOW_SECONDS if slow else 0)
+        return max(self.ingest.window, WINDOW if slow else 0)
 
     @property
     def facts(self) -> ObjectFacts:

@@ -10,8 +10,8 @@ from bucketcast.config import encryption, variables
 from bucketcast.config.function import Deploy, timeout_errors, url_errors
 from bucketcast.config.model import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.config.tables import Tables
+from bucketcast.delivery.limits import RETENTION_DAYS
 from bucketcast.delivery.queue_limit import limit_of
-from bucketcast.delivery.retention import RETENTION_DAYS
 from bucketcast.errors import ConfigError
 from bucketcast.settings.egress import ANY
 from bucketcast.settings.options import REFERENCE, Option, options_of, validation_errors

@@ -3,6 +3,8 @@
 import math
 from typing import Final, NamedTuple
 
+from bucketcast.delivery.limits import BATCH, INGEST_GATHERED
+
 MESSAGES_A_CALL: Final = 10
 """Messages that one call of SQS receives or deletes at most."""
 POLLERS: Final = 5
@@ -14,9 +16,6 @@ BATCH_SECONDS: Final = 0.1
 UNIT_BYTES: Final = 65_536
 COMPRESSION: Final = 10
 """How many times smaller events are in a message of ours."""
-MOST_AT_ONCE: Final = 10
-MOST_IN_A_WINDOW: Final = 1_000
-"""Events that ingest gets at once: without a window, and with one."""
 
 
 class QueueCalls(NamedTuple):
@@ -33,7 +32,7 @@ def at_once(rate: float, window: float) -> float:
     `window` is for how many seconds they are gathered. Without one a message waits for nothing:
     there are several in a batch only if all pollers are busy.
     """
-    most = MOST_IN_A_WINDOW if window else MOST_AT_ONCE
+    most = INGEST_GATHERED if window else BATCH
     return max(1.0, min(rate * (window or BATCH_SECONDS / POLLERS), most))
 
 

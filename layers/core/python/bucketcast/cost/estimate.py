@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bucketcast.config import Deployment, ScanConfig, TargetConfig
-from bucketcast.config.ingest import MEMORY
 from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
+from bucketcast.delivery.limits import INGEST_MEMORY
 from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.model import KINDS
 
@@ -101,7 +101,7 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     reads = events / received * (calls.billed(received * load.size) + 1)
     yield Line("SQS", "received and deleted by ingest", "", reads, "sqs")
     yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
-    yield Line("Lambda", "time of ingest", "", seconds * MEMORY / 1_024, "lambda_seconds")
+    yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY / 1_024, "lambda_seconds")
     yield Line("DynamoDB", "reads of rules", "", batches * RULE_READS, "dynamodb_reads")
     yield Line("CloudWatch", "logs of ingest", "", logged / _GB, "logs")
     if config.facts.buckets:

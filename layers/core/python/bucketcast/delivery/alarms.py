@@ -11,21 +11,17 @@ CloudWatch bills an alarm by its metrics, so that a queue's are three: $0.30 a m
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bucketcast.delivery.retention import RETENTION_DAYS
+from bucketcast.delivery.limits import (
+    ALARM_MINUTES,
+    LATE_SECONDS,
+    NEARLY_DROPPED_DAYS,
+    OLDEST,
+    RETENTION_DAYS,
+    TOO_OLD,
+)
 
-OLDEST: Final = "OldestEventAge"
 PARTS: Final = ("dead", "waiting")
 """What the names of a queue's alarms end with."""
-WAITED: Final = 60
-"""Seconds from which on a function writes how long its oldest event has waited."""
-_NEARLY_DROPPED_DAYS: Final = 10
-_DAY: Final = 86_400
-LATE_SECONDS: Final = _NEARLY_DROPPED_DAYS * _DAY
-"""The events of a paused target are meant to wait; their age is reported from here on."""
-_TOO_OLD: Final = 900
-# The age is written when the function runs; what waits comes back within 20 minutes.
-# Over a shorter time the alarm would go off and on again with each try.
-_MINUTES: Final = 30
 _QUEUES: Final = "AWS/SQS"
 _PERIOD: Final = 60
 
@@ -40,7 +36,7 @@ def of_queue(stack: str, name: str, queue: str, dead: str, *, off: bool = False)
     a target that is `off` are meant to wait, but not until SQS drops them.
     """
     text = (
-        f"Events of {name}, which is off, have waited for over {_NEARLY_DROPPED_DAYS} days, and "
+        f"Events of {name}, which is off, have waited for over {NEARLY_DROPPED_DAYS} days, and "
         f"SQS drops them after {RETENTION_DAYS}."
         if off
         else f"Events of {name} wait for over 15 minutes: what they go to is down, too slow or "
@@ -61,7 +57,7 @@ def of_queue(stack: str, name: str, queue: str, dead: str, *, off: bool = False)
             "AlarmName": f"{name}-waiting",
             "AlarmDescription": text,
             "Metrics": [longest_wait, *metrics],
-            **_above(LATE_SECONDS if off else _TOO_OLD, among=_MINUTES),
+            **_above(LATE_SECONDS if off else TOO_OLD, among=ALARM_MINUTES),
         },
     ]
 

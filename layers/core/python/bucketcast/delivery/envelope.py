@@ -1,50 +1,42 @@
-"""The envelope on a target's queue: many events in one message, each with the rule it matched.
+"""The envelope on a queue: many events in one message, each with the rule it matched.
 
 ::
 
-    {"v": 1, "since": 1767323045678, "events": [{"rule": "…", "created": …, "event": {…}}, …]}
-    {"v": 1, "since": …, "attempts": 3, "reason": "…", "count": 200, "zstd": "base64 of that list"}
+    {"v": 1, "events": [{"rule": "…", "created": …, "event": {…}}, …]}
+    {"v": 1, "count": 200, "zstd": "base64 of that list"}
 
 An event carries its original record, so a dead letter shows it, and events are formatted only when
 they are sent. SQS bills by call and by 64 KB, and an event is about 1 KB that compresses tenfold
-among similar ones.
-
-The history of an event survives requeueing: since when it has been tried (`since`, Unix ms), how
-often its messages were received (`attempts`), and the text and class of its last known error
-(`reason`, `error`). A message without `attempts` is the first of its term, and the term begins when
-that message was sent: so a redriven dead letter has a full term. `created` is when the event
-arrived, and never changes. `topic` is the ARN of the topic that the events are for, if any: its
-limits apply, and many topics may share a queue. `not_before` (Unix ms) delays the next try for
-longer than SQS can.
+among similar ones. What became of a message so far stands beside it (`delivery.policy.History`), so
+a message that is sent again unopened keeps its body.
 """
 
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
+from bucketcast.delivery.limits import (
+    COMPRESS_PAST_BYTES,
+    MAX_EVENTS,
+    MAX_LISTED,
+    MAX_UNPACKED,
+    MESSAGE_BYTES,
+)
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event, copy_id
 
 if sys.version_info >= (3, 14):
-    from compression import zstd as zstd  # noqa: PLC0414 - queues packs its large bodies with it
+    from compression import zstd as zstd  # noqa: PLC0414 - dead letters pack its large bodies with it
 else:
     from backports import zstd as zstd  # noqa: PLC0414
 
 VERSION = 1
-MAX_BYTES = 1_048_576 - 4_096
+MAX_BYTES = MESSAGE_BYTES - 8_192
 """An SQS message is 1 MiB at most, its attributes included; these take some of it."""
-MAX_EVENTS = 1_000
-"""One message is the unit of a retry, and of what a function holds in memory."""
-MAX_LISTED = 8_388_608
-"""So many bytes the records of one message have together, unless it is a single event."""
-MAX_UNPACKED = 4 * MAX_LISTED
-"""A message that would unpack to more is not opened: it could end the function, again and again."""
-COMPRESS_PAST_BYTES = 4_096
 _LEVEL = 1
 _MAYBE_ILLEGAL = b"\xef\xbf"
 """How U+FFFE and U+FFFF begin, which a key may hold and SQS refuses; base64 hides them."""
@@ -66,13 +58,16 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One event for one target, and the rule that it matched.
 
     `named` says that `rule` is a name, not an id: such a rule sends a copy of its own. `created` is
-    Unix ms; 0, as the jobs leave it, means the envelope's `since`.
+    when the event arrived, in Unix ms, 0 for when its message was sent. `reason` and `error` are
+    those of its last failure where they are not its message's.
     """
 
     rule: str
     event: Event
     named: bool = False
     created: int = 0
+    reason: str = ""
+    error: str = ""
 
     @property
     def copy_id(self) -> str:
@@ -80,29 +75,10 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return copy_id(self.event.id, self.rule if self.named else "")
 
 
-class _History(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of the events so far, and for whom they are."""
+class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message's body; its events are decoded when it is opened."""
 
-    since: int
-    v: int = VERSION
-    attempts: int = 0
-    reason: str = ""
-    error: str = ""
-    topic: str = ""
-    not_before: int = 0
-
-
-class Envelope(_History, frozen=True, omit_defaults=True):
-    """A message of a target's queue."""
-
-    events: list[Delivery] | None = None
-    count: int = 0
-    zstd: str = ""
-
-
-class Sealed(_History, frozen=True, omit_defaults=True):
-    """An envelope whose events are not decoded yet."""
-
+    v: int
     events: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     count: int = 0
     zstd: str = ""
@@ -126,11 +102,6 @@ class Sealed(_History, frozen=True, omit_defaults=True):
         except msgspec.MsgspecError:
             return 1
 
-    def again(self, since: int, attempts: int, reason: str = "", error: str = "") -> str:
-        """Return the body for a successor of this message, with another reason if given."""
-        about = {"reason": reason, "error": error} if reason else {}
-        return _encode(replace(self, since=since, attempts=attempts, **about)).decode()
-
 
 class _Versioned(msgspec.Struct):
     v: int = VERSION
@@ -145,7 +116,7 @@ class Packed(NamedTuple):
 
 
 _encode = msgspec.json.Encoder().encode
-_sealed = msgspec.json.Decoder(Sealed)
+_envelope = msgspec.json.Decoder(Envelope)
 _versioned = msgspec.json.Decoder(_Versioned)
 _deliveries = msgspec.json.Decoder(list[Delivery])
 _some = msgspec.json.Decoder(list[Delivery] | None)
@@ -155,25 +126,16 @@ _WINDOW = {int(zstd.DecompressionParameter.window_log_max): MAX_UNPACKED.bit_len
 """What a decompressor takes of memory before it gives a byte is for the packed text to say."""
 
 
-def pack(
-    deliveries: Sequence[Delivery],
-    since: int,
-    *,
-    history: Envelope | None = None,
-    most: int = MAX_EVENTS,
-) -> Iterator[Packed]:
+def pack(deliveries: Sequence[Delivery], most: int = MAX_EVENTS) -> Iterator[Packed]:
     """Yield messages with all deliveries in order, at most `most` in each.
-
-    The messages carry over everything from `history` but its events.
 
     Raises:
         TooLarge: a single event is larger than a message may be; the earlier ones were given.
     """
-    about = replace(history, since=since) if history else Envelope(since)
     start = 0
     while start < len(deliveries):
         stop = _end(deliveries, start, most)
-        yield from _pack(deliveries, start, stop, about)
+        yield from _pack(deliveries, start, stop)
         start = stop
 
 
@@ -187,16 +149,14 @@ def _end(deliveries: Sequence[Delivery], start: int, most: int) -> int:
     return min(start + most, len(deliveries))
 
 
-def _pack(
-    deliveries: Sequence[Delivery], start: int, stop: int, about: Envelope
-) -> Iterator[Packed]:
+def _pack(deliveries: Sequence[Delivery], start: int, stop: int) -> Iterator[Packed]:
     part = list(deliveries[start:stop])
     listed = _encode(part)
-    body = _encode(replace(about, events=cast("Any", msgspec.Raw(listed))))
+    body = _encode(Envelope(VERSION, msgspec.Raw(listed)))
     illegal = _MAYBE_ILLEGAL in body
     if illegal or len(body) > COMPRESS_PAST_BYTES:
         text = b64encode(zstd.compress(listed, _LEVEL)).decode("ascii")
-        packed = _encode(replace(about, count=len(part), zstd=text))
+        packed = _encode(Envelope(VERSION, count=len(part), zstd=text))
         body = packed if illegal else min(packed, body, key=len)
     if len(body) <= MAX_BYTES and len(listed) <= MAX_UNPACKED:
         yield Packed(body.decode(), start, stop)
@@ -204,11 +164,11 @@ def _pack(
         raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)
     else:
         middle = (start + stop) // 2
-        yield from _pack(deliveries, start, middle, about)
-        yield from _pack(deliveries, middle, stop, about)
+        yield from _pack(deliveries, start, middle)
+        yield from _pack(deliveries, middle, stop)
 
 
-def seal(body: str) -> Sealed:
+def read(body: str) -> Envelope:
     """Return an envelope without decoding its events.
 
     Raises:
@@ -217,12 +177,12 @@ def seal(body: str) -> Sealed:
     """
     with _translated():
         try:
-            sealed = _sealed.decode(body)
+            envelope = _envelope.decode(body)
         except msgspec.ValidationError:  # a newer envelope may have other fields
             _refuse_newer(_versioned.decode(body).v)
             raise
-    _refuse_newer(sealed.v)
-    return sealed
+    _refuse_newer(envelope.v)
+    return envelope
 
 
 def _refuse_newer(version: int) -> None:
@@ -232,19 +192,31 @@ def _refuse_newer(version: int) -> None:
         )
 
 
-def unpack(body: str) -> tuple[Sealed, list[Delivery]]:
-    """Return the envelope and its deliveries.
+def unpack(body: str) -> list[Delivery]:
+    """Return the deliveries of an envelope.
 
     Raises:
-        NewerVersion: as `seal`.
+        NewerVersion: as `read`.
         ValueError: the body is no envelope.
     """
-    sealed = seal(body)
-    return sealed, sealed.open()
+    return read(body).open()
+
+
+def number_in(body: str) -> int:
+    """Return how many events a body states that it holds; 1 if it is no envelope that we read."""
+    try:
+        return read(body).number
+    except ValueError:
+        return 1
+
+
+def is_envelope(body: str) -> bool:
+    """Return whether a body says that it is one, whatever its version."""
+    return body.startswith('{"v":')
 
 
 def unwrapped(body: str) -> str:
-    """Return the body that `queues.dead_letter` compressed to make room; any other as it is.
+    """Return the body that `delivery.dead_letters` compressed to make room; any other as it is.
 
     Raises:
         ValueError: the compressed text is broken.

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-QUEUE_LIMIT: Final = 100_000
-"""Where `queue_limit` is 0: MinIO's default."""
+from bucketcast.delivery.limits import QUEUE_LIMIT
+
 DISCARD: Final = "discard"
 
 

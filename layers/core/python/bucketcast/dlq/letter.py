@@ -1,7 +1,8 @@
 """A message of a dead-letter queue: why it is there, and what it holds.
 
-A target's dead letter is an envelope, one of `ingress` the message as its source sent it. What our
-functions dead-lettered has a reason among its attributes; what SQS or EventBridge moved has none.
+A target's dead letter is an envelope, one of `ingress` that or a message as its source sent it.
+What our functions dead-lettered has a reason among its attributes; what SQS moved has those that it
+had in its queue, and so the last failure if one is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from bucketcast import sources
-from bucketcast.delivery.envelope import Delivery, seal, unwrapped
+from bucketcast.delivery.envelope import Delivery, is_envelope, number_in, unpack, unwrapped
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
 
 MovedBy = Literal["bucketcast", "sqs", "eventbridge"]
-ADDRESSED = "bucketcast-to"
-CREATED = "bucketcast-created"
 _EVENTBRIDGE_CODE = "ERROR_CODE"
 _EVENTBRIDGE_TEXT = "ERROR_MESSAGE"
 
@@ -27,17 +27,13 @@ class Content:
     """What a dead letter holds.
 
     `number` is how many events, as far as that is known without reading them. `deliveries` are
-    those of an envelope, `events` also those of a message of the ingress queue. `problem` is why
+    those of an envelope, `events` also those of a message as its source sent it. `problem` is why
     nobody could process it as it is, "" where there is no such reason.
     """
 
     number: int = 1
     deliveries: Sequence[Delivery] = ()
     events: Sequence[Event] = ()
-    since: int = 0
-    attempts: int = 0
-    topic: str = ""
-    last_reason: str = ""
     problem: str = ""
 
 
@@ -46,7 +42,7 @@ class Letter:
     """A message of a dead-letter queue; `sent` is Unix ms.
 
     A letter of ours was sent when it was given up. What SQS moved keeps the time at which it
-    was first sent. `queue_arn` is the queue that it was moved from, "" for a letter of ours.
+    was first sent. `queue_arn` is the queue that SQS moved it from, "" for a letter of ours.
     """
 
     id: str
@@ -59,8 +55,8 @@ class Letter:
 
     @property
     def moved_by(self) -> MovedBy:
-        """Who put it there."""
-        if "reason" in self.attributes:
+        """Who put it there; what SQS redrove and moved again still has its former reason."""
+        if "reason" in self.attributes and not self.queue_arn:
             return "bucketcast"
         return "eventbridge" if _EVENTBRIDGE_CODE in self.attributes else "sqs"
 
@@ -71,13 +67,19 @@ class Letter:
             return self.attributes["reason"]
         if self.moved_by == "eventbridge":
             return f"EventBridge could not deliver it: {self.attribute(_EVENTBRIDGE_TEXT)}"
-        said = f"; the last known failure: {last}" if (last := _last_reason(self.body)) else ""
+        last = self.history.reason or self.attribute("reason")
+        said = f"; the last known failure: {last}" if last else ""
         return f"SQS moved it: received too often, no reason recorded{said}"
 
     @property
     def error(self) -> str:
         """The class of the error."""
-        return self.attribute("error") or self.attribute(_EVENTBRIDGE_CODE)
+        return self.attribute("error") or self.attribute(_EVENTBRIDGE_CODE) or self.history.error
+
+    @property
+    def history(self) -> History:
+        """What had become of it before it died."""
+        return History.read(self.attribute("history") or self.attribute(ATTRIBUTE))
 
     def attribute(self, name: str) -> str:
         """Return a message attribute, "" where it is absent."""
@@ -89,12 +91,10 @@ class Letter:
         return "cut" in self.attributes
 
 
-def count(letter: Letter, *, ingress: bool) -> int:
+def count(letter: Letter) -> int:
     """Return how many events it holds, without reading them; 1 where nobody says."""
-    if ingress and not letter.attribute(ADDRESSED):
-        return 1
     try:
-        return seal(unwrapped(letter.body)).number
+        return max(1, number_in(unwrapped(letter.body)))
     except ValueError:
         return 1
 
@@ -105,44 +105,20 @@ def content(letter: Letter, *, ingress: bool) -> Content:
         return Content(problem=f"cut: {letter.attribute('cut')}")
     try:
         body = unwrapped(letter.body)
+        if ingress and not is_envelope(body):
+            return _of_source(body)
+        found = unpack(body)
     except ValueError as error:
         return Content(problem=str(error))
-    if ingress and not letter.attribute(ADDRESSED):
-        return _of_source(body)
-    return _of_envelope(letter, body)
+    came = letter.history.created or letter.sent
+    deliveries = [replace(each, created=each.created or came) for each in found]
+    return Content(len(deliveries), deliveries, [each.event for each in deliveries])
 
 
 def _of_source(body: str) -> Content:
-    """Read a message of the ingress queue; one that no source reads can be tried again as it is."""
+    """Read a message as it came; one that no source reads can be tried again as it is."""
     try:
         events = sources.events(body)
     except BadEvent:
         return Content()
     return Content(len(events), events=events)
-
-
-def _of_envelope(letter: Letter, body: str) -> Content:
-    try:
-        envelope = seal(body)
-        found = envelope.open()
-    except ValueError as error:
-        return Content(problem=str(error))
-    deliveries = [
-        replace(each, created=each.created or envelope.since or letter.sent) for each in found
-    ]
-    return Content(
-        len(deliveries),
-        deliveries,
-        [each.event for each in deliveries],
-        envelope.since,
-        envelope.attempts,
-        envelope.topic,
-        envelope.reason,
-    )
-
-
-def _last_reason(body: str) -> str:
-    try:
-        return seal(unwrapped(body)).reason
-    except ValueError:
-        return ""

@@ -1,14 +1,20 @@
-"""Repack dead letters for a redrive: their events get a full term, the rest is left out.
+"""Repack dead letters for a redrive: their events get a full term, without limits.
 
-A message without `attempts` begins a term, so redriven events have none. `created`, when an event
-came to us, stays: a mirror refuses what is too old.
+`created`, when an event came to us, stays: a mirror refuses what is too old.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from bucketcast.delivery.envelope import MAX_EVENTS, Delivery, Envelope, TooLarge, pack
+from msgspec import structs
+
+from bucketcast.delivery import dead_letters
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.envelope import Delivery, TooLarge, pack, unwrapped
+from bucketcast.delivery.limits import MAX_EVENTS
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Content, Letter, content
 
@@ -17,7 +23,8 @@ from bucketcast.dlq.letter import Content, Letter, content
 class Plan:
     """What is to become of one letter: the events to take, and those to leave in the queue.
 
-    `problem` is why it must stay as it is.
+    A message that is as its source sent it goes whole, with neither. `problem` is why a letter must
+    stay as it is.
     """
 
     letter: Letter
@@ -29,12 +36,10 @@ class Plan:
 
 
 class Packed(NamedTuple):
-    """A message to send: its body, the letters whose events it holds, and its own token."""
+    """A message to send, and the letters whose events it holds."""
 
-    body: str
+    message: Outgoing
     plans: Sequence[Plan]
-    token: str
-    events: int
 
 
 @dataclass(slots=True)
@@ -70,51 +75,60 @@ def first(each: Plan, most: int) -> Plan:
     return replace(each, taken=each.taken[:most], left=left, number=most)
 
 
-def repacked(plans: Sequence[Plan], now: int, *, same_target: bool, single: bool) -> Repacked:
+def repacked(plans: Sequence[Plan], *, same_target: bool, most: int = MAX_EVENTS) -> Repacked:
     """Pack the taken events of several letters into as few messages as hold them.
 
-    Events for another target than their own are no longer limited by a topic. With `single` each
-    event is a message of its own, as FIFO queues need it.
+    For another target than their own they are no topic's any more. With `most` 1 each event is a
+    message of its own, as FIFO queues need it.
     """
     result = Repacked()
-    by_topic: dict[str, list[Plan]] = {}
+    alike: dict[History, list[Plan]] = {}
     for each in plans:
-        by_topic.setdefault(each.content.topic if same_target else "", []).append(each)
-    for topic, group in by_topic.items():
+        history = each.letter.history if same_target else History()
+        if each.taken:
+            told = history._replace(created=0).for_redrive()  # each event says when it was created
+            alike.setdefault(told, []).append(each)
+        else:
+            told = history.for_redrive(created=each.letter.sent)
+            whole = Outgoing(unwrapped(each.letter.body), history=told)
+            result.messages.append(Packed(whole, [each]))
+    for history, group in alike.items():
         try:
-            result.messages += _packed(group, now, topic, single=single)
+            result.messages += _packed(group, history, most=most)
         except TooLarge:
             for each in group:
                 try:
-                    result.messages += _packed([each], now, topic, single=single)
+                    result.messages += _packed([each], history, most=most)
                 except TooLarge as error:
                     result.failed[each.letter.id] = str(error)
     return result
 
 
-def rest(each: Plan, now: int) -> list[str]:
-    """Return the bodies that hold what stays of a letter.
+def rest(each: Plan) -> list[Outgoing]:
+    """Return the same letter with the events that stay, if any do.
 
     Raises:
         TooLarge: an event fits into no message.
     """
-    about = Envelope(now, topic=each.content.topic, reason=each.content.last_reason)
-    return [one.body for one in pack(each.left, now, history=about)]
+    old = each.letter
+    whole = Dead(old.body, old.history, old.error, old.reason, old.attribute("rule"))
+    return [
+        dead_letters.letter(whole._replace(body=one.body), old.attribute("target"))
+        for one in pack(each.left)
+    ]
 
 
-def _packed(plans: Sequence[Plan], now: int, topic: str, *, single: bool) -> list[Packed]:
+def _packed(plans: Sequence[Plan], history: History, *, most: int) -> list[Packed]:
     origins = [each for each in plans for _ in each.taken]
-    indexes = [index for each in plans for index in range(len(each.taken))]
-    deliveries = [delivery for each in plans for delivery in each.taken]
-    about = Envelope(now, topic=topic)
-    most = 1 if single else MAX_EVENTS
+    taken = [structs.replace(one, reason="", error="") for each in plans for one in each.taken]
     return [
         Packed(
-            one.body,
-            list({each.letter.id: each for each in origins[one.start : one.stop]}.values()),
-            # Another one each time that an event is dead-lettered, the same when this is repeated.
-            f"{origins[one.start].letter.id}-{indexes[one.start]}",
-            one.stop - one.start,
+            # The token is another one each time that an event is dead-lettered, the same when this
+            # is repeated.
+            Outgoing(
+                body, history=history, token=f"{origins[start].letter.id}-{taken[start].copy_id}"
+            ),
+            list({each.letter.id: each for each in origins[start:stop]}.values()),
         )
-        for one in pack(deliveries, now, history=about, most=most)
+        for body, start, stop in pack(taken, most)
     ]

@@ -13,13 +13,14 @@ _PARTICULAR = re.compile(r"\b(?:[0-9a-f]{8,}|[0-9][0-9.,:-]*)\b", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Group:
-    """Letters of one rule and reason; `oldest` and `newest` are Unix ms, `id` is one of them."""
+    """Letters of one rule, topic and reason, of which `id` is one; times are Unix ms."""
 
     target: str
     rule: str
     error: str
     reason: str
     moved_by: str
+    topic: str
     id: str
     messages: int = 0
     events: int = 0
@@ -46,15 +47,15 @@ class Summary:
         self.messages += 1
         self.events += events
         reason = letter.reason
-        rule, who = letter.attribute("rule"), letter.moved_by
-        key = (target, rule, letter.error, who, _PARTICULAR.sub("#", reason))
+        rule, who, topic = letter.attribute("rule"), letter.moved_by, letter.history.topic
+        key = (target, rule, letter.error, who, topic, _PARTICULAR.sub("#", reason))
         if key not in self._groups and len(self._groups) >= MAX_GROUPS:
             reason = OTHER
-            key = (target, "", "", who, OTHER)
-            rule = ""
+            key = (target, "", "", who, "", OTHER)
+            rule = topic = ""
         if key not in self._groups:
             error = letter.error if reason != OTHER else ""
-            self._groups[key] = Group(target, rule, error, reason, who, letter.id)
+            self._groups[key] = Group(target, rule, error, reason, who, topic, letter.id)
         self._groups[key].add(letter, events)
 
     def groups(self) -> Iterator[Group]:

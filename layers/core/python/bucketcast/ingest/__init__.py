@@ -1,33 +1,15 @@
-"""Ingest: route the messages of the ingress queue to the queues of the targets.
+"""Ingest: from the ingress queue to the queues of the destinations that the rules name.
 
 =============================  ===============================================================
-outcome of a message           what happens
+outcome of an event            what happens
 =============================  ===============================================================
-its events are on all queues   it is deleted
-it cannot be read              dead-lettered to `ingress-dead` with the reason
-one target's queue refuses     that target's events go back to the ingress queue, addressed to it
-                               alone: no other target gets them again
-the target is not deployed     its events are dropped, as in MinIO
-a fault of ours or of AWS      it stays, and is visible again after a pause that doubles
-in its 14th day                dead-lettered to `ingress-dead` with the last reason
+it is on all queues            it is deleted with its message
+nobody can read its message    that is dead-lettered to `ingress-dead` with the reason
+one queue refuses it           it goes back to the ingress queue, addressed to that destination
+                               alone: no other gets it again
+the target is not deployed     it is dropped, as in MinIO
+a fault of ours or of AWS      it goes back to the ingress queue, and is tried after a pause
 =============================  ===============================================================
 
-Like dispatch, it renews a message before SQS would move or drop it (`delivery.retries`).
+The engine does the rest (`delivery.engine`).
 """
-
-from bucketcast.ingest.ingester import Incoming, Ingester, IngestResult, Publisher, Unsent
-from bucketcast.ingest.routing import EnrichmentError, Facts, Routed, RuleLookup, TargetBatch, route
-
-__all__ = [
-    "EnrichmentError",
-    "Facts",
-    "Incoming",
-    "IngestResult",
-    "Ingester",
-    "Publisher",
-    "Routed",
-    "RuleLookup",
-    "TargetBatch",
-    "Unsent",
-    "route",
-]

@@ -1,17 +1,18 @@
-"""Routing: from messages of the ingress queue to deliveries per target, by the rules."""
+"""Routing: from the events of the ingress queue to deliveries per destination, by the rules."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 from typing import Final, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
-from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery
+from bucketcast.delivery.messages import Item
 from bucketcast.destination import Destination, ListenerArn
-from bucketcast.errors import BadEvent, BucketcastError
+from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
@@ -19,50 +20,47 @@ from bucketcast.telemetry import logger
 
 ADDRESSED: Final = "bucketcast-test"
 """The rule's name in events that are sent to one target, past the rules."""
+
+
 RuleLookup = Callable[[frozenset[str]], Mapping[str, RuleIndex]]
 """Returns the active rules of these buckets; a bucket without rules may be missing."""
-_Matched = tuple[str, Event | None, Collection[Hit]]
-"""The id of a message, its event, None if it is not known now, and its matches."""
+
+
+class Routed(msgspec.Struct, frozen=True, gc=False):
+    """An event for one destination, and where it came from."""
+
+    item: Item
+    delivery: Delivery
+
+
+class _Matched(msgspec.Struct, frozen=True, gc=False):
+    """An event, None if it is not known now, and the matches of its rules."""
+
+    item: Item
+    event: Event | None
+    hits: Collection[Hit]
 
 
 @dataclass(slots=True)
-class TargetBatch:
-    """The deliveries for one target; `origins[i]` is the message that `deliveries[i]` came in."""
+class Routes:
+    """The deliveries by destination.
 
-    deliveries: list[Delivery] = field(default_factory=list)
-    origins: list[str] = field(default_factory=list)
-
-    def without(self, index: int) -> "TargetBatch":
-        """Return the batch without one delivery."""
-        left = [kept for kept in range(len(self.deliveries)) if kept != index]
-        return TargetBatch([self.deliveries[i] for i in left], [self.origins[i] for i in left])
-
-    def part(self, half: int) -> "TargetBatch":
-        """Return the first or the second half of the batch."""
-        middle = len(self.deliveries) // 2
-        which = slice(middle, None) if half else slice(middle)
-        return TargetBatch(self.deliveries[which], self.origins[which])
-
-
-@dataclass(slots=True)
-class Routed:
-    """The batches by ARN, and the broken messages by id.
-
-    The messages in `failed` could not be processed now and must be read again as a whole. `matches`
-    are all other events, each with the rules that it matched.
+    `failed` could not be routed now. `matches` are all other events, each with the rules that it
+    matched.
     """
 
-    batches: dict[str, TargetBatch] = field(default_factory=dict)
-    broken: dict[str, BadEvent] = field(default_factory=dict)
-    failed: dict[str, Exception] = field(default_factory=dict)
+    batches: dict[Destination, list[Routed]] = field(default_factory=dict)
+    failed: list[tuple[Item, DeliveryError]] = field(default_factory=list)
     matches: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
 
-    @property
-    def events(self) -> int:
-        return len(self.matches)
+    def add(self, to: Destination, item: Item, delivery: Delivery) -> None:
+        batch = self.batches.get(to)
+        if batch is None:
+            batch = self.batches[to] = []
+        batch.append(Routed(item, delivery))
 
 
-class EnrichmentError(BucketcastError):
+class EnrichmentError(Retryable):
     """S3 could not be asked about an object that a rule or a target needs to know more about."""
 
 
@@ -79,7 +77,7 @@ class Facts(Protocol):
     def enriched(
         self, requested: Sequence[tuple[Event, Fact]], seconds: float
     ) -> Sequence[Event | None]:
-        """Return the events in the same order with the requested facts, in so many seconds.
+        """Return the events in the same order with the requested facts, within so many seconds.
 
         Without, if the object is gone; None if its facts cannot be read now.
         """
@@ -97,61 +95,28 @@ class Facts(Protocol):
         """Return a put of the version that each key shows now; None if that is not known."""
 
 
-class _Only(RuleIndex):
-    """Sends each event to one target, whatever the rules are."""
-
-    def __init__(self, arn: str) -> None:
-        super().__init__(())
-        self._hits = (Hit(Destination.of(arn), ADDRESSED),)
-
-    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
-        return self._hits
-
-
-def only(arn: str) -> RuleLookup:
-    """Return a lookup by which all events go to this target, and to no other."""
-    return lambda buckets: dict.fromkeys(buckets, _Only(arn))
-
-
 def route(
-    messages: Iterable[tuple[str, str]],
-    lookup: RuleLookup,
-    facts: Facts | None = None,
-    left: Callable[[], float] = lambda: 0.0,
-) -> Routed:
-    """Read (id, body) messages and match each event with the rules.
+    items: Sequence[Item], lookup: RuleLookup, facts: Facts | None, left: Callable[[], float]
+) -> Routes:
+    """Match each event with the rules.
 
-    A message that cannot be read goes to `broken`, one that fails for a reason of our own to
-    `failed`; the others are routed. S3 is asked about an object only if a rule that would match
-    depends on it, or if the target wants facts; without `facts` they stay unknown. `left` returns
-    the seconds that may be waited for S3.
+    S3 is asked about an object only if a rule that would match depends on it, or if the target
+    wants facts, for the seconds that are `left`; without `facts` they stay unknown.
     """
-    routed = Routed()
-    read: list[tuple[str, list[Event]]] = []
-    for message, body in messages:
-        try:
-            events = sources.events(body)
-        except BadEvent as error:
-            routed.broken[message] = error
-        except Exception as error:  # noqa: BLE001 - a source's own bug must not stop the neighbours
-            routed.failed[message] = error
-        else:
-            read.append((message, events))
+    routes = Routes()
     try:
-        rules = lookup(frozenset(event.bucket for _, events in read for event in events))
+        rules = lookup(frozenset([one.delivery.event.bucket for one in items]))
     except Exception as error:  # noqa: BLE001 - whatever the table's trouble is, all of them wait
-        routed.failed |= dict.fromkeys((message for message, _ in read), error)
-        return routed
-    matched = _matched(read, rules, facts, left, routed.failed)
-    for message, event, hits in matched:
-        if event is None or message in routed.failed:
-            continue
-        routed.matches.append((event, _by_rules(hits)))
-        _deliver(routed, message, event, hits)
-    if facts and not facts.mirrors.isdisjoint(routed.batches):
-        settled = [each for each in matched if each[0] not in routed.failed]
-        _uncover(routed, settled, rules, facts, left)
-    return routed
+        routes.failed += [(item, Retryable(f"{error or type(error).__name__}")) for item in items]
+        return routes
+    matched = _matched(items, rules, facts, routes, left)
+    for one in matched:
+        if one.event is not None:
+            routes.matches.append((one.event, _by_rules(one.hits)))
+            _deliver(routes, one.item, one.event, one.hits)
+    if facts and any(to.arn in facts.mirrors for to in routes.batches):
+        _uncover(routes, matched, rules, facts, left)
+    return routes
 
 
 def _by_rules(hits: Collection[Hit]) -> Collection[Hit]:
@@ -159,19 +124,14 @@ def _by_rules(hits: Collection[Hit]) -> Collection[Hit]:
     return [hit for hit in hits if not isinstance(hit.to, ListenerArn)]
 
 
-def _deliver(routed: Routed, message: str, event: Event, hits: Iterable[Hit]) -> None:
+def _deliver(routes: Routes, item: Item, event: Event, hits: Iterable[Hit]) -> None:
     for to, rule, named in hits:
-        arn = to.arn
-        batch = routed.batches.get(arn)
-        if batch is None:
-            batch = routed.batches[arn] = TargetBatch()
-        batch.deliveries.append(Delivery(rule, event, named))
-        batch.origins.append(message)
+        routes.add(to, item, Delivery(rule, event, named, item.delivery.created))
 
 
 def _uncover(
-    routed: Routed,
-    settled: Iterable[_Matched],
+    routes: Routes,
+    matched: Iterable[_Matched],
     rules: Mapping[str, RuleIndex],
     facts: Facts,
     left: Callable[[], float],
@@ -181,22 +141,23 @@ def _uncover(
     Each key is looked up once, for its last removal, and only for those targets that its rules send
     both that removal and the put.
     """
-    last: dict[tuple[str, str], tuple[str, Event]] = {}
-    for message, event, hits in settled:
-        if event and facts.uncovers(event) and any(hit.to.arn in facts.mirrors for hit in hits):
+    last: dict[tuple[str, str], tuple[Item, Event]] = {}
+    for one in matched:
+        event = one.event
+        if event and facts.uncovers(event) and any(h.to.arn in facts.mirrors for h in one.hits):
             before = last.get((event.bucket, event.key))
             if before is None or before[1].order < event.order:
-                last[event.bucket, event.key] = (message, event)
+                last[event.bucket, event.key] = (one.item, event)
     requests = [(event, _facts_for_put(event, rules[event.bucket])) for _, event in last.values()]
     try:
         shown = facts.shown(requests, left())
     except Exception:  # noqa: BLE001 - as where it is not known: the removals themselves go on
         logger.exception("cannot read what keys show after removals")
         return
-    for (message, _), event in zip(last.values(), shown, strict=True):
+    for (item, _), event in zip(last.values(), shown, strict=True):
         if event is not None:
             hits = rules[event.bucket].match(event)
-            _deliver(routed, message, event, (hit for hit in hits if hit.to.arn in facts.mirrors))
+            _deliver(routes, item, event, (hit for hit in hits if hit.to.arn in facts.mirrors))
 
 
 def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
@@ -207,29 +168,27 @@ def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
 
 
 def _matched(
-    read: Iterable[tuple[str, list[Event]]],
+    items: Sequence[Item],
     rules: Mapping[str, RuleIndex],
     facts: Facts | None,
+    routes: Routes,
     left: Callable[[], float],
-    failed: dict[str, Exception],
 ) -> list[_Matched]:
-    """Return every event that was read, in order.
-
-    Messages whose rules or facts fail are added to `failed`.
-    """
+    """Return every event, in order; None for those whose rules or facts fail now."""
     found: list[_Matched] = []
     requests: list[tuple[int, Event, Fact]] = []
-    for message, events in read:
+    for item in items:
+        event = item.delivery.event
         try:
-            for event in events:
-                hits, needed = _match(event, rules.get(event.bucket), facts)
-                if needed:
-                    requests.append((len(found), event, reduce(or_, needed)))
-                found.append((message, event, hits))
+            hits, needed = _match(event, rules.get(event.bucket), facts)
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
-            failed[message] = error
+            routes.failed.append((item, Retryable(f"{error or type(error).__name__}")))
+            continue
+        if needed:
+            requests.append((len(found), event, reduce(or_, needed)))
+        found.append(_Matched(item, event, hits))
     if facts and requests:
-        _enrich(requests, partial(facts.enriched, seconds=left()), rules, found, failed)
+        _enrich(requests, facts, rules, found, routes, left)
     return found
 
 
@@ -249,25 +208,25 @@ def _match(
 
 def _enrich(
     requests: Sequence[tuple[int, Event, Fact]],
-    look: Callable[[Sequence[tuple[Event, Fact]]], Sequence[Event | None]],
+    facts: Facts,
     rules: Mapping[str, RuleIndex],
     found: list[_Matched],
-    failed: dict[str, Exception],
+    routes: Routes,
+    left: Callable[[], float],
 ) -> None:
     """Fetch facts of objects, and match their events again."""
     try:
-        enriched = look([(event, fact) for _, event, fact in requests])
-    except Exception as error:  # noqa: BLE001 - only their messages have to wait
-        failed |= dict.fromkeys((found[index][0] for index, _, _ in requests), error)
-        return
+        enriched = facts.enriched([(event, fact) for _, event, fact in requests], left())
+    except Exception as error:  # noqa: BLE001 - only these events have to wait
+        logger.exception("objects cannot be looked at")
+        why = f"objects cannot be looked at: {type(error).__name__}"
+        enriched = [None] * len(requests)
+    else:
+        why = "S3 could not be asked about an object of"
     for (index, event, _), known in zip(requests, enriched, strict=True):
-        message = found[index][0]
+        item = found[index].item
         if known is None:
-            failed[message] = EnrichmentError(
-                f"S3 could not be asked about an object of {event.bucket}"
-            )
-            continue
-        try:
-            found[index] = (message, known, rules[known.bucket].match(known))
-        except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
-            failed[message] = error
+            routes.failed.append((item, EnrichmentError(f"{why} {event.bucket}")))
+            found[index] = _Matched(item, None, ())
+        else:
+            found[index] = _Matched(item, known, rules[known.bucket].match(known))

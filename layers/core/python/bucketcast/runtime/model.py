@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from bucketcast.queues import queue_names
+from bucketcast.delivery.queue_names import bare, dead_of
 
 TOKEN_LENGTH = 6
 """Hex digits at the end of a queue's name, other ones each time that a target is made.
@@ -36,8 +36,7 @@ class RuntimeTarget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def dead(self) -> str:
         """The name of its dead-letter queue."""
-        name, fifo = self.queue.removesuffix(".fifo"), self.queue.endswith(".fifo")
-        return queue_names(name, fifo=fifo)[1]
+        return dead_of(self.queue)
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +44,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
     `functions` are names by kind. `queues` is the URL of any queue but for its name, `queue_arns`
     the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
-    the secrets. `timeout` and `visibility` are seconds; `max_concurrency` is None where the
-    mappings have no limit of their own. `topic` is the ARN of whom the alarms tell, "" for nobody.
+    the secrets; `queue_end` ends the names of new queues. `timeout` and `visibility` are seconds;
+    `max_concurrency` is None where the mappings have no limit of their own. `topic` is the ARN of
+    whom the alarms tell, "" for nobody.
     `local` is whether it is one laptop's, `tls_skip_verify` whether whoever deployed it lets
     targets skip the check of certificates elsewhere too. `topics_per_user` is how many topics a
     user may have, 0 for any number. `allow_private` is what webhooks may connect to beyond public
@@ -60,7 +60,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     secrets: str
     timeout: int
     visibility: int
-    sync_events: bool = False
+    queue_end: str = ""
     max_concurrency: int | None = None
     topic: str = ""
     local: bool = False
@@ -71,8 +71,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
         """Return what a target's queue is called."""
-        name = f"{self.prefix}{kind}-{id}-{token}"
-        return queue_names(name, fifo=self.sync_events)[0]
+        return f"{self.prefix}{kind}-{id}-{token}{self.queue_end}"
 
     def url(self, queue: str) -> str:
         return f"{self.queues}/{queue}"
@@ -92,4 +91,4 @@ def once_queue(prefix: str, kind: str) -> str:
 
 def id_of(queue: str, prefix: str) -> str:
     """Return the id of the target of a queue; `prefix` is the part of its name before the id."""
-    return queue.removeprefix(prefix).removesuffix(".fifo")[: -TOKEN_LENGTH - 1]
+    return bare(queue.removeprefix(prefix))[: -TOKEN_LENGTH - 1]

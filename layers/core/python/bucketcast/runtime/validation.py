@@ -9,12 +9,13 @@ from bucketcast import targets
 from bucketcast.config import encryption
 from bucketcast.config.function import url_errors
 from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, switch
+from bucketcast.delivery.limits import SPARE
+from bucketcast.delivery.queue_names import dead_of
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
-from bucketcast.queues import queue_names
 from bucketcast.runtime.model import TOKEN_LENGTH, Runtime
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import REFERENCE, options_of, read, validation_errors
-from bucketcast.targets.base import SPARE, Target
+from bucketcast.targets.base import Target
 from bucketcast.targets.base.iam import IamLogin
 
 _QUEUE_NAME = 80
@@ -121,10 +122,7 @@ def _about_the_target(
     if not TARGET_ID.fullmatch(id):
         yield ConfigError(where, f"found the id {id!r}", TARGET_ID_RULE)
         return
-    name = runtime.queue_name(kind, id, "0" * TOKEN_LENGTH)
-    longest = max(
-        len(each) for each in queue_names(name.removesuffix(".fifo"), fifo=runtime.sync_events)
-    )
+    longest = len(dead_of(runtime.queue_name(kind, id, "0" * TOKEN_LENGTH)))
     if longest > _QUEUE_NAME:
         yield ConfigError(
             where,

@@ -120,15 +120,22 @@ def _value(hint: Any, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings(_Settings):
-    """Settings of ingest; `queue_prefix` is the URL of each queue up to its own name."""
+    """Settings of ingest; `target_queues` is the URL of each target's queue.
+
+    It has a `*` for the kind and id of the target.
+    """
 
     state_table: str
-    queue_prefix: str
+    target_queues: str
     ingress_dead_queue_url: str
-    sync_events: bool
     object_facts: ObjectFacts
     targets: DeployedTargets
     queue_limits: QueueLimits = field(default_factory=QueueLimits)
+
+    @property
+    def queue_prefix(self) -> str:
+        """The URL of each queue of the stack up to its own name."""
+        return self.target_queues.partition("*")[0]
 
     @property
     def ingress_queue_url(self) -> str:
@@ -157,7 +164,6 @@ class DispatchSettings(_Settings):
     settings: Mapping[str, str]
     queue_url: str
     dead_queue_url: str
-    sync_events: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from bucketcast.settings.options import Duration, OnOff, option, options_of, read
+from bucketcast.settings.options import Duration, option, options_of, read
 
 T = TypeVar("T")
 MANY_VERSIONS: Final = 1_000
@@ -85,8 +85,9 @@ class Backfill(Job):
     target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
     rate: int = option("events a second at most; 0 is no limit", default="1000")
     table: str = option("the name of the state table", default="")
-    queues: str = option("the URL of every target's queue up to its kind", default="")
-    fifo: OnOff = option("whether the queues keep the order (sync_events)", default="off")
+    queues: str = option(
+        "the URL of every target's queue, with a * for its kind and id", default=""
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ class Reconcile(Backfill):
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
-GIVEN: Final = frozenset({"run", "state", "ingress", "table", "queues", "fifo", "targets"})
+GIVEN: Final = frozenset({"run", "state", "ingress", "table", "queues", "targets"})
 """What the deployment fills in; all else is set by whoever starts a job."""
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
-from bucketcast.dispatch.breaker import LocalStore, Outage
+from bucketcast.delivery.breaker import LocalStore, Outage
 from bucketcast.state.lease import if_free
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES, SORT_KEY, is_refusal

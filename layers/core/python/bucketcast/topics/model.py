@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from bucketcast.delivery.policy import Policy
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.settings.options import REFERENCE
 from bucketcast.topics.errors import TopicError, invalid
@@ -112,6 +113,19 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def retry_sleep_duration(self) -> int | None:
         """Seconds between attempts; 0 is at once, None what the deployment says."""
         return self._number("retry_sleep_duration")
+
+    def retries(self, defaults: "TopicDefaults") -> Policy:
+        """Return how its events are tried: by its own limits, even if 0, else the deployment's."""
+
+        def either(own: int | None, other: int) -> int:
+            return other if own is None else own
+
+        sleep = self.retry_sleep_duration
+        return Policy(
+            time_to_live=either(self.time_to_live, defaults.time_to_live),
+            retries=either(self.max_retries, defaults.max_retries),
+            pause=sleep if sleep is not None else defaults.retry_sleep_duration or None,
+        )
 
     @property
     def references(self) -> dict[str, str]:

@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 from bucketcast.attach import notifications
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed
+from bucketcast.delivery.queue_names import dead_of
 from bucketcast.errors import BucketcastError
-from bucketcast.queues import queue_names
 
 _TARGET: Final = "ingress"
 _A_DAY: Final = 86_400
@@ -50,8 +50,7 @@ class Ingress:
 
     @property
     def dead(self) -> str:
-        before, _, name = self.queue.rpartition(":")
-        return f"{before}:{queue_names(name, fifo=False)[1]}"
+        return dead_of(self.queue)
 
     def bucket(self, name: str) -> str:
         """Return the ARN of a bucket."""

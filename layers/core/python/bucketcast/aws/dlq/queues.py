@@ -6,14 +6,14 @@ from typing import NamedTuple
 from bucketcast import targets
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.delivery.depth import Depth
+from bucketcast.delivery.depth import depth as queue_depth
+from bucketcast.delivery.policy import keeps_order
+from bucketcast.delivery.queue_names import bare, dead_of
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, did_you_mean
-from bucketcast.queues import queue_names
-from bucketcast.queues.depth import Depth
-from bucketcast.queues.depth import depth as queue_depth
 
 INGRESS = "ingress"
-_FIFO = ".fifo"
 _DEAD = "-dead"
 
 
@@ -35,8 +35,8 @@ class DeadQueue(NamedTuple):
         return self.name == INGRESS
 
     @property
-    def fifo(self) -> bool:
-        return self.dead.endswith(_FIFO)
+    def in_order(self) -> bool:
+        return keeps_order(self.dead)
 
 
 def found(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
@@ -77,9 +77,8 @@ def depth(queue: str, aws: Aws) -> Depth:
 
 
 def _listed(deployment: Deployed) -> Iterator[DeadQueue]:
-    fifo = deployment.ingress_queue.endswith(_FIFO)
-    base, _, name = deployment.ingress_queue.removesuffix(_FIFO).rpartition("/")
-    yield DeadQueue(INGRESS, f"{base}/{queue_names(name, fifo=fifo)[1]}", deployment.ingress_queue)
+    own = deployment.ingress_queue
+    yield DeadQueue(INGRESS, dead_of(own), own)
     for each in deployment.targets:
         yield DeadQueue(each.arn, each.dead, each.queue, each)
     for each in deployment.resting:
@@ -98,7 +97,7 @@ def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQ
     for page in pages:
         for url in page.get("QueueUrls", ()):
             name = _last(url)
-            plain = name.removesuffix(_FIFO)
+            plain = bare(name)
             kind = plain.removeprefix(made).removeprefix(prefix).partition("-")[0]
             if name in names or not plain.endswith(_DEAD) or kind not in targets.kinds():
                 continue

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from bucketcast.delivery.limits import TOGETHER
+from bucketcast.delivery.queue import Queue
 from bucketcast.dlq.letter import Letter
-from bucketcast.queues import BATCH, Queue
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -50,7 +51,7 @@ class Reader:
         *,
         expected: int = 0,
         hide: int = MIN_SECONDS,
-        most: int = BATCH,
+        most: int = TOGETHER,
         threads: int = _THREADS,
     ) -> None:
         self.most = most
@@ -59,7 +60,7 @@ class Reader:
         self._sqs = sqs
         self._expected = expected
         self._hide = hide
-        self._fifo = queue.endswith(".fifo")
+        self._fifo = self._own.fifo
         # A group's next messages are delivered only when those before are deleted.
         self._threads = 1 if self._fifo else threads
         self._seen: set[bytes] = set()
@@ -87,7 +88,7 @@ class Reader:
         """
         fruitless = repeated = 0
         while fruitless < _FRUITLESS:
-            if len(self._hidden) + BATCH * self._threads > MAX_HIDDEN:
+            if len(self._hidden) + TOGETHER * self._threads > MAX_HIDDEN:
                 self.full = True
                 return
             answers = self._receive()
@@ -121,7 +122,7 @@ class Reader:
     def _receive_one(self) -> list[Any]:
         answer = self._sqs.receive_message(
             QueueUrl=self._own.url,
-            MaxNumberOfMessages=min(self.most, BATCH),
+            MaxNumberOfMessages=min(self.most, TOGETHER),
             VisibilityTimeout=self._hide,
             WaitTimeSeconds=_WAIT_SECONDS,
             MessageAttributeNames=["All"],
@@ -145,7 +146,7 @@ class Reader:
 
     def _show(self, receipts: list[str]) -> None:
         """Make messages visible again; those that fail come back after their timeout."""
-        parts = [receipts[at : at + BATCH] for at in range(0, len(receipts), BATCH)]
+        parts = [receipts[at : at + TOGETHER] for at in range(0, len(receipts), TOGETHER)]
         with suppress(BotoCoreError, ClientError):
             list(self._pool.map(lambda part: self._own.postpone(dict.fromkeys(part, 0)), parts))
 

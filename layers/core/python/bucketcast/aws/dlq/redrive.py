@@ -1,27 +1,36 @@
 """Send dead letters back, with a full term again, and delete them once they are sent.
 
-Letters are sent first and deleted then: after an interruption between the two, the next run sends
-them again, and nothing is lost. The queue itself is the state, so the same command continues where
-one ended. Letters that arrive after the run began stay: a poisonous event that returns would
-otherwise loop for ever. Times are SQS's own, since only those are on its messages.
+Each step begins when the one before it is done:
+
+1. The chosen events are sent, or written to a file. Refused, their letter stays as it is.
+2. Of a letter that holds others too, these are sent to its own queue as a letter of their own.
+   Refused, the letter stays whole, and the next run sends the chosen events again.
+3. The letter is deleted. It is not where SQS fails at this: the next run repeats both.
+
+So nothing is lost, and only what SQS fails at repeats anything. In the other order a target's queue
+that refuses, which may last, would leave one more copy of the others with each run; a dead-letter
+queue that refuses is rare, and then it is the chosen events that come twice.
+
+The queue itself is the state, so the same command continues where one ended. Letters that arrive
+after the run began stay: a poisonous event that returns would otherwise loop for ever. Times are
+SQS's own, since only those are on its messages.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from bucketcast.aws.dlq.rate_limit import RateLimit
 from bucketcast.aws.dlq.reader import Reader
-from bucketcast.delivery.envelope import TooLarge, unwrapped
+from bucketcast.delivery.envelope import TooLarge
+from bucketcast.delivery.limits import MAX_EVENTS, TOGETHER
+from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, together
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.letter import ADDRESSED, CREATED, Letter
+from bucketcast.dlq.letter import Letter
 from bucketcast.dlq.repack import Plan, first, plan, repacked, rest
-from bucketcast.queues import BATCH, Outgoing, Queue
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -37,8 +46,8 @@ class Done:
     """The results of a run; all but `messages` and `repeatable` count events.
 
     `moved` were sent or removed, in `messages`. `problems` stay, by reason; `failed` stay by SQS's
-    error. `later` are messages that arrived after the run began. `repeatable` messages were sent
-    but not deleted.
+    error. `later` are messages that arrived after the run began. Of `repeatable` messages the
+    chosen events were sent, but the message is still there.
     """
 
     moved: int = 0
@@ -59,10 +68,6 @@ class Destination:
     arn: str
     same_target: bool = True
 
-    @property
-    def fifo(self) -> bool:
-        return self.url.endswith(".fifo")
-
 
 @dataclass(slots=True)
 class Mover:
@@ -70,8 +75,8 @@ class Mover:
 
     `queue` is the URL of the dead-letter queue. Letters that were sent after the run `began` stay,
     and so do those that cannot be read, unless `unreadable` ones are moved too. `progress` is
-    called after each batch. No more than `most` events are moved, but for a message of the ingress
-    queue, which goes whole.
+    called after each batch. No more than `most` events are moved, but for a message that is as its
+    source sent it, which goes whole.
     """
 
     reader: Reader
@@ -115,8 +120,7 @@ class Mover:
         if self.most is None:
             return plans
         room = max(0, self.most - self.done.moved)
-        some = plans[:room]
-        return some if self.ingress else [first(each, room) for each in some]
+        return [first(each, room) for each in plans[:room]]
 
     def _plan(self, letter: Letter) -> Plan | None:
         if letter.sent >= self.began:
@@ -129,14 +133,34 @@ class Mover:
 
     def _move(self, plans: Sequence[Plan], act: Callable[[Sequence[Plan]], set[str]]) -> int:
         """Move some letters; how many events that were."""
-        taken = act([each for each in plans if self._leave_rest(each)])
+        rests: dict[str, list[Outgoing]] = {}
+        for each in plans:
+            try:
+                rests[each.letter.id] = rest(each)
+            except TooLarge as error:
+                self.done.problems[str(error)] += each.number
+        taken = act([each for each in plans if each.letter.id in rests])
         gone = [each for each in plans if each.letter.id in taken]
-        self._delete([each.letter for each in gone])
+        whole = self._put_back(gone, rests)
+        self.done.repeatable += len(whole)
+        self._delete([each.letter for each in gone if each.letter.id not in whole])
         for each in gone:
             self.done.moved += each.number
             self.done.messages += 1
             self.done.reasons[each.letter.reason[:200]] += each.number
         return sum(each.number for each in gone)
+
+    def _put_back(
+        self, plans: Sequence[Plan], rests: Mapping[str, Sequence[Outgoing]]
+    ) -> Mapping[str, str]:
+        """Send what letters keep to their queue; return why it refused that, by their ids."""
+        messages = [(one, each) for each in plans for one in rests[each.letter.id]]
+        refused = sent(Queue(self.queue, self.sqs), [one for one, _ in messages])
+        why = {messages[index][1].letter.id: reason for index, reason in refused.items()}
+        for each in plans:
+            if each.letter.id in why:
+                self.done.failed[why[each.letter.id]] += len(each.left)
+        return why
 
     def _keeps(self, each: Plan) -> bool:
         kept = bool(each.problem) and not self.unreadable
@@ -144,42 +168,9 @@ class Mover:
             self.done.problems[each.problem] += each.number
         return kept
 
-    def _leave_rest(self, each: Plan) -> bool:
-        """Send the rest of a letter to its queue again; return whether SQS accepted it."""
-        if not each.left or self.ingress:
-            return True
-        try:
-            bodies = rest(each, self.began)
-        except TooLarge as error:
-            self.done.problems[str(error)] += each.number
-            return False
-        dead_letters = Queue(self.queue, self.sqs)
-        messages = [
-            _addressed(
-                Outgoing(body, attributes=each.letter.attributes),
-                dead_letters.url,
-                each.letter.id,
-                f"{each.letter.id}-{index}",
-            )
-            for index, body in enumerate(bodies)
-        ]
-        return not self.sent(dead_letters, messages, [each] * len(messages))
-
-    def sent(
-        self, queue: Queue, messages: Sequence[Outgoing], of: Sequence[Plan]
-    ) -> dict[int, str]:
-        """Send messages; count those SQS refused as failed, and return their indexes."""
-        try:
-            refused = queue.send(messages)
-        except (BotoCoreError, ClientError) as error:
-            refused = dict.fromkeys(range(len(messages)), str(error))
-        for index, reason in refused.items():
-            self.done.failed[reason] += of[index].number
-        return refused
-
     def _delete(self, letters: Sequence[Letter]) -> None:
-        for start in range(0, len(letters), BATCH):
-            part = letters[start : start + BATCH]
+        for start in range(0, len(letters), TOGETHER):
+            part = letters[start : start + TOGETHER]
             left = self._deleted(part)
             left = self._deleted(left) if left else []
             self.done.repeatable += len(left)
@@ -196,43 +187,39 @@ class Mover:
                     for index, each in enumerate(letters)
                 ],
             )
-        except (BotoCoreError, ClientError):
+        except SQS_ERRORS:
             return list(letters)
         return [letters[int(entry["Id"])] for entry in answer.get("Failed", ())]
 
 
-def sender(mover: Mover, to: Destination, sqs: "SQSClient") -> Callable[[Sequence[Plan]], set[str]]:
-    """Return a function that sends the events of a target's letters to a target's queue."""
-    queue = Queue(to.url, sqs)
+def sender(mover: Mover, to: Destination) -> Callable[[Sequence[Plan]], set[str]]:
+    """Return a function that sends the events of letters to a queue."""
+    queue = Queue(to.url, mover.sqs)
 
     def send(plans: Sequence[Plan]) -> set[str]:
-        now = round(time.time() * 1000)
-        packed = repacked(plans, now, same_target=to.same_target, single=to.fifo)
+        packed = repacked(plans, same_target=to.same_target, most=together(to.url, MAX_EVENTS))
+        refused = sent(queue, [one.message for one in packed.messages])
+        kept = {
+            each.letter.id: reason
+            for index, reason in refused.items()
+            for each in packed.messages[index].plans
+        }
         for each in plans:
             if each.letter.id in packed.failed:
                 mover.done.problems[packed.failed[each.letter.id]] += each.number
-        outgoing = [
-            _addressed(Outgoing(one.body), to.url, to.arn, one.token) for one in packed.messages
-        ]
-        of = [one.plans[0] for one in packed.messages]
-        refused = mover.sent(queue, outgoing, of)
-        kept = {each.letter.id for index in refused for each in packed.messages[index].plans}
-        return {each.letter.id for each in plans} - kept - packed.failed.keys()
+            elif each.letter.id in kept:
+                mover.done.failed[kept[each.letter.id]] += each.number
+        return {each.letter.id for each in plans} - kept.keys() - packed.failed.keys()
 
     return send
 
 
-def ingress_sender(
-    mover: Mover, to: Destination, sqs: "SQSClient"
-) -> Callable[[Sequence[Plan]], set[str]]:
-    """Return a function that sends messages to the ingress queue unchanged."""
-    queue = Queue(to.url, sqs)
-
-    def send(plans: Sequence[Plan]) -> set[str]:
-        refused = mover.sent(queue, [_as_it_came(each.letter) for each in plans], plans)
-        return {each.letter.id for index, each in enumerate(plans) if index not in refused}
-
-    return send
+def sent(queue: Queue, messages: Sequence[Outgoing]) -> Mapping[int, str]:
+    """Send messages; return why SQS did not take some, by their index."""
+    try:
+        return queue.send(messages)
+    except SQS_ERRORS as error:
+        return dict.fromkeys(range(len(messages)), str(error))
 
 
 def server_time(queue: str, sqs: "SQSClient") -> int:
@@ -248,21 +235,6 @@ def server_time(queue: str, sqs: "SQSClient") -> int:
         return round(time.time() * 1000)
     time.sleep(_CLOCK_SECONDS)  # the header has whole seconds
     return round((seconds + _CLOCK_SECONDS) * 1000)
-
-
-def _addressed(message: Outgoing, queue: str, group: str, token: str) -> Outgoing:
-    """Return the message for its queue; only a FIFO queue has groups."""
-    return message._replace(group=group, token=token) if queue.endswith(".fifo") else message
-
-
-def _as_it_came(letter: Letter) -> Outgoing:
-    beside = {
-        CREATED: letter.attribute(CREATED) or str(letter.sent),
-        ADDRESSED: letter.attribute(ADDRESSED),
-    }
-    return Outgoing(
-        unwrapped(letter.body), attributes={name: text for name, text in beside.items() if text}
-    )
 
 
 def _portions(plans: Sequence[Plan]) -> list[Sequence[Plan]]:

@@ -10,10 +10,10 @@ from bucketcast.aws.attach.ingress import Ingress
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.doctor import at_once, unless_unread
+from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue_names import dead_of
 from bucketcast.doctor import Finding
 from bucketcast.doctor import queues as checks
-from bucketcast.queues import queue_names
-from bucketcast.queues.depth import depth
 from bucketcast.state.table import Partition
 
 _S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
@@ -33,9 +33,8 @@ def clock(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     """Check each target's queues, the ingress queue, and who may write to it."""
     _ = aws.sqs  # making a client is not safe among threads, using one is
-    folder, _, ingress = deployment.ingress_queue.rpartition("/")
-    ingress_dead = f"{folder}/{queue_names(ingress, fifo=False)[1]}"
-    queues = [("ingress", deployment.ingress_queue, ingress_dead)]
+    ingress = deployment.ingress_queue
+    queues = [("ingress", ingress, dead_of(ingress))]
     queues += [(target.arn, target.queue, target.dead) for target in deployment.targets]
 
     def one(item: tuple[str, str, str]) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from bucketcast.delivery import alarms
+from bucketcast.delivery.queue_names import bare
 from bucketcast.runtime.model import RuntimeTarget
 
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ class Alarms:
 
     def make(self, target: RuntimeTarget) -> None:
         """Create or update the alarms of a target."""
-        name, off = _name(target.queue), target.state == "off"
+        name, off = bare(target.queue), target.state == "off"
         for each in alarms.of_queue(self._stack, name, target.queue, target.dead, off=off):
             self._client.put_metric_alarm(**each, AlarmActions=self._actions)
 
     def remove(self, queue: str) -> None:
         """Remove the alarms of a queue, if there are any."""
-        names = [f"{_name(queue)}-{part}" for part in alarms.PARTS]
+        names = [f"{bare(queue)}-{part}" for part in alarms.PARTS]
         if not self._delete(names):
             # If one does not exist, none is deleted.
             for name in names:
@@ -44,7 +45,3 @@ class Alarms:
                 raise
             return False
         return True
-
-
-def _name(queue: str) -> str:
-    return queue.removesuffix(".fifo")

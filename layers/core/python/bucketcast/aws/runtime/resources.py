@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
-from bucketcast.delivery.retention import MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.delivery.depth import depth
+from bucketcast.delivery.limits import BATCH, DAY, MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.delivery.queue_names import encryption, order
 from bucketcast.errors import BucketcastError
-from bucketcast.queues import encryption
-from bucketcast.queues.depth import depth
 from bucketcast.runtime.model import Runtime, RuntimeTarget
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 T = TypeVar("T")
-BATCH: Final = 10
 TIMEOUT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 1.0
-_DAY: Final = 86_400
 _UNSETTLED: Final = ("ResourceInUseException", "ResourceConflictException")
 _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
@@ -57,11 +55,10 @@ class Resources:
 
     def make_queues(self, target: RuntimeTarget) -> None:
         """Create the target's queue and its dead-letter queue, as the stack does."""
-        fifo = {"FifoQueue": "true"} if target.queue.endswith(".fifo") else {}
         common = {
-            "MessageRetentionPeriod": str(RETENTION_DAYS * _DAY),
+            "MessageRetentionPeriod": str(RETENTION_DAYS * DAY),
             **encryption(self._runtime.kms_key),
-            **fifo,
+            **order(target.queue),
         }
         redrive = {
             "deadLetterTargetArn": self._runtime.arn(target.dead),

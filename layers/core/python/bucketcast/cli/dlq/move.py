@@ -16,7 +16,6 @@ from bucketcast.aws.dlq.redrive import (
     Destination,
     Done,
     Mover,
-    ingress_sender,
     sender,
     server_time,
 )
@@ -79,8 +78,7 @@ def redrive(
         return _dry(out, found, wanted, destination)
     with aws_errors(), opened(out, found, "redriving", rate) as (reader, report):
         mover = _mover(found, reader, wanted, report, most=limit)
-        make = ingress_sender if found.queue.ingress else sender
-        send = make(mover, destination, found.aws.sqs)
+        send = sender(mover, destination)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
     where = destination.arn or found.queue.name
     return _finished(out, found, mover.done, f"sent to {where}", ended=ended, full=reader.full)
@@ -220,7 +218,7 @@ def _finished(out: Output, found: Found, done: Done, what: str, *, ended: bool, 
         notes.append(f"{counted(done.later, 'message')} arrived after the start: left")
     if done.repeatable:
         notes.append(
-            f"{counted(done.repeatable, 'message')} sent but not deleted: may arrive twice"
+            f"{counted(done.repeatable, 'message')} not deleted: what was taken may come twice"
         )
     if found.depth.in_flight:
         notes.append(f"about {counted(found.depth.in_flight, 'message')} in flight elsewhere: left")

@@ -14,10 +14,10 @@ from bucketcast.cli.dlq import records
 from bucketcast.cli.output import Output
 from bucketcast.cli.progress import progress
 from bucketcast.cli.topic_lookup import topic_target
+from bucketcast.delivery.depth import Depth
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, plan
-from bucketcast.queues.depth import Depth
 
 _BATCH: Final = 10
 
@@ -99,7 +99,7 @@ def missed(found: Found, reader: Reader) -> list[str]:
             f"{name}: only {reader.seen:,} of about {depth.all:,} messages were read, as many as "
             "SQS hides at once"
         )
-    elif found.queue.fifo and reader.seen < depth.visible:
+    elif found.queue.in_order and reader.seen < depth.visible:
         notes.append(
             f"{name}: only {reader.seen:,} of about {depth.visible:,} messages were read: a FIFO "
             "queue shows what comes behind them when they are gone"

@@ -175,7 +175,7 @@ def _counted(out: Output, found: Found, wanted: Filter, summary: Summary) -> lis
                     number = chosen.number if chosen else 0
                 else:
                     matches = wanted.letter(letter, now_ms())
-                    number = count(letter, ingress=queue.ingress) if matches else 0
+                    number = count(letter) if matches else 0
                 if number:
                     summary.add(letter, queue.name, number)
             report(reader.seen)
@@ -188,6 +188,7 @@ def group_document(each: Group) -> dict[str, Any]:
         "rule": each.rule,
         "error": each.error,
         "reason": each.reason,
+        "topic": each.topic,
         "moved_by": each.moved_by,
         "events": each.events,
         "messages": each.messages,

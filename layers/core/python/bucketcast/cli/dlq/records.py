@@ -58,6 +58,8 @@ def lines(entry: dict[str, Any]) -> Iterator[str]:
     if entry["since"]:
         tried = f", {entry['attempts']} attempts before" if entry["attempts"] else ""
         yield f"  tried     since {entry['since']}{tried}"
+    if entry["topic"]:
+        yield f"  topic     {entry['topic']}"
     if entry["problem"]:
         yield f"  unusable  {entry['problem']}"
     if entry.get("message"):
@@ -73,6 +75,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
     yield f"    event     {event['id']} of {event['time']}{version}"
     if event["created"]:
         yield f"    received  {event['created']}"
+    if event["reason"]:
+        yield f"    failed    {event['reason']}"
     if "body" not in event:
         yield f"    record    {event['record']}"
         return
@@ -91,8 +95,9 @@ def _about(letter: Letter, content: Content, target: str) -> dict[str, Any]:
         "error": letter.error,
         "sent": clock(letter.sent),
         "receives": letter.receives,
-        "since": clock(content.since),
-        "attempts": content.attempts,
+        "topic": letter.history.topic,
+        "since": clock(letter.history.since),
+        "attempts": letter.history.tries,
         "problem": content.problem,
     }
 
@@ -113,5 +118,6 @@ def _event(event: Event, delivery: Delivery | None) -> dict[str, Any]:
         "time": event.time,
         "rule": delivery.rule if delivery else "",
         "created": clock(delivery.created) if delivery else "",
+        "reason": delivery.reason if delivery else "",
         "record": bytes(event.record).decode(errors="replace"),
     }

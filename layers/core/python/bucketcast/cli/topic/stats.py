@@ -5,7 +5,7 @@ import click
 from bucketcast.aws.clients import aws_errors
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.topic_lookup import tenant_option, topic_arn, topic_target
-from bucketcast.queues.depth import depth
+from bucketcast.delivery.depth import depth
 from bucketcast.state.counters import Counters, Counts
 
 

@@ -153,8 +153,8 @@ class AdminConfig:
             made.put(kind, line.id or DEFAULT_ID, values, merge=True)
 
     def _api(self, deployment: Deployed) -> str:
-        ordered = bool(deployment.runtime and deployment.runtime.sync_events)
-        return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
+        in_order = deployment.runtime and deployment.runtime.queue_end
+        return written(_API, "", {"sync_events": "on" if in_order else "off"}) + "\n"
 
 
 def _arn(line: Line) -> TargetArn:

@@ -22,8 +22,6 @@ from bucketcast.targets.base import options
 from bucketcast.targets.base.endpoint import Endpoint as Endpoint
 from bucketcast.targets.base.options import ValidationError
 
-SPARE = 5.0
-"""Seconds that a function needs, after its last batch, to report what was not sent."""
 READING = 10
 """Factor by which the time-out of a batch grows for reading many rows."""
 CONNECT_SECONDS = 5.0

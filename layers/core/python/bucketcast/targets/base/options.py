@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bucketcast import shapes
-from bucketcast.delivery.queue_limit import DISCARD, QUEUE_LIMIT
+from bucketcast.delivery.limits import QUEUE_LIMIT
+from bucketcast.delivery.queue_limit import DISCARD
 from bucketcast.settings.options import REFERENCE, OnOff, Pem, SecretPem, option, unused
 
 ValidationError = tuple[str, str, str]

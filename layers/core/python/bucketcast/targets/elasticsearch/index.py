@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from bucketcast.delivery.retention import DAY_MS, TOMBSTONE_DAYS
+from bucketcast.delivery.limits import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.errors import Retryable
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.api import Hit, searched, sent

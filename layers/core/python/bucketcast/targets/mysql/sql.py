@@ -14,7 +14,7 @@ that a put costs one upsert and nothing else.
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from bucketcast.delivery.retention import TOMBSTONE_DAYS
+from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.event import Event
 from bucketcast.namespace.join import UNKNOWN, Stored
 from bucketcast.namespace.registers import ANY

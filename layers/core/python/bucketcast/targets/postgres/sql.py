@@ -17,7 +17,7 @@ that a put costs one upsert and nothing else.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bucketcast.delivery.retention import TOMBSTONE_DAYS
+from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.event import Event
 from bucketcast.namespace.registers import RegisterUpdate
 from bucketcast.shapes import Shape

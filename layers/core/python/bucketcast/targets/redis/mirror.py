@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.delivery.retention import TOMBSTONE_DAYS
+from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
 from bucketcast.namespace.registers import Register, RegisterUpdate, fold

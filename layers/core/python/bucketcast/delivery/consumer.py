@@ -1,0 +1,36 @@
+"""A queue that a function empties, as the engine uses it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.heartbeat import Heartbeat
+from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
+from bucketcast.telemetry import logger
+
+
+class Consumer:
+    """Implements `settlement.Actions`; `bury` takes dead letters.
+
+    If SQS does not answer, nothing changes: the message becomes visible again.
+    """
+
+    def __init__(self, own: Queue, bury: Callable[[Sequence[Dead]], set[int]]) -> None:
+        self._own = own
+        self.in_order = own.fifo
+        self.bury = bury
+
+    def send(self, messages: Sequence[Outgoing]) -> set[int]:
+        try:
+            return set(self._own.send(messages))
+        except SQS_ERRORS as error:
+            logger.error("SQS did not take messages", queue=self._own.url, reason=str(error))
+            return set(range(len(messages)))
+
+    def postpone(self, pauses: Mapping[str, int]) -> None:
+        try:
+            self._own.postpone(pauses)
+        except SQS_ERRORS as error:
+            logger.warning("retries come at the queue's own pace", reason=str(error))
+
+    def heartbeat(self, seconds: Mapping[str, int], first: float) -> Heartbeat:
+        return Heartbeat(self._own, seconds, first)

@@ -1,0 +1,82 @@
+"""Dead letters: the body that could not be delivered, and beside it why, and what a redrive needs.
+
+Every dead letter of ours is written here. Its history begins anew, without limits, so whatever
+moves it back, SQS' own redrive too, gives its events a full term.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import uuid4
+
+from bucketcast.delivery.envelope import Delivery, TooLarge, pack, zstd
+from bucketcast.delivery.limits import MESSAGE_BYTES, REASON_LENGTH
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped, legal_text
+from bucketcast.telemetry import logger
+
+
+class Dead(NamedTuple):
+    """A body for the dead-letter queue, the history of its message, and its last error."""
+
+    body: str
+    history: History
+    error: str
+    reason: str
+    rule: str = ""
+
+
+def of_event(delivery: Delivery, history: History, error: str, reason: str) -> Dead:
+    """Return one event as a dead letter: an envelope of it, or its record if it fits in none."""
+    try:
+        ((body, _, _),) = pack([delivery])
+    except TooLarge:
+        body = escaped(bytes(delivery.event.record).decode(errors="replace"))
+    return Dead(body, history, error, reason, delivery.rule)
+
+
+class DeadLetters:
+    """The dead-letter queue of a `target`, which is an ARN, or "" for that of ingest."""
+
+    def __init__(self, target: str, queue: Queue) -> None:
+        self._target = target
+        self._queue = queue
+
+    def write(self, dead: Sequence[Dead]) -> set[int]:
+        """Send dead letters; return the indexes of those that SQS did not take."""
+        letters = [letter(one, self._target or one.history.to) for one in dead]
+        try:
+            return set(self._queue.send(letters)) if letters else set()
+        except SQS_ERRORS as error:
+            logger.error("SQS took no dead letters", queue=self._queue.url, reason=str(error))
+            return set(range(len(letters)))
+
+
+def letter(dead: Dead, target: str = "") -> Outgoing:
+    """Return the message of a dead letter.
+
+    Its attribute `history` says how often and since when it was tried, to whoever reads it.
+    A body that leaves no room for the reason is compressed: `{"zstd": "base64 of it"}`. If that is
+    too large too, as with random text, it is truncated, and `cut` says so.
+    """
+    tried = dead.history._replace(reason="", error="").text
+    told = {"error": dead.error, "rule": dead.rule, "target": target, "history": tried}
+    attributes = {"reason": legal_text(dead.reason)[:REASON_LENGTH] or "unknown", **told}
+    # In a FIFO queue each is a group of its own: of one group SQS would show the first only, until
+    # they are gone. And each has a token of its own: an event that was redriven and is dead again
+    # within five minutes would be dropped.
+    unique = uuid4().hex
+    history = dead.history.for_redrive()
+    message = Outgoing(dead.body, 0, history, attributes, group=unique, token=unique)
+    if message.size <= MESSAGE_BYTES:
+        return message
+    whole = dead.body.encode()
+    packed = b64encode(zstd.compress(whole)).decode("ascii")
+    message = message._replace(body=json.dumps({"zstd": packed}))
+    if message.size <= MESSAGE_BYTES:
+        return message
+    cut = {"cut": f"this is the beginning of {len(whole)} bytes"}
+    message = message._replace(body="", attributes={**attributes, **cut})
+    room = MESSAGE_BYTES - message.size
+    return message._replace(body=whole[:room].decode(errors="ignore"))

@@ -1,0 +1,56 @@
+"""The visibility heartbeat: keeps messages in flight while they are processed, and no longer.
+
+A queue's visibility timeout must be longer than the function's. If a function were killed, its
+messages would be invisible for all that time. So it is shortened in a function that runs for longer
+than a moment, and renewed while it does. What is done sooner costs no call.
+"""
+
+from collections.abc import Mapping
+from threading import Event, Thread
+
+from bucketcast.delivery.limits import BEAT, BEAT_CALL, LAST_BEAT, TOGETHER
+from bucketcast.delivery.queue import SQS_ERRORS, Queue
+from bucketcast.telemetry import logger
+
+
+class Heartbeat:
+    """Keeps messages in flight while it is entered; `seconds` by receipt is for how long.
+
+    The `first` call is made after so many seconds.
+
+    With thousands of messages it is longer still: each has its turn only after all the others. A
+    thread makes the calls. One that fails is repeated with the next beat.
+    """
+
+    def __init__(self, queue: Queue, seconds: Mapping[str, int], first: float) -> None:
+        self._queue = queue
+        turns = round(len(seconds) / TOGETHER * BEAT_CALL)
+        self._seconds = [(receipt, wait + turns) for receipt, wait in seconds.items()]
+        self._first = first
+        self._over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> None:
+        if self._seconds:
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._seconds:
+            # A call that came later than those that follow would undo their pauses.
+            self._thread.join(LAST_BEAT)
+
+    def _run(self) -> None:
+        wait = self._first
+        while not self._over.wait(wait):
+            self._renew()
+            wait = BEAT
+
+    def _renew(self) -> None:
+        for start in range(0, len(self._seconds), TOGETHER):
+            if self._over.is_set():
+                return
+            try:
+                self._queue.postpone(dict(self._seconds[start : start + TOGETHER]))
+            except SQS_ERRORS as error:
+                logger.warning("messages were not kept in flight", reason=str(error))

@@ -1,0 +1,50 @@
+"""The names of functions and queues, and the URL of a target's queue from its ARN."""
+
+from bucketcast import targets
+from bucketcast.delivery.policy import FIFO, keeps_order
+from bucketcast.destination import TargetArn
+
+
+def queue_url(queues: str, arn: TargetArn) -> str:
+    """Return the URL of a target's queue; `queues` is that of every target's, with a `*`.
+
+    Raises:
+        ValueError: no kind has the ARN's type.
+    """
+    return queues.replace("*", f"{kind_of(arn)}-{arn.id}")
+
+
+def kind_of(arn: TargetArn) -> str:
+    """Return the kind of target that an ARN's type means. It imports no target.
+
+    Raises:
+        ValueError: no kind has this type.
+    """
+    if arn.kind in targets.kinds():
+        return arn.kind
+    raise ValueError(f"{arn}: no kind of target has the type '{arn.type}'")
+
+
+def target_name(stack: str, kind: str, id: str) -> str:  # noqa: A002 - MinIO's word
+    """Return the name of a target's function and queues, without the suffixes."""
+    return f"{stack}-{kind}-{id}"
+
+
+def bare(queue: str) -> str:
+    """Return a queue's name without the end that says that it keeps its order."""
+    return queue.removesuffix(FIFO)
+
+
+def dead_of(queue: str) -> str:
+    """Return the name, URL or ARN of a queue's dead-letter queue, by the queue's own."""
+    return f"{bare(queue)}-dead{queue[len(bare(queue)) :]}"
+
+
+def order(queue: str) -> dict[str, str]:
+    """Return a queue's attributes that make it keep its order, if its name says so."""
+    return {"FifoQueue": "true"} if keeps_order(queue) else {}
+
+
+def encryption(key: str) -> dict[str, str]:
+    """Return a queue's attributes for a customer's key by its ARN, or for SQS's own if it is ""."""
+    return {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}

@@ -1,0 +1,306 @@
+"""A target that does not answer: what is sent to it, and where all else waits."""
+
+import time
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore, Outage
+from bucketcast.delivery.limits import LONGEST_OUTAGE_PAUSE, TERM_MS
+from bucketcast.delivery.messages import Message
+from bucketcast.delivery.policy import History, Policy
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    Throttled,
+)
+from tests.unit.delivery.bench import (
+    AT_ITS_END,
+    IN_ORDER,
+    NOW,
+    ONCE,
+    PLAIN,
+    SENT,
+    Bench,
+    counts,
+    everything,
+    failed,
+    message,
+    only,
+)
+
+SILENT = NotConnected("no answer within 10 s")
+PAUSED = "the target is paused since 2027-01-15 08:00:00 UTC"
+NEWER = Message("newer", "receipt of newer", '{"v": 2, "events": []}', SENT, 1)
+
+
+class Clock:
+    """Seconds since 1970, which only a test moves."""
+
+    def __init__(self) -> None:
+        self.now = NOW / 1_000
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(time, "time", made)
+    return made
+
+
+def silent_bench(error: DeliveryError = SILENT, **more: Any) -> Bench:
+    """One whose target did not answer a moment ago."""
+    bench = Bench(everything(error), first_alone=True, **more)
+    bench(message("0", "z"))
+    bench.target.batches.clear()
+    bench.queue.sent.clear()
+    bench.queue.dead.clear()
+    bench.queue.pauses.clear()
+    return bench
+
+
+def paused_bench(since: int = NOW, policy: Policy = PLAIN) -> Bench:
+    bench = Bench(policy=policy)
+    bench.store.note(Outage(0, 0, paused=since), probed=False)
+    return bench
+
+
+# While it is paused
+
+
+def test_nothing_is_sent_to_a_paused_target_and_the_message_says_why_it_waits() -> None:
+    bench = paused_bench()
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert (bench.target.batches, outcome.stay, bench.queue.back) == ([], [], [["a", "b", "c"]])
+    assert (counts(outcome), outcome.waiting) == ((0, 0, 0), 3)
+    (sent,) = bench.queue.sent
+    assert sent.history == History(SENT, 0, PAUSED, "Paused")
+
+
+def test_in_order_the_events_of_a_paused_target_stay_where_they_are() -> None:
+    bench = paused_bench(policy=IN_ORDER)
+    outcome = bench(message("1", "a"), message("2", "b"))
+    assert (outcome.stay, bench.queue.sent) == (["1", "2"], [])
+
+
+def test_what_waits_for_a_paused_target_is_dead_lettered_before_sqs_drops_it() -> None:
+    bench = paused_bench()
+    bench(message("1", "a", failed(0, PAUSED, NOW - TERM_MS - 1)))
+    assert bench.queue.dead_keys == ["a"]
+    assert bench.queue.reasons == [f"{PAUSED} (given up after 13 days and 0 tries)"]
+
+
+@pytest.mark.parametrize(
+    ("outage", "reason"),
+    [
+        (Outage(0, 0, paused=NOW), PAUSED),
+        (Outage(NOW, NOW, error="NotConnected", reason="no answer"), "no answer"),
+    ],
+)
+def test_in_order_a_new_function_knows_why_nothing_was_tried(outage: Outage, reason: str) -> None:
+    bench = Bench(policy=IN_ORDER)
+    bench.store.note(outage, probed=False)
+    bench(message("1", "a", sent=AT_ITS_END))
+    assert f"{reason} (given up after 13 days" in bench.queue.reasons[0]
+    assert bench.store.take(NOW, NOW + 1), "to give up is no probe"
+
+
+@pytest.mark.parametrize(("ago", "seconds"), [(0, 1), (60, 10), (86_400, 60)])
+def test_a_pause_is_looked_at_again_within_a_minute(ago: int, seconds: int) -> None:
+    bench = paused_bench(NOW - ago * 1_000)
+    bench(message("1", "a"))
+    assert bench.queue.sent[0].delay == seconds
+
+
+def test_after_a_pause_everything_is_sent() -> None:
+    bench = paused_bench()
+    bench(message("1", "a"))
+    bench.store.clear()
+    assert bench(message("2", "bc")).delivered == 2
+
+
+# While it does not answer
+
+
+@pytest.mark.parametrize("error", [SILENT, NotAuthorized("password"), NotConnected("hung up")])
+def test_whatever_makes_tries_pointless_opens_it(error: DeliveryError) -> None:
+    bench = silent_bench(error)
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert (bench.target.batches, outcome.stay) == ([], [])
+    assert (counts(outcome), outcome.waiting) == ((0, 0, 0), 3)
+    assert outcome.outcomes.retried == {}, "what was not tried is no try in a trace"
+
+
+@pytest.mark.parametrize("error", [Retryable("busy"), Throttled("slow", 9), Rejected("never")])
+def test_what_it_says_of_one_event_does_not(error: DeliveryError) -> None:
+    bench = silent_bench(error)
+    bench(message("1", "a"))
+    assert bench.target.batches == [["a"]]
+
+
+def test_what_waits_is_put_together_with_the_reason_and_no_try_is_counted() -> None:
+    bench = silent_bench()
+    bench(message("1", "ab", failed(2)), message("2", "c", failed(2)))
+    assert bench.queue.back == [["a", "b", "c"]]
+    (sent,) = bench.queue.sent
+    assert (sent.history, sent.delay) == (failed(2, str(SILENT)), 1)
+
+
+@pytest.mark.parametrize("keys", [["a"], [f"{n}" for n in range(500)]])
+def test_a_message_that_cannot_be_merged_is_sent_again_unopened(keys: list[str]) -> None:
+    bench = silent_bench()
+    one = message("1", keys)
+    outcome = bench(one)
+    (sent,) = bench.queue.sent
+    assert (sent.body, outcome.waiting, outcome.stay) == (one.body, len(keys), [])
+    assert sent.history == History(SENT, 0, str(SILENT), "NotConnected", created=SENT)
+
+
+def test_what_was_only_waiting_is_buried_at_the_end_of_its_term() -> None:
+    bench = silent_bench()
+    assert bench(message("1", "a", failed(0, str(SILENT), NOW - TERM_MS - 1))).dead == 1
+    assert bench.queue.reasons[0].startswith("no answer within 10 s (given up after 13 days")
+
+
+def test_broken_messages_are_buried_all_the_same() -> None:
+    bench = silent_bench()
+    broken = message("1", "a")._replace(body="rubbish")
+    assert counts(bench(broken, broken, message("2", "b"))) == (0, 0, 2)
+
+
+@pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])
+def test_in_order_what_waits_stays_where_it_is(policy: Policy) -> None:
+    """Also behind what cannot be opened: what is not said to stay is deleted."""
+    bench = silent_bench(policy=policy)
+    outcome = bench(NEWER, message("1", "a"), message("2", "b"))
+    assert (sorted(outcome.stay), bench.target.batches) == (["1", "2", "newer"], [])
+    assert bench.queue.sent == []
+
+
+def test_once_what_comes_meanwhile_is_lost_and_counted() -> None:
+    bench = silent_bench(policy=ONCE)
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert (bench.target.batches, counts(outcome), outcome.stay) == ([], (0, 0, 3), [])
+    assert bench.queue.sent == []
+
+
+def test_where_tries_are_limited_each_event_has_its_own() -> None:
+    bench = silent_bench(policy=Policy(retries=2))
+    bench(message("1", "a"))
+    assert (bench.target.batches, bench.store.read()) == ([["a"]], None)
+
+
+# The probe
+
+
+def test_one_event_alone_finds_out_whether_it_answers(clock: Clock) -> None:
+    bench = silent_bench()
+    clock.now += 1
+    outcome = bench(message("1", "abc"), message("2", "de"))
+    ((key,),) = bench.target.batches
+    assert key in "abcde"
+    assert (counts(outcome), sum(map(len, bench.queue.back))) == ((0, 5, 0), 5)
+
+
+def test_an_event_that_the_target_hangs_on_does_not_block_the_others(clock: Clock) -> None:
+    bench = silent_bench()
+    bench.target.answer = lambda keys: (
+        dict.fromkeys(range(len(keys)), SILENT) if "a" in keys else {}
+    )
+    for _ in range(60):
+        clock.now += 400
+        if bench(message("1", "abcdef")).delivered:
+            break
+    else:
+        pytest.fail("always the same event was tried")
+
+
+def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
+    bench = silent_bench()
+    bench.target.answer = only({})
+    clock.now += 1
+    assert bench(message("1", "abc")).delivered == 3
+    assert [len(batch) for batch in bench.target.batches] == [1, 2]
+    assert bench.store.read() is None
+
+
+@pytest.mark.parametrize("error", [Retryable("busy"), Throttled("slow", 9), Rejected("never")])
+def test_any_answer_is_one(clock: Clock, error: DeliveryError) -> None:
+    bench = silent_bench()
+    bench.target.answer = everything(error)
+    clock.now += 1
+    bench(message("1", "a"))
+    assert bench.store.read() is None
+
+
+def test_a_refused_login_and_an_event_that_is_not_sent_are_none(clock: Clock) -> None:
+    bench = silent_bench()
+    clock.now += 1
+    bench.target.rows = True
+    bench(message("1", "a", created=1))
+    assert (bench.target.batches, bench.queue.dead_keys) == ([], ["a"])
+    assert bench.store.read() is not None
+    clock.now += 60
+    bench.target.answer = everything(NotAuthorized("who"))
+    bench(message("2", "b"))
+    found = bench.store.read()
+    assert found
+    assert (found.error, found.tries) == ("NotAuthorized", 2)
+
+
+def test_of_all_functions_one_probes() -> None:
+    store = LocalStore()
+    store.note(Outage(NOW - 60_000, NOW), probed=False)
+    breakers = [Breaker(store) for _ in range(5)]
+    gates = [each.state(lambda: 25.0) for each in breakers]
+    assert sorted(gate.name for gate in gates) == ["HALF_OPEN"] + ["OPEN"] * 4
+    assert {each.pause() for each in breakers[1:]} == {10}, "they come back when more is known"
+
+
+def test_a_probe_of_a_function_that_was_killed_is_taken_over(clock: Clock) -> None:
+    store = LocalStore()
+    store.note(Outage(NOW - 60_000, NOW), probed=False)
+    assert Breaker(store).state(lambda: 25.0) is BreakerState.HALF_OPEN
+    clock.now += 24.9
+    other = Breaker(store)
+    assert other.state(lambda: 25.0) is BreakerState.OPEN
+    clock.now += 0.1
+    assert other.state(lambda: 25.0) is BreakerState.HALF_OPEN
+
+
+def test_a_late_failure_of_another_function_ends_no_probe(clock: Clock) -> None:
+    store = LocalStore()
+    store.note(Outage(NOW - 60_000, NOW), probed=False)
+    late, prober = Breaker(store), Breaker(store)
+    assert prober.state(lambda: 25.0) is BreakerState.HALF_OPEN
+    late.record_failure(SILENT)
+    clock.now += 11
+    assert Breaker(store).state(lambda: 25.0) is BreakerState.OPEN
+
+
+@pytest.mark.parametrize(
+    ("away", "seconds"), [(0, 1), (60, 10), (600, 100), (1_800, 300), (13 * 86_400, 300)]
+)
+def test_the_pause_grows_with_the_time_that_it_is_away_for(away: int, seconds: int) -> None:
+    store = LocalStore()
+    store.note(Outage(NOW - away * 1_000, NOW), probed=False)
+    breaker = Breaker(store)
+    assert breaker.state(lambda: 25.0) is BreakerState.HALF_OPEN
+    breaker.record_failure(SILENT)
+    assert breaker.pause() == seconds <= LONGEST_OUTAGE_PAUSE
+
+
+def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:
+    store = LocalStore()
+    breaker = Breaker(store)
+    assert breaker.state(lambda: 25.0) is BreakerState.CLOSED
+    store.note(Outage(NOW, NOW + 9_000), probed=False)
+    assert breaker.state(lambda: 25.0) is BreakerState.CLOSED
+    clock.now += 1
+    assert breaker.state(lambda: 25.0) is BreakerState.OPEN

@@ -1,0 +1,133 @@
+"""Dead letters: what they hold, and that SQS takes each."""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from bucketcast.delivery.dead_letters import Dead, DeadLetters, of_event
+from bucketcast.delivery.envelope import Delivery, zstd
+from bucketcast.delivery.limits import MESSAGE_BYTES
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Queue
+from tests.unit.made import event, received
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+ARN = "arn:minio:sqs::primary:webhook"
+REDRIVEN = '{"redriven":true}'
+
+
+def written(sqs: "SQSClient", *dead: Dead) -> list[dict[str, Any]]:
+    url = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    assert DeadLetters(ARN, Queue(url, sqs)).write(dead) == set()
+    return received(sqs, url)
+
+
+def texts(sqs: "SQSClient", dead: Dead) -> Mapping[str, str]:
+    (found,) = written(sqs, dead)
+    attributes: Mapping[str, str] = found["texts"]
+    return attributes
+
+
+def test_a_dead_letter_holds_the_original_and_what_a_redrive_needs(sqs: "SQSClient") -> None:
+    """Its term begins anew, and its topic's limits would end it at once."""
+    history = History(7, 3, "busy", "Retryable", created=5, to="arn", topic="topic", not_before=9)
+    (found,) = written(sqs, Dead("the body", history, "Rejected", "no such table", "rule"))
+    assert found["Body"] == "the body"
+    assert found["texts"] == {
+        "bucketcast": '{"created":5,"to":"arn","topic":"topic","redriven":true}',
+        "reason": "no such table",
+        "error": "Rejected",
+        "rule": "rule",
+        "target": ARN,
+        "history": history._replace(reason="", error="").text,
+    }
+
+
+def test_what_ingest_gives_up_names_its_destination(sqs: "SQSClient") -> None:
+    url = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    dead = Dead("body", History(to=ARN), "Retryable", "full")
+    assert DeadLetters("", Queue(url, sqs)).write([dead]) == set()
+    assert received(sqs, url)[0]["texts"]["target"] == ARN
+
+
+def test_an_event_that_fits_in_no_envelope_is_buried_as_its_record(sqs: "SQSClient") -> None:
+    noise = b64encode(Random(1).randbytes(800_000)).decode()  # noqa: S311 - repeatable
+    record = json.dumps({"key": "\ufffe", "noise": noise}, ensure_ascii=False).encode()
+    delivery = Delivery("rule", event(record=msgspec.Raw(record)))
+    (found,) = written(sqs, of_event(delivery, History(), "TooLarge", "it is"))
+    assert found["Body"].startswith('{"key": "\\ufffe", "noise": "' + noise[:1_000])
+    assert found["texts"]["rule"] == "rule"
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("plain", "plain"),
+        ("two\nlines\r\n\tand more", "two\nlines\r\n\tand more"),
+        ("a\0b\x07c\x1bd", "a?b?c?d"),
+        ("half \ud800 a pair", "half ? a pair"),
+        ("\ufffe\uffff\ufffd", "??\ufffd"),
+        ("é😀", "é😀"),
+        ("x" * 2_000, "x" * 1_000),
+        ("", "unknown"),
+    ],
+)
+def test_reason_holds_only_what_sqs_takes(reason: str, expected: str, sqs: "SQSClient") -> None:
+    assert texts(sqs, Dead("body", History(), "", reason))["reason"] == expected
+
+
+@pytest.mark.parametrize("size", [MESSAGE_BYTES - 2_000, MESSAGE_BYTES])
+def test_body_without_room_for_its_reason_is_buried_compressed(size: int, sqs: "SQSClient") -> None:
+    body = ("0123456789" * (size // 10 + 1))[:size]
+    (found,) = written(sqs, Dead(body, History(), "BadEvent", "é" * 2_000))
+    assert found["texts"]["reason"] == "é" * 1_000
+    packed = json.loads(found["Body"])
+    assert packed.keys() == {"zstd"}
+    assert zstd.decompress(b64decode(packed["zstd"])).decode() == body
+
+
+@pytest.mark.parametrize(("more", "packed"), [(0, False), (1, True)])
+def test_body_is_compressed_only_if_it_has_to_be(
+    more: int, sqs: "SQSClient", *, packed: bool
+) -> None:
+    told = {"reason": "y" * 1_000, "target": ARN, "bucketcast": REDRIVEN}
+    beside = sum(len(name) + len("String") + len(text) for name, text in told.items())
+    (found,) = written(
+        sqs, Dead("x" * (MESSAGE_BYTES - beside + more), History(), "", told["reason"])
+    )
+    assert found["texts"] == told
+    assert found["Body"].startswith("{") is packed
+
+
+@pytest.mark.parametrize("character", ["", "é", "😀"])
+def test_rubbish_that_does_not_compress_is_buried_with_its_beginning(
+    character: str, sqs: "SQSClient"
+) -> None:
+    """Staying where it is, it would come back for hours; a cut never leaves half a character."""
+    rubbish = character + b64encode(Random(1).randbytes(786_400)).decode()  # noqa: S311 - repeatable
+    rubbish += character * ((MESSAGE_BYTES - len(rubbish)) // 4)
+    first, second = written(sqs, *(Dead(body, History(), "", "no JSON") for body in ("a", rubbish)))
+    assert "cut" not in first["texts"]
+    assert second["texts"]["cut"] == f"this is the beginning of {len(rubbish.encode())} bytes"
+    assert rubbish.startswith(second["Body"])
+    assert len(second["Body"]) > 1_000_000
+
+
+def test_each_is_a_group_of_its_own_in_a_fifo_queue(sqs: "SQSClient") -> None:
+    """Of one group SQS would show the first only, until they are gone."""
+    url = sqs.create_queue(QueueName="dead.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    dead = [Dead("same", History(), "", "why")] * 3
+    assert DeadLetters(ARN, Queue(url, sqs)).write(dead) == set()
+    assert len({each["Attributes"]["MessageGroupId"] for each in received(sqs, url)}) == 3
+
+
+def test_what_sqs_does_not_take_is_said(sqs: "SQSClient") -> None:
+    missing = Queue("https://sqs.eu-west-1.amazonaws.com/123456789012/none", sqs)
+    assert DeadLetters(ARN, missing).write([Dead("a", History(), "", "why")] * 2) == {0, 1}

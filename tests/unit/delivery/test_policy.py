@@ -1,0 +1,292 @@
+"""When a message is tried again, and when it is given up: row by row of `delivery.policy`."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery.breaker import Outage
+from bucketcast.delivery.limits import (
+    DAY_MS,
+    LONGEST_DELAY,
+    LONGEST_IN_ORDER,
+    MAX_RECEIVES,
+    RETENTION_DAYS,
+    TERM_MS,
+)
+from bucketcast.delivery.messages import Outcome
+from bucketcast.delivery.messages import message as of_record
+from bucketcast.delivery.policy import History, Policy, Term
+from bucketcast.delivery.queue import Outgoing
+from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
+from tests.unit.delivery.bench import (
+    IN_ORDER,
+    NEW,
+    NOW,
+    ONCE,
+    PLAIN,
+    Bench,
+    counts,
+    everything,
+    failed,
+    message,
+    only,
+)
+
+BUSY = Retryable("503")
+
+
+class Run:
+    """A bench whose queue has a clock, in ms: what is sent comes when its delay is over."""
+
+    def __init__(self, policy: Policy, **errors: Any) -> None:
+        self.bench = Bench(only(errors), policy)
+        self.now = NOW
+        self.waiting: list[tuple[int, Outgoing]] = []
+        self.times: list[float] = []
+        self.outcomes: list[Outcome] = []
+
+    def give(self, keys: str, history: History = NEW) -> None:
+        body = message("", keys, created=NOW).body
+        self.waiting.append((NOW, Outgoing(body, history=history)))
+
+    def step(self) -> None:
+        due = [one for when, one in self.waiting if when <= self.now]
+        self.waiting = [each for each in self.waiting if each[0] > self.now]
+        self.bench.queue.sent = due
+        sent = len(self.bench.target.batches)
+        self.outcomes.append(self.bench(*self.bench.again(sent=self.now), now=self.now))
+        self.times += [(self.now - NOW) / 1_000] * (len(self.bench.target.batches) - sent)
+        for one in self.bench.queue.sent:
+            assert one.delay <= LONGEST_DELAY
+            self.waiting.append((self.now + one.delay * 1_000, one))
+
+    def to_the_end(self, most: int = 50) -> None:
+        for _ in range(most):
+            if not self.waiting:
+                return
+            self.now = max(self.now, min(when for when, _ in self.waiting))
+            self.step()
+        pytest.fail("it does not end")
+
+
+# Retries and time to live
+
+
+def test_max_retries_of_two_are_three_tries() -> None:
+    run = Run(Policy(retries=2, pause=0), a=BUSY)
+    run.give("ab")
+    run.to_the_end()
+    assert run.bench.target.batches == [["a", "b"], ["a"], ["a"]]
+    assert run.bench.queue.reasons == ["503 (max_retries of 2: 3 tries failed)"]
+    assert run.bench.queue.dead[0].error == "Retryable"
+    assert sum(each.delivered for each in run.outcomes) == 1
+
+
+@pytest.mark.parametrize(("pause", "times"), [(5, [0, 5, 10, 15]), (0, [0, 1, 2, 3])])
+def test_a_fixed_pause_spaces_the_tries(pause: int, times: list[float]) -> None:
+    run = Run(Policy(retries=3, pause=pause), a=BUSY)
+    run.give("a")
+    run.to_the_end()
+    assert run.times == times
+
+
+def test_a_pause_is_kept_though_sqs_delays_no_message_so_long() -> None:
+    run = Run(Policy(retries=2, pause=4_000), a=BUSY)
+    run.give("a")
+    run.to_the_end()
+    assert run.times == [0, 4_000, 8_000]
+
+
+def test_a_pause_that_never_ends_ends_with_the_term() -> None:
+    run = Run(Policy(pause=2**31 - 1), a=BUSY)
+    run.give("a")
+    run.to_the_end(3_000)
+    assert run.times == [0]
+    assert run.now - NOW - TERM_MS < 2 * LONGEST_DELAY * 1_000
+    assert run.bench.queue.reasons == ["503 (given up after 13 days and 1 tries)"]
+
+
+def test_what_sleeps_for_long_is_sent_again_ten_at_a_time_and_hidden_for_less_than_hours() -> None:
+    """SQS refuses to hide a message for more than twelve."""
+    bench = Bench()
+    some = [message(f"{n}", "a", failed(not_before=NOW + 3 * DAY_MS)) for n in range(25)]
+    assert (bench(*some).stay, bench.queue.calls) == ([], [10, 10, 5])
+    bench.queue.full = True
+    assert len(bench(*some).stay) == 25
+    assert max(bench.queue.pauses.values()) <= LONGEST_IN_ORDER
+
+
+def test_time_to_live_counts_from_the_event_and_ends_it_in_time() -> None:
+    run = Run(Policy(time_to_live=10, pause=4), a=BUSY)
+    run.give("a")
+    run.to_the_end()
+    assert run.times == [0, 4, 8]
+    assert 10_000 < run.now - NOW <= 12_000
+    assert run.bench.queue.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
+
+
+def test_time_to_live_is_each_events_own_and_what_came_too_late_is_not_tried() -> None:
+    bench = Bench(policy=Policy(time_to_live=10))
+    outcome = bench(
+        message("1", "a", created=NOW - 10_001), message("2", "b", created=NOW - 10_000)
+    )
+    assert (bench.target.batches, bench.queue.dead_keys, counts(outcome)) == (
+        [["b"]],
+        ["a"],
+        (1, 0, 1),
+    )
+    assert bench.queue.reasons == ["time_to_live of 10 s is over after 0 tries"]
+
+
+def test_what_is_too_old_and_cannot_be_dead_lettered_does_not_come_back_at_once() -> None:
+    bench = Bench(policy=Policy(time_to_live=10))
+    bench.queue.no_dead = True
+    bench(message("1", "a", sent=NOW - 60_000))
+    assert bench.queue.sent[0].delay == 10
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (Policy(time_to_live=7, retries=10, pause=3), "time_to_live of 7 s"),
+        (Policy(time_to_live=60, retries=1, pause=3), "max_retries of 1"),
+    ],
+)
+def test_whichever_comes_first_ends_it(policy: Policy, expected: str) -> None:
+    run = Run(policy, a=BUSY)
+    run.give("a")
+    run.to_the_end()
+    (reason,) = run.bench.queue.reasons
+    assert expected in reason
+
+
+def test_what_there_was_no_time_for_is_no_try() -> None:
+    bench = Bench(everything(BUSY), Policy(retries=1, pause=2))
+    bench(message("1", "a"), left=[60, 5.0])
+    assert bench.target.batches == []
+    for _ in range(2):
+        bench(*bench.again())
+    assert (len(bench.target.batches), len(bench.queue.dead)) == (2, 1)
+
+
+def test_with_an_endpoint_that_is_gone_the_rest_waits_without_a_try() -> None:
+    bench = Bench(only({"a": NotConnected("refused")}), Policy(retries=1, pause=2), batch_size=2)
+    outcome = bench(message("1", "abcd", sent=NOW - 60_000))
+    assert (bench.target.batches, outcome.delivered) == ([["a", "b"]], 1)
+    tried, waited = bench.queue.sent
+    assert (tried.history.tries, tried.delay) == (1, 2)
+    assert (waited.history.tries, waited.delay) == (0, 10), "else they would go round and round"
+
+
+# Once, and redriven
+
+
+def test_once_what_failed_is_lost_and_counted() -> None:
+    bench = Bench(only({"a": BUSY, "b": Rejected("never")}), ONCE)
+    outcome = bench(message("1", "abc"))
+    assert (counts(outcome), outcome.stay, bench.queue.sent) == ((1, 0, 2), [], [])
+
+
+def test_once_a_message_that_crashes_the_function_is_given_up() -> None:
+    bench = Bench(policy=ONCE)
+    assert bench(message("1", "a", receives=4)).dead == 1
+    assert bench(message("2", "a", receives=3)).delivered == 1
+
+
+def test_redriven_events_have_no_limit_but_the_term() -> None:
+    policy = Policy(time_to_live=1, retries=1, pause=0, once=True)
+    bench = Bench(everything(BUSY), policy)
+    bench(message("1", "a", History(tries=9, redriven=True), created=1))
+    assert (bench.target.batches, bench.queue.dead, bench.queue.back) == ([["a"]], [], [["a"]])
+    assert bench.queue.sent[0].history.redriven
+    bench(message("2", "b", failed(redriven=True, since=NOW - TERM_MS - 1)))
+    assert bench.queue.dead_keys == ["b"]
+
+
+def test_a_redrive_of_a_dead_letter_begins_a_term_for_the_same() -> None:
+    known = failed(9, to="arn", topic="t", not_before=5)
+    assert known.for_redrive(7) == History(created=7, to="arn", topic="t", redriven=True)
+
+
+# Pauses
+
+
+@pytest.mark.parametrize(
+    ("tries", "least", "most"),
+    [(0, 1, 1), (1, 1, 2), (4, 8, 16), (9, 256, 512), (11, 450, LONGEST_DELAY), (9_000, 450, 900)],
+)
+def test_pause_doubles_with_every_try_and_has_an_end(tries: int, least: int, most: int) -> None:
+    for _ in range(50):
+        bench = Bench(everything(BUSY))
+        bench(message("1", "a", failed(tries)))
+        assert least <= bench.queue.sent[0].delay <= most
+
+
+@pytest.mark.parametrize(
+    ("after", "tries", "least", "most"),
+    [(0, 0, 1, 1), (7.4, 0, 7, 10), (90, 0, 90, 113), (1e9, 0, 900, 900), (1, 12, 450, 900)],
+)
+def test_a_target_may_require_a_minimum_wait(
+    after: float, tries: int, least: int, most: int
+) -> None:
+    for _ in range(50):
+        bench = Bench(everything(Throttled("slow down", after)))
+        bench(message("1", "a", failed(tries)))
+        assert least <= bench.queue.sent[0].delay <= most
+
+
+@pytest.mark.parametrize(("waited", "pause"), [(0, 1), (60, 10), (3_600, 600), (86_400, 1_300)])
+def test_in_order_the_pause_is_a_part_of_the_time_it_waited(waited: int, pause: int) -> None:
+    bench = Bench(everything(BUSY), IN_ORDER)
+    bench(message("1", "a", sent=NOW - waited * 1_000))
+    assert bench.queue.pauses == {"receipt of 1": pause}
+
+
+def test_in_order_what_waits_for_a_paused_target_is_not_looked_at_more_often() -> None:
+    bench = Bench(policy=Policy(in_order=True, time_to_live=14 * 86_400))
+    bench.store.note(Outage(0, 0, paused=NOW), probed=False)
+    bench(message("1", "a", sent=NOW - DAY_MS))
+    assert bench.queue.pauses == {"receipt of 1": LONGEST_IN_ORDER}
+
+
+@pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])
+def test_in_order_the_receives_that_sqs_counts_to_last_for_the_term(policy: Policy) -> None:
+    """What would be moved by SQS has no reason with it."""
+    bench = Bench(everything(NotConnected("refused")), policy)
+    now = NOW
+    for receives in range(1, MAX_RECEIVES - 20):  # some are for a function that crashes
+        bench.store.clear()
+        bench(message("1", "a", sent=NOW, receives=receives), now=now)
+        if bench.queue.dead:
+            break
+        now += bench.queue.pauses["receipt of 1"] * 1_000
+    assert bench.queue.dead_keys == ["a"]
+    assert now - NOW < RETENTION_DAYS * DAY_MS
+
+
+# The history that a message carries
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "[" * 100_000, "[]", "null", '{"since": "x", "tries": true, "other": 1}']
+)
+def test_a_history_that_is_broken_or_of_somebody_else_is_none(text: str) -> None:
+    attributes = {"SentTimestamp": f"{NOW}", "ApproximateReceiveCount": "1"}
+    told = {"bucketcast": {"dataType": "String", "stringValue": text}}
+    record = {"messageId": "1", "receiptHandle": "r", "body": "", "attributes": attributes}
+    assert of_record({**record, "messageAttributes": told}).history == History()
+
+
+def test_a_history_that_began_tomorrow_does_not_keep_a_message_for_ever() -> None:
+    old = NOW - TERM_MS - 1
+    term = Term(NOW, old, 1, failed(since=NOW + DAY_MS), PLAIN)
+    assert (term.first, term.expired) == (old, True)
+
+
+def test_a_history_says_only_what_is_known_and_reads_as_it_was() -> None:
+    known = failed(3, 'an "answer" 😀', to="arn", created=7)
+    assert History.read(known.text) == known
+    assert json.loads(known.text).keys() == {"since", "tries", "reason", "error", "to", "created"}
+    assert len(failed(reason="😀" * 1_000).text.encode()) < 8_192
+    assert History().text == ""

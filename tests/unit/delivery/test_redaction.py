@@ -1,0 +1,196 @@
+"""Reasons have nothing of an event, however the server wrote it, and are short."""
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.delivery.redaction import LONGEST, redact, shortened, without
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.settings.options import read
+from bucketcast.settings.secret_values import secret_values
+from tests.unit.delivery.bench import Bench, message, only
+from tests.unit.made import event
+
+KEY = "payroll/2026/ümlaut & co (final).pdf"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"document with id 'uploads/{KEY}' cannot be parsed",
+        "POST /in?key=payroll/2026/%C3%BCmlaut%20%26%20co%20%28final%29.pdf is forbidden",
+        "key payroll%2F2026%2F%C3%BCmlaut+%26+co+%28final%29.pdf",
+        'got {"key": "payroll/2026/\\u00fcmlaut & co (final).pdf"}',
+        f'got {{"key": "{KEY}"}}',
+        "Data too long: 'payroll/2026/ümlaut & co (fin'",
+    ],
+)
+def test_a_key_is_hidden_as_servers_write_it(written: str) -> None:
+    redacted = without(written, [event(KEY)])
+    assert "***" in redacted
+    assert "payroll" not in redacted
+    assert "mlaut" not in redacted
+    assert redacted.split("***")[0] == written.split("payroll", maxsplit=1)[0]
+
+
+def test_all_that_is_of_an_event_is_hidden() -> None:
+    made = event(
+        "k.jpg",
+        principal="AWS:AIDA1234567890",
+        source_ip="203.0.113.7",
+        etag="0cc175b9c0f1b6a831c399e269772661",
+        version_id="3HL4kqtJlcpXroDTDmJ",
+        request_id="C3D13FE58DE4C810",
+        host_id="FMyUVURIY8/IgAtTv8xRjskZQpcIZ9KG4V5Wp6S7S/JRWeUWerMUE5JgHvANOjpD",
+        metadata={"x-amz-meta-patient": "Jane Roe"},
+        tags=[("class", "diagnosis-b20")],
+    )
+    values = (
+        *(made.key, made.principal, made.source_ip, made.etag, made.version_id),
+        *(made.request_id, made.host_id, "Jane Roe", "diagnosis-b20"),
+    )
+    redacted = without("refused: " + " | ".join(map(str, values)), [made])
+    assert redacted == "refused: " + " | ".join(["***"] * len(values))
+
+
+@pytest.mark.parametrize(
+    ("ip", "written", "redacted"),
+    [
+        ("10.0.0.7", "10.0.0.7:4150, topic t: refused", "10.0.0.7:4150, topic t: refused"),
+        ("10.0.0.7", "no answer from http://10.0.0.7/hook", "no answer from http://10.0.0.7/hook"),
+        ("::1", "[::1]:6379 closed the connection", "[::1]:6379 closed the connection"),
+        ("10.0.0.7", '{"sourceIPAddress": "10.0.0.7"}', '{"sourceIPAddress": "***"}'),
+        ("10.0.0.7", "bad value 10.0.0.7: too short", "bad value ***: too short"),
+        ("10.0.0.7", "from:10.0.0.7.", "from:***."),
+        ("10.0.0.7", "10.0.0.71 and 110.0.0.7", "10.0.0.71 and 110.0.0.7"),
+    ],
+)
+def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
+    ip: str, written: str, redacted: str
+) -> None:
+    """On one machine, or behind one gateway, it is the same."""
+    assert without(written, [event("k.jpg", source_ip=ip)]) == redacted
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "redacted"),
+    [
+        ("a", "a table 'a' has a column", "a table '***' has a column"),
+        ("able", "the table is unable", "the table is unable"),
+        ("able", "id able, able_x", "id ***, ***_x"),
+        ("", "nothing at all", "nothing at all"),
+        ("k" * 900, "x" + "k" * 900, "x" + "k" * 900),
+    ],
+)
+def test_what_only_looks_like_it_stays(key: str, written: str, redacted: str) -> None:
+    assert without(written, [event(key, sequencer="")]) == redacted
+
+
+def test_a_key_that_contains_the_source_address_is_redacted_whole() -> None:
+    made = event("payroll/10.0.0.7/may.pdf", source_ip="10.0.0.7")
+    redacted = without("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
+    assert redacted == "document '***' of *** exists"
+
+
+def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
+    gone = NotConnected("hung up over one.jpg and two.jpg")
+    slow = Throttled("too many: three.jpg", 9)
+    failures: dict[int, DeliveryError] = {0: gone, 1: gone, 2: slow, 3: Rejected("fine")}
+    redact([event(f"{name}.jpg") for name in ("one", "two", "three", "four")], failures)
+    assert [str(error) for error in failures.values()] == [
+        "hung up over *** and ***",
+        "hung up over *** and ***",
+        "too many: ***",
+        "fine",
+    ]
+    assert failures[0] is gone
+    assert slow.after == 9
+
+
+def test_a_long_text_keeps_its_beginning_and_its_hint() -> None:
+    text = "the server said: " + "x" * 5_000 + "; see endpoint"
+    redacted = shortened(text)
+    assert len(redacted) == LONGEST
+    assert redacted.startswith("the server said: ")
+    assert redacted.endswith("; see endpoint")
+    assert shortened("x" * LONGEST) == "x" * LONGEST
+
+
+def test_a_dead_letter_has_a_reason_without_the_key() -> None:
+    bench = Bench(only({"payroll.pdf": Rejected("document 'payroll.pdf' cannot be parsed")}))
+    outcome = bench(message("1", ["payroll.pdf", "fine.pdf"]))
+    assert [dead.reason for dead in bench.queue.dead] == ["document '***' cannot be parsed"]
+    assert str(outcome.reason) == "document '***' cannot be parsed"
+
+
+def test_what_a_target_should_have_translated_is_logged_without_the_key(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def answer(keys: list[str]) -> dict[int, DeliveryError]:
+        raise KeyError(keys[0])
+
+    bench = Bench(answer)
+    bench(message("1", ["payroll.pdf"]))
+    assert "a target raised what it should have translated" in caplog.text
+    assert "payroll" not in str([vars(each) for each in caplog.records])
+    (back,) = bench.queue.sent
+    assert (back.history.reason, back.history.error) == (
+        "unexpected KeyError: '***'",
+        "Retryable",
+    )
+
+
+SECRETS = [
+    (("webhook", {"auth_token": "Bearer t0k3n-of-ours"}), ["t0k3n-of-ours"]),
+    (
+        ("elasticsearch", {"url": "https://me:p%40ss-word@es:9200", "index": "i"}),
+        ["p@ss-word", "p%40ss-word", "bWU6cEBzcy13b3Jk"],
+    ),
+    (
+        (
+            "elasticsearch",
+            {"url": "https://es", "index": "i", "username": "me", "password": "pass1"},
+        ),
+        ["pass1", "bWU6cGFzczE="],
+    ),
+    (("mysql", {"dsn_string": "me:se:cr@et@tcp(db:3306)/x", "table": "t"}), ["se:cr@et"]),
+    (
+        ("postgres", {"connection_string": r"host=db password='it\'s one' user=me", "table": "t"}),
+        ["it's one"],
+    ),
+    (
+        ("postgres", {"connection_string": "postgresql://me:s%20cret@db/x", "table": "t"}),
+        ["s cret", "s%20cret"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "parts"), SECRETS)
+def test_a_secret_that_a_server_repeats_is_hidden(
+    target: tuple[str, dict[str, str]], parts: list[str]
+) -> None:
+    kind, texts = target
+    required = {"endpoint": "https://hooks.example/"} if kind == "webhook" else {}
+    settings = read(targets.load(kind).Settings, required | texts)
+    for part in parts:
+        found: dict[int, DeliveryError] = {
+            0: Retryable(f"answered 401: no user with '{part}', sorry")
+        }
+        redact([event("a.jpg")], found, secret_values(settings))
+        assert str(found[0]) == "answered 401: no user with '***', sorry"
+
+
+def test_a_url_without_a_login_is_shown() -> None:
+    settings = read(
+        targets.load("elasticsearch").Settings, {"url": "https://es:9200", "index": "i"}
+    )
+    assert secret_values(settings) == frozenset()
+
+
+def test_a_dead_letter_has_a_reason_without_the_secret() -> None:
+    bench = Bench(only({"a.jpg": Rejected("who is Bearer s3cret-token?")}))
+    bench.target.settings = read(
+        targets.load("webhook").Settings,
+        {"endpoint": "https://hooks.example/", "auth_token": "s3cret-token"},
+    )
+    bench(message("1", ["a.jpg"]))
+    assert [dead.reason for dead in bench.queue.dead] == ["who is Bearer ***?"]

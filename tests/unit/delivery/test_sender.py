@@ -1,0 +1,292 @@
+"""What is sent to a target at once, and what its answers mean for the rest."""
+
+import pytest
+
+from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.connection import Connection
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.limits import DAY_MS, LONGEST_LIFE_DAYS
+from bucketcast.delivery.messages import Outcome
+from bucketcast.delivery.policy import History, Policy
+from bucketcast.delivery.sender import Absent, Gone, Sender
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, TimedOut
+from bucketcast.targets import base
+from tests.unit.delivery.bench import (
+    IN_ORDER,
+    NOW,
+    PLAIN,
+    SENT,
+    Answer,
+    Bench,
+    FakeQueue,
+    Target,
+    counts,
+    everything,
+    message,
+    only,
+)
+
+GONE = NotConnected("refused")
+SILENT = TimedOut("no answer within 10 s")
+PASSWORD = NotAuthorized("password")
+LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
+
+
+def takes(most: int) -> Answer:
+    """Answer nothing in time where more than so many events come at once."""
+
+    def answer(keys: list[str]) -> base.Failures:
+        if len(keys) > most:
+            raise SILENT
+        return {}
+
+    return answer
+
+
+# Batches
+
+
+def test_messages_are_cut_into_batches_that_the_target_takes() -> None:
+    bench = Bench(batch_size=2)
+    assert bench(message("1", "abc"), message("2", "de")).delivered == 5
+    assert bench.target.batches == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_connection_is_made_when_needed_and_kept() -> None:
+    bench = Bench()
+    bench()
+    assert bench.connections == []
+    bench(message("1", "a"))
+    bench(message("2", "b"))
+    assert (bench.connections, bench.target.closed) == ([False], 0)
+    bench.engine.close()
+    bench.engine.close()
+    assert bench.target.closed == 1
+
+
+def test_first_event_of_an_invocation_is_confirmed_before_the_others_are_sent() -> None:
+    bench = Bench(batch_size=3, first_alone=True)
+    assert bench(message("1", "abc"), message("2", "def")).delivered == 6
+    assert bench.target.batches == [["a"], ["b", "c", "d"], ["e", "f"]]
+
+
+def test_a_frozen_target_gets_one_event_of_a_batch() -> None:
+    bench = Bench(everything(SILENT), first_alone=True)
+    outcome = bench(message("1", "abc"), message("2", "def"))
+    assert (bench.target.batches, outcome.stay, counts(outcome)) == ([["a"]], [], (0, 6, 0))
+    assert [len(keys) for keys in bench.queue.back] == [1, 5]
+    assert [one.history.tries for one in bench.queue.sent] == [1, 0], "one was tried"
+    assert {one.history.reason for one in bench.queue.sent} == {str(SILENT)}
+
+
+def test_rest_is_not_tried_where_the_target_is_gone() -> None:
+    bench = Bench(everything(GONE), batch_size=1)
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert (bench.target.batches, outcome.stay, bench.target.closed) == ([["a"]], [], 1)
+    assert sorted(key for keys in bench.queue.back for key in keys) == ["a", "b", "c"]
+    assert str(outcome.reason) == "refused"
+
+
+def test_connection_lost_in_a_batch_leaves_what_arrived() -> None:
+    bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
+    outcome = bench(message("1", "abc"), message("2", "d"))
+    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"]], (1, 3, 0))
+    assert bench.queue.back == [["b", "c"], ["d"]]
+
+
+# A batch that gets no answer
+
+
+def test_a_slow_target_gets_what_it_can_take_and_more_when_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(batch_size=8)
+    bench.target.answer = takes(3)
+    monkeypatch.setattr("time.time", lambda: NOW / 1_000)
+    bench(message("1", "abcdefgh"))
+    bench.store.clear()
+    for name, keys in (("2", "abcdefgh"), ("3", "abcdef")):
+        monkeypatch.setattr("time.time", lambda n=name: NOW / 1_000 + 10 * int(n))
+        bench(message(name, keys))
+        bench.store.clear()
+    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 2, 2]
+    bench.target.answer = lambda _: {}
+    bench.target.batches.clear()
+    bench(message("4", "a" * 200))
+    sizes = [len(batch) for batch in bench.target.batches]
+    assert (sizes[0], sizes[-2], max(sizes)) == (2, 8, 8)
+    assert sizes.count(4) == 16, "it grows when it was sure of itself"
+
+
+@pytest.mark.parametrize(("error", "keys"), [(SILENT, "a"), (GONE, "abcdefgh")])
+def test_one_event_that_gets_no_answer_and_a_refused_connection_halve_nothing(
+    error: NotConnected, keys: str
+) -> None:
+    bench = Bench(everything(error), Policy(retries=1), batch_size=8)
+    bench(message("1", keys))
+    bench.target.answer = lambda _: {}
+    bench(message("2", "abcdefgh"))
+    assert [len(batch) for batch in bench.target.batches] == [len(keys), 8]
+
+
+# Logins
+
+
+def test_secret_is_fetched_again_once() -> None:
+    bench = Bench(everything(PASSWORD))
+    outcome = bench(message("1", "ab"))
+    assert bench.connections == [False, True]
+    assert bench.target.batches == [["a", "b"]] * 2
+    assert (counts(outcome), outcome.reason) == ((0, 2, 0), PASSWORD)
+
+
+def test_changed_secret_is_found_without_a_retry() -> None:
+    bench = Bench()
+    bench.target.answer = lambda keys: (
+        {} if bench.connections[-1] else dict.fromkeys(range(len(keys)), PASSWORD)
+    )
+    assert bench(message("1", "ab")) == Outcome(delivered=2)
+    assert bench.connections == [False, True]
+
+
+def test_secret_that_cannot_be_read_is_an_outcome() -> None:
+    def connect(_: bool) -> Target:  # noqa: FBT001
+        raise NotAuthorized("the secret 'db' cannot be read")
+
+    queue = FakeQueue()
+    engine = Engine(queue, Sender(Connection(connect), Breaker(LocalStore()), 10))
+    outcome = engine([message("1", "a")], PLAIN, now=NOW, remaining=lambda: 900.0)
+    assert (outcome.retried, queue.back) == (1, [["a"]])
+    assert str(outcome.reason) == "the secret 'db' cannot be read"
+
+
+@pytest.mark.parametrize("others", [{}, {"a": Rejected("never")}, {"a": Retryable("busy")}])
+def test_a_login_that_is_refused_for_one_event_only_stops_no_other(
+    others: dict[str, Rejected | Retryable],
+) -> None:
+    """A firewall that dislikes one event answers 403 too."""
+    bench = Bench(only({"b": NotAuthorized("forbidden"), **others}))
+    outcome = bench(message("1", "abc"))
+    assert bench.target.batches == [["a", "b", "c"]]
+    assert outcome.delivered == 2 - len(others)
+    assert bench.store.read() is None
+
+
+def test_a_login_that_is_refused_for_the_first_may_be_taken_for_the_others() -> None:
+    bench = Bench(only({"a": NotAuthorized("forbidden")}), first_alone=True)
+    outcome = bench(message("1", "abc"))
+    assert bench.target.batches == [["a"], ["a"], ["b", "c"]]
+    assert (counts(outcome), bench.store.read()) == ((2, 1, 0), None)
+
+
+# A batch refused whole
+
+
+@pytest.mark.parametrize("poison", ["a", "e", "h", "ah", "de", "abcdefgh"])
+def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str) -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        if set(keys) & set(poison):
+            raise Rejected("something in it")
+        return {}
+
+    bench = Bench(answer)
+    outcome = bench(message("1", "abcdefgh"))
+    assert bench.queue.dead_keys == list(poison)
+    assert counts(outcome) == (8 - len(poison), 0, len(poison))
+    alone = [batch[0] for batch in bench.target.batches if len(batch) == 1]
+    assert set(poison) <= set(alone)
+    assert alone == sorted(alone), "halves are sent in their order"
+
+
+def test_halving_ends_where_the_connection_does() -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        raise Rejected("something in it") if len(keys) > 1 else GONE
+
+    bench = Bench(answer)
+    outcome = bench(message("1", "abcdefgh"))
+    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 1]
+    assert (counts(outcome), bench.queue.back) == ((0, 8, 0), [[*"abcdefgh"]])
+
+
+def test_halving_ends_where_the_time_does() -> None:
+    """A batch of a thousand that is refused whole is up to two thousand tries."""
+    bench = Bench(everything(Rejected("something in it")))
+    outcome = bench(message("1", "abcdefgh"), left=[60] * 4 + [44.9] * 4)
+    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2]
+    assert (bench.queue.dead, outcome.waiting) == ([], 8)
+    assert [one.history.tries for one in bench.queue.sent] == [0], "nothing of it was judged"
+
+
+@pytest.mark.parametrize("poison", ["a", "d"])
+def test_an_unmapped_error_is_retried_and_stops_no_other_event(poison: str) -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        if poison in keys:
+            raise KeyError(poison)
+        return {}
+
+    bench = Bench(answer)
+    outcome = bench(message("1", "abcd"))
+    assert (counts(outcome), bench.queue.back) == ((3, 1, 0), [[poison]])
+    assert str(outcome.reason) == "unexpected KeyError: '***'"
+
+
+# Time
+
+
+def test_the_first_batch_is_tried_however_little_time_there_is() -> None:
+    bench = Bench(batch_size=2)
+    assert bench(message("1", "ab"), left=[0.1, 0.1]).delivered == 2
+
+
+def test_first_batch_is_not_begun_where_what_came_before_took_the_time() -> None:
+    bench = Bench()
+    outcome = bench(message("1", "ab"), left=[60, 30])
+    assert (bench.target.batches, outcome.waiting, bench.queue.back) == ([], 2, [["a", "b"]])
+    assert bench.queue.sent[0].delay == 0
+
+
+def test_what_comes_after_the_first_is_sent_in_the_least_time_that_a_function_may_have() -> None:
+    """Else each invocation would send one event."""
+    for left, delivered in (([45.0, 44.9, 43.1], 3), ([45.0, 44.9, 42.9], 1), ([9.0, 8.9, 8.8], 3)):
+        bench = Bench(first_alone=True)
+        assert bench(message("1", "abc"), left=left).delivered == delivered
+
+
+# Mirrors, and targets that are not there
+
+
+def test_mirror_is_not_given_what_it_may_have_forgotten() -> None:
+    bench = Bench()
+    bench.target.rows = True
+    outcome = bench(
+        message("1", "a", created=NOW - LONGEST_LIFE_MS - 1),
+        message("2", "b", created=NOW - LONGEST_LIFE_MS),
+        # The jobs send no `created`: when their message came counts, also sent again unopened.
+        message("3", "c", History(created=NOW - LONGEST_LIFE_MS - 1)),
+    )
+    assert (bench.target.batches, bench.queue.dead_keys) == ([["b"]], ["a", "c"])
+    assert outcome.delivered == 1
+    assert "90: bucketcast reconcile finds" in bench.queue.reasons[0]
+
+
+def test_other_targets_take_events_of_any_age() -> None:
+    assert Bench()(message("1", "a", created=1)).delivered == 1
+
+
+@pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
+def test_messages_of_a_target_that_is_off_wait_and_their_term_does_not_begin(
+    policy: Policy,
+) -> None:
+    queue = FakeQueue(in_order=policy.in_order)
+    engine = Engine(queue, Absent("it is off"))
+    outcome = engine([message("1", "ab")], policy, now=NOW, remaining=lambda: 900.0)
+    assert outcome.waiting == 2
+    assert outcome.stay == (["1"] if policy.in_order else [])
+    for one in queue.sent:
+        assert (one.history.since, one.history.tries, one.history.failed) == (SENT, 0, False)
+
+
+def test_messages_of_a_target_that_will_not_come_back_are_given_up() -> None:
+    queue = FakeQueue()
+    Engine(queue, Gone("deleted"))([message("1", "ab")], PLAIN, now=NOW, remaining=lambda: 900.0)
+    assert (queue.dead_keys, queue.reasons, queue.sent) == (["a", "b"], ["deleted"] * 2, [])

@@ -1,0 +1,265 @@
+"""From messages of the ingress queue to what each target gets."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bucketcast.aws.rules import UnreadableRules
+from bucketcast.event import Event
+from bucketcast.ingest.routing import Routed
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import Condition, Fact
+from tests.unit.ingest.routed import batches, route
+from tests.unit.made import message, record, recorded
+
+HOOK = "arn:minio:sqs::hook:webhook"
+TABLE = "arn:minio:sqs::table:postgresql"
+
+
+def rule(bucket: str = "uploads", arn: str = HOOK, prefix: str = "") -> Rule:
+    return Rule(bucket=bucket, arn=arn, events=("s3:ObjectCreated:*",), prefix=prefix)
+
+
+class Rulebook:
+    """Rules that do not change; records the buckets that were requested."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.indexes = {
+            bucket: RuleIndex(each for each in rules if each.bucket == bucket)
+            for bucket in {each.bucket for each in rules}
+        }
+        self.requested: list[frozenset[str]] = []
+
+    def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        self.requested.append(buckets)
+        return {bucket: self.indexes[bucket] for bucket in buckets & self.indexes.keys()}
+
+
+def contents(batch: Sequence[Routed]) -> list[tuple[str, str, str]]:
+    return [
+        (each.delivery.event.key, each.delivery.rule, each.item.of.message.id) for each in batch
+    ]
+
+
+def put(key: str, bucket: str = "uploads") -> Mapping[str, object]:
+    return record(key, s3__bucket__name=bucket)
+
+
+def test_events_go_where_the_rules_of_their_buckets_send_them() -> None:
+    hook, table, other = rule(), rule(arn=TABLE, prefix="in/"), rule("photos", TABLE)
+    rulebook = Rulebook(hook, table, other)
+    routed = route(
+        [
+            ("1", message(put("in/a"), put("b"))),
+            ("2", message(put("in/c", "photos"))),
+            ("3", message(put("in/d", "nobody"))),
+        ],
+        rulebook,
+    )
+    assert {arn: contents(box) for arn, box in batches(routed).items()} == {
+        HOOK: [("in/a", hook.id, "1"), ("b", hook.id, "1")],
+        TABLE: [("in/a", table.id, "1"), ("in/c", other.id, "2")],
+    }
+    assert len(routed.matches) == 4
+    assert rulebook.requested == [frozenset({"uploads", "photos", "nobody"})]
+
+
+def test_a_bucket_with_unreadable_rules_blocks_only_its_own_events() -> None:
+    rulebook = Rulebook(rule(), rule("photos"))
+    rulebook.indexes["photos"] = UnreadableRules("photos", ValueError("why"))
+    routed = route(
+        [
+            ("1", message(put("a"))),
+            ("2", message(put("b"), put("c", "photos"))),
+            ("3", message(put("d", "nobody"))),
+        ],
+        rulebook,
+    )
+    assert {arn: contents(box) for arn, box in batches(routed).items()} == {
+        HOOK: [("a", rule().id, "1"), ("b", rule().id, "2")]
+    }
+    ((item, error),) = routed.failed
+    assert item.delivery.event.key == "c"
+    assert str(error) == "the rules of photos cannot be read: ValueError: why"
+
+
+def test_event_that_no_rule_asks_for_goes_nowhere() -> None:
+    routed = route([("1", recorded("s3/delete"))], Rulebook(rule()))
+    assert (routed.batches, len(routed.matches)) == ({}, 1)
+
+
+@pytest.mark.parametrize("messages", [[], [("1", recorded("s3/test-event"))]])
+def test_no_event_asks_for_the_rules_of_no_bucket(messages: Iterable[tuple[str, str]]) -> None:
+    rulebook = Rulebook(rule())
+    routed = route(messages, rulebook)
+    assert (routed.batches, routed.failed, routed.matches) == ({}, [], [])
+    assert rulebook.requested == [frozenset()]
+
+
+class Facts:
+    """What objects are said to have; records what was requested."""
+
+    def __init__(self, tags: Mapping[str, str], **wants: Fact) -> None:
+        self.wants = {HOOK if name == "hook" else TABLE: fact for name, fact in wants.items()}
+        self._tags = tags
+        self.requested: list[tuple[str, Fact]] = []
+        self.mirrors = frozenset({TABLE})
+        self.shows: dict[str, str] = {}
+        self.looked: list[tuple[str, str | None, Fact]] = []
+
+    def self_caused(self, event: Event) -> bool:
+        return event.principal == "ours"
+
+    def enriched(
+        self,
+        requested: Sequence[tuple[Event, Fact]],
+        seconds: float,  # noqa: ARG002
+    ) -> list[Event | None]:
+        self.requested += [(event.key, fact) for event, fact in requested]
+        return [
+            replace(event, tags=[("class", self._tags[event.key])])
+            if event.key in self._tags
+            else None
+            for event, _ in requested
+        ]
+
+    def uncovers(self, event: Event) -> bool:
+        return event.name == "s3:ObjectRemoved:Delete" and bool(event.version_id)
+
+    def shown(
+        self,
+        requested: Sequence[tuple[Event, Fact]],
+        seconds: float,  # noqa: ARG002
+    ) -> list[Event | None]:
+        self.looked += [(event.key, event.version_id, fact) for event, fact in requested]
+        return [
+            replace(event, name="s3:ObjectCreated:Put", version_id=self.shows[event.key])
+            if event.key in self.shows
+            else None
+            for event, _ in requested
+        ]
+
+
+def tagged(arn: str, tag: str = "public") -> Rule:
+    return Rule(
+        bucket="uploads",
+        arn=arn,
+        events=("s3:ObjectCreated:*",),
+        prefix="in/",
+        conditions=(Condition("tag:class", (tag,)),),
+    )
+
+
+def test_objects_are_read_once_a_batch_and_only_for_rules_that_need_it() -> None:
+    facts = Facts({"in/a": "public", "in/b": "private"})
+    routed = route(
+        [("1", message(put("in/a"), put("out"))), ("2", message(put("in/b")))],
+        Rulebook(tagged(HOOK), rule(arn=TABLE)),
+        facts,
+    )
+    assert facts.requested == [("in/a", Fact.TAGS), ("in/b", Fact.TAGS)]
+    assert {arn: [key for key, *_ in contents(box)] for arn, box in batches(routed).items()} == {
+        HOOK: ["in/a"],
+        TABLE: ["in/a", "out", "in/b"],
+    }
+
+
+def test_a_target_gets_the_facts_that_it_needs_also_if_its_rule_needs_others() -> None:
+    facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
+    route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
+    assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
+
+
+def test_an_event_whose_object_cannot_be_read_waits_alone() -> None:
+    facts = Facts({"in/a": "public"})
+    routed = route(
+        [("1", message(put("in/a"), put("in/x"), put("out")))],
+        Rulebook(tagged(HOOK), rule(arn=TABLE)),
+        facts,
+    )
+    ((item, error),) = routed.failed
+    assert item.delivery.event.key == "in/x"
+    assert str(error) == "S3 could not be asked about an object of uploads"
+    assert {arn: [key for key, *_ in contents(box)] for arn, box in batches(routed).items()} == {
+        HOOK: ["in/a"],
+        TABLE: ["in/a", "out"],
+    }
+    assert len(routed.matches) == 2
+
+
+def test_events_of_our_own_reads_are_dropped_and_not_enriched() -> None:
+    facts = Facts({}, table=Fact.TAGS)
+    ours = record("in/a", userIdentity={"principalId": "ours"})
+    routed = route([("1", message(ours))], Rulebook(rule(arn=TABLE)), facts)
+    assert (routed.batches, routed.failed, facts.requested) == ({}, [], [])
+
+
+def removed(key: str, version: str | None, sequencer: str = "1") -> Mapping[str, object]:
+    return record(
+        key,
+        eventName="ObjectRemoved:Delete",
+        s3__object__versionId=version or "",
+        s3__object__sequencer=sequencer,
+    )
+
+
+def everything(arn: str, **more: Any) -> Rule:
+    both = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+    return Rule(bucket="uploads", arn=arn, events=both, **more)
+
+
+def contents_of(batch: Sequence[Routed]) -> list[tuple[str, str | None, str]]:
+    """Name, version and message of all that goes to a target."""
+    found = [(each.delivery.event, each.item.of.message.id) for each in batch]
+    return [(one.name.rpartition(":")[2], one.version_id, origin) for one, origin in found]
+
+
+def test_only_mirrors_get_the_version_that_surfaces_after_a_removal() -> None:
+    facts = Facts({})
+    facts.shows = {"in/a": "v1"}
+    routed = route(
+        [("1", message(removed("in/a", "v2"))), ("2", message(removed("in/b", "v2")))],
+        Rulebook(everything(TABLE), everything(HOOK)),
+        facts,
+    )
+    assert contents_of(batches(routed)[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
+    assert contents_of(batches(routed)[TABLE]) == [
+        ("Delete", "v2", "1"),
+        ("Delete", "v2", "2"),
+        ("Put", "v1", "1"),
+    ]
+    assert len(routed.matches) == 2
+
+
+def test_each_key_is_looked_at_once_a_batch_for_its_last_removal() -> None:
+    facts = Facts({})
+    messages = [
+        ("1", message(removed("in/a", "v9", "9"), removed("in/a", "v8", "8"), put("in/a"))),
+        ("2", message(removed("in/a", "v10", "0A"), removed("in/b", None))),
+    ]
+    route(messages, Rulebook(everything(TABLE)), facts)
+    assert facts.looked == [("in/a", "v10", Fact.HEAD)]
+
+
+def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
+    facts = Facts({})
+    rulebook = Rulebook(everything(HOOK), everything(TABLE, prefix="in/"))
+    routed = route([("1", message(removed("out", "v2"), removed("in/c", None)))], rulebook, facts)
+    assert facts.looked == []
+    assert contents_of(batches(routed)[TABLE]) == [("Delete", "", "1")]
+
+
+def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
+    """The rule of the removals does not ask for puts, and the other for those of a tag."""
+    facts = Facts({})
+    facts.shows = {"in/a": "v1"}
+    removals = Rule(bucket="uploads", arn=TABLE, events=("s3:ObjectRemoved:*",))
+    rulebook = Rulebook(removals, tagged(TABLE))
+    routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
+    assert facts.looked == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
+    # An unknown tag counts as a match, as of any event.
+    assert contents_of(batches(routed)[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
+    routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)
+    assert contents_of(batches(routed)[TABLE]) == [("Delete", "v2", "1")]
