@@ -26,7 +26,7 @@ else:
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
-_ATTRIBUTES: Final = 2_000
+_ATTRIBUTES: Final = 8_192
 """Bytes that the history of a message takes at most."""
 _ONCE: Final = "-once"
 _SPARE_MS: Final = 5_000

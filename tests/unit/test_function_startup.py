@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
+from unittest.mock import MagicMock, patch
 
 import pytest
 
 from bucketcast.delivery import policy
+from bucketcast.delivery.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.delivery.policy import History
 from bucketcast.runtime.model import ONCE
 from functions import startup
@@ -179,6 +180,29 @@ RECORD = json.dumps(
         "attributes": {"SentTimestamp": "0", "ApproximateReceiveCount": "600"},
     }
 )
+
+
+def test_no_call_is_larger_than_sqs_takes() -> None:
+    """A reason has a thousand characters, of four bytes each, and a call one MiB."""
+    text = History(1, 3, "\U0001f600" * REASON_LENGTH, "NotConnected", topic="t" * 300).text
+    record = {
+        "body": "x" * 258_000,
+        "receiptHandle": "r",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress",
+        "attributes": {"SentTimestamp": "1", "ApproximateReceiveCount": "600"},
+        "messageAttributes": {policy.ATTRIBUTE: {"stringValue": text}},
+    }
+    sizes: list[int] = []
+
+    def send(Entries: list[dict[str, Any]], **_: Any) -> Any:  # noqa: N803 - SQS's own name
+        sizes.append(sum(len(one["MessageBody"]) + len(text.encode()) for one in Entries))
+        return {"Successful": [{"Id": one["Id"]} for one in Entries]}
+
+    sqs = MagicMock(send_message_batch=send)
+    with patch("boto3.client", lambda *_args, **_more: sqs):
+        records = [record | {"messageId": str(number)} for number in range(8)]
+        assert startup.start(fails)({"Records": records}, Context()) == {"batchItemFailures": []}
+    assert max(sizes) <= MESSAGE_BYTES
 
 
 def test_it_needs_no_package_to_start(tmp_path: Path) -> None:
