@@ -11,6 +11,7 @@ from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
 from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import NotConnected, Rejected, Retryable
@@ -21,6 +22,7 @@ from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic
 from tests.unit.aws import REGION
+from tests.unit.delivery.bench import NEW
 from tests.unit.made import event, received
 from tests.unit.runtime_targets import RUNTIME, Account
 from tests.unit.test_function_dispatch import SECONDS, Context, Fake, invocation
@@ -120,6 +122,31 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
         book.queue(Destination.of(kept.arn))
 
 
+def routed(key: str, history: History = NEW) -> Routed:
+    """An event of a message of the ingress queue."""
+    nothing: Any = None
+    delivery = Delivery("one", event(key), named=True)
+    return Routed(Item(Received(Message(key, key, "", 1, 1, history), nothing), delivery), delivery)
+
+
+def test_what_was_redriven_to_ingest_is_tried_without_the_limits_of_its_topic(stack: Stack) -> None:
+    topic = stack.put("once")
+    fanout = Fanout(
+        f"{RUNTIME.queues}/Bucketcast-*",
+        stack.account.sqs,
+        deployed=lambda _: False,
+        runtime_queue=stack.account.book().queue,
+    )
+    box = [routed("a"), routed("b", History(redriven=True)), routed("c")]
+    assert not [*fanout.send({Destination.of(topic.arn): box}, lambda: 60.0)]
+    marks = {
+        each.event.key: History.read(one["texts"][ATTRIBUTE]).redriven
+        for one in received(stack.account.sqs, RUNTIME.url(SHARED))
+        for each in unpack(one["Body"])
+    }
+    assert marks == {"a": False, "b": True, "c": False}
+
+
 def test_a_message_names_its_topic(stack: Stack) -> None:
     topic, gone = stack.put("once"), TopicArn(REGION, "acme", "gone")
     fanout = Fanout(
@@ -128,8 +155,7 @@ def test_a_message_names_its_topic(stack: Stack) -> None:
         deployed=lambda _: False,
         runtime_queue=stack.account.book().queue,
     )
-    nowhere: Any = None
-    box = [Routed(nowhere, Delivery("one", event("a"), named=True))]
+    box = [routed("a")]
     assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
     (message,) = received(stack.account.sqs, RUNTIME.url(SHARED))
     (delivery,) = unpack(message["Body"])

@@ -17,6 +17,7 @@ from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
     NOW,
+    ONCE,
     PLAIN,
     SENT,
     Bench,
@@ -168,6 +169,11 @@ def test_a_foreign_history_harms_nobody(given: dict[str, int]) -> None:
 def test_a_foreign_pause_of_years_is_not_kept() -> None:
     bench = Bench()
     assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
+
+
+def test_what_was_redriven_is_tried_once_where_all_is() -> None:
+    bench = Bench(everything(BUSY), ONCE)
+    assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
 
 
 def test_each_merged_event_keeps_its_own_reason() -> None:

@@ -123,8 +123,9 @@ class Policy(NamedTuple):
     in_order: bool = False
 
     def of(self, history: History) -> "Policy":
-        """Return the policy of a message: redriven ones have no limits."""
-        return Policy(in_order=self.in_order) if history.redriven else self
+        """Return the policy of a message: those redriven have no limits of time or tries."""
+        kept = Policy(once=self.once, in_order=self.in_order)
+        return kept if history.redriven else self
 
     def left(self, created: int, now: int) -> float:
         """Return the seconds until an event of `created` is too old; both are Unix ms."""

@@ -93,7 +93,8 @@ class Fanout:
             if remaining() < SPARE:
                 yield from (Unsent(to, one, OutOfTime("no time to send it")) for one in batch)
             else:
-                yield from self._send_to(to, batch)
+                for part in _by_limits(to, batch):
+                    yield from self._send_to(to, part)
         if listeners:
             self._pool = self._pool or ThreadPoolExecutor(LISTENERS_TOGETHER)
             unsent = self._pool.map(lambda to: self._send_to(to, batches[to]), listeners)
@@ -225,6 +226,20 @@ def _translated(error: Exception) -> DeliveryError:
 
 
 def _message(to: Destination, batch: Sequence[Routed], one: Packed) -> Outgoing:
-    topic = to.arn if isinstance(to, TopicArn) else ""
-    token = batch[one.start].delivery.copy_id
-    return Outgoing(one.body, history=History(topic=topic), token=token)
+    first = batch[one.start]
+    history = History()
+    if isinstance(to, TopicArn):
+        history = History(topic=to.arn, redriven=_is_redriven(first))
+    return Outgoing(one.body, history=history, token=first.delivery.copy_id)
+
+
+def _by_limits(to: Destination, batch: Sequence[Routed]) -> Sequence[Sequence[Routed]]:
+    """Return what may share messages: a redrive lifts a topic's limits; targets have none."""
+    if not isinstance(to, TopicArn):
+        return [batch]
+    parts = [[one for one in batch if _is_redriven(one) is mark] for mark in (False, True)]
+    return [part for part in parts if part]
+
+
+def _is_redriven(one: Routed) -> bool:
+    return one.item.of.message.history.redriven
