@@ -96,7 +96,7 @@ subnets = ["subnet-0123456789abcdef0"]
 """
 MANY_TARGETS = "".join(
     f'[notify_nsq.n{number}]\nnsqd_address = "nsq.example.org:4150"\ntopic = "t"\n'
-    for number in range(35)
+    for number in range(45)
 )
 
 
