@@ -1,9 +1,10 @@
 """A target's queue, its real dispatcher and a target that behaves as a script says, for weeks."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 from zlib import crc32
 
@@ -20,7 +21,14 @@ from bucketcast.delivery.policy import Policy, visibility
 from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.sender import Sender
 from bucketcast.destination import Destination
-from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
+from bucketcast.errors import (
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    Throttled,
+    TimedOut,
+)
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import Routed
@@ -29,7 +37,14 @@ from bucketcast.targets import base
 from bucketcast.targets.base import options
 from functions.dispatch.batch import answer, deliver
 from tests.unit.made import event
-from tests.unit.simulation.lambdas import START, Clock, Context, CrashError, Function, Simulation
+from tests.unit.simulation.lambdas import (
+    Clock,
+    CrashError,
+    Delays,
+    Function,
+    Handler,
+    Simulation,
+)
 from tests.unit.simulation.sqs import DAY, SimulatedQueue
 
 ARN = "arn:minio:sqs::primary:webhook"
@@ -41,7 +56,8 @@ class Phase:
     """How the target behaves for a while.
 
     `how` is up, down, slow, busy, throttling, hole (says nothing until it is given up), moody
-    (takes half), refusing (rejects some), crash, or dead slow crash (`late`: Lambda ends it).
+    (takes half), refusing (rejects some), weak (500 events in 15 s, which are all it gives), login
+    (refuses it), crash, or dead slow crash (`late`: Lambda ends it).
     """
 
     days: float
@@ -58,7 +74,9 @@ class Scripted(base.Target):
         self.phases = phases
         self.batch_size = batch_size  # type: ignore[misc]
         self.taken: Counter[str] = Counter()
+        self.taken_at: dict[str, float] = {}
         self.tried: Counter[str] = Counter()
+        self.sends = 0
         self.max_seconds = 40.0
 
     @property
@@ -79,36 +97,55 @@ class Scripted(base.Target):
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         phase = self.phase()
+        self.sends += 1
         names = [f"{each.key} {each.rule}" for each in events]
         self.tried.update(names)
-        everything = range(len(events))
-        match phase.how:
+        self._answer(phase.how, len(events))
+        failed = self._failures(phase, names)
+        self._take(name for n, name in enumerate(names) if n not in failed)
+        return failed
+
+    def _answer(self, how: str, number: int) -> None:
+        """Take time, and raise what the whole batch gets instead of an answer."""
+        match how:
             case "down":
                 raise NotConnected("connection refused")
             case "hole":
                 self.clock.now += self.max_send_seconds
                 raise NotConnected("no answer")
-            case "crash":
-                raise CrashError
+            case "login":
+                self.clock.now += 0.05
+                raise NotAuthorized("password authentication failed")
+            case "weak":
+                self.clock.now += min(15.0, 0.03 * number)
+                if number > 500:
+                    raise TimedOut("canceling statement due to statement timeout")
+            case "slow":
+                self.clock.now += 10
             case "late":
                 self.clock.now += 10_000
+            case "crash":
                 raise CrashError
+
+    def _failures(self, phase: Phase, names: Sequence[str]) -> base.Failures:
+        """What single events get for an answer."""
+        everything = range(len(names))
+        half = [n for n in everything if crc32(names[n].encode()) & 1]
+        match phase.how:
             case "busy":
                 return dict.fromkeys(everything, Retryable("busy"))
             case "throttling":
                 return dict.fromkeys(everything, Throttled("slow down", phase.after))
-            case "slow":
-                self.clock.now += 10
             case "moody":
-                failed = {n: Retryable("moody") for n in everything if crc32(names[n].encode()) & 1}
-                self.taken.update(names[n] for n in everything if n not in failed)
-                return failed
+                return dict.fromkeys(half, Retryable("moody"))
             case "refusing":
-                refused = {n: Rejected(REFUSED) for n in everything if crc32(names[n].encode()) & 1}
-                self.taken.update(names[n] for n in everything if n not in refused)
-                return refused
-        self.taken.update(names)
+                return dict.fromkeys(half, Rejected(REFUSED))
         return {}
+
+    def _take(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.taken[name] += 1
+            self.taken_at.setdefault(name, self.clock.now)
 
     def probe(self) -> None:
         raise NotImplementedError
@@ -159,6 +196,9 @@ class Delivering:
         workers: int = 2,
         grain: float = 1.0,
         batch_size: int = 1_000,
+        in_flight_limit: int = 120_000,
+        pause: int | None = None,
+        retries: int = 0,
     ) -> None:
         self.simulation = Simulation(seed)
         end = ".fifo" if fifo else ""
@@ -170,36 +210,46 @@ class Delivering:
                 f"sqs/Bucketcast-webhook-primary{end}",
                 visibility=visibility(end, round(timeout)),
                 dead=self.dead,
+                in_flight_limit=in_flight_limit,
             )
         )
         client: Any = self.simulation.sqs
         self.target = Scripted(self.simulation.clock, phases, batch_size)
         self.book = LocalStore()
-        dead = DeadLetters(ARN, Queue(self.dead.name, client))
-        own = SimulatedConsumer(self.simulation, self.queue, dead.write, timeout)
-        work = Sender(Connection(lambda _: self.target), Breaker(self.book), batch_size)
-        engine = Engine(own, work)
         self.fanout = Fanout(f"sqs/Bucketcast-*{end}", client, deployed=bool)
         self.sent: Counter[str] = Counter()
+        self.put_at: dict[str, float] = {}
+        self._policy = Policy(in_order=fifo, pause=pause, retries=retries)
+        self._batch_size = batch_size
+        self.function = Function(
+            self.queue, self._environment, timeout=timeout, max_concurrency=workers, grain=grain
+        )
+        self.simulation.functions.append(self.function)
+
+    def connector(self) -> Callable[[bool], base.Target]:
+        """How one function connects."""
+        return lambda _: self.target
+
+    def _environment(self) -> Handler:
+        """What Lambda begins: of the others it knows what the table holds alone."""
+        client: Any = self.simulation.sqs
+        dead = DeadLetters(ARN, Queue(self.dead.name, client))
+        own = SimulatedConsumer(self.simulation, self.queue, dead.write, self.function.timeout)
+        work = Sender(Connection(self.connector()), Breaker(self.book), self._batch_size)
+        engine = Engine(own, work)
 
         def handler(event: Any, context: Any) -> dict[str, Any]:
             messages = [*map(message, event["Records"])]
-            return answer(deliver(ARN, engine, messages, Policy(), context, counters=None))
+            return answer(deliver(ARN, engine, messages, self._policy, context, counters=None))
 
-        self.simulation.functions.append(
-            Function(
-                self.queue,
-                lambda: handler,
-                timeout=timeout,
-                max_concurrency=workers,
-                grain=grain,
-            )
-        )
+        return handler
 
     def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
         """What ingest does with events of these keys."""
         self.fan_out([Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys])
-        self.sent.update(f"{key} {rule}" for key in keys)
+        names = [f"{key} {rule}" for key in keys]
+        self.sent.update(names)
+        self.put_at |= dict.fromkeys(names, self.simulation.clock.now)
 
     def fan_out(self, made: Sequence[Delivery]) -> None:
         nowhere: Any = None
@@ -218,6 +268,11 @@ class Delivering:
             for one in unpack(letter.body)
         )
 
+    def delays(self, names: Iterable[str]) -> Delays:
+        """How long events took from ingest to the target."""
+        at = self.target.taken_at
+        return Delays.of(at.get(name, inf) - self.put_at[name] for name in names)
+
     def check(self) -> None:
         """Every event was delivered, or is dead with a reason of ours and a week left."""
         assert not self.queue.dropped, "SQS dropped events that nobody had buried"
@@ -233,6 +288,3 @@ class Delivering:
 
     def reasons(self) -> Counter[str]:
         return Counter(one.attributes["reason"]["StringValue"] for one in self.dead.arrived)
-
-
-__all__ = ["ARN", "REFUSED", "START", "Context", "Delivering", "Phase"]

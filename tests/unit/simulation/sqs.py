@@ -288,4 +288,4 @@ def _record(one: Kept, queue: str) -> Record:
     }
 
 
-__all__ = ["DAY", "DEDUPLICATION", "HOUR", "SimulatedQueue", "SimulatedSqs", "Trouble"]
+__all__ = ["DAY", "DEDUPLICATION", "HOUR", "MINUTE", "SimulatedQueue", "SimulatedSqs", "Trouble"]

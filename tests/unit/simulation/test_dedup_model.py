@@ -5,14 +5,19 @@ time that it was sent more than five minutes after the last.
 """
 
 from collections import Counter
+from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.destination import TopicArn
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.routing import Routed
 from tests.unit.made import event
 from tests.unit.simulation.delivering import Delivering, Phase
-from tests.unit.simulation.sqs import DAY, DEDUPLICATION
+from tests.unit.simulation.sqs import DAY, DEDUPLICATION, SimulatedQueue, SimulatedSqs
 from tests.unit.simulation.test_dispatch_weeks import EXAMPLES
 
 RULES = st.sampled_from([("one", True), ("two", True), ("0123456789abcdef", False)])
@@ -58,3 +63,17 @@ def test_each_copy_survives_its_dead_letter_and_a_redrive(rules: list[str]) -> N
     one.fan_out(made)
     one.simulation.run(days=15, actions={13.4 * DAY: one.redrive, 13.4 * DAY + 60: one.redrive})
     assert one.target.taken == Counter(f"a {rule}" for rule in rules)
+
+
+def test_events_of_a_topic_with_the_longest_name_are_taken_in_order() -> None:
+    """SQS refused all of them: their group was the topic's ARN, and longer than groups may be."""
+    sqs: Any = SimulatedSqs(lambda: 0.0, Random(0))  # noqa: S311 - no secret
+    queue = sqs.add(SimulatedQueue("sqs/topic.fifo"))
+    fanout = Fanout("sqs/*", sqs, deployed=lambda _: False, runtime_queue=lambda _: "topic.fifo")
+    nowhere: Any = None
+    routed = [Routed(nowhere, Delivery("rule", event(key))) for key in "abc"]
+    topic = TopicArn("eu-west-1", "tenant", "n" * 256)
+    assert not [*fanout.send({topic: routed}, lambda: 60.0)]
+    assert not sqs.refused
+    assert len({kept.group for kept in queue.arrived}) == 1
+    assert len(queue.arrived) == 3

@@ -18,7 +18,7 @@ from bucketcast.delivery.messages import Batch, Failed, Received
 from bucketcast.delivery.outcome import FINAL, GivenUp, OutOfTime, Waiting, name_of
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, legal_text
-from bucketcast.errors import DeliveryError, Throttled
+from bucketcast.errors import DeliveryError, NotConnected, Throttled
 
 _T = TypeVar("_T")
 _HOUR_MS = 3_600_000
@@ -141,7 +141,9 @@ def _text(error: DeliveryError) -> str:
 def _judged(one: Failed) -> DeliveryError:
     """Return an event's error, or that it is given up."""
     error, term, policy = one.error, one.of.term, one.of.term.policy
-    if isinstance(error, FINAL) or not one.tried:
+    # Behind one that got no answer nothing is tried; what is tried once is lost with it.
+    once = policy.once and isinstance(error, NotConnected)
+    if isinstance(error, FINAL) or not (one.tried or once):
         return error
     tries = one.of.message.history.tries + 1
     if policy.once:

@@ -1,0 +1,149 @@
+"""A target in trouble for hours or a day: whom it delays, what it costs, and that all arrives."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from itertools import count
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+from zlib import crc32
+
+import pytest
+from aws_lambda_powertools.utilities.parameters import base as parameters
+from botocore.exceptions import ConnectTimeoutError
+
+from bucketcast.aws import function_clients, secrets
+from bucketcast.delivery.breaker import Outage
+from bucketcast.targets import base
+from tests.unit.simulation.delivering import Delivering, Phase, Scripted
+from tests.unit.simulation.sqs import DAY, HOUR, MINUTE, Trouble
+
+FOR_A_MILLION = {"calls": 0.20, "requests": 0.40, "secrets": 5.00}
+"""Dollars, in us-east-1."""
+FOR_A_SECOND = 0.5 * 0.0000133334
+"""Dollars for a function of 512 MB on arm64."""
+
+
+def test_events_that_one_target_does_not_take_delay_none_of_its_others() -> None:
+    """In flight they filled the queue within hours: 12 here stand for SQS's 120,000."""
+    one = Delivering([Phase(30, "moody")], workers=4, grain=0.1, in_flight_limit=12)
+    keys = [f"{second}" for second in range(0, DAY, 400)]
+    one.simulation.run(days=1.01, actions={int(key): partial(one.put, key) for key in keys})
+    well = [name for name in one.sent if not crc32(name.encode()) & 1]
+    assert len(one.queue.messages) > 12
+    assert one.delays(well).p99 <= 5
+
+
+def test_a_database_gets_no_more_than_it_takes_within_its_time_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same thousand were tried for 13 days, and dead-lettered."""
+    monkeypatch.setattr(Scripted, "first_alone", False)  # as of a mirror
+    one = Delivering([Phase(30, "weak")], workers=4)
+    for number in range(20):
+        one.put(*(f"{number}-{each}" for each in range(1_000)))
+    one.simulation.run(days=1)
+    one.check()
+    assert set(one.target.taken) == set(one.sent)
+    assert not one.dead.arrived
+    assert one.target.sends <= 60, "40 batches of 500, and as few that were too large"
+
+
+def test_a_refused_login_costs_little_however_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each message was tried every few minutes, with its secret read afresh each time.
+
+    Three hours of 12,000 events, which the rest of a day is cheaper than, stand for a day of
+    120,000, which may cost half a dollar.
+    """
+    read = Mock(return_value={"SecretString": "wrong"})
+    monkeypatch.setattr(
+        function_clients, "client", lambda _: SimpleNamespace(get_secret_value=read)
+    )
+    one = Refused([Phase(30, "login")], workers=4, grain=0.05)
+    clock = one.simulation.clock
+    now = SimpleNamespace(now=lambda: datetime.fromtimestamp(clock()))  # noqa: DTZ006 - as it reads
+    monkeypatch.setattr(parameters, "datetime", now)
+    for number in range(1_200):
+        one.put(*(f"{number}-{each}" for each in range(10)))
+    one.simulation.run(days=3 * HOUR / DAY)
+    assert one.target.sends <= 3 * 60 * 4
+    assert read.call_count <= 3 * 60 * 4, "one a minute of each of four functions"
+    cost = (
+        one.function.calls * FOR_A_MILLION["calls"]
+        + one.simulation.sqs.requests.total() * FOR_A_MILLION["requests"]
+        + read.call_count * FOR_A_MILLION["secrets"]
+    ) / 1_000_000 + one.function.seconds * FOR_A_SECOND
+    assert cost <= 0.50 / 10 / 8
+
+
+class Refused(Delivering):
+    """A target whose login refers to a secret."""
+
+    def connector(self) -> Callable[[bool], base.Target]:
+        reader = secrets._Reader()
+
+        def connect(fresh: bool) -> base.Target:  # noqa: FBT001 - as a connection calls it
+            reader.read("hook", fresh=fresh)
+            return self.target
+
+        return connect
+
+
+@pytest.mark.parametrize("hours", [8, 41])
+def test_a_pause_in_order_is_over_within_the_longest_pause(hours: int) -> None:
+    """After so long, each look at what waited came up to 38 minutes later."""
+    one = Delivering([Phase(30, "up")], fifo=True)
+    now = round(one.simulation.clock.now * 1_000)
+    one.book.note(Outage(0, 0, paused=now), probed=False)
+    one.put("before")
+    resume: Any = one.book.clear
+    later: dict[float, Callable[[], None]] = {
+        hours * HOUR: lambda: one.put("while"),
+        hours * HOUR + MINUTE: resume,
+    }
+    one.simulation.run(days=1_300 / DAY + (hours + 0.1) / 24, actions=later)
+    one.check()
+    assert set(one.target.taken) == set(one.sent)
+
+
+@pytest.mark.parametrize("number", [1, 40])
+def test_tries_without_a_pause_are_one_a_second(number: int) -> None:
+    """Each call sent all of it again at once: half a million calls a day for one event."""
+    one = Delivering([Phase(30, "down")], workers=4, grain=0.05, pause=0)
+    for each in range(number):
+        one.put(f"{each}")
+    one.simulation.run(days=10 * MINUTE / DAY)
+    assert one.target.sends <= 10 * MINUTE + number
+    assert one.function.calls <= 10 * MINUTE + 10 * number
+
+
+def test_what_waited_with_limits_for_a_pause_of_days_is_tried_after_it() -> None:
+    """One in 500 was dead-lettered untried, when it had been received for the 500th time."""
+    one = Delivering([Phase(30, "up")], workers=1, retries=3)
+    now = round(one.simulation.clock.now * 1_000)
+    one.book.note(Outage(0, 0, paused=now), probed=False)
+    for key in "abc":
+        one.put(key)
+    one.simulation.run(days=2.001, actions={2 * DAY: one.book.clear})
+    one.check()
+    assert set(one.target.taken) == set(one.sent)
+    assert not one.dead.arrived
+
+
+def test_what_sqs_took_of_a_merged_batch_is_there_once() -> None:
+    """Where one part of it was refused, the messages of all its parts stayed."""
+    one = Delivering([Phase(1 / DAY, "busy"), Phase(30, "up")], workers=1, grain=1)
+    random = Random(0)  # noqa: S311 - what does not compress
+    for key in "abcdefghi":
+        one.put(key, record=b'"%s"' % random.randbytes(200_000).hex().encode())
+    sent = count()
+    lost = ConnectTimeoutError(endpoint_url="https://sqs")
+    one.simulation.sqs.trouble = lambda operation, *_: (
+        Trouble(error=lost) if operation == "SendMessageBatch" and next(sent) == 1 else None
+    )
+    one.simulation.run(days=1)
+    one.check()
+    assert next(sent) > 2, "more than one call, of which the second failed"
+    assert set(one.target.taken.values()) == {1}
