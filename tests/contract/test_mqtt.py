@@ -13,7 +13,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
@@ -365,7 +365,7 @@ def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
     failures = bounded(lambda: target.send(events(3)))
     mosquitto.resume()
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-        range(3), NotConnected
+        range(3), TimedOut
     )
     monkeypatch.setattr(Target, "timeout", 10.0)
     assert target.send(events(3)) == {}

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.aws.rules import Rules
 from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.queue import GROUP
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Rule
@@ -71,7 +72,7 @@ class Backfills:
             "target": MIRROR,
             "run": (self.folder / "run").as_uri(),
             "table": TABLE,
-            "queues": self.url.removesuffix("postgres-mirror"),
+            "queues": self.url.replace("postgres-mirror", "*"),
             "rate": "0",
         } | more
         argv = [word for pair in arguments(texts).items() for word in pair]
@@ -203,7 +204,7 @@ def test_an_ordered_queue_gets_one_message_per_event(
         QueueUrl=deployment.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
     )
     about = [each["Attributes"] for each in answer["Messages"]]
-    assert {each["MessageGroupId"] for each in about} == {MIRROR}
+    assert {each["MessageGroupId"] for each in about} == {GROUP}
     assert {each["MessageDeduplicationId"] for each in about} == {
         created(Object(BUCKET, key, "null", 1, "d41d8", MS, "STANDARD")).id for key in "ab"
     }

@@ -135,13 +135,13 @@ def test_messages_that_sqs_refuses_are_reported_after_the_rest_was_sent(
     """A body of more than 1 MiB, beside good ones."""
     url = queue(aws, "outbox-refused")
     good = [f"message {n}" for n in range(40)]
-    outbox.spool(messages(spark, url, [*good[:20], "x" * (1 << 20), *good[20:]]), folder)
+    outbox.spool(messages(spark, url, [*good[:20], "x" * (1 << 20 | 1), *good[20:]]), folder)
     with pytest.raises(
-        BucketcastError, match=rf"^{EVENTS} events were not sent.*\n.*1048576 bytes"
+        BucketcastError, match=rf"^{EVENTS} events were not sent.*\n.*1048577 bytes"
     ):
         outbox.send(spark, folder)
     assert bodies(aws, url) == Counter(good)
-    with pytest.raises(BucketcastError, match="1048576 bytes"):
+    with pytest.raises(BucketcastError, match="1048577 bytes"):
         outbox.send(spark, folder)
     assert not bodies(aws, url), "what was taken does not go again"
 

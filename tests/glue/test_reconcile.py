@@ -102,7 +102,7 @@ def job(
         "run": (tmp_path / "runs").as_uri(),
         "target": ARN,
         "table": TABLE,
-        "queues": queue.removesuffix("postgres-mirror"),
+        "queues": queue.replace("postgres-mirror", "*"),
         "targets": json.dumps({ARN: {"kind": "postgres", "settings": settings}}),
     }
     found = Job(arguments, queue, aws, postgres)

@@ -231,5 +231,5 @@ def test_odd_bodies_give_events_that_can_be_written_or_a_reason(path: Path) -> N
                     shape.value(event)
                     for each in shape.attributes(event).values() if shape.attributes else ():
                         in_header(each)
-        for packed in pack([Delivery("rule", event) for event in events], 0):
+        for packed in pack([Delivery("rule", event) for event in events]):
             unpack(packed.body)
