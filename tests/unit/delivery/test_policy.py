@@ -195,7 +195,7 @@ def test_once_a_message_that_crashes_the_function_is_given_up() -> None:
 
 
 def test_redriven_events_have_no_limit_but_the_term() -> None:
-    policy = Policy(time_to_live=1, retries=1, pause=0, once=True)
+    policy = Policy(time_to_live=1, retries=1, pause=0)
     bench = Bench(everything(BUSY), policy)
     bench(message("1", "a", History(tries=9, redriven=True), created=1))
     assert (bench.target.batches, bench.queue.dead, bench.queue.back) == ([["a"]], [], [["a"]])
