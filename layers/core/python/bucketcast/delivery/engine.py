@@ -177,7 +177,7 @@ class Engine:
         """Dead-letter a message as it is."""
         batch.outcome.reason = Retryable(reason)
         history = one.message.history
-        history = history._replace(created=history.created or one.message.sent)
+        history = history._replace(created=one.message.created)
         letter = Dead(one.message.body, history, error, reason)
         if self._queue.bury([letter]):
             batch.stays(one, one.term.patience)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from bucketcast.delivery.envelope import Delivery
+from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.limits import LONGEST_IN_ORDER
 from bucketcast.delivery.outcome import Waiting
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
@@ -24,6 +25,11 @@ class Message(NamedTuple):
     receives: int
     history: History = History()
 
+    @property
+    def created(self) -> int:
+        """When its events arrived, in Unix ms, unless they say it themselves."""
+        return self.history.created or self.sent
+
 
 def message(record: Mapping[str, Any]) -> Message:
     """Return a message from Lambda's record."""
@@ -37,6 +43,20 @@ def message(record: Mapping[str, Any]) -> Message:
         int(system["ApproximateReceiveCount"]),
         History.read(told.get("stringValue") or ""),
     )
+
+
+def deliveries(message: Message) -> Sequence[Delivery]:
+    """Return the events of an envelope, each with when it arrived.
+
+    Raises:
+        NewerVersion: only a newer release reads it.
+        ValueError: the body is no envelope.
+    """
+    found = unpack(message.body)
+    for each in found:
+        if not each.created:
+            force_setattr(each, "created", message.created)
+    return found
 
 
 class Received(NamedTuple):

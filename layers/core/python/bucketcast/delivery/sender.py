@@ -8,9 +8,9 @@ from msgspec.structs import force_setattr
 
 from bucketcast.delivery.breaker import Breaker, BreakerState, Outage
 from bucketcast.delivery.connection import OUT_OF_TIME, Connection
-from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.limits import DAY_MS, FOR_THE_FIRST, GROWS_AFTER, LONGEST_LIFE_DAYS
-from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result
+from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.outcome import FINAL, BreakerOpen, GivenUp, OutOfTime, Paused, Waiting
 from bucketcast.delivery.policy import Policy
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, TimedOut
@@ -187,14 +187,11 @@ def opened(one: Received) -> Sequence[Delivery]:
         NewerVersion: only a newer release reads it.
         ValueError: the body is no envelope.
     """
-    deliveries = unpack(one.message.body)
-    came = one.message.history.created or one.message.sent
-    for each in deliveries:
+    found = deliveries(one.message)
+    for each in found:
         force_setattr(each.event, "rule", each.rule)
         force_setattr(each.event, "named", each.named)
-        if not each.created:
-            force_setattr(each, "created", came)
-    return deliveries
+    return found
 
 
 def _is_final(error: DeliveryError, item: Item) -> bool:

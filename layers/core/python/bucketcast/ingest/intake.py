@@ -3,12 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from msgspec.structs import force_setattr
-
 from bucketcast import sources
-from bucketcast.delivery.envelope import Delivery, is_envelope, unpack
+from bucketcast.delivery.envelope import Delivery, is_envelope
 from bucketcast.delivery.limits import TO_SEND
-from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result
+from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.outcome import BreakerOpen, OutOfTime
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import Destination
@@ -60,16 +58,12 @@ class Intake:
 
     def open(self, one: Received) -> Sequence[Delivery]:
         """Return the events of a message; those that were routed before say by which rule."""
-        body, came = one.message.body, one.message.history.created or one.message.sent
+        body, created = one.message.body, one.message.created
         if is_envelope(body):
-            found = unpack(body)
-            for each in found:
-                if not each.created:
-                    force_setattr(each, "created", came)
-            return found
+            return deliveries(one.message)
         try:
             rule = ADDRESSED if one.message.history.to else ""
-            return [Delivery(rule, event, created=came) for event in sources.events(body)]
+            return [Delivery(rule, event, created=created) for event in sources.events(body)]
         except BadEvent:
             self.counts.broken += 1
             raise
