@@ -31,13 +31,13 @@ from moto import mock_aws
 
 from benchmarks import events as made
 from benchmarks.nginx import receiver
-from bucketcast.aws.rules import Rules
 from bucketcast.config import load
 from bucketcast.cost import calls
 from bucketcast.cost.estimate import DISPATCH_SECONDS, INGEST_SECONDS, PARALLEL, Load
 from bucketcast.cost.prices import prices
-from bucketcast.delivery.limits import MEMORY
+from bucketcast.limits import MEMORY
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from bucketcast_cdk import Bucketcast
 from tests.infra.conftest import CONTEXT
 from tests.infra.resolved import ACCOUNT, REGION, Resolved

@@ -10,12 +10,12 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
-from bucketcast.attach import notifications
-from bucketcast.aws import lock
-from bucketcast.aws.attach import cutover
-from bucketcast.aws.attach.cutover import TAKES_EFFECT
 from bucketcast.config import Bucket, Deployment
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws import cutover
+from bucketcast.notifications.aws.cutover import TAKES_EFFECT
 from bucketcast.rules import access_events
+from bucketcast.state import lock
 from bucketcast_cdk import eventbridge, limits, nag
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context

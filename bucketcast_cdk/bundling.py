@@ -27,10 +27,10 @@ from bucketcast_cdk.platform import Platform
 # Part of every hash: raise it when how bundles are built changes.
 _RECIPE: Final = "1"
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
-_COMMAND: Final = frozenset(
-    {"aws/dlq", "bucketcast/cli", "bucketcast/cost", "bucketcast/dlq", "bucketcast/migrate"}
-)
+_COMMAND: Final = frozenset({"cli", "command", "command.py", "terminal"})
 """What only the command line needs: a change of it redeploys no function and no job."""
+_SPARE: Final = ("__init__.py", "limits.py", "delivery/__init__.py", "delivery/policy.py")
+"""Of the package: what `functions/startup.py` needs where the layer is missing."""
 # `name==1.0 ; marker \` and the hashes after it
 _MARKER: Final = re.compile(r"^(?P<pin>[^;#\s][^;#]*?)\s*;\s*(?P<marker>[^\\#]+?)\s*(?P<rest>\\?)$")
 
@@ -73,22 +73,23 @@ class Bundles:
     def function(self, name: str) -> Path:
         """Build a function's folder, under the dotted path of this repository.
 
-        Beside it is `startup.py` with the policy that it needs where the package is missing.
+        Beside it is `startup.py` with a copy of what it needs where the package is missing.
         """
         inside = Path("functions") / name
         source = self._root / inside
-        delivery = sources.package(self._root) / "delivery"
-        beside = [
-            self._root / "functions" / "startup.py",
-            *(delivery / each for each in ("limits.py", "policy.py")),
-        ]
+        core = sources.package(self._root)
+        beside = {
+            "startup.py": self._root / "functions" / "startup.py",
+            **{f"spare/{core.name}/{each}": core / each for each in _SPARE},
+        }
 
         def fill(out: Path) -> None:
             shutil.copytree(source, out / inside, ignore=_skipped)
-            for each in beside:
-                shutil.copyfile(each, out / "functions" / each.name)
+            for path, each in beside.items():
+                (out / "functions" / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(each, out / "functions" / path)
 
-        inputs = (*_contents(source), *(each.read_text() for each in beside))
+        inputs = (*_contents(source), *(each.read_text() for each in beside.values()))
         return self._build(f"function-{name}", inputs, fill)
 
     def packages(self, label: str, requirements: Path) -> Path | None:
@@ -212,8 +213,7 @@ def for_platform(requirements: str, platform: Platform) -> str:
 
 def _skipped(folder: str, names: list[str]) -> set[str]:
     """Return the names in a source folder that no bundle carries."""
-    parent = Path(folder).name
-    return _IGNORED(folder, names) | {name for name in names if f"{parent}/{name}" in _COMMAND}
+    return _IGNORED(folder, names) | _COMMAND.intersection(names)
 
 
 def _contents(folder: Path) -> list[str]:

@@ -5,8 +5,8 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
-from bucketcast.delivery.limits import BATCH, GATHERED
 from bucketcast.delivery.queue_names import target_name
+from bucketcast.limits import BATCH, GATHERED
 from bucketcast.rules import loops
 from bucketcast_cdk import limits
 from bucketcast_cdk.alarms import Watched

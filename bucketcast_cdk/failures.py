@@ -12,7 +12,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.delivery.limits import DEAD_DAYS
+from bucketcast.limits import DEAD_DAYS
 from bucketcast_cdk import eventbridge, nag
 from bucketcast_cdk.queues import allow_service
 

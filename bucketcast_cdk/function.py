@@ -10,7 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.delivery.limits import BATCH
+from bucketcast.limits import BATCH
 from bucketcast.state import counters
 from bucketcast_cdk import nag
 from bucketcast_cdk.context import Context

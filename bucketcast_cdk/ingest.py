@@ -9,9 +9,9 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast import limits
 from bucketcast.config import Deployment
-from bucketcast.delivery import limits
-from bucketcast.listeners import queue_prefix
+from bucketcast.listen.listener import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
 from bucketcast_cdk import nag

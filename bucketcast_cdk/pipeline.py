@@ -68,7 +68,7 @@ class Pipeline(Construct):
         CfnOutput(self, "Output", value=Stack.of(self).to_json_string(document))
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
-        """Return what only the stack knows of jobs' options (`bucketcast.settings.jobs.GIVEN`)."""
+        """Return the options of jobs that only the stack knows (`pipeline.settings.GIVEN`)."""
         table = ingest.table.table_name
         sending = {"table": table, "queues": ingest.target_queues}
         state = f"s3://{self.bucket.bucket_name}/alerts"

@@ -9,8 +9,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.delivery import policy
-from bucketcast.delivery.limits import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.delivery.queue_names import dead_of
+from bucketcast.limits import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
 
 
 class QueuePair(Construct):

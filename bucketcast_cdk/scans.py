@@ -12,9 +12,9 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.attach import notifications
 from bucketcast.config import ScanConfig
-from bucketcast.settings.jobs import arguments
+from bucketcast.notifications import document as notifications
+from bucketcast.pipeline.settings import arguments
 from bucketcast_cdk import eventbridge
 from bucketcast_cdk.arns import arn
 from bucketcast_cdk.context import Context

@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.delivery.limits import OLDEST
+from bucketcast.limits import OLDEST
 from bucketcast.telemetry import LATENCY
 from bucketcast_cdk.alarms import Watched
 from bucketcast_cdk.function import functions_in

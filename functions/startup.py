@@ -3,7 +3,7 @@
 A function that fails before it has a handler (a package or layer that is missing, a variable that
 cannot be read) leaves its messages to SQS. That counts each receive, and after a thousand, within a
 day or two, it moves them to the dead letters without a reason. So this imports nothing but what
-Python and Lambda bring, and the policy of queues, which a bundle has beside this file.
+Python and Lambda bring, and the policy of queues, of which a bundle has a spare copy.
 """
 
 import json
@@ -13,16 +13,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
+if not find_spec("bucketcast"):  # the layer is missing: the bundle has a copy of these two
+    sys.path.append(str(Path(__file__).parent / "spare"))
+
+from bucketcast import limits
+from bucketcast.delivery import policy
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-    from bucketcast.delivery import limits, policy
-else:
-    _HERE = "functions" if find_spec("functions.policy") else "bucketcast.delivery"
-    limits, policy = (import_module(f"{_HERE}.{name}") for name in ("limits", "policy"))
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
@@ -111,11 +113,11 @@ def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mappin
     return stay
 
 
-def _is_due(term: "policy.Term", receives: int) -> bool:
+def _is_due(term: policy.Term, receives: int) -> bool:
     return term.needs_renewal or term.receives >= receives
 
 
-def _term(record: Mapping[str, Any], *, in_order: bool) -> "policy.Term":
+def _term(record: Mapping[str, Any], *, in_order: bool) -> policy.Term:
     """Return a record's term."""
     told = (record.get("messageAttributes") or {}).get(policy.ATTRIBUTE) or {}
     system = record["attributes"]
@@ -132,7 +134,7 @@ def _sent_again(
     sqs: "SQSClient",
     url: str,
     records: Sequence[Mapping[str, Any]],
-    terms: Mapping[str, "policy.Term"],
+    terms: Mapping[str, policy.Term],
 ) -> set[str]:
     """Send messages again as they are; return the ids of those that SQS took."""
     taken: set[str] = set()

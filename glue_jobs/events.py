@@ -5,7 +5,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from bucketcast.namespace.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
+from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
 
 __all__ = ["EPOCH", "OLDEST", "Object", "created", "just_after", "objects", "removed", "unix_ms"]
 

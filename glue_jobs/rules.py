@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.aws.rules import Rules
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
 
 

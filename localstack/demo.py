@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bucketcast.aws import deployed, health
+from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws
-from bucketcast.cli.output import plain
 from bucketcast.config import Deployment, load
+from bucketcast.deployment import health
+from bucketcast.terminal.output import plain
 from localstack import databases, receiver, show, stage
 from localstack.layout import ENV_FILE, ROOT, STACK, Failure
 from localstack.program import run

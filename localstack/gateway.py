@@ -10,8 +10,8 @@ import json
 import os
 from pathlib import Path
 
-from bucketcast.aws.users import UserExistsError, Users, new_keys
 from bucketcast.users import User
+from bucketcast.users.aws import UserExistsError, Users, new_keys
 from localstack import background, clients, deploy, ports
 from localstack.emulator import RECORDER
 from localstack.layout import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment, port_from

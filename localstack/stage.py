@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from bucketcast import cli
-from bucketcast.aws import deployed, health
+from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws
 from bucketcast.config import load
+from bucketcast.deployment import health
 from localstack import receiver
 from localstack.layout import STACK, Failure, aws_environment
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bucketcast import telemetry
 from bucketcast.aws.clients import Aws
-from bucketcast.control.factory import create_app
+from bucketcast.gateway.factory import create_app
 from bucketcast.settings.environment import ControlSettings
 from functions.control.url import answered
 

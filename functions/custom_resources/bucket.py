@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from bucketcast.attach.notifications import Overlap
-from bucketcast.aws import propagation
-from bucketcast.aws.attach.cutover import Cutover, Cutovers
-from bucketcast.aws.attach.deployed_bucket import DeployedBucket
-from bucketcast.aws.attach.trail import Trail
-from bucketcast.aws.lock import Lock
-from bucketcast.aws.rules import Rules
+from bucketcast.notifications.aws import propagation
+from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.deployed_bucket import DeployedBucket
+from bucketcast.notifications.aws.trail import Trail
+from bucketcast.notifications.document import Overlap
+from bucketcast.state.lock import Lock
+from bucketcast.state.rules import Rules
 from bucketcast.telemetry import logger
 from functions.custom_resources.stack import DELETE, Clients, client, is_rolled_back
 

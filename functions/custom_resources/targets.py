@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bucketcast.aws import propagation
-from bucketcast.aws.removal import Removal
-from bucketcast.aws.runtime.deploy import raise_visibility, require_functions
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.topics.table import TopicTable
+from bucketcast.deployment.removal import Removal
+from bucketcast.notifications.aws import propagation
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.topics.aws.deploy import raise_visibility, require_functions
+from bucketcast.topics.aws.table import TopicTable
 from functions.custom_resources.stack import Clients, client, is_rolled_back
 
 

@@ -10,17 +10,17 @@ from bucketcast.aws import function_clients, secrets
 from bucketcast.delivery import tracing
 from bucketcast.delivery.breaker import Breaker, BreakerStore
 from bucketcast.delivery.connection import Connection
-from bucketcast.delivery.diagnosis import diagnose
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.latency import Histogram, histogram
-from bucketcast.delivery.limits import TO_COUNT
 from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.outcome import name_of
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.redaction import shortened, without_secrets
 from bucketcast.delivery.sender import Sender
-from bucketcast.doctor import Finding
+from bucketcast.diagnose.target import diagnose
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
+from bucketcast.finding import Finding
+from bucketcast.limits import TO_COUNT
 from bucketcast.settings.options import REFERENCE, read
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.state.counters import Counters, Counts, Last

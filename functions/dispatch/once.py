@@ -12,7 +12,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
 from bucketcast.aws import secrets
-from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Message
@@ -24,6 +23,7 @@ from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
+from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.model import Topic
 from functions.dispatch.batch import connector, deliver, sender
 from functions.dispatch.kept import Kept

@@ -15,8 +15,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import targets, telemetry
 from bucketcast.aws import function_clients, secrets
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.breaker import Breaker
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import DeadLetters
@@ -27,11 +25,13 @@ from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.delivery.sender import Absent
 from bucketcast.destination import TargetArn, TopicArn
-from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings.environment import RuntimeSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
+from bucketcast.state.dynamic_target import ONCE, RuntimeTarget, id_of
+from bucketcast.state.dynamic_targets import Table
 from bucketcast.targets.base import Target
+from bucketcast.topics.aws.table import TopicTable
 from functions.dispatch.batch import Connect, Handler, answer, connector, deliver, probe, sender
 from functions.dispatch.kept import Kept
 from functions.dispatch.once import Once

@@ -8,29 +8,29 @@ from typing import Any
 
 from bucketcast import telemetry
 from bucketcast.aws import function_clients
-from bucketcast.aws.listener_cache import ListenerCache
-from bucketcast.aws.listeners import Table as Listeners
-from bucketcast.aws.object_facts import ObjectReader
-from bucketcast.aws.queue_limits import QueueLimits
-from bucketcast.aws.rules import RuleCache, Rules
-from bucketcast.aws.runtime.queue_cache import QueueCache
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.limits import INGEST_CHUNK_BYTES
 from bucketcast.delivery.messages import message
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
 from bucketcast.destination import TopicArn
+from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
+from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.ingest.routing import Routes
+from bucketcast.limits import INGEST_CHUNK_BYTES
+from bucketcast.listen.aws.cache import ListenerCache
+from bucketcast.listen.aws.listeners import Table as Listeners
 from bucketcast.rules import loops
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.rules import RuleCache, Rules
+from bucketcast.topics.aws.queue_cache import QueueCache
+from bucketcast.topics.aws.table import TopicTable
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 _DISCARDED = "discarded: the target's queue has as many messages as queue_limit allows"

@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 from pyspark.sql import SparkSession
 
-from bucketcast.delivery.limits import LISTING_DAYS
 from bucketcast.errors import BucketcastError
-from bucketcast.settings.jobs import Backfill
+from bucketcast.limits import LISTING_DAYS
+from bucketcast.pipeline.settings import Backfill
 from glue_jobs import events, files, listing, outbox, progress
 from glue_jobs.backfill.destination import destination, unknown
 from glue_jobs.backfill.messages import Counts, Tally, at_once, messages

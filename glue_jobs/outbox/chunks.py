@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from bucketcast.delivery.envelope import MAX_BYTES
-from bucketcast.delivery.limits import TOGETHER
 from bucketcast.delivery.policy import FIFO
+from bucketcast.limits import TOGETHER
 from glue_jobs import files
 from glue_jobs.columns import Int32, schema
 

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from bucketcast.namespace.rows import StoredRow
+from bucketcast.mirror.rows import StoredRow
 from glue_jobs.events import Object
 
 UNKNOWN_SIZE: Final = -1

@@ -29,7 +29,7 @@ ROWS: Final = StructType(
         StructField("version_id", StringType()),
     ]
 )
-"""`bucketcast.namespace.rows.StoredRow` of one bucket, with the key instead of the path."""
+"""`bucketcast.mirror.rows.StoredRow` of one bucket, with the key instead of the path."""
 _PARTITIONS_A_READER: Final = 4
 """Several, so that a reader with slow partitions leaves the rest to others."""
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs import events
 from glue_jobs.aws import client

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bucketcast.delivery.limits import TOGETHER
+from bucketcast.limits import TOGETHER
 from tests.chaos import functions
 from tests.chaos.made import Send
 from tests.chaos.plan import Plan

@@ -1,7 +1,7 @@
 """What `bucketcast doctor` finds at one target."""
 
-from bucketcast.delivery.diagnosis import diagnose
-from bucketcast.doctor import Finding
+from bucketcast.diagnose.target import diagnose
+from bucketcast.finding import Finding
 from bucketcast.targets.base import Target
 from tests.contract.trial import MARK_OF_SECRETS, bounded
 

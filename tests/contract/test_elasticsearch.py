@@ -8,9 +8,9 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import Event
+from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch import client as es_client

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import trustme
 
-from bucketcast.delivery.diagnosis import diagnose
+from bucketcast.diagnose.target import diagnose
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
 from bucketcast.settings.options import read

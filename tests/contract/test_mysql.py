@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 import trustme
 
-from bucketcast.delivery.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -22,6 +21,7 @@ from bucketcast.errors import (
     TimedOut,
 )
 from bucketcast.event import Event
+from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import SWEPT

@@ -14,7 +14,6 @@ import psycopg
 import pytest
 import trustme
 
-from bucketcast.delivery.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -24,7 +23,8 @@ from bucketcast.errors import (
     TimedOut,
 )
 from bucketcast.event import Event, padded
-from bucketcast.namespace.rows import MergedState
+from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
+from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
 from bucketcast.targets.base import tables
 from bucketcast.targets.base.tables import SWEPT

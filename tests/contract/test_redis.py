@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets.base import IDLE_SECONDS

@@ -8,7 +8,7 @@ import pytest
 
 from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.event import Event, padded
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Mirror
 from tests.contract.trial import DELETE, UNUSUAL_KEYS, Sender, Trial, bounded, event, events

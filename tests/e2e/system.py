@@ -13,7 +13,7 @@ from botocore.config import Config
 from minio import Minio
 
 from bucketcast.aws import clients
-from bucketcast.delivery.limits import TOGETHER
+from bucketcast.limits import TOGETHER
 from tests.e2e import iam
 from tests.e2e.commands import run
 from tests.e2e.deployment import STACK, Consumers, Local

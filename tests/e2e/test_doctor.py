@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.e2e.system import System
 from tests.ran import Ran
 

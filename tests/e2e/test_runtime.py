@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.aws import deployed
-from bucketcast.aws.rules import Rules
-from bucketcast.aws.runtime.factory import run_time_targets
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.runtime.targets import RuntimeTargets
+from bucketcast import deployment as deployed
 from bucketcast.destination import TargetArn
+from bucketcast.dynamic_targets.aws.factory import run_time_targets
+from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
 from bucketcast.rules import Rule
-from bucketcast.runtime.model import RuntimeTarget
+from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.rules import Rules
 from tests.e2e.arrivals import posted
 from tests.e2e.system import Aws, System
 from tests.servers import webhook

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws import deployed
-from bucketcast.aws.target_stats import target_stats
-from bucketcast.aws.topics.metrics import counted
+from bucketcast import deployment as deployed
+from bucketcast.deployment.stats import target_stats
+from bucketcast.topics.aws.metrics import counted
 from tests.e2e.deployment import STACK
 from tests.e2e.records import message, record
 from tests.e2e.secure_gateway import client

@@ -9,7 +9,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.aws.rules import Rules
+from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
 from localstack.spark import SMALL
 from tests.glue.emulator import Emulator

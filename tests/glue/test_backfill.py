@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.aws.rules import Rules
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.queue import GROUP
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
+from bucketcast.pipeline.settings import Backfill, arguments, parse
 from bucketcast.rules import Rule
-from bucketcast.settings.jobs import Backfill, arguments, parse
+from bucketcast.state.rules import Rules
 from glue_jobs import files, outbox
 from glue_jobs.backfill.backfill import backfill
 from glue_jobs.events import Object, created

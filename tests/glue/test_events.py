@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bucketcast import sources
 from bucketcast.event import Event, padded
-from bucketcast.namespace.registers import Register, fold, newer
+from bucketcast.mirror.registers import Register, fold, newer
 from bucketcast.shapes.minio import log
 from glue_jobs.events import EPOCH, OLDEST, Object, created, just_after, removed
 from tests.contract.oracle import visible

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import MAX_BYTES
-from bucketcast.delivery.limits import TOGETHER
+from bucketcast.limits import TOGETHER
 from glue_jobs.outbox.chunks import Chunk, Message, chunked
 from glue_jobs.outbox.sender import RateLimit
 

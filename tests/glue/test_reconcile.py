@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.aws.rules import Rules
 from bucketcast.delivery.envelope import unpack
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
+from bucketcast.pipeline.settings import Reconcile, parse
 from bucketcast.rules import Rule
-from bucketcast.settings.jobs import Reconcile, parse
+from bucketcast.state.rules import Rules
 from glue_jobs import events, files
 from glue_jobs.reason import reason
 from glue_jobs.reconcile import mirror

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from bucketcast.namespace.rows import StoredRow
+from bucketcast.mirror.rows import StoredRow
 from glue_jobs.events import Object
 from glue_jobs.reconcile import compare
 from glue_jobs.reconcile.compare import What

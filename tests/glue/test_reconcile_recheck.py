@@ -5,7 +5,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import padded
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.rows import MergedState, StoredRow
 from glue_jobs.aws import client
 from glue_jobs.events import EPOCH, OLDEST, Object
 from glue_jobs.reconcile import recheck, repair

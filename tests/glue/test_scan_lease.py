@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.aws.rules import Rules
 from bucketcast.errors import BucketcastError
 from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.rules import Rules
 from glue_jobs.scanner.lease import acquired
 from tests.glue.emulator import Emulator
 from tests.unit.aws import TABLE

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from bucketcast.pipeline.settings import Scan
 from bucketcast.printable import printable
-from bucketcast.settings.jobs import Scan
 from bucketcast.settings.options import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing

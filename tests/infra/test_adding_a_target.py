@@ -128,7 +128,7 @@ def test_the_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
 
 
 def test_its_page_is_made(copy: Path) -> None:
-    succeed(copy, "-m", "bucketcast.cli.page", "docs/targets")
+    succeed(copy, "-m", "bucketcast.terminal.page", "docs/targets")
     page = (copy / "docs" / "targets" / "lines.md").read_text(encoding="utf-8")
     assert page.startswith("# Lines: each event is a line of JSON over TCP, answered by `ok`\n")
     assert "| `token` | `MINIO_NOTIFY_LINES_TOKEN` | secret |  | what the server wants" in page

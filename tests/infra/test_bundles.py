@@ -49,7 +49,7 @@ def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None
 
 def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
     core = here.core()
-    assert _imports("bucketcast.attach.notifications", core)
+    assert _imports("bucketcast.notifications.document", core)
     assert not list(core.rglob("*.dist-info"))
     compiled = list((core / "python" / "bucketcast" / "__pycache__").glob("listeners.*.pyc"))
     (header,) = [path.read_bytes()[4:8] for path in compiled]

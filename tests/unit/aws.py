@@ -14,8 +14,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto.s3.models import s3_backends
 
-from bucketcast.attach.notifications import EVENTS
 from bucketcast.aws.clients import Aws
+from bucketcast.notifications.document import EVENTS
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY
 

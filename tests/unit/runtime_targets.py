@@ -8,13 +8,13 @@ from typing import Any
 
 import boto3
 
-from bucketcast.aws.runtime.alarms import Alarms
-from bucketcast.aws.runtime.queue_cache import QueueCache
-from bucketcast.aws.runtime.resources import Resources
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.runtime.targets import RuntimeTargets
-from bucketcast.aws.topics.table import TopicTable
-from bucketcast.runtime.model import Runtime
+from bucketcast.dynamic_targets.aws.alarms import Alarms
+from bucketcast.dynamic_targets.aws.resources import Resources
+from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
+from bucketcast.state.dynamic_target import Runtime
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.topics.aws.queue_cache import QueueCache
+from bucketcast.topics.aws.table import TopicTable
 from tests.unit.aws import ACCOUNT, REGION
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"

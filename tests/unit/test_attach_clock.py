@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from bucketcast.attach import notifications
-from bucketcast.aws import deployed
-from bucketcast.aws.attach.attachments import Attachments
-from bucketcast.aws.attach.cutover import Cutovers
+from bucketcast import deployment as deployed
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.aws.cutover import Cutovers
 from functions.custom_resources import bucket as custom_bucket
 from tests.unit.aws import INGRESS_ARN, TABLE, MotoAws, client, make_bucket, notification
 from tests.unit.cli.test_attach import POLICY, admit

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.attach import notifications
-from bucketcast.attach.notifications import Part
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.document import Part
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
 OURS = "Bucketcast-ingress"

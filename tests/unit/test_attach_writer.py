@@ -9,16 +9,16 @@ from botocore.exceptions import ReadTimeoutError
 from moto import mock_aws
 from moto.s3.notifications import S3NotificationEvent
 
-from bucketcast.attach import notifications
-from bucketcast.attach.notifications import Part
-from bucketcast.aws import propagation
-from bucketcast.aws.attach.cutover import Cutover, Cutovers
-from bucketcast.aws.attach.deployed_bucket import DeployedBucket
-from bucketcast.aws.attach.notification_writer import (
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws import propagation
+from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.deployed_bucket import DeployedBucket
+from bucketcast.notifications.aws.writer import (
     ConcurrentWriteError,
     EntryLostError,
     NotificationWriter,
 )
+from bucketcast.notifications.document import Part
 
 ACCOUNT = "123456789012"
 BUCKET = "uploads"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.aws.head_object import event_fields
-from bucketcast.aws.object_facts import ObjectReader
 from bucketcast.event import Event
+from bucketcast.ingest.aws.head_object import event_fields
+from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from tests.unit.aws import refusal

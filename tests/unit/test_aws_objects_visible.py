@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.aws.object_facts import ObjectReader
 from bucketcast.event import AGENT, Event
+from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ObjectFacts

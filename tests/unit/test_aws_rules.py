@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.rules import RuleCache, RuleExistsError, Rules
 from bucketcast.delivery.envelope import zstd
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
+from bucketcast.state.rules import RuleCache, RuleExistsError, Rules
 from tests.unit.aws import refusal
 from tests.unit.made import matched
 
@@ -302,13 +302,13 @@ def test_a_change_meanwhile_is_not_lost(rules: Rules) -> None:
 def test_more_rules_than_an_item_holds_lie_in_several(
     rules: Rules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bucketcast.aws.rule_items._MAX_ITEM", 400)
+    monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEM", 400)
     many = [rule(f"{number:03}" * 9) for number in range(60)]
     rules.change("uploads", lambda _: many)
     assert rules.in_order("uploads") == many
     rules.remove(many[1:])
     assert rules.in_order("uploads") == many[:1]
-    monkeypatch.setattr("bucketcast.aws.rule_items._MAX_ITEMS", 2)
+    monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEMS", 2)
     with pytest.raises(BucketcastError, match="rules of the bucket take"):
         rules.change("uploads", lambda _: [rule(f"{number:03}" * 9) for number in range(999)])
 

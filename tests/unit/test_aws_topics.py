@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.aws.runtime.resources import Resources
-from bucketcast.aws.topics.table import TopicTable
-from bucketcast.aws.topics.topics import LEASE_SECONDS, Topics, Wanted
 from bucketcast.destination import Destination, TopicArn
+from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import LEASE_SECONDS, Topics, Wanted
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
 from tests.unit.runtime_targets import RUNTIME, Account, Killed

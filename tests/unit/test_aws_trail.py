@@ -8,11 +8,11 @@ from unittest.mock import DEFAULT, Mock
 
 import pytest
 
-from bucketcast.aws.attach.trail import Trail
-from bucketcast.aws.lock import Lock
-from bucketcast.aws.rules import Rules
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws.trail import Trail
 from bucketcast.rules import Rule
+from bucketcast.state.lock import Lock
+from bucketcast.state.rules import Rules
 from tests.unit.aws import ACCOUNT, REGION, TABLE, client, make_trail, selectors
 from tests.unit.conftest import Watch
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.rules import Rules
-from bucketcast.aws.users import UserExistsError, Users, new_keys
 from bucketcast.errors import BucketcastError
+from bucketcast.state.rules import Rules
 from bucketcast.users import User
+from bucketcast.users.aws import UserExistsError, Users, new_keys
 from tests.unit.aws import client
 
 ANNA = User("anna", "shop", "ANNAKEY", admin=True)

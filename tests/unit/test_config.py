@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
-from bucketcast.cli import page
 from bucketcast.config import Deploy, Deployment, load
 from bucketcast.errors import ConfigErrors
 from bucketcast.settings import options
 from bucketcast.settings.environment import ObjectFacts
+from bucketcast.terminal import page
 
 HIDDEN = "hunter2"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"

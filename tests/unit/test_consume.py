@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bucketcast import targets
-from bucketcast.cli import page
+from bucketcast.terminal import page
 from examples import consume
 
 BARE = [sys.executable, "-I", "-S", str(Path(consume.__file__))]

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws import deployed
-from bucketcast.aws.health import health
+from bucketcast import deployment as deployed
+from bucketcast.deployment.health import health
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from tests.unit.aws import ENTRY, INGRESS, MotoAws, make_bucket

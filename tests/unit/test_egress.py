@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.config import load
+from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
-from bucketcast.runtime.validation import validate
 from bucketcast.settings.egress import ANY, PRIVATE, Egress, allowable
 from tests.unit.runtime_targets import RUNTIME
 

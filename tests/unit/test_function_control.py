@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bucketcast.control.app import S3, build
-from bucketcast.control.authentication import AuthenticatedRequest
-from bucketcast.control.request import RawRequest
-from bucketcast.control.responses import Send, send_response
+from bucketcast.gateway.app import S3, build
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.request import RawRequest
+from bucketcast.web.responses import Send, send_response
 from functions.control.url import answered
 from tests.unit.control.requests import HOST, gate, signed
 

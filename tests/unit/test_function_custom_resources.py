@@ -10,12 +10,12 @@ from unittest.mock import DEFAULT, Mock
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.attach.notifications import Overlap, Part, part_of
-from bucketcast.aws.attach.cutover import Cutover, Cutovers
-from bucketcast.aws.propagation import PAUSE_SECONDS
-from bucketcast.aws.rules import Rules
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
+from bucketcast.notifications.document import Overlap, Part, part_of
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.deadline import RESERVE, Deadline

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketcast import sources
-from bucketcast.aws.listeners import Listeners
-from bucketcast.aws.listeners import Table as ListenerTable
-from bucketcast.aws.rules import Rules
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
-from bucketcast.listeners import ListenFilter
+from bucketcast.listen.aws.listeners import Listeners
+from bucketcast.listen.aws.listeners import Table as ListenerTable
+from bucketcast.listen.listener import ListenFilter
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
 from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.rules import Rules
 from tests.unit.aws import refusal
 from tests.unit.made import lambda_context, message, received, record, recorded
 
@@ -231,7 +231,7 @@ def test_without_the_right_to_look_the_events_wait_in_the_queue(
 
     ingest.put(TABLE)
     ingest.put(bucket="photos")
-    monkeypatch.setattr("bucketcast.aws.object_facts.ObjectReader._look", refuse)
+    monkeypatch.setattr("bucketcast.ingest.aws.object_facts.ObjectReader._look", refuse)
     other = record("b", s3__bucket__name="photos")
     assert ingest(message(record("payroll"), other), message(other), message(record("c"))) == []
     assert ingest.keys("webhook-primary") == [["b", "b"]]
@@ -249,7 +249,7 @@ def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
     """It was waited for with each chunk: two took longer than the function may."""
     answered = threading.Event()
     monkeypatch.setattr(
-        "bucketcast.aws.object_facts.ObjectReader._look", lambda *_: answered.wait(60)
+        "bucketcast.ingest.aws.object_facts.ObjectReader._look", lambda *_: answered.wait(60)
     )
     ingest.put(TABLE)
     ingest.put(bucket="photos")
@@ -353,7 +353,7 @@ def test_while_the_rules_cannot_be_read_everything_waits(
 
     ingest.put()
     with monkeypatch.context() as broken:
-        broken.setattr("bucketcast.aws.rules.RuleCache.__call__", refuse)
+        broken.setattr("bucketcast.state.rules.RuleCache.__call__", refuse)
         assert ingest(message(record("a")), message(record("b"))) == []
     (back,) = ingest.waiting()
     assert _keys(back) == ["a", "b"]

@@ -14,9 +14,9 @@ from unittest.mock import MagicMock, patch
 import pytest
 
 from bucketcast.delivery import policy
-from bucketcast.delivery.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.delivery.policy import History
-from bucketcast.runtime.model import ONCE
+from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
+from bucketcast.state.dynamic_target import ONCE
 from functions import startup
 from tests.unit.made import received
 

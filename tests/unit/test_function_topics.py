@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.runtime.resources import Resources
-from bucketcast.aws.topics.table import TopicTable
-from bucketcast.aws.topics.topics import Topics, Wanted
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import Destination, TopicArn
+from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.errors import NotConnected, Rejected, Retryable
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import Routed
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import Topics, Wanted
 from bucketcast.topics.model import Topic
 from tests.unit.aws import REGION
 from tests.unit.delivery.bench import NEW

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from bucketcast import listeners
-from bucketcast.aws.listener_cache import FRESH_SECONDS, ListenerCache
-from bucketcast.aws.listeners import Listeners, Table
 from bucketcast.destination import ListenerArn
-from bucketcast.listeners import (
+from bucketcast.listen import listener as listeners
+from bucketcast.listen.aws.cache import FRESH_SECONDS, ListenerCache
+from bucketcast.listen.aws.listeners import Listeners, Table
+from bucketcast.listen.listener import (
     IN_ALL,
     KEPT_SECONDS,
     LEASE_SECONDS,

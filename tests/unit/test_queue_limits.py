@@ -8,12 +8,12 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from bucketcast import targets
-from bucketcast.aws.queue_limits import QueueLimits
-from bucketcast.aws.runtime.queue_cache import QueueCache
-from bucketcast.delivery.queue_limit import limit_of
 from bucketcast.destination import Destination
-from bucketcast.runtime.model import RuntimeTarget
+from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.settings.options import read
+from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.targets.base.queue_limit import limit_of
+from bucketcast.topics.aws.queue_cache import QueueCache
 
 HOOK = "arn:minio:sqs::primary:webhook"
 URL = "https://sqs/1/Bucketcast-webhook-primary"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bucketcast.aws import function_clients
-from bucketcast.aws.removal import Removal
-from bucketcast.aws.runtime.table import Table, Task
-from bucketcast.aws.topics.table import TopicTable, TopicWork
+from bucketcast.deployment.removal import Removal
 from bucketcast.errors import BucketcastError
-from bucketcast.runtime.model import RuntimeTarget, State
+from bucketcast.state.dynamic_target import RuntimeTarget, State
+from bucketcast.state.dynamic_targets import Table, Task
+from bucketcast.topics.aws.table import TopicTable, TopicWork
 from bucketcast.topics.model import Topic
 from functions.custom_resources import targets as custom_targets
 from tests.unit.made import lambda_context

@@ -8,17 +8,17 @@ import pytest
 from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
-from bucketcast.aws.runtime.table import LostTaskError
-from bucketcast.aws.runtime.targets import (
+from bucketcast.destination import TargetArn
+from bucketcast.dynamic_targets.aws.targets import (
     GRACE_SECONDS,
     LEASE_SECONDS,
     LOOK_AGAIN_SECONDS,
     NoRuntimeTargetError,
     RuntimeTargets,
 )
-from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, ConfigErrors
-from bucketcast.runtime.model import RuntimeTarget
+from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.state.dynamic_targets import LostTaskError
 from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
 
 HOOK = TargetArn("audit", "webhook")

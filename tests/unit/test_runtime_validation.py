@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast import config
+from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
-from bucketcast.runtime.model import id_of
-from bucketcast.runtime.validation import validate
+from bucketcast.state.dynamic_target import id_of
 from bucketcast.targets import kinds
 from tests.unit.runtime_targets import RUNTIME
 

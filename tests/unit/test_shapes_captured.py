@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from bucketcast import sources
-from bucketcast.aws.head_object import event_fields
 from bucketcast.event import Event
+from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.shapes import shape
 from tests.unit.made import RECORDED, recorded
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.rules import Rules
 from bucketcast.state.table import EXPIRES, Partition
 
 BUCKET = "uploads"

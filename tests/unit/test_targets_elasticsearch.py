@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast.event import Event
-from bucketcast.namespace.registers import ANY, fold
+from bucketcast.mirror.registers import ANY, fold
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, ids

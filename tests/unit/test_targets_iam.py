@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from bucketcast import targets
 from bucketcast.aws import iam_login
+from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
-from bucketcast.runtime.validation import validate
 from bucketcast.settings.options import read
 from bucketcast.targets.base import database
 from bucketcast.targets.elasticsearch.iam import signed

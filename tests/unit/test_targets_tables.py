@@ -9,7 +9,7 @@ import pytest
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base.tables import TableTarget
 from tests.unit.made import event
 

@@ -5,8 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.unit.aws import (
     TABLE,
     MotoAws,

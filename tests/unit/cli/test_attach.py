@@ -7,9 +7,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from bucketcast.aws.attach.cutover import Cutovers
-from bucketcast.aws.rules import Rules
+from bucketcast.notifications.aws.cutover import Cutovers
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.unit.aws import (
     ENTRY,
     INGRESS_ARN,

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
-from bucketcast.cli import page
 from bucketcast.settings.options import options_of
+from bucketcast.terminal import page
 from tests.unit.cli.conftest import Run
 
 ROOT = Path(__file__).parents[3]
@@ -90,7 +90,7 @@ def test_help_lists_every_option_of_every_kind(run: Run) -> None:
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_the_page_of_a_kind_is_what_its_module_declares(kind: str) -> None:
     committed = (PAGES / f"{kind}.md").read_text(encoding="utf-8")
-    assert committed == page.of(kind), "python -m bucketcast.cli.page docs/targets"
+    assert committed == page.of(kind), "python -m bucketcast.terminal.page docs/targets"
 
 
 def test_no_page_outlives_its_kind() -> None:

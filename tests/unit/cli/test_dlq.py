@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.dlq import reader, redrive
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
 from bucketcast.delivery.queue import GROUP, Outgoing, Queue
+from bucketcast.dlq.aws import reader, redrive
 from tests.unit.aws import MotoAws, configure
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.made import event, message, received, record
@@ -33,7 +33,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
     monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
     # moto does not tell the time; what a test sent before is older than its command.
     ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
-    monkeypatch.setattr("bucketcast.cli.dlq.move.server_time", ahead)
+    monkeypatch.setattr("bucketcast.dlq.command.move.server_time", ahead)
     for name in ("Bucketcast-ingress", "Bucketcast-ingress-dead"):
         aws.sqs.create_queue(QueueName=name)
 

@@ -10,14 +10,14 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import asdict
 
-from bucketcast.aws.rules import Rules
-from bucketcast.aws.topics.factory import topics_of
-from bucketcast.aws.topics.topics import Wanted
 from bucketcast.destination import TopicArn
-from bucketcast.doctor.queues import clock
+from bucketcast.diagnose.queues import clock
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
+from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.factory import topics_of
+from bucketcast.topics.aws.topics import Wanted
 from tests.unit.aws import (
     ENTRY,
     INGRESS_ARN,

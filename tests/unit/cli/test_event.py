@@ -1,7 +1,7 @@
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.unit.aws import TABLE, MotoAws, make_bucket, notify, refusal
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.conftest import Watch

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run
 

@@ -4,9 +4,9 @@ from shlex import split
 
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
+from bucketcast.state.rules import Rules
 from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bucketcast import sources
-from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.shapes import minio
+from bucketcast.state.rules import Rules
 from tests.unit.aws import TABLE, MotoAws, configure
 from tests.unit.cli.conftest import Run
 from tests.unit.made import RECORDED, recorded

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.attach.cutover import Cutover, Cutovers
-from bucketcast.cli import jobs
+from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.pipeline.command import jobs
 from tests.unit.aws import REGION, TABLE, MotoAws, configure, refusal
 from tests.unit.cli.conftest import Run, cells
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.cli.listen import _shown
+from bucketcast.listen.command import _shown
 from tests.unit.cli.conftest import Run
 
 HOOK = "arn:minio:sqs::primary:webhook"

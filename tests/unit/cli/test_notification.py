@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.aws.rules import Rules
-from bucketcast.aws.topics.table import TopicTable
 from bucketcast.destination import TopicArn
+from bucketcast.notifications import topic_configuration as notification
+from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
-from bucketcast.topics import notification
-from bucketcast.topics.notification import Notification
+from bucketcast.state.rules import Rules
+from bucketcast.topics.aws.table import TopicTable
 from tests.unit.aws import REGION, TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.runtime_targets import RUNTIME

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bucketcast.aws.rules import Rules
 from bucketcast.printable import printable
 from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.unit.aws import TABLE, MotoAws, configure
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.test_jobs import deployed
@@ -18,7 +18,7 @@ ESCAPED = r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
 def out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both tables: the plain one, and the one that is drawn."""
     if request.param == "terminal":
-        monkeypatch.setattr("bucketcast.cli.output.is_terminal", lambda: True)
+        monkeypatch.setattr("bucketcast.terminal.output.is_terminal", lambda: True)
         monkeypatch.setenv("COLUMNS", "300")
 
 

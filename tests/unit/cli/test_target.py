@@ -3,10 +3,10 @@ import time
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from bucketcast.cli.times import moment
 from bucketcast.delivery.breaker import Outage
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.terminal.times import moment
 from tests.unit.aws import TABLE, MotoAws, refusal
 from tests.unit.cli.conftest import Run, cells
 

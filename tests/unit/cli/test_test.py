@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from bucketcast import sources
-from bucketcast.cli import test
 from bucketcast.delivery import tracing
 from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.destination import Destination
+from bucketcast.diagnose.command import test
 from bucketcast.event import Event
 from bucketcast.ingest.routing import ADDRESSED
 from bucketcast.rules import Hit

@@ -5,10 +5,6 @@ import json
 import pytest
 from msgspec.structs import asdict
 
-from bucketcast.aws.rules import Rules
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.topics.factory import topics_of
-from bucketcast.aws.topics.topics import Wanted
 from bucketcast.delivery.dead_letters import Dead, DeadLetters
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import History
@@ -16,7 +12,11 @@ from bucketcast.delivery.queue import Queue
 from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule
 from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.factory import topics_of
+from bucketcast.topics.aws.topics import Wanted
 from bucketcast.topics.model import Topic
 from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells

@@ -8,8 +8,8 @@ from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from bucketcast.control.authentication import Authenticator
 from bucketcast.users import Account, User
+from bucketcast.web.authentication import Authenticator
 
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "us-east-1"

@@ -11,16 +11,16 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from msgspec.structs import replace
 
-from bucketcast.aws.runtime.resources import Resources
-from bucketcast.aws.topics.table import TopicTable
-from bucketcast.aws.topics.topics import Topics
-from bucketcast.control.app import build
-from bucketcast.control.authentication import Authenticator
-from bucketcast.control.secure import SecureCalls, secure
-from bucketcast.control.sns.api import Sns
-from bucketcast.control.user_topics import UserTopics
+from bucketcast.dynamic_targets.aws.resources import Resources
+from bucketcast.gateway.app import build
+from bucketcast.topics.api.sns import Sns
+from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import Topics
 from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
+from bucketcast.web.authentication import Authenticator
+from bucketcast.web.secure import SecureCalls, secure
 from tests.unit.control.requests import REGION, Wire
 from tests.unit.runtime_targets import RUNTIME, Account
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bucketcast.control.errors import S3Error
-from bucketcast.control.s3.checks import require_logged
+from bucketcast.notifications.api.checks import require_logged
 from bucketcast.rules import Rule
+from bucketcast.web.errors import S3Error
 
 HOOK = "arn:minio:sqs::primary:webhook"
 

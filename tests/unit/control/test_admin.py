@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import asdict
 from starlette.applications import Starlette
 
-from bucketcast.control.admin.config import REDACTED
-from bucketcast.control.admin.encryption import decrypt, encrypt
-from bucketcast.control.admin.routes import PREFIX, Admin
-from bucketcast.control.app import build
-from bucketcast.control.authentication import Authenticator
-from bucketcast.control.errors import S3Error
+from bucketcast.dynamic_targets.api import REDACTED
+from bucketcast.gateway.admin.encryption import decrypt, encrypt
+from bucketcast.gateway.admin.routes import PREFIX, Admin
+from bucketcast.gateway.app import build
 from bucketcast.users import Account
+from bucketcast.web.authentication import Authenticator
+from bucketcast.web.errors import S3Error
 from tests.unit.aws import MotoAws, configure
 from tests.unit.conftest import Deploy
 from tests.unit.control.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed

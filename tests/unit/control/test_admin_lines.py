@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.control.admin.kvs import Line, parsed, written
+from bucketcast.dynamic_targets.kvs import Line, parsed, written
 from bucketcast.errors import ConfigErrors
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.target_stats import TargetStats
-from bucketcast.aws.topics.metrics import Pubsub, pubsub
-from bucketcast.control.admin import metrics, prometheus_token
-from bucketcast.control.errors import S3Error
+from bucketcast.deployment.stats import TargetStats
 from bucketcast.destination import TopicArn
+from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.state.counters import Counts
+from bucketcast.topics.aws.metrics import Pubsub, pubsub
 from bucketcast.users import Account, User
+from bucketcast.web.errors import S3Error
 from tests.unit.control.requests import ACCESS, ANNA, SECRET
 
 FOUND = [

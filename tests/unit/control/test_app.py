@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from bucketcast.control.app import S3, build
-from bucketcast.control.authentication import AuthenticatedRequest
-from bucketcast.control.errors import S3Error
-from bucketcast.control.request import RawRequest
-from bucketcast.control.request_body import RequestStream
-from bucketcast.control.responses import Send, send_response
 from bucketcast.errors import BucketcastError
+from bucketcast.gateway.app import S3, build
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
+from bucketcast.web.request_body import RequestStream
+from bucketcast.web.responses import Send, send_response
 from tests.unit.control.requests import Wire as Sender
 from tests.unit.control.requests import gate, scope_of, signed
 

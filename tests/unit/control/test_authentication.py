@@ -13,10 +13,10 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.control import xml
-from bucketcast.control.authentication import AuthenticatedRequest, Authenticator
-from bucketcast.control.errors import S3Error
-from bucketcast.control.signature import canonical
+from bucketcast.web import xml
+from bucketcast.web.authentication import AuthenticatedRequest, Authenticator
+from bucketcast.web.errors import S3Error
+from bucketcast.web.signature import canonical
 from tests.unit.control.requests import (
     ACCESS,
     ANNA,

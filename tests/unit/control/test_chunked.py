@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.control.authentication import Authenticator
-from bucketcast.control.errors import S3Error
-from bucketcast.control.request_body import RequestBody
-from bucketcast.control.signature.chunked import Chunked
 from bucketcast.users import Account
+from bucketcast.web.authentication import Authenticator
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request_body import RequestBody
+from bucketcast.web.signature.chunked import Chunked
 from tests.unit.control.requests import ACCESS, ANNA, SECRET, Wire
 
 # From AWS's "Signature Calculations for the Authorization Header: Transferring Payload in Multiple
@@ -146,8 +146,8 @@ def test_a_body_longer_or_shorter_than_its_content_length_is_refused() -> None:
 
 
 def test_the_lines_behind_a_body_are_signed_too() -> None:
-    from bucketcast.control.signature import canonical  # noqa: PLC0415
-    from bucketcast.control.signature.chunked import Chunks  # noqa: PLC0415
+    from bucketcast.web.signature import canonical  # noqa: PLC0415
+    from bucketcast.web.signature.chunked import Chunks  # noqa: PLC0415
 
     scope = "20130524/us-east-1/s3/aws4_request"
     key = canonical.key(SECRET, scope)

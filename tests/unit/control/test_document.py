@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.control import xml
-from bucketcast.control.errors import S3Error
-from bucketcast.control.s3 import conversion, document
-from bucketcast.control.s3.document import Queue
+from bucketcast.notifications.api import conversion, document
+from bucketcast.notifications.api.document import Queue
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
+from bucketcast.web import xml
+from bucketcast.web.errors import S3Error
 
 HOOK, REDIS = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::1:redis"
 PUT, REMOVED = "s3:ObjectCreated:Put", "s3:ObjectRemoved:*"

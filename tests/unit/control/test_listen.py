@@ -2,9 +2,9 @@
 
 import pytest
 
-from bucketcast.control.errors import S3Error
-from bucketcast.control.listen import request
-from bucketcast.control.request import RawRequest
+from bucketcast.listen import request
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
 
 PUTS = "events=s3%3AObjectCreated%3A%2A"
 VALUE = "Size of filter rule value cannot exceed 1024 bytes in UTF-8 representation"

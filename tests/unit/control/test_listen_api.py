@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketcast.aws.listeners import Listeners, Table
-from bucketcast.control.authentication import AuthenticatedRequest
-from bucketcast.control.errors import S3Error
-from bucketcast.control.listen import api
-from bucketcast.control.listen.api import Listen
-from bucketcast.listeners import KEPT_SECONDS, LEASE_SECONDS, ListenFilter
+from bucketcast.listen import api
+from bucketcast.listen.api import Listen
+from bucketcast.listen.aws.listeners import Listeners, Table
+from bucketcast.listen.listener import KEPT_SECONDS, LEASE_SECONDS, ListenFilter
 from bucketcast.users import Account
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.errors import S3Error
 from tests.unit.control.requests import ANNA, gate, scope_of, signed
 from tests.unit.control.test_listen_stream import Shelf, until
 
@@ -211,7 +211,7 @@ def test_on_lambda_it_is_one_answer(
 def test_too_many_are_refused_in_words(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bucketcast.listeners.A_USER", 1)
+    monkeypatch.setattr("bucketcast.listen.listener.A_USER", 1)
     deployment.listeners.renew()
     deployment.listeners.take(FILTER)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bucketcast import sources
-from bucketcast.control.authentication import AuthenticatedRequest
-from bucketcast.control.listen.bucket_events import BucketEvents
+from bucketcast.listen.bucket_events import BucketEvents
+from bucketcast.web.authentication import AuthenticatedRequest
 from tests.unit.control.requests import ACCESS, Wire, gate, scope_of, signed
 
 

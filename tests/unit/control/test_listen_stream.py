@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bucketcast.control.listen.queue import Message, Queue, QueueGoneError, QueueTimeoutError
-from bucketcast.control.listen.stream import PING, KeepAlive, Stream, keep_alive
 from bucketcast.delivery.envelope import Delivery, pack
-from bucketcast.listeners import EventsLostError
+from bucketcast.listen.listener import EventsLostError
+from bucketcast.listen.queue import Message, Queue, QueueGoneError, QueueTimeoutError
+from bucketcast.listen.stream import PING, KeepAlive, Stream, keep_alive
 from tests.unit.made import event
 
 WALL = 1_800_000_000.0

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bucketcast.control.errors import S3Error
-from bucketcast.control.request import RawRequest
-from bucketcast.control.s3.notification import Notifications
+from bucketcast.notifications.api import Notifications
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
 
 NOBODY: Any = None
 ANSWERS = Notifications("Bucketcast", NOBODY, "us-east-1").answers

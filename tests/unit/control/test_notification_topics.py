@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.rules import Rules
-from bucketcast.control.errors import S3Error
-from bucketcast.control.request import RawRequest
-from bucketcast.control.s3 import notification as api
-from bucketcast.control.s3.notification import Notifications
 from bucketcast.destination import TopicArn
+from bucketcast.notifications import api
+from bucketcast.notifications.api import Notifications
 from bucketcast.rules import regexes
+from bucketcast.state.rules import Rules
 from bucketcast.users import User
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
 from tests.unit.aws import TABLE, MotoAws, make_bucket
 from tests.unit.conftest import Deploy
 

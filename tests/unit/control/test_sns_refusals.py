@@ -8,13 +8,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bucketcast.control.errors import S3Error
-from bucketcast.control.request_body import ClientDisconnected
-from bucketcast.control.secure import secure
-from bucketcast.control.sns.api import Sns
-from bucketcast.control.user_topics import UserTopics
 from bucketcast.errors import BucketcastError
+from bucketcast.topics.api.sns import Sns
+from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.errors import TopicError
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request_body import ClientDisconnected
+from bucketcast.web.secure import secure
 from tests.unit.control.requests import SECRET, gate, scope_of, signed
 
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"

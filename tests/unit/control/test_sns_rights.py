@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.control.secure import secure
 from bucketcast.destination import TopicArn
 from bucketcast.topics.model import Topic
 from bucketcast.topics.permissions import may
 from bucketcast.topics.policy import PUBLISH
+from bucketcast.web.secure import secure
 from tests.unit.control.sns_calls import USERS, Server
 from tests.unit.runtime_targets import Account
 

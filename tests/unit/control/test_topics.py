@@ -2,12 +2,12 @@
 
 import pytest
 
-from bucketcast.control.errors import S3Error
-from bucketcast.control.s3 import conversion, document
-from bucketcast.control.s3.document import Document, Queue
+from bucketcast.notifications import topic_configuration as notification
+from bucketcast.notifications.api import conversion, document
+from bucketcast.notifications.api.document import Document, Queue
+from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
-from bucketcast.topics import notification
-from bucketcast.topics.notification import Notification
+from bucketcast.web.errors import S3Error
 
 TOPIC = "arn:aws:sns:us-east-1::photos"
 OTHER = "arn:aws:sns:us-east-1:acme:photos"

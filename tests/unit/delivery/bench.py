@@ -9,13 +9,13 @@ from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, pack, unpack
-from bucketcast.delivery.limits import DAY_MS, TERM_MS
 from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.delivery.sender import Sender
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
+from bucketcast.limits import DAY_MS, TERM_MS
 from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base import options

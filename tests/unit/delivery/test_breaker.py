@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore, Outage
-from bucketcast.delivery.limits import LONGEST_OUTAGE_PAUSE, TERM_MS
 from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.errors import (
@@ -17,6 +16,7 @@ from bucketcast.errors import (
     Retryable,
     Throttled,
 )
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,

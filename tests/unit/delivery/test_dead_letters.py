@@ -11,9 +11,9 @@ import pytest
 
 from bucketcast.delivery.dead_letters import Dead, DeadLetters, of_event
 from bucketcast.delivery.envelope import Delivery, zstd
-from bucketcast.delivery.limits import MESSAGE_BYTES
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
+from bucketcast.limits import MESSAGE_BYTES
 from tests.unit.made import event, received
 
 if TYPE_CHECKING:

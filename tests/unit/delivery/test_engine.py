@@ -7,12 +7,12 @@ import pytest
 
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.limits import DAY_MS, REASON_LENGTH, RENEW_AFTER, TERM_MS
 from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.limits import DAY_MS, REASON_LENGTH, RENEW_AFTER, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,

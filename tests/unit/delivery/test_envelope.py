@@ -20,9 +20,9 @@ from bucketcast.delivery.envelope import (
     unwrapped,
     zstd,
 )
-from bucketcast.delivery.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
+from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
 from tests.unit.made import event
 
 

@@ -8,9 +8,9 @@ from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.delivery import heartbeat
 from bucketcast.delivery.heartbeat import Heartbeat
-from bucketcast.delivery.limits import BEAT, TOGETHER
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue import Queue
+from bucketcast.limits import BEAT, TOGETHER
 
 SECONDS = {f"receipt {number}": 15 for number in range(TOGETHER + 2)}
 

@@ -1,6 +1,6 @@
 """How the periods of retention depend on each other."""
 
-from bucketcast.delivery import limits
+from bucketcast import limits
 
 
 def test_we_bury_before_sqs_drops() -> None:

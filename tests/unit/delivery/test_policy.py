@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from bucketcast.delivery.breaker import Outage
-from bucketcast.delivery.limits import (
+from bucketcast.delivery.messages import Outcome
+from bucketcast.delivery.messages import message as of_record
+from bucketcast.delivery.policy import History, Policy, Term
+from bucketcast.delivery.queue import Outgoing
+from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
+from bucketcast.limits import (
     DAY_MS,
     LONGEST_DELAY,
     LONGEST_IN_ORDER,
@@ -14,11 +19,6 @@ from bucketcast.delivery.limits import (
     RETENTION_DAYS,
     TERM_MS,
 )
-from bucketcast.delivery.messages import Outcome
-from bucketcast.delivery.messages import message as of_record
-from bucketcast.delivery.policy import History, Policy, Term
-from bucketcast.delivery.queue import Outgoing
-from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
 from tests.unit.delivery.bench import (
     IN_ORDER,
     NEW,

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.delivery.limits import MESSAGE_BYTES
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.delivery.queue_names import dead_of
+from bucketcast.limits import MESSAGE_BYTES
 
 Refusal = Callable[[str], Mapping[str, Any] | None]
 OF_SQS = {"Code": "InternalError", "SenderFault": False}

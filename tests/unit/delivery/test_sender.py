@@ -5,11 +5,11 @@ import pytest
 from bucketcast.delivery.breaker import Breaker, LocalStore
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.limits import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, TimedOut
+from bucketcast.limits import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
     IN_ORDER,

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.aws.rules import UnreadableRules
 from bucketcast.event import Event
 from bucketcast.ingest.routing import Routed
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition, Fact
+from bucketcast.state.rules import UnreadableRules
 from tests.unit.ingest.routed import batches, route
 from tests.unit.made import message, record, recorded
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.users import Users
 from bucketcast.users import User
+from bucketcast.users.aws import Users
 from localstack import background, clients, deploy, gateway, ports
 from localstack.layout import STACK, Failure
 from tests.unit.aws import client

@@ -7,7 +7,7 @@ import pytest
 
 from bucketcast.errors import ConfigErrors
 from bucketcast.migrate import ceph
-from bucketcast.topics.notification import Notification
+from bucketcast.notifications.topic_configuration import Notification
 
 ARN = "arn:aws:sns:default:acme:photos"
 TOPIC: dict[str, Any] = {

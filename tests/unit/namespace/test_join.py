@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from bucketcast.event import Event
-from bucketcast.namespace.join import GONE, Change, Move, Put, Stored, join
-from bucketcast.namespace.registers import Register, fold
+from bucketcast.mirror.join import GONE, Change, Move, Put, Stored, join
+from bucketcast.mirror.registers import Register, fold
 from bucketcast.shapes.minio import records
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"

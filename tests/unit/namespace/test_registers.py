@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.event import Event
-from bucketcast.namespace.registers import Register, RegisterUpdate, fold, moves, newer
+from bucketcast.mirror.registers import Register, RegisterUpdate, fold, moves, newer
 from tests.unit.made import event
 
 DELETE = "s3:ObjectRemoved:Delete"

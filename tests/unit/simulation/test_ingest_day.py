@@ -10,13 +10,13 @@ from typing import Any
 from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.limits import INGEST_CHUNK_BYTES
 from bucketcast.delivery.messages import message as received
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
+from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition, Fact
 from tests.unit.made import message, record

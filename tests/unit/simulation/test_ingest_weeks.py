@@ -12,13 +12,13 @@ from bucketcast import sources
 from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import is_envelope, unpack
-from bucketcast.delivery.limits import INGEST_CHUNK_BYTES
 from bucketcast.delivery.messages import message as received
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
 from bucketcast.delivery.queue import Queue
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
+from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import Rule, RuleIndex
 from tests.unit.made import message, record
 from tests.unit.simulation.delivering import SimulatedConsumer

@@ -10,7 +10,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from bucketcast.delivery.latency import Histogram
-from bucketcast.delivery.limits import OLDEST, WAITED
+from bucketcast.limits import OLDEST, WAITED
 
 __all__ = ["INGRESS", "logger", "measure", "trace", "waited"]
 

@@ -15,8 +15,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
 
-from bucketcast.delivery.limits import CALLS
-from bucketcast.doctor import Finding
+from bucketcast.finding import Finding
+from bucketcast.limits import CALLS
 from bucketcast.telemetry import logger
 
 AT_ONCE: Final = 16

@@ -9,14 +9,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from keyword import iskeyword
 from typing import Final
 
 import click
 
 from bucketcast.aws.clients import Aws
-from bucketcast.cli.output import Output, output_options
 from bucketcast.errors import BucketcastError, ConfigErrors, did_you_mean
+from bucketcast.terminal.output import Output, output_options
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -24,30 +23,54 @@ MISUSE: Final = 2
 
 # Modules are imported on use to keep `--help` quick; the text is shown by `bucketcast --help`.
 _COMMANDS: Final = {
-    "backfill": "Send a bucket's existing objects to a target.",
-    "bucket": "Connect and disconnect existing buckets; list connected ones.",
-    "config": "Check bucketcast.toml and show the effective configuration.",
-    "cost": "Estimate what a deployment costs.",
-    "dlq": "List, show, redrive, export and purge dead letters.",
-    "doctor": "Find what is wrong with the deployment, and what to do.",
-    "event": "Add, list and remove rules: which events go to which target.",
-    "explain": "Show which rules match an event, why, and what would be sent.",
-    "gateway": "Serve S3, notifications and topics at one address for mc and the SDKs.",
-    "import": "Import the configuration of MinIO or Ceph.",
-    "listen": "Show a bucket's events as they happen.",
-    "notification": "List and remove notifications: which events go to which topic.",
-    "reconcile": "Compare a mirror with its bucket and repair it.",
-    "scan": "Find objects with too many versions and prefixes with too many folders.",
-    "test": "Send a synthetic event to one target, and show its way.",
-    "trace": "Show where an object's events went.",
-    "target": "List targets and their health; pause them; add and remove run-time targets.",
-    "topic": "List and remove topics; show their backlog.",
-    "user": "Manage the gateway's users and their keys.",
+    "backfill": ("pipeline.command.backfill", "Send a bucket's existing objects to a target."),
+    "bucket": (
+        "notifications.command.bucket",
+        "Connect and disconnect existing buckets; list connected ones.",
+    ),
+    "config": ("config.command", "Check bucketcast.toml and show the effective configuration."),
+    "cost": ("cost.command", "Estimate what a deployment costs."),
+    "dlq": ("dlq.command", "List, show, redrive, export and purge dead letters."),
+    "doctor": (
+        "diagnose.command.doctor",
+        "Find what is wrong with the deployment, and what to do.",
+    ),
+    "event": (
+        "notifications.command.event",
+        "Add, list and remove rules: which events go to which target.",
+    ),
+    "explain": (
+        "diagnose.command.explain",
+        "Show which rules match an event, why, and what would be sent.",
+    ),
+    "gateway": (
+        "gateway.command",
+        "Serve S3, notifications and topics at one address for mc and the SDKs.",
+    ),
+    "import": ("migrate.command", "Import the configuration of MinIO or Ceph."),
+    "listen": ("listen.command", "Show a bucket's events as they happen."),
+    "notification": (
+        "notifications.command.notification",
+        "List and remove notifications: which events go to which topic.",
+    ),
+    "reconcile": ("pipeline.command.reconcile", "Compare a mirror with its bucket and repair it."),
+    "scan": (
+        "pipeline.command.scan",
+        "Find objects with too many versions and prefixes with too many folders.",
+    ),
+    "test": ("diagnose.command.test", "Send a synthetic event to one target, and show its way."),
+    "trace": ("diagnose.command.trace", "Show where an object's events went."),
+    "target": (
+        "dynamic_targets.command",
+        "List targets and their health; pause them; add and remove run-time targets.",
+    ),
+    "topic": ("topics.command", "List and remove topics; show their backlog."),
+    "user": ("users.command", "Manage the gateway's users and their keys."),
 }
 
 
 class _Commands(click.Group):
-    """The commands, one module each."""
+    """The commands of all features."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
@@ -55,8 +78,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = cmd_name + "_" * iskeyword(cmd_name)
-        command: click.Command = import_module(f"bucketcast.cli.{module}").command
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = import_module(f"bucketcast.{module}").command
         return command
 
     def resolve_command(
@@ -69,7 +92,7 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

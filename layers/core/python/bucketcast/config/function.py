@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bucketcast import targets
-from bucketcast.delivery import limits
-from bucketcast.delivery.limits import MAX_CONCURRENCY, SPARE
+from bucketcast import limits, targets
 from bucketcast.errors import ConfigError
+from bucketcast.limits import MAX_CONCURRENCY, SPARE
 from bucketcast.rules.conditions import FACTS
 from bucketcast.settings import egress
 from bucketcast.settings.egress import PRIVATE, Egress

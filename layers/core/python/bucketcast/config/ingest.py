@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from bucketcast.delivery.limits import INGEST_RESERVED
+from bucketcast.limits import INGEST_RESERVED
 from bucketcast.settings.options import Limits, WholeSeconds, option
 
 SMALL_ACCOUNT: Final = (

@@ -13,9 +13,9 @@ from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
-from bucketcast.delivery.limits import WINDOW
 from bucketcast.delivery.policy import FIFO
 from bucketcast.destination import TargetArn
+from bucketcast.limits import WINDOW
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import REFERENCE, Csv, OnOff, choice, option, options_of
 from bucketcast.targets.base.options import Common, Shaped

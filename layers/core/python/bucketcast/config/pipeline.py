@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from bucketcast.config.patterns import matching
 from bucketcast.errors import ConfigError
-from bucketcast.settings.jobs import Alerts
+from bucketcast.pipeline.settings import Alerts
 from bucketcast.settings.options import Csv, Duration, Limits, OnOff, option, options_of
 from bucketcast.targets.base.options import ValidationError
 

@@ -10,11 +10,11 @@ from bucketcast.config import encryption, variables
 from bucketcast.config.function import Deploy, timeout_errors, url_errors
 from bucketcast.config.model import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.config.tables import Tables
-from bucketcast.delivery.limits import RETENTION_DAYS
-from bucketcast.delivery.queue_limit import limit_of
 from bucketcast.errors import ConfigError
+from bucketcast.limits import RETENTION_DAYS
 from bucketcast.settings.egress import ANY
 from bucketcast.settings.options import REFERENCE, Option, options_of, validation_errors
+from bucketcast.targets.base.queue_limit import limit_of
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 TARGET_ID_RULE: Final = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"

@@ -3,7 +3,7 @@
 import math
 from typing import Final, NamedTuple
 
-from bucketcast.delivery.limits import BATCH, INGEST_GATHERED
+from bucketcast.limits import BATCH, INGEST_GATHERED
 
 MESSAGES_A_CALL: Final = 10
 """Messages that one call of SQS receives or deletes at most."""

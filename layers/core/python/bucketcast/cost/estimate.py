@@ -14,7 +14,7 @@ from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
-from bucketcast.delivery.limits import INGEST_MEMORY
+from bucketcast.limits import INGEST_MEMORY
 from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.model import KINDS
 

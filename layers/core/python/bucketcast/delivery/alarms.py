@@ -11,7 +11,7 @@ CloudWatch bills an alarm by its metrics, so that a queue's are three: $0.30 a m
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bucketcast.delivery.limits import (
+from bucketcast.limits import (
     ALARM_MINUTES,
     LATE_SECONDS,
     NEARLY_DROPPED_DAYS,

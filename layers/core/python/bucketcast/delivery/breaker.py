@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from bucketcast.delivery.limits import LONGEST_OUTAGE_PAUSE, LONGEST_PAUSED, SHARE, TRUSTED_MS
 from bucketcast.errors import DeliveryError
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE, LONGEST_PAUSED, SHARE, TRUSTED_MS
 
 
 class Outage(NamedTuple):

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack, zstd
-from bucketcast.delivery.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped, legal_text
+from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.telemetry import logger
 
 

@@ -26,7 +26,7 @@ messages in flight; a killed function's are visible again within seconds.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 
-from bucketcast.delivery import limits
+from bucketcast import limits
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, NewerVersion, number_in
 from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, Received, Work

@@ -19,15 +19,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.delivery.limits import (
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event, copy_id
+from bucketcast.limits import (
     COMPRESS_PAST_BYTES,
     MAX_EVENTS,
     MAX_LISTED,
     MAX_UNPACKED,
     MESSAGE_BYTES,
 )
-from bucketcast.errors import BucketcastError
-from bucketcast.event import Event, copy_id
 
 if sys.version_info >= (3, 14):
     from compression import zstd as zstd  # noqa: PLC0414 - dead letters pack its large bodies with it

@@ -8,8 +8,8 @@ than a moment, and renewed while it does. What is done sooner costs no call.
 from collections.abc import Mapping
 from threading import Event, Thread
 
-from bucketcast.delivery.limits import BEAT, BEAT_CALL, LAST_BEAT, TOGETHER
 from bucketcast.delivery.queue import SQS_ERRORS, Queue
+from bucketcast.limits import BEAT, BEAT_CALL, LAST_BEAT, TOGETHER
 from bucketcast.telemetry import logger
 
 

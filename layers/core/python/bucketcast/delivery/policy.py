@@ -21,7 +21,7 @@ import json
 import random
 from typing import Any, Final, NamedTuple, Self
 
-from . import limits
+from bucketcast import limits
 
 FIFO: Final = ".fifo"
 """How the name of a queue ends that keeps its messages in order."""

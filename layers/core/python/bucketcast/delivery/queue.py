@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.delivery.limits import MESSAGE_BYTES, TOGETHER
 from bucketcast.delivery.policy import ATTRIBUTE, History, keeps_order
+from bucketcast.limits import MESSAGE_BYTES, TOGETHER
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from bucketcast.delivery import limits
+from bucketcast import limits
 from bucketcast.delivery.dead_letters import Dead, of_event
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.messages import Batch, Failed, Received

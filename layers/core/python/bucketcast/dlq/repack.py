@@ -12,11 +12,11 @@ from msgspec import structs
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack, unwrapped
-from bucketcast.delivery.limits import MAX_EVENTS
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Content, Letter, content
+from bucketcast.limits import MAX_EVENTS
 
 
 @dataclass(frozen=True, slots=True)

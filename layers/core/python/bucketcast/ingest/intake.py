@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery, is_envelope
-from bucketcast.delivery.limits import TO_SEND
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.outcome import BreakerOpen, OutOfTime
 from bucketcast.delivery.policy import Policy
@@ -13,6 +12,7 @@ from bucketcast.destination import Destination
 from bucketcast.errors import BadEvent
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import ADDRESSED, Facts, Routes, RuleLookup, route
+from bucketcast.limits import TO_SEND
 from bucketcast.rules import Hit
 
 

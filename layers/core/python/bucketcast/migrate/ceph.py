@@ -17,10 +17,10 @@ import msgspec
 from bucketcast.destination import TopicArn
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.parsed import LeftOut
-from bucketcast.topics import notification
+from bucketcast.notifications import topic_configuration as notification
+from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.model import ENDPOINT
-from bucketcast.topics.notification import Notification
 
 _LIMITS: Final = ("time_to_live", "max_retries", "retry_sleep_duration")
 _INHERITED: Final = ("", "None")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from bucketcast.attach import notifications
 from bucketcast.event.names import expand
+from bucketcast.notifications import document as notifications
 from bucketcast.rules import Rule
 from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
 

@@ -2,7 +2,7 @@
 
 A topic belongs to a tenant and has an ARN, `arn:aws:sns:REGION:TENANT:NAME`. This package knows no
 AWS: `model` is a topic, `attributes` validates what users set, `endpoint` derives the target, and
-`policy` and `permissions` decide who may do what. `bucketcast.aws.topics` stores topics.
+`policy` and `permissions` decide who may do what. `bucketcast.topics.aws` stores topics.
 
 From the ARN in a notification to a queue::
 

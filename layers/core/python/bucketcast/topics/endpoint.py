@@ -19,7 +19,7 @@ _MECHANISMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """`settings` are for `bucketcast.runtime.validation` and hold the login in the clear.
+    """`settings` are for `bucketcast.dynamic_targets.validation` and hold the login in the clear.
 
     `ack` is when an event counts as delivered: `none` when it was sent, `broker` when the broker
     confirmed it, `routable` when it could route it too, `any` by HTTP's status.

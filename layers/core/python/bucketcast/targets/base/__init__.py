@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 from bucketcast import shapes
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.settings.options import without_use
 from bucketcast.targets.base import options
 from bucketcast.targets.base.endpoint import Endpoint as Endpoint

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bucketcast import shapes
-from bucketcast.delivery.limits import QUEUE_LIMIT
-from bucketcast.delivery.queue_limit import DISCARD
+from bucketcast.limits import QUEUE_LIMIT
 from bucketcast.settings.options import REFERENCE, OnOff, Pem, SecretPem, option, unused
+from bucketcast.targets.base.queue_limit import DISCARD
 
 ValidationError = tuple[str, str, str]
 """The key, what was found, what is allowed."""

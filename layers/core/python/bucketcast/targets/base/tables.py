@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import SEQUENCER_DIGITS, Event
-from bucketcast.namespace.join import Moment
+from bucketcast.mirror.join import Moment
 from bucketcast.targets.base import C, Connected, Failures, Mirror
 
 SWEPT = 10_000

@@ -14,7 +14,7 @@ filled.
   guide, or MinIO's hash of it (44 characters) if it would exceed 512 bytes, the servers' limit. In
   an index where MinIO hashed all ids, as its newer releases do, all ids are hashed. The result does
   not depend on the order, batching or repetition of deliveries, or on the number of writers
-  (`bucketcast.namespace` has the rules). The index `<index>-guard` holds the state that this needs:
+  (`bucketcast.mirror` has the rules). The index `<index>-guard` holds the state that this needs:
   for each object, and each version with an id, with a removal or with an event that does not change
   the object, such as tagging, what is known of it, for 104 days after the last such event.
   `index.gc_deletes` does not matter.
@@ -46,8 +46,8 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from bucketcast.event import Event
-from bucketcast.namespace.registers import moves
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.registers import moves
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.elasticsearch import access, index, mirror, state

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bucketcast.errors import Retryable
-from bucketcast.namespace.join import GONE
+from bucketcast.mirror.join import GONE
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.errors import TOO_LARGE, Error

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.namespace.join import GONE, UNKNOWN, Moment, Move, Put, Version, shown
-from bucketcast.namespace.registers import ANY, RegisterUpdate
+from bucketcast.mirror.join import GONE, UNKNOWN, Moment, Move, Put, Version, shown
+from bucketcast.mirror.registers import ANY, RegisterUpdate
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.api import Item

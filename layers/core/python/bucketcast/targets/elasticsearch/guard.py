@@ -1,4 +1,4 @@
-"""What the documents of one object say: the registers of `bucketcast.namespace`.
+"""What the documents of one object say: the registers of `bucketcast.mirror`.
 
 An object that was only ever put is known from its visible document alone. One that saw a removal
 or an overlay has documents in the guard: one with its newest put, and with what is known of `ANY`
@@ -12,16 +12,9 @@ import msgspec
 
 from bucketcast.event import padded, to_millis
 from bucketcast.event.names import creates
-from bucketcast.namespace import join
-from bucketcast.namespace.join import (
-    UNKNOWN,
-    Moment,
-    Move,
-    Put,
-    Version,
-    object_of,
-)
-from bucketcast.namespace.registers import ANY, FIRST, UNVERSIONED, Register
+from bucketcast.mirror import join
+from bucketcast.mirror.join import UNKNOWN, Moment, Move, Put, Version, object_of
+from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register
 from bucketcast.targets.elasticsearch.api import one_line
 
 

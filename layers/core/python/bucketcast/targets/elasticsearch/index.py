@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from bucketcast.delivery.limits import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.errors import Retryable
+from bucketcast.limits import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.api import Hit, searched, sent
 from bucketcast.targets.elasticsearch.client import Requests

@@ -17,8 +17,8 @@ import msgspec
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.join import GONE
-from bucketcast.namespace.registers import Register, RegisterUpdate, fold
+from bucketcast.mirror.join import GONE
+from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import encode, records
 from bucketcast.targets.base import Failures
 from bucketcast.targets.elasticsearch import errors

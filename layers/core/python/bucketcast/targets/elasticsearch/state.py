@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from bucketcast.errors import DeliveryError
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read
+from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import guard
 from bucketcast.targets.elasticsearch.api import Read, fetched, searched

@@ -28,7 +28,7 @@ name or `database.table`, in backquotes if it contains more than letters, digits
   in the bucket and the value `{"Records": [event]}`. The hash is a generated column, with the
   primary key, or on MariaDB a unique key, so keys of 1,024 bytes fit, and case and trailing spaces
   are significant. The result does not depend on the order, batching or repetition of deliveries, or
-  on the number of connections (`bucketcast.namespace` has the rules). The table `<table>_guard`
+  on the number of connections (`bucketcast.mirror` has the rules). The table `<table>_guard`
   holds the state that this needs: for each key with a removal, or with an event that creates no
   object, what is known of it, for 104 days after the last such event. In a cluster, all writers
   must use the same server.
@@ -54,8 +54,8 @@ from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.registers import fold
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.registers import fold
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.namespace.join import join
-from bucketcast.namespace.registers import Register, RegisterUpdate
+from bucketcast.mirror.join import join
+from bucketcast.mirror.registers import Register, RegisterUpdate
 from bucketcast.shapes.minio import records
 from bucketcast.targets.mysql import sql, state
 from bucketcast.targets.mysql.client import Client

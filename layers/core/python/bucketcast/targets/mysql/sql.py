@@ -14,10 +14,10 @@ that a put costs one upsert and nothing else.
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.event import Event
-from bucketcast.namespace.join import UNKNOWN, Stored
-from bucketcast.namespace.registers import ANY
+from bucketcast.limits import TOMBSTONE_DAYS
+from bucketcast.mirror.join import UNKNOWN, Stored
+from bucketcast.mirror.registers import ANY
 from bucketcast.shapes import Shape
 from bucketcast.targets.base.tables import SWEPT, bare, moment_text
 from bucketcast.targets.mysql.names import Form, Names

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from bucketcast.event import padded, to_millis
-from bucketcast.namespace.join import GONE, Overlay, Put, Stored, Version
-from bucketcast.namespace.registers import ANY, FIRST, UNVERSIONED, RegisterUpdate
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read, versions
+from bucketcast.mirror.join import GONE, Overlay, Put, Stored, Version
+from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, RegisterUpdate
+from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read, versions
 from bucketcast.targets.base.tables import moment_of, zoned
 from bucketcast.targets.mysql import sql, tables
 from bucketcast.targets.mysql.client import Client

@@ -18,7 +18,7 @@ Missing tables are created as MinIO creates them; tables that MinIO filled can b
 
 * `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, with a row for each object in the bucket and
   the value `{"Records": [event]}`. The result does not depend on the order, batching or repetition
-  of deliveries, or on the number of connections (`bucketcast.namespace` has the rules). The table
+  of deliveries, or on the number of connections (`bucketcast.mirror` has the rules). The table
   `<table>_guard` holds the state that this needs: for each key with a removal, or with an event
   that creates no object, what is known of it, for 104 days after the last such event.
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
@@ -40,8 +40,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.registers import Register, RegisterUpdate, fold
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.registers import Register, RegisterUpdate, fold
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import client, mirror, sql, state

@@ -1,11 +1,11 @@
 """The format `namespace`: how staged rows are merged with the table and its guard, in SQL.
 
-`sql` says what the guard's columns mean; `bucketcast.namespace` has the rules.
+`sql` says what the guard's columns mean; `bucketcast.mirror` has the rules.
 """
 
 from typing import LiteralString
 
-from bucketcast.namespace.registers import UNVERSIONED
+from bucketcast.mirror.registers import UNVERSIONED
 from bucketcast.targets.postgres.sql import Names
 
 _BY_BYTES = 'collate "C"'

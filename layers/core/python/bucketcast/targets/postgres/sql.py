@@ -17,9 +17,9 @@ that a put costs one upsert and nothing else.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.event import Event
-from bucketcast.namespace.registers import RegisterUpdate
+from bucketcast.limits import TOMBSTONE_DAYS
+from bucketcast.mirror.registers import RegisterUpdate
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
 from bucketcast.targets.base.tables import SWEPT, bare

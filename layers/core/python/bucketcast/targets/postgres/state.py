@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read, versions
+from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read, versions
 from bucketcast.targets.base.tables import moment_of, zoned
 from bucketcast.targets.postgres import sql
 

@@ -6,7 +6,7 @@ timeout 30 s. `key` is created on first use; an existing key must have the type 
 
 * `namespace`: the hash `key`, with a field `bucket/key` for each object in the bucket and the value
   `{"Records": [event]}`. The result does not depend on the order, batching or repetition of
-  deliveries, or on the number of connections (`bucketcast.namespace` has the rules). Fields that
+  deliveries, or on the number of connections (`bucketcast.mirror` has the rules). Fields that
   MinIO wrote are kept, and ordered by their own sequencer. Two more keys hold the state that this
   needs:
   * `<key>:guard`, a hash: keys with a removal, or with an event that does not change the object,
@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.rows import MergedState, StoredRow
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
 from bucketcast.targets.base import tls

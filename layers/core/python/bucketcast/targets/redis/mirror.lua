@@ -1,4 +1,4 @@
--- The script that keeps a hash in step with a bucket; `bucketcast.namespace` has the rules.
+-- The script that keeps a hash in step with a bucket; `bucketcast.mirror` has the rules.
 --
 -- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now, forgotten}, each list
 -- flat: (number, path, sequencer, time, version, text, whether to check it)…, (number, path, version,

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.delivery.limits import TOMBSTONE_DAYS
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
-from bucketcast.namespace.registers import Register, RegisterUpdate, fold
+from bucketcast.limits import TOMBSTONE_DAYS
+from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.redis.batch import EVENTS_A_CALL, fitting

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read, versions
+from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read, versions
 
 FIELDS_A_CALL = 500
 _Ask = Callable[..., Any]

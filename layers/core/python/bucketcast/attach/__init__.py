@@ -1,1 +1,0 @@
-"""Attaching buckets to the ingress queue: pure functions on bucket notification documents."""

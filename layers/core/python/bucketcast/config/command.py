@@ -1,0 +1,192 @@
+"""`bucketcast config`: check the configuration and show the effective one."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast import targets
+from bucketcast.config import (
+    NOT_FOR_THE_FUNCTION,
+    SOURCE_TABLES,
+    TABLES,
+    Bucket,
+    Deploy,
+    Deployment,
+    ScanConfig,
+    ScanOptions,
+    StackOptions,
+    TargetConfig,
+    load,
+)
+from bucketcast.settings.options import REFERENCE, options_of
+from bucketcast.terminal import page, params
+from bucketcast.terminal.output import Output, shared
+
+_COLUMNS = ("TABLE", "KEY", "VALUE", "")
+_DURATIONS = ("timeout", "window")
+_PEM_BEGIN = "-----BEGIN "
+
+
+class _WithEveryOption(click.Command):
+    """A command whose help ends with every configuration key, from their declarations."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        for title, declared, variables in _sections():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (
+                            f"{key} ({option.type})",
+                            page.sentence(option) + variables.format(option.variable),
+                        )
+                        for key, option in page.own_first(declared).items()
+                    ]
+                )
+
+
+def _sections() -> Iterator[tuple[str, Any, str]]:
+    """Yield each table's title, its options, and how their environment variables are shown."""
+    yield "Top-level keys", StackOptions, ""
+    yield "[bucket.NAME]", Bucket, ""
+    for name, declared in SOURCE_TABLES.items():
+        yield f"[source.{name}]", declared, ""
+    for kind in targets.kinds():
+        settings = targets.load(kind).Settings
+        yield f"[notify_{kind}.ID]", settings, f" MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
+    yield "[notify_KIND.ID.deploy]", Deploy, ""
+    for name, declared in TABLES.items():
+        yield f"[{name}]", declared, ""
+    yield "[scan.BUCKET]", ScanOptions, ""
+
+
+@click.command(cls=_WithEveryOption)
+@click.argument("kind", required=False, type=click.Choice(targets.kinds()))
+@params.config_file
+@click.option(
+    "--local/--aws",
+    default=False,
+    help="Kind of deploy; only a local one accepts plain-text secrets. [default: --aws]",
+)
+@click.option("--markdown", is_flag=True, help="Print the documentation page of KIND instead.")
+@shared
+def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown: bool) -> None:
+    """Check the configuration and show the effective settings, of one KIND or of all.
+
+    All errors are listed at once, one per line, with exit code 2. Environment variables
+    (MINIO_NOTIFY_<KIND>_<KEY>[_<ID>], MINIO_API_SYNC_EVENTS) override the file, as they do in a
+    deploy. Secrets are not shown.
+
+    \b
+    Example:
+      bucketcast config webhook --file bucketcast.toml --local
+    """  # noqa: D301 - click reads the character
+    if markdown:
+        if kind is None:
+            raise click.UsageError("--markdown needs a KIND")
+        out.answer({"kind": kind, "page": page.of(kind)}, *page.of(kind).splitlines())
+        return
+    deployment = load(path, os.environ, local=local)
+    out.notes(deployment.notes)
+    chosen = tuple(each for each in deployment.targets if kind in (None, each.kind))
+    document = _document(path, deployment, chosen)
+    rows = [row for target in chosen for row in _target_rows(target)]
+    if kind is None:
+        rows = [*_rows(document), *rows]
+    nothing = f"no target of kind {kind} is configured" if kind else "the configuration is empty"
+    out.table(document, _COLUMNS, rows, nothing)
+
+
+def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) -> dict[str, Any]:
+    tables = {name: getattr(config, name) for name in TABLES}
+    return {
+        "file": str(path),
+        **{key: getattr(config, key) for key in options_of(StackOptions)},
+        "kms_key": config.kms_key or None,
+        "buckets": {name: vars(bucket) for name, bucket in config.buckets.items()},
+        "source": {name: vars(table) for name, table in vars(config.source).items()},
+        **{name: vars(table) if table else None for name, table in tables.items()},
+        "ingest": {**vars(config.ingest), "window": config.ingest_window},
+        "alarms": _given(vars(config.alarms)) if config.alarms else None,
+        "removed": _given(vars(config.removed)) or None,
+        "targets": [
+            {
+                "arn": str(target.arn),
+                "kind": target.kind,
+                "id": target.id,
+                "enabled": target.enabled,
+                "settings": {key: text for key, text, _ in _settings(target)},
+                "deploy": vars(target.deploy),
+            }
+            for target in chosen
+        ],
+        "scans": {bucket: _scan(scan) for bucket, scan in config.scans.items()},
+        "notes": config.notes,
+    }
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value not in (None, "", ())}
+
+
+def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield table, key and value of everything but targets, as far as it is set."""
+    tables = {
+        "": {key: document[key] for key in options_of(StackOptions)},
+        **{f"bucket.{name}": table for name, table in document["buckets"].items()},
+        **{f"source.{name}": table for name, table in document["source"].items()},
+        **{name: document[name] or {} for name in TABLES},
+        **{f"scan.{name}": table for name, table in document["scans"].items()},
+    }
+    for name, table in tables.items():
+        for key, value in _given(table).items():
+            yield name, key, _shown(key, value), ""
+
+
+def _target_rows(target: TargetConfig) -> Iterator[tuple[str, str, str, str]]:
+    where = f"notify_{target.kind}.{target.id}"
+    yield where, "", str(target.arn), "(its ARN)"
+    if not target.enabled:
+        yield where, "enable", "off", "(events are queued, not sent)"
+    for key, text, note in _settings(target):
+        yield where, key, _short(text), note
+    for key, value in _given(vars(target.deploy)).items():
+        yield f"{where}.deploy", key, _shown(key, value), ""
+
+
+def _scan(scan: ScanConfig) -> dict[str, str]:
+    """Return the keys that are set; the job has defaults for the rest."""
+    on = "inventory" if scan.on_inventory else ""
+    return {**scan.options, **_given({"schedule": scan.schedule, "on": on})}
+
+
+def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
+    """Yield key, value and a remark for each option; a secret shows only its reference."""
+    declared: Any = targets.load(target.kind).Settings
+    for key, option in page.own_first(declared).items():
+        if key in NOT_FOR_THE_FUNCTION:
+            continue
+        text = target.settings.get(key)
+        if text is None:
+            yield key, option.default, "(default)"
+        elif text.removeprefix(REFERENCE) in target.plain_secrets:
+            yield key, "***", ""
+        else:
+            yield key, text, ""
+
+
+def _short(text: str) -> str:
+    return f"{text.splitlines()[0]} ..." if text.startswith(_PEM_BEGIN) else text
+
+
+def _shown(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if key in _DURATIONS:
+        return f"{value:g}s"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)

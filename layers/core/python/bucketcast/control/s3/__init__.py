@@ -1,1 +1,0 @@
-"""The part of S3's API that is answered here."""

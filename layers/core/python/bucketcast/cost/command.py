@@ -1,0 +1,177 @@
+"""`bucketcast cost`: what a deployment will cost."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast.config import Deployment, load
+from bucketcast.cost import comparison
+from bucketcast.cost.bill import Bill, Line
+from bucketcast.cost.estimate import Load, at_once, estimate
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+
+_COLUMNS = ("SERVICE", "WHAT", "TARGET", "UNITS A MONTH", "$ A MONTH", "$ A MILLION")
+_FIXED = "fixed"
+
+
+@click.command()
+@click.option(
+    "--events-per-day",
+    "events_a_day",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Events of all buckets together.",
+)
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Compare the profiles at some rates, per million events into one webhook.",
+)
+@params.config_file
+@click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
+@click.option(
+    "--size",
+    type=click.IntRange(1, 1_048_576),
+    default=900,
+    show_default=True,
+    help="Bytes of one event's record.",
+)
+@click.option(
+    "--share",
+    "shares",
+    multiple=True,
+    metavar="TARGET=PERCENT",
+    help="Part of all events that the rules send to a target; 100 without. May be repeated.",
+)
+@click.option(
+    "--events-at-once",
+    "at_once",
+    type=click.FloatRange(1, 1_000),
+    help="Events that ingest gets at once. [default: by the rate and the profile]",
+)
+@click.option(
+    "--target-ms",
+    type=click.FloatRange(min=0),
+    default=50,
+    show_default=True,
+    help="Milliseconds until a target has answered.",
+)
+@click.option(
+    "--scan-minutes",
+    type=click.FloatRange(min=0),
+    default=10,
+    show_default=True,
+    help="Minutes that a scan runs.",
+)
+@click.option(
+    "--reads-per-day",
+    "reads_a_day",
+    type=click.FloatRange(min=0),
+    default=0,
+    help="Reads that are reported as access events. [default: 0]",
+)
+@shared
+def command(  # noqa: PLR0913 - one for each option
+    out: Output,
+    *,
+    events_a_day: float | None,
+    compare: bool,
+    path: Path,
+    local: bool,
+    shares: Sequence[str],
+    target_ms: float,
+    **demand: Any,
+) -> None:
+    """Estimate what a deployment costs a month, by service and target, and for a million events.
+
+    Lines that are paid without any event are marked as fixed. Prices are those of us-east-1,
+    without free tiers; --json has the date and source of each. How long functions take is assumed,
+    from --target-ms.
+
+    \b
+    Example: 10 events a second, of which the webhook gets a fifth
+      bucketcast cost --events-per-day 864000 --share webhook:primary=20
+      bucketcast cost --compare
+    """  # noqa: D301 - click reads the character
+    if compare == (events_a_day is not None):
+        raise click.UsageError("either --events-per-day or --compare is needed")
+    if compare:
+        _compare(out)
+        return
+    config = load(path, os.environ, local=local)
+    wanted = Load(
+        events_a_day=events_a_day or 0.0,
+        shares=dict(_shares(shares, config)),
+        target_seconds=target_ms / 1_000,
+        **demand,
+    )
+    _show(out, estimate(config, wanted), at_once(config, wanted))
+
+
+def _compare(out: Output) -> None:
+    found = comparison.compare()
+    columns = ("$ A MILLION EVENTS", *comparison.SERVICES, "TOTAL")
+    rows = [(name, *(f"{each:.2f}" for each in sums.values())) for name, sums in found.items()]
+    out.table({"dollars_a_million_events": found}, columns, rows, "")
+
+
+def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, float]]:
+    known = [str(each.arn) for each in config.targets]
+    for text in texts:
+        name, _, percent = text.rpartition("=")
+        arn = params.target_arn(name).plain
+        if arn not in known:
+            configured = ", ".join(known) or "none"
+            raise click.BadParameter(f"no target {arn} is configured; available: {configured}")
+        try:
+            share = float(percent.removesuffix("%"))
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 100:  # noqa: PLR2004 - percent
+            raise click.BadParameter(f"found '{text}'; allowed is TARGET=PERCENT, 0 to 100")
+        yield arn, share / 100
+
+
+def _show(out: Output, bill: Bill, together: float) -> None:
+    document = {"events_at_once": together, **bill.document()}
+    out.table(document, _COLUMNS, list(_rows(bill)), "nothing is paid for")
+    if out.json:
+        return
+    out.note(f"prices of {bill.prices.region}, without free tiers")
+    out.note(f"ingest gets about {together:g} events at once")
+
+
+def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:
+    for line in sorted(bill.lines, key=lambda each: (each.fixed, each.target, each.service)):
+        yield _row(bill, line)
+    sums = bill.by(lambda each: each.service)
+    for name in sorted(sums, key=lambda each: -sums[each]):
+        yield name, "together", "", "", _dollars(sums[name]), ""
+    for target, dollars in bill.by(lambda each: each.target).items():
+        if target:
+            yield "", "its own part", target, "", _dollars(dollars), ""
+    per_million = _dollars(bill.per_million(bill.total(fixed=False)))
+    units = f"{bill.events:,.0f} events"
+    yield (
+        "TOTAL",
+        "without what is fixed",
+        "",
+        units,
+        _dollars(bill.total(fixed=False)),
+        per_million,
+    )
+    yield "TOTAL", "", "", units, _dollars(bill.total()), ""
+
+
+def _row(bill: Bill, line: Line) -> tuple[str, ...]:
+    dollars = bill.dollars(line)
+    million = _FIXED if line.fixed else _dollars(bill.per_million(dollars))
+    units = f"{line.units:,.0f}" if line.units >= 10 else f"{line.units:,.2f}"  # noqa: PLR2004
+    return line.service, line.what, line.target, units, _dollars(dollars), million
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 0.1 or not amount else f"{amount:.4f}"  # noqa: PLR2004

@@ -1,0 +1,268 @@
+"""A deployment, read from its stack's outputs."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bucketcast.aws.clients import LOCAL_HINT, Aws, AwsError, aws_errors
+from bucketcast.destination import TargetArn
+from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws.cutover import TAKES_EFFECT
+from bucketcast.rules import loops
+from bucketcast.settings.environment import ANY_BUCKET
+from bucketcast.state.dynamic_target import Runtime, RuntimeTarget
+from bucketcast.state.dynamic_targets import Table
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
+
+_EFFECT = "TakesEffect"
+_KMS_KEY = "KmsKey"
+_ATTACHMENTS = "Attachments"
+"""How the outputs of attached buckets begin."""
+_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedTarget:
+    """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
+
+    `made` are the settings of a run-time target, None for a deployed one. If it is not `enabled`
+    its events wait. `writes` is the bucket of Amazon S3 that its URL points to, "" for none.
+    """
+
+    arn: str
+    kind: str
+    id: str
+    function: str
+    queue: str
+    dead: str
+    made: RuntimeTarget | None = None
+    enabled: bool = True
+    writes: str = ""
+
+    @property
+    def state(self) -> str:
+        """The state of a run-time target (`RuntimeTarget.state`), "on" for a deployed one."""
+        return self.made.state if self.made else "on"
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedPipeline:
+    """The pipeline's bucket, and the name in Glue of each job of `bucketcast.pipeline.settings`."""
+
+    bucket: str
+    jobs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack's outputs.
+
+    `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
+    attached, with their transports. `trail` is the trail of access events, "" if no bucket has
+    them, and `access_events` are the buckets that have; `trail_selectors` is whether what it logs
+    follows the rules, `bucket_events` whether it also logs created and removed buckets.
+    `pipeline` is None if the configuration has no `[pipeline]`. `runtime` is what the stack has for
+    run-time targets, and `resting` are those of them that get no events: removed while messages
+    waited, or with the ARN of a deployed one.
+    `kms_key` is the ARN of the customer's key that queues are encrypted with, "" for SQS's own.
+    `takes_effect` is the seconds after which a change of a bucket's notifications is in effect.
+    """
+
+    stack: str
+    ingress_queue: str
+    state_table: str
+    ingest_function: str
+    targets: tuple[DeployedTarget, ...]
+    object_facts: frozenset[str] = frozenset()
+    buckets: Mapping[str, str] = field(default_factory=dict)
+    trail: str = ""
+    bucket_events: bool = False
+    access_events: frozenset[str] = frozenset()
+    pipeline: DeployedPipeline | None = None
+    runtime: Runtime | None = None
+    resting: tuple[DeployedTarget, ...] = ()
+    takes_effect: float = TAKES_EFFECT
+    trail_selectors: bool = True
+    kms_key: str = ""
+
+    def looks_into(self, bucket: str) -> bool:
+        """Return whether ingest may read the bucket's objects."""
+        return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))
+
+    def target(self, arn: TargetArn) -> DeployedTarget:
+        """Return the target of an ARN, ignoring its region as MinIO does.
+
+        Raises:
+            BucketcastError: there is none.
+        """
+        wanted = arn.plain
+        known = [target.arn for target in self.targets]
+        for target in self.targets:
+            if target.arn == wanted:
+                return target
+        near = did_you_mean(wanted, known)
+        available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
+        raise BucketcastError(
+            f"no target {wanted} in the stack {self.stack}: {near}available: {available}"
+        )
+
+
+def find(stack: str, aws: Aws) -> Deployed:
+    """Return the deployment of a stack.
+
+    Raises:
+        BucketcastError: the stack does not exist, or is not Bucketcast's.
+        AwsError: AWS cannot be reached.
+    """
+    outputs = _outputs(stack, aws)
+    if "IngressQueueUrl" not in outputs or "StateTable" not in outputs:
+        raise BucketcastError(
+            f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
+            "StateTable; deploy it again, or name another with --stack"
+        )
+    targets = [
+        DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
+        for summary in _of(outputs, "Target")
+    ]
+    runtime = _runtime(outputs)
+    made = _made(runtime, outputs["StateTable"], aws) if runtime else []
+    by_file = {target.arn for target in targets}
+    resting = [each for each in made if each.arn in by_file or each.state == "kept"]
+    targets += [each for each in made if each not in resting]
+    attached = _of(outputs, _ATTACHMENTS)
+    pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
+    return Deployed(
+        stack,
+        outputs["IngressQueueUrl"],
+        outputs["StateTable"],
+        f"{stack}-ingest",
+        tuple(sorted(targets, key=lambda target: target.arn)),
+        frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
+        {each["bucket"]: each["via"] for each in attached},
+        outputs.get("AccessTrail", ""),
+        "BucketEvents" in outputs,
+        frozenset(each["bucket"] for each in attached if each.get("access_events") == "on"),
+        pipelines[0] if pipelines else None,
+        runtime,
+        tuple(resting),
+        float(outputs.get(_EFFECT, TAKES_EFFECT)),
+        outputs.get("TrailSelectors") != "off",
+        outputs.get(_KMS_KEY, ""),
+    )
+
+
+def runtime(stack: str, aws: Aws) -> Runtime | None:
+    """Return what a stack has for run-time targets, without reading the targets.
+
+    Raises:
+        BucketcastError: there is no such stack.
+        AwsError: AWS cannot be reached.
+    """
+    return _runtime(_outputs(stack, aws))
+
+
+def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
+    more = {"topic": outputs.get("AlarmTopic", ""), "kms_key": outputs.get(_KMS_KEY, "")}
+    found = [msgspec.convert({**each, **more}, Runtime) for each in _of(outputs, "Runtime")]
+    return found[0] if found else None
+
+
+def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
+    """Return the current run-time targets."""
+    with aws_errors():
+        return [
+            DeployedTarget(
+                each.arn,
+                each.kind,
+                each.id,
+                runtime.functions.get(each.kind, ""),
+                runtime.url(each.queue),
+                runtime.url(each.dead),
+                each,
+                each.state != "off",
+                loops.bucket_in(each.settings.get("endpoint", "")),
+            )
+            for each in Table(table, aws.dynamodb).targets()
+        ]
+
+
+def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
+    """Return the outputs that are JSON, of one kind of construct."""
+    return [json.loads(text) for key, text in outputs.items() if key.startswith(begin)]
+
+
+def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
+    client = aws.cloudformation
+    with aws_errors():
+        try:
+            found = client.describe_stacks(StackName=stack)["Stacks"]
+        except client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] != "ValidationError":  # its code for a missing stack
+                raise
+            found = []
+    if not found:
+        raise BucketcastError(
+            f"no stack {stack} in {client.meta.region_name} at {client.meta.endpoint_url}: deploy "
+            f"it, or name another with --stack or BUCKETCAST_STACK; {LOCAL_HINT}"
+        )
+    return {each["OutputKey"]: each["OutputValue"] for each in found[0].get("Outputs", ())}
+
+
+def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
+    """Return a target's settings, with references instead of secrets.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    if target.made:
+        return target.made.settings
+    with aws_errors():
+        found = aws.functions.get_function_configuration(FunctionName=target.function)
+    text = found.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
+    loaded: Mapping[str, str] = json.loads(text)
+    return loaded
+
+
+def missing(bucket: str) -> str:
+    """Return what `why_not_attached` returns for a bucket that does not exist."""
+    return f"bucket '{bucket}' does not exist"
+
+
+def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
+    """Return why this bucket's events do not reach the stack; "" if they do.
+
+    A missing permission is reported too, as it is unknown then.
+    """
+    try:
+        with aws_errors():
+            found = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
+    except AwsError as error:
+        if "NoSuchBucket" in str(error):
+            return missing(bucket)
+        return f"cannot check whether {bucket} is connected: {error}"
+    entries = _to_ingress(found, deployed.ingress_queue)
+    # EventBridge's rule is not visible here: the bucket's setting must do.
+    if "EventBridgeConfiguration" in found or any(part.is_whole for part in entries):
+        return ""
+    if entries:
+        return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, entries))}"
+    return f"bucket {bucket} is not connected to this deployment"
+
+
+def _to_ingress(
+    found: "NotificationConfigurationResponseTypeDef", ingress_queue: str
+) -> list[notifications.Part]:
+    """Return what the entries take that write to the ingress queue."""
+    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
+    ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
+    return [
+        notifications.part_of(entry)
+        for entry in found.get("QueueConfigurations", ())
+        if entry["QueueArn"].endswith(ending)
+    ]

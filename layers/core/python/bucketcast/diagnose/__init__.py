@@ -1,0 +1,1 @@
+"""What is wrong with a deployment, and what becomes of an event."""

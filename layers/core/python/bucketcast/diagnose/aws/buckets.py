@@ -1,0 +1,56 @@
+"""Reads how buckets are connected, and the EventBridge rules that write to the ingress queue."""
+
+import json
+from collections.abc import Iterator
+
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.deployment import Deployed
+from bucketcast.diagnose import buckets as checks
+from bucketcast.diagnose.aws import at_once
+from bucketcast.diagnose.buckets import Connection
+from bucketcast.finding import Finding
+from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.state.rules import Rules
+
+
+def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
+    """Check each bucket of the configuration, and each other that is attached or has rules."""
+    attachments = Attachments(deployment, aws)
+    existing = set(attachments.names())
+    with aws_errors():
+        ruled = set(Rules(deployment.state_table, aws.dynamodb).buckets())
+    states = _event_rules(attachments.ingress.queue, aws)
+    _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads
+
+    def one(bucket: str) -> Iterator[Finding]:
+        deployed = deployment.buckets.get(bucket, "")
+        if bucket not in existing:
+            connection = Connection(bucket, "", deployed, missing=True)
+        else:
+            seen = attachments.look(bucket)
+            both = "two transports are in use: events arrive twice" if seen.both else ""
+            connection = Connection(
+                bucket, seen.via, deployed, seen.why, rules=bucket in ruled, both=both
+            )
+        found = checks.bucket(connection, states)
+        if found:
+            yield found
+
+    return at_once(one, sorted(existing | deployment.buckets.keys()))
+
+
+def _event_rules(queue: str, aws: Aws) -> dict[str, str]:
+    """Return the states of the rules that write to the queue, by the bucket they are about."""
+    states: dict[str, str] = {}
+    with aws_errors():
+        pages = aws.events.get_paginator("list_rule_names_by_target").paginate(TargetArn=queue)
+        for name in (name for page in pages for name in page["RuleNames"]):
+            try:
+                rule = aws.events.describe_rule(Name=name)
+            except aws.events.exceptions.ResourceNotFoundException:
+                continue  # removed meanwhile; the local AWS names those of other buses too
+            detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
+            for bucket in detail.get("bucket", {}).get("name", ()):
+                if states.get(bucket) != "ENABLED":
+                    states[bucket] = rule["State"]
+    return states

@@ -1,0 +1,90 @@
+"""Reads the queues' lengths, who may write to them, and AWS's clock."""
+
+import time
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue_names import dead_of
+from bucketcast.deployment import Deployed
+from bucketcast.diagnose import queues as checks
+from bucketcast.diagnose.aws import at_once, unless_unread
+from bucketcast.finding import Finding
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws.ingress import Ingress
+from bucketcast.state.table import Partition
+
+_S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
+_MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
+
+
+def clock(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    """Compare this machine's clock with the date of an answer of AWS."""
+    with aws_errors():
+        table = Partition(deployment.state_table, "#clock", aws.dynamodb)
+        answer = table.call("get_item", "#")
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    if date:
+        yield checks.clock(time.time(), parsedate_to_datetime(date).timestamp())
+
+
+def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
+    """Check each target's queues, the ingress queue, and who may write to it."""
+    _ = aws.sqs  # making a client is not safe among threads, using one is
+    ingress = deployment.ingress_queue
+    queues = [("ingress", ingress, dead_of(ingress))]
+    queues += [(target.arn, target.queue, target.dead) for target in deployment.targets]
+
+    def one(item: tuple[str, str, str]) -> Iterator[Finding]:
+        return unless_unread("queue", item[0], _queue(*item, aws))
+
+    return [
+        *at_once(one, queues),
+        *unless_unread(checks.POLICY, "ingress", _policies(deployment, aws)),
+    ]
+
+
+def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
+    counts = []
+    for url in (queue, dead):
+        name = url.rpartition("/")[2]
+        try:
+            with aws_errors():
+                counts.append(depth(url, aws.sqs).all)
+        except AwsError as error:
+            if error.code not in _MISSING:
+                raise
+            yield checks.missing_queue(subject, name)
+            return
+    yield checks.queue(subject, queue.rpartition("/")[2], *counts)
+
+
+def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    ingress = Ingress.of(deployment, aws)
+    conditions: dict[str, dict[str, Any]] = {
+        _S3: {
+            "StringEquals": {"aws:SourceAccount": ingress.account},
+            "ArnLike": {"aws:SourceArn": ingress.bucket("*")},
+        },
+        _EVENTS: {"ArnLike": {"aws:SourceArn": ingress.rule(f"{deployment.stack}-*")}},
+    }
+    for service, source in _sources(ingress, deployment):
+        yield checks.policy(ingress.queue, ingress.policy, service, source, conditions[service])
+    if deployment.kms_key:
+        found = _key_policies(ingress, deployment, aws)
+        yield from unless_unread(checks.KEY_POLICY, "ingress", found)
+
+
+def _key_policies(ingress: Ingress, deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    with aws_errors():
+        found = aws.kms.get_key_policy(KeyId=deployment.kms_key, PolicyName="default")
+    for service, source in _sources(ingress, deployment):
+        yield checks.key_policy(deployment.kms_key, found["Policy"], service, source)
+
+
+def _sources(ingress: Ingress, deployment: Deployed) -> Iterator[tuple[str, str]]:
+    """Yield who writes to the ingress queue: a service, and a source on whose behalf it does."""
+    yield _S3, ingress.bucket("any")
+    yield _EVENTS, ingress.rule(notifications.rule_name(deployment.stack, "any"))

@@ -1,0 +1,1 @@
+"""The commands that diagnose: doctor, explain, trace and test."""

@@ -1,0 +1,212 @@
+"""`bucketcast explain`: which rules match an event, why, and what would be sent."""
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import click
+import msgspec
+
+from bucketcast import deployment as deployed
+from bucketcast import sources, targets
+from bucketcast.aws import clients
+from bucketcast.aws.clients import Aws
+from bucketcast.destination import Destination, TopicArn
+from bucketcast.diagnose.explain import Answer, Explanation, Sending, explained
+from bucketcast.errors import BadEvent, BucketcastError
+from bucketcast.event import Event
+from bucketcast.rules import Rule
+from bucketcast.rules.grammar import metadata_name
+from bucketcast.settings.options import read
+from bucketcast.shapes import aws as s3_record
+from bucketcast.state.rules import Rules
+from bucketcast.targets.base import Target
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+from bucketcast.topics import endpoint
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.endpoint import Pushed
+
+_COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
+_URI = "s3://"
+
+
+@click.command()
+@click.argument("what", metavar="FILE|s3://BUCKET/KEY")
+@click.option(
+    "--event",
+    "name",
+    type=params.single_event,
+    metavar="EVENT",
+    help="put, delete, get or a name, e.g. s3:ObjectCreated:Copy; only with s3://.",
+)
+@click.option("--size", type=click.IntRange(min=0), metavar="BYTES", help="The object's size.")
+@click.option("--version-id", metavar="ID", help="The object's version.")
+@click.option("--tag", "tags", multiple=True, type=params.pair, metavar="NAME=VALUE")
+@click.option(
+    "--metadata",
+    multiple=True,
+    type=params.pair,
+    metavar="NAME=VALUE",
+    help="User metadata; the prefix x-amz-meta- is optional.",
+)
+@click.option("--content-type", metavar="TYPE")
+@click.option("--principal", metavar="ID", help="Principal that made the request.")
+@click.option("--source-ip", metavar="ADDRESS", help="Client address.")
+@shared
+def command(out: Output, /, what: str, **said: Any) -> None:
+    """Show which rules match an event and why, and the exact bytes that would be sent.
+
+    The event comes from a file, in any format that ingest reads (- is standard input), or is a
+    synthetic one for an s3:// object. Nothing is sent and no secret is read. Conditions on
+    metadata, tags and content type count as matched unless the value is given.
+
+    \b
+    Example:
+      bucketcast explain event.json
+      bucketcast explain s3://uploads/photos/cat.jpg --event put --size 2048 --tag class=public
+    """  # noqa: D301 - click reads the character
+    events = _synthetic(what, said) if what.startswith(_URI) else _of_file(what, said)
+    deployment, aws = out.deployed()
+    table = Rules(deployment.state_table, aws.dynamodb)
+
+    @cache
+    def rules(bucket: str) -> Sequence[Rule]:
+        with clients.aws_errors():
+            return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
+
+    explanation = explained(events, rules, lambda to: unconnected(to, deployment, aws))
+    if out.json:
+        out.answer(_document(explanation))
+        return
+    for event in events:
+        _show(out, event, explanation)
+
+
+def unconnected(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
+    """Return a target without its login, for the bytes it sends; None if absent."""
+    found: Pushed | deployed.DeployedTarget | None
+    if isinstance(to, TopicArn):
+        with clients.aws_errors():
+            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
+        found = endpoint.target(topic, {}) if topic else None
+    else:
+        found = next((each for each in deployment.targets if each.arn == to.arn), None)
+    if found is None:
+        return None
+    kind = targets.load(found.kind)
+    settings = found.settings if isinstance(found, Pushed) else deployed.settings(found, aws)
+    return kind(read(kind.Settings, settings))
+
+
+def _of_file(path: str, said: dict[str, Any]) -> list[Event]:
+    given = [key for key, value in said.items() if value]
+    if given:
+        option = {"name": "event", "tags": "tag"}.get(given[0], given[0]).replace("_", "-")
+        raise click.UsageError(f"--{option} is allowed with s3://BUCKET/KEY only, not with a file")
+    try:
+        with click.open_file(path, encoding="utf-8") as file:
+            found = sources.events(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BucketcastError(f"{path}: {reason}; give a file or s3://BUCKET/KEY") from None
+    except BadEvent as error:
+        raise BucketcastError(f"{path}: {error}") from None
+    if not found:
+        raise BucketcastError(f"{path} contains no object event: ingest would accept and drop it")
+    return found
+
+
+def _synthetic(uri: str, said: dict[str, Any]) -> list[Event]:
+    """Return the event that S3 would send, as ingest reads it."""
+    bucket, key = params.object_uri(uri)
+    if said["name"] is None:
+        raise click.UsageError("missing --event: put, delete, get or a name")
+    seconds = time.time()
+    event = Event(
+        said["name"],
+        bucket,
+        key,
+        time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds)),
+        f"{int(seconds * 1e9):016X}",
+        msgspec.Raw(b"{}"),
+        said["size"],
+        version_id=said["version_id"],
+        principal=said["principal"] or "",
+        source_ip=said["source_ip"] or "",
+        dialect="synthetic",
+    )
+    (parsed,) = sources.events(s3_record.message(event).decode())
+    metadata = {metadata_name(name): value for name, value in said["metadata"]}
+    return [
+        msgspec.structs.replace(
+            parsed,
+            metadata=metadata or None,
+            tags=list(said["tags"]) or None,
+            content_type=said["content_type"],
+        )
+    ]
+
+
+def _show(out: Output, event: Event, explanation: Explanation) -> None:
+    out.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
+    out.line("")
+    answers = [answer for answer in explanation.answers if answer.event is event]
+    rows = [
+        (
+            answer.rule.name or answer.rule.id,
+            answer.rule.arn,
+            _matched(answer, explanation.missing),
+            answer.because,
+        )
+        for answer in answers
+    ]
+    out.table({}, _COLUMNS, rows, f"{event.bucket} has no rules")
+    for sending in explanation.sendings:
+        if sending.event.id == event.id:
+            for line in ("", *_lines(sending)):
+                out.line(line)
+    for arn in explanation.missing:
+        out.note(f"{arn} is not deployed: its events are dropped")
+
+
+def _matched(answer: Answer, missing: Sequence[str]) -> str:
+    if not answer.matched:
+        return "no"
+    return "yes, not deployed" if answer.rule.arn in missing else "yes"
+
+
+def _lines(sending: Sending) -> Iterator[str]:
+    yield f"to {sending.target}"
+    yield from (f"  {name}: {text}" for name, text in sending.headers.items())
+    yield from (f"  {line}" for line in sending.body.decode().split("\n"))
+
+
+def _document(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "events": [
+            {"name": event.name, "bucket": event.bucket, "key": event.key, "id": event.id}
+            for event in explanation.events
+        ],
+        "rules": [
+            {
+                "id": answer.rule.name or answer.rule.id,
+                "event": answer.event.id,
+                "target": answer.rule.arn,
+                "matched": answer.matched,
+                "because": answer.because,
+            }
+            for answer in explanation.answers
+        ],
+        "deliveries": [
+            {
+                "target": sending.target,
+                "event": sending.event.id,
+                "headers": dict(sending.headers),
+                "body": sending.body.decode(),
+            }
+            for sending in explanation.sendings
+        ],
+        "not_deployed": list(explanation.missing),
+    }

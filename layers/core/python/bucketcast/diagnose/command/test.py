@@ -1,0 +1,192 @@
+"""`bucketcast test`: send synthetic events through the whole deployment to one target."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import click
+
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.config.model import is_mirror
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.destination import TargetArn
+from bucketcast.diagnose import steps, trial
+from bucketcast.diagnose.aws import logs
+from bucketcast.diagnose.steps import Step
+from bucketcast.diagnose.trial import NAME, Trial
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event
+from bucketcast.state.breakers import Breakers
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal.times import moment
+
+_COLUMNS = ("STEP", "AFTER", "TIME", "WHY")
+_PUT, _DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+_MOST = 10_000
+_AT_ONCE = 8
+_BATCH = 10
+_MORE = 5
+_PROGRESS_SECONDS = 5.0
+_SKEW_MS = 60_000
+PAUSE_SECONDS = 1.0
+
+
+@click.command()
+@click.argument("arn", metavar="ARN", type=params.target_arn)
+@click.option("--event", "name", type=params.single_event, metavar="EVENT", help="[default: put]")
+@click.option("--bucket", type=params.bucket_name, default=NAME, show_default=True)
+@click.option("--key", default="", help=f"[default: {NAME}/ and a random part]")
+@click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
+@params.period("--timeout", "30s", "How long to wait for the delivery.")
+@shared
+def command(  # noqa: PLR0913, PLR0917 - its options
+    out: Output, arn: TargetArn, name: str | None, bucket: str, key: str, count: int, timeout: float
+) -> int:
+    """Send a synthetic event through ingress queue, ingest and dispatch to one target.
+
+    No rule is needed and no other target gets it. Receivers recognise it: its principal, its rule
+    and the beginning of its request id are "bucketcast-test". A target with format = namespace
+    gets the deletion of a key that does not exist, which leaves no row. With --count it is a small
+    load test. The exit code is 1 if not all events arrived within --timeout; those still waiting
+    are delivered later.
+
+    \b
+    Example:
+      bucketcast test webhook:primary
+      bucketcast test webhook:primary --count 1000 --timeout 2m
+    """  # noqa: D301 - click reads the character
+    params.key_part(key)
+    deployment, aws = out.deployed()
+    target = deployment.target(arn)
+    _require_reachable(target, deployment, aws)
+    name = _name(target, name, key, aws)
+    functions = [each for each in (deployment.ingest_function, target.function) if each]
+    since = int(time.time() * 1000) - _SKEW_MS
+    run = Trial()
+    _send(trial.events(name, bucket, key, count), target, deployment, run, aws)
+    _wait(out, lambda: logs.lines(logs.ANY, functions, since, aws), run, time.monotonic() + timeout)
+    return _report(out, target, run, timeout)
+
+
+def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -> None:
+    """Refuse a test whose events would wait, or be dead-lettered."""
+    if not target.enabled:
+        raise BucketcastError(f"{target.arn} is switched off: its events wait in its queue")
+    with aws_errors():
+        outage = Breakers(deployment.state_table, lambda: aws.dynamodb).read().get(target.arn)
+    if outage and outage.paused:
+        raise BucketcastError(
+            f"{target.arn} is paused since {moment(outage.paused)}: its events wait in its queue; "
+            f"`bucketcast target resume {target.arn}` ends the pause"
+        )
+
+
+def _name(target: DeployedTarget, name: str | None, key: str, aws: Aws) -> str:
+    mirrors = is_mirror(target.kind, deployed.settings(target, aws))
+    if mirrors and key:
+        raise BucketcastError(
+            f"{target.arn} has format = namespace: an object with the key {key} would lose its "
+            "row; without --key it is one that nobody has"
+        )
+    if mirrors and name not in (None, _DELETE):
+        raise BucketcastError(
+            f"{target.arn} has format = namespace: {name} would leave a row for an object that "
+            f"does not exist; allowed is --event delete, which is the default there"
+        )
+    return name or (_DELETE if mirrors else _PUT)
+
+
+def _send(
+    events: Sequence[Event], target: DeployedTarget, deployment: Deployed, run: Trial, aws: Aws
+) -> None:
+    """Send all events to the ingress queue, addressed to the target."""
+    queue = Queue(deployment.ingress_queue, aws.sqs)
+    history = History(to=target.arn)
+
+    def send(start: int) -> None:
+        part = events[start : start + _BATCH]
+        run.send(part, int(time.time() * 1000))
+        with aws_errors():
+            refused = queue.send([Outgoing(trial.body(e), history=history) for e in part])
+        if refused:
+            raise AwsError(f"the ingress queue did not take an event: {min(refused.values())}")
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(send, range(0, len(events), _BATCH)))
+
+
+def _wait(out: Output, lines: Callable[[], Iterable[logs.Found]], run: Trial, end: float) -> None:
+    """Read the logs until each event has ended, or the time is over."""
+    shown = time.monotonic()
+    more = _MORE
+    while True:
+        try:
+            for at, line in lines():
+                run.take(steps.of(at, line))
+        except AwsError as error:
+            if not error.silent:
+                raise
+            out.note(f"note: {error}; trying again", always=True)
+        more -= not run.open  # ingest's lines may appear after the target's
+        if run.is_complete or not more or time.monotonic() >= end:
+            return
+        if time.monotonic() >= shown + _PROGRESS_SECONDS and len(run.sent) > 1:
+            out.note(f"{len(run.sent) - len(run.open):,} of {len(run.sent):,} have ended")
+            shown = time.monotonic()
+        time.sleep(PAUSE_SECONDS)
+
+
+def _report(out: Output, target: DeployedTarget, run: Trial, timeout: float) -> int:
+    figures = trial.summary(run)
+    why = run.failure(target.function)
+    if why and run.open:
+        why = f"{len(run.open):,} of {len(run.sent):,} not delivered within {timeout:g}s: {why}"
+    if out.json:
+        listed = [_document(run, event) for event in run.sent]
+        failed = {"status": "error", "error": why} if why else {}
+        out.answer({"target": target.arn, **figures, "events": listed, **failed})
+        return int(bool(why))
+    if len(run.sent) == 1:
+        out.table({}, _COLUMNS, list(_rows(run)), "no step is known")
+    else:
+        out.line(
+            f"{figures['delivered']:,} of {figures['count']:,} delivered, "
+            f"{figures['per_second']:,} per second; "
+            f"p50 {figures['p50_ms']:,} ms, p99 {figures['p99_ms']:,} ms"
+        )
+    if why:
+        out.failed(f"{target.arn}: {why}")
+    return int(bool(why))
+
+
+def _rows(run: Trial) -> Iterator[tuple[str, str, str, str]]:
+    for event, sent in run.sent.items():
+        yield "sent", "", steps.clock(sent), ""
+        for step in _story(run, event):
+            yield step.what, f"{step.at - sent:,} ms", steps.clock(step.at), step.why
+
+
+def _story(run: Trial, event: str) -> list[Step]:
+    """Return an event's steps by stage, then time: a quick target may log before ingest does."""
+    return sorted(run.steps.get(event, ()), key=lambda step: (steps.stage(step.what), step.at))
+
+
+def _document(run: Trial, event: str) -> Mapping[str, Any]:
+    return {
+        "event": event,
+        "sent": steps.clock(run.sent[event]),
+        "steps": [
+            {
+                "what": step.what,
+                "time": steps.clock(step.at),
+                "after_ms": step.at - run.sent[event],
+                "why": step.why,
+            }
+            for step in _story(run, event)
+        ],
+    }

@@ -1,0 +1,97 @@
+"""The queues: what waits in them and is dead, whether S3 and EventBridge may write; the clock."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from bucketcast.finding import BY_HAND, Finding
+from bucketcast.notifications import document as notifications
+
+POLICY = "queue-policy"
+KEY_POLICY = "key-policy"
+CLOCK = "clock"
+_WARN_SECONDS, _ERROR_SECONDS = 30, 240
+"""AWS refuses requests that were signed more than five minutes off."""
+_KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
+
+
+def queue(subject: str, name: str, waiting: int, dead: int) -> Finding:
+    """Check the queue of this name, by the messages in it and in its dead-letter queue."""
+    if dead:
+        return Finding(
+            "queue",
+            subject,
+            "warn",
+            f"{dead:,} dead letters of {name}",
+            "see why, repair the cause, and send them again with `bucketcast dlq redrive`",
+            "bucketcast dlq ls",
+        )
+    return Finding("queue", subject, "ok", f"{name}: {waiting:,} messages wait")
+
+
+def missing_queue(subject: str, name: str) -> Finding:
+    """Return the finding for a queue that does not exist."""
+    return Finding("queue", subject, "error", f"the queue {name} does not exist", BY_HAND)
+
+
+_URL = "$(aws sqs get-queue-url --queue-name {0} --query QueueUrl --output text)"
+
+
+def policy(
+    queue: str, text: str, service: str, source: str, condition: Mapping[str, Any]
+) -> Finding:
+    """Check that the policy of the ingress queue lets a service write for a source."""
+    subject, name = "ingress", queue.rpartition(":")[2]
+    if notifications.admits(text, service, source):
+        return Finding(POLICY, subject, "ok", f"{service} may write to {name}")
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": "sqs:SendMessage",
+        "Resource": queue,
+        "Condition": condition,
+    }
+    current = json.loads(text or '{"Version": "2012-10-17"}')
+    whole = {**current, "Statement": [*notifications.statements(current), statement]}
+    attributes = shlex.quote(json.dumps({"Policy": json.dumps(whole)}))
+    return Finding(
+        POLICY,
+        subject,
+        "error",
+        f"the policy of {name} does not let {service} write: no event arrives",
+        "add the statement; events from before are found by `bucketcast reconcile`, or sent by "
+        "`bucketcast backfill`",
+        f"aws sqs set-queue-attributes --queue-url {_URL.format(name)} --attributes {attributes}",
+    )
+
+
+def key_policy(key: str, text: str, service: str, source: str) -> Finding:
+    """Check that the policy of a customer's key lets a service encrypt what it writes."""
+    subject, name = "ingress", key.rpartition("/")[2]
+    if all(notifications.admits(text, service, source, each) for each in _KEY_ACTIONS):
+        return Finding(KEY_POLICY, subject, "ok", f"{service} may use the key {name}")
+    return Finding(
+        KEY_POLICY,
+        subject,
+        "error",
+        f"the policy of the key {name} does not let {service} use it: what it sends is lost",
+        f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets; "
+        "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`",
+    )
+
+
+def clock(local: float, aws: float) -> Finding:
+    """Check this machine's clock against AWS's, in Unix seconds; AWS's has whole seconds only."""
+    off = local - aws
+    if abs(off) < _WARN_SECONDS:
+        return Finding(CLOCK, "this machine", "ok", "agrees with AWS's clock")
+    found = f"{abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} AWS's clock"
+    return Finding(
+        CLOCK,
+        "this machine",
+        "error" if abs(off) > _ERROR_SECONDS else "warn",
+        found,
+        "set the clock, best by NTP: AWS refuses requests that are five minutes off",
+        "sudo timedatectl set-ntp true",
+    )

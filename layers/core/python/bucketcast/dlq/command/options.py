@@ -1,0 +1,46 @@
+"""The options that choose dead letters."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from bucketcast.dlq.filters import Filter
+from bucketcast.terminal import params
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILTERS: Final = (
+    ("--reason", "reason", {"metavar": "TEXT", "help": "Part of the reason, in any case."}),
+    ("--error", "error", {"metavar": "CLASS", "help": "Class of the error, e.g. Rejected."}),
+    ("--rule", "rule", {"metavar": "ID", "help": "Id or name of the rule."}),
+    (
+        "--older-than",
+        "older",
+        {"type": params.since, "metavar": "DURATION", "help": "Dead for at least, e.g. 24h."},
+    ),
+    (
+        "--newer-than",
+        "newer",
+        {"type": params.since, "metavar": "DURATION", "help": "Dead for at most, e.g. 30m."},
+    ),
+    (
+        "--event",
+        "names",
+        {"type": params.events, "metavar": "EVENTS", "help": "Events, e.g. put,delete."},
+    ),
+    ("--bucket", "bucket", {"type": params.bucket_name, "help": "The bucket."}),
+    ("--prefix", "prefix", {"metavar": "TEXT", "help": "Key prefix."}),
+    ("--id", "id", {"metavar": "ID", "help": "Id of a message or of an event."}),
+)
+
+
+def filtered(command: F) -> F:
+    """Add the options that choose dead letters; they are what `filter_of` takes."""
+    for flag, name, how in reversed(_FILTERS):
+        command = click.option(flag, name, **how)(command)
+    return command
+
+
+def filter_of(given: dict[str, Any]) -> Filter:
+    """Return the filter that these options give."""
+    return Filter(**{name: value for name, value in given.items() if value is not None})

@@ -1,0 +1,123 @@
+"""Dead letters as documents and lines: for `--json`, for files and for people."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from bucketcast.delivery.envelope import Delivery
+from bucketcast.dlq.letter import Content, Letter
+from bucketcast.dlq.repack import Plan
+from bucketcast.event import Event
+from bucketcast.targets.base import Target
+from bucketcast.terminal.times import clock
+
+
+def document(plan: Plan, target: str) -> dict[str, Any]:
+    """Return a letter with the events that are asked for, and the message as SQS has it."""
+    letter, content = plan.letter, plan.content
+    return {
+        **_about(letter, content, target),
+        "events": [_event(*each) for each in _chosen(plan)],
+        "message": {"body": letter.body, "attributes": dict(letter.attributes)},
+    }
+
+
+def line(plan: Plan, target: str) -> bytes:
+    """Return the document as a line of NDJSON."""
+    return msgspec.json.encode(document(plan, target))
+
+
+def shown(plan: Plan, target: str, kind: Target | None) -> dict[str, Any]:
+    """Return a letter for `show`: its events with the bytes that would be sent now."""
+    events = []
+    for event, delivery in _chosen(plan):
+        entry = _event(event, delivery)
+        if kind is not None and delivery is not None:
+            sent = replace(event, rule=delivery.rule, named=delivery.named)
+            body = kind.body(sent).decode(errors="replace")
+            entry |= {"headers": dict(kind.headers(sent)), "body": body}
+        events.append(entry)
+    raw = {} if events else {"message": plan.letter.body}
+    return {**_about(plan.letter, plan.content, target), "events": events, **raw}
+
+
+def lines(entry: dict[str, Any]) -> Iterator[str]:
+    """Return the lines of what `shown` gave."""
+    yield f"{entry['id']} of {entry['target']}"
+    by = {
+        "bucketcast": "by Bucketcast",
+        "sqs": "moved by SQS",
+        "eventbridge": "EventBridge",
+    }
+    yield f"  reason    {entry['reason']}"
+    yield f"  error     {entry['error'] or '-'}"
+    yield f"  by        {by[entry['moved_by']]}; rule {entry['rule'] or '-'}"
+    yield f"  dead at   {entry['sent']}; received {entry['receives']} times there"
+    if entry["since"]:
+        tried = f", {entry['attempts']} attempts before" if entry["attempts"] else ""
+        yield f"  tried     since {entry['since']}{tried}"
+    if entry["topic"]:
+        yield f"  topic     {entry['topic']}"
+    if entry["problem"]:
+        yield f"  unusable  {entry['problem']}"
+    if entry.get("message"):
+        yield "  message as it came"
+        yield from (f"    {line}" for line in entry["message"].split("\n"))
+    for event in entry["events"]:
+        yield from _event_lines(event)
+
+
+def _event_lines(event: dict[str, Any]) -> Iterator[str]:
+    yield f"  {event['name']} of s3://{event['bucket']}/{event['key']}"
+    version = f", version {event['version_id']}" if event["version_id"] else ""
+    yield f"    event     {event['id']} of {event['time']}{version}"
+    if event["created"]:
+        yield f"    received  {event['created']}"
+    if event["reason"]:
+        yield f"    failed    {event['reason']}"
+    if "body" not in event:
+        yield f"    record    {event['record']}"
+        return
+    yield "    would be sent now"
+    yield from (f"      {name}: {text}" for name, text in event["headers"].items())
+    yield from (f"      {line}" for line in event["body"].split("\n"))
+
+
+def _about(letter: Letter, content: Content, target: str) -> dict[str, Any]:
+    return {
+        "id": letter.id,
+        "target": letter.attribute("target") or target,
+        "rule": letter.attribute("rule"),
+        "moved_by": letter.moved_by,
+        "reason": letter.reason,
+        "error": letter.error,
+        "sent": clock(letter.sent),
+        "receives": letter.receives,
+        "topic": letter.history.topic,
+        "since": clock(letter.history.since),
+        "attempts": letter.history.tries,
+        "problem": content.problem,
+    }
+
+
+def _chosen(plan: Plan) -> Sequence[tuple[Event, Delivery | None]]:
+    if plan.taken:
+        return [(each.event, each) for each in plan.taken]
+    return [(event, None) for event in plan.content.events]
+
+
+def _event(event: Event, delivery: Delivery | None) -> dict[str, Any]:
+    return {
+        "id": event.id,
+        "name": event.name,
+        "bucket": event.bucket,
+        "key": event.key,
+        "version_id": event.version_id or "",
+        "time": event.time,
+        "rule": delivery.rule if delivery else "",
+        "created": clock(delivery.created) if delivery else "",
+        "reason": delivery.reason if delivery else "",
+        "record": bytes(event.record).decode(errors="replace"),
+    }

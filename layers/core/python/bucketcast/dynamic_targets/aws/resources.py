@@ -1,0 +1,209 @@
+"""The AWS resources of a run-time target: queues, an event source mapping, a secret.
+
+Every call is idempotent: existing resources are reused, missing ones are no error. Lambda refuses
+changes of a mapping that it is still creating or removing, for some 15 seconds after the call; SQS
+may not show a new queue to others at once.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from botocore.exceptions import ClientError
+
+from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue_names import encryption, order
+from bucketcast.errors import BucketcastError
+from bucketcast.limits import BATCH, DAY, MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.state.dynamic_target import Runtime, RuntimeTarget
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
+
+T = TypeVar("T")
+TIMEOUT_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 1.0
+_UNSETTLED: Final = ("ResourceInUseException", "ResourceConflictException")
+_NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
+
+
+class UnsettledError(BucketcastError):
+    """Lambda is still creating or removing a mapping; a later call will succeed."""
+
+
+class Resources:
+    """Creates and removes resources; `timeout` is the time limit for an unsettled mapping."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        sqs: "SQSClient",
+        functions: "LambdaClient",
+        secrets: "SecretsManagerClient",
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._runtime = runtime
+        self._sqs = sqs
+        self._functions = functions
+        self._secrets = secrets
+        self._timeout = timeout
+
+    def make_queues(self, target: RuntimeTarget) -> None:
+        """Create the target's queue and its dead-letter queue, as the stack does."""
+        common = {
+            "MessageRetentionPeriod": str(RETENTION_DAYS * DAY),
+            **encryption(self._runtime.kms_key),
+            **order(target.queue),
+        }
+        redrive = {
+            "deadLetterTargetArn": self._runtime.arn(target.dead),
+            "maxReceiveCount": str(MAX_RECEIVES),
+        }
+        more = {
+            "VisibilityTimeout": str(self._runtime.visibility),
+            "RedrivePolicy": json.dumps(redrive),
+        }
+        self._make_queue(target.dead, common)
+        self._make_queue(target.queue, {**common, **more})
+
+    def remove_queues(self, queue: str, dead: str) -> None:
+        for url in map(self._runtime.url, (queue, dead)):
+            self._forgiving(partial(self._sqs.delete_queue, QueueUrl=url), *_NO_QUEUE)
+
+    def waiting(self, queue: str) -> int:
+        """Return how many messages a queue holds, in flight and delayed too; 0 without a queue."""
+        found = self._forgiving(partial(depth, self._runtime.url(queue), self._sqs), *_NO_QUEUE)
+        return found.all if found else 0
+
+    def map(self, target: RuntimeTarget) -> None:
+        """Map the target's queue to the function of its kind.
+
+        Raises:
+            UnsettledError: an earlier mapping of the queue is still being removed.
+        """
+        limit = self._runtime.max_concurrency
+        wanted: Any = {
+            "EventSourceArn": self._runtime.arn(target.queue),
+            "FunctionName": self._runtime.functions[target.kind],
+            "BatchSize": BATCH,
+            "FunctionResponseTypes": ["ReportBatchItemFailures"],
+            **({"ScalingConfig": {"MaximumConcurrency": limit}} if limit else {}),
+        }
+
+        def make() -> bool:
+            found = self._mappings(target.queue)
+            if any(state != "Deleting" for state in found.values()):
+                return True
+            if found:
+                return False
+            try:
+                self._renew_visibility(target.queue)
+                self._functions.create_event_source_mapping(**wanted)
+            except ClientError as error:
+                if _code(error) in _UNSETTLED or "NonExistentQueue" in str(error):
+                    return False
+                raise
+            return True
+
+        self._until(make, f"the mapping of {target.queue} is not made")
+
+    def unmap(self, queue: str) -> None:
+        """Remove a queue's mapping.
+
+        Raises:
+            UnsettledError: Lambda is still creating the mapping.
+        """
+
+        def remove() -> bool:
+            left = [one for one, state in self._mappings(queue).items() if state != "Deleting"]
+            for mapping in left:
+                try:
+                    self._functions.delete_event_source_mapping(UUID=mapping)
+                except ClientError as error:
+                    if _code(error) in _UNSETTLED:
+                        return False
+                    if _code(error) != "ResourceNotFoundException":
+                        raise
+            return True
+
+        self._until(remove, f"the mapping of {queue} is not removed")
+
+    def make_secret(self, name: str, text: str) -> None:
+        self._forgiving(
+            lambda: self._secrets.create_secret(
+                Name=name, SecretString=text, Description="A run-time target of Bucketcast"
+            ),
+            "ResourceExistsException",
+        )
+
+    def read_secret(self, name: str) -> Mapping[str, str]:
+        """Return the fields of a target's secret; none if it has none."""
+        if not name:
+            return {}
+        answer = self._forgiving(
+            lambda: self._secrets.get_secret_value(SecretId=name), "ResourceNotFoundException"
+        )
+        values: Mapping[str, str] = json.loads(answer["SecretString"]) if answer else {}
+        return values
+
+    def remove_secret(self, name: str) -> None:
+        """Delete a secret at once: its name is never used again."""
+        self._forgiving(
+            lambda: self._secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True),
+            "ResourceNotFoundException",
+        )
+
+    def _make_queue(self, name: str, attributes: Mapping[str, str]) -> None:
+        arn = self._runtime.arn(name)
+        # As for deployed queues: TLS only.
+        refusal = {
+            "Effect": "Deny",
+            "Principal": {"AWS": "*"},
+            "Action": "sqs:*",
+            "Resource": arn,
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        }
+        policy = {"Version": "2012-10-17", "Statement": [refusal]}
+        wanted: Any = {**attributes, "Policy": json.dumps(policy)}
+        self._sqs.create_queue(QueueName=name, Attributes=wanted)
+
+    def _renew_visibility(self, queue: str) -> None:
+        """Update the visibility timeout, since a deploy may have raised the function's timeout.
+
+        Lambda refuses queues with a shorter visibility timeout.
+        """
+        url, name = self._runtime.url(queue), "VisibilityTimeout"
+        wanted: Any = {name: str(self._runtime.visibility)}
+        found = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        if found["Attributes"] != wanted:
+            self._sqs.set_queue_attributes(QueueUrl=url, Attributes=wanted)
+
+    def _mappings(self, queue: str) -> dict[str, str]:
+        """Return the states of a queue's mappings, by their ids."""
+        answer = self._functions.list_event_source_mappings(EventSourceArn=self._runtime.arn(queue))
+        return {each["UUID"]: each.get("State", "") for each in answer["EventSourceMappings"]}
+
+    def _until(self, done: Callable[[], bool], otherwise: str) -> None:
+        deadline = time.monotonic() + self._timeout
+        while not done():
+            if time.monotonic() > deadline:
+                raise UnsettledError(f"{otherwise}: Lambda is at work on it; try again in a minute")
+            time.sleep(_PAUSE_SECONDS)
+
+    @staticmethod
+    def _forgiving(call: Callable[[], T], *codes: str) -> T | None:
+        try:
+            return call()
+        except ClientError as error:
+            if _code(error) not in codes:
+                raise
+            return None
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))

@@ -1,0 +1,34 @@
+"""The encryption of admin calls: bodies are encrypted with the caller's secret, as in madmin."""
+
+from io import BytesIO
+
+from argon2.exceptions import HashingError
+from minio import crypto
+
+from bucketcast.web.errors import S3Error
+
+
+class _Whole(BytesIO):
+    """A body with the interface from which MinIO's client reads a response."""
+
+    def release_conn(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+def decrypt(body: bytes, secret: str) -> str:
+    """Return the text of an encrypted body.
+
+    Raises:
+        S3Error: it was encrypted with another key, changed in transit, or is no text.
+    """
+    try:
+        return crypto.decrypt(_Whole(body), secret).decode()  # type: ignore[arg-type]
+    except (ValueError, OSError, HashingError):
+        raise S3Error(
+            "XMinioAdminConfigBadJSON", "the body is not encrypted with your secret key"
+        ) from None
+
+
+def encrypt(text: str, secret: str) -> bytes:
+    """Encrypt a text, which must not be empty, with the secret."""
+    return crypto.encrypt(text.encode(), secret)

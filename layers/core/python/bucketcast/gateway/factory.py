@@ -1,0 +1,100 @@
+"""Build the application of one deployment, for the gateway and for Lambda."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+from starlette.applications import Starlette
+
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.deployment import Deployed
+from bucketcast.gateway.account_cache import AccountCache
+from bucketcast.gateway.admin.routes import Admin
+from bucketcast.gateway.app import S3, build
+from bucketcast.gateway.proxy import Proxy
+from bucketcast.listen.api import Listen
+from bucketcast.listen.aws.credentials import CredentialsProvider
+from bucketcast.listen.aws.listeners import Listeners, Table
+from bucketcast.listen.bucket_events import BucketEvents
+from bucketcast.listen.queue import Queue, Sqs
+from bucketcast.notifications.api import Notifications
+from bucketcast.notifications.aws.access_events import AccessEvents
+from bucketcast.topics.api.sns import Sns
+from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.topics.aws.factory import topics_of
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.users import Account
+from bucketcast.users.aws import Users
+from bucketcast.web.authentication import Authenticator
+from bucketcast.web.request import RawRequest
+from bucketcast.web.responses import Handler
+from bucketcast.web.secure import SecureCalls, secure
+
+_REGION: Final = "us-east-1"
+
+
+def create_app(
+    stack: str,
+    table: str,
+    aws: Aws,
+    *,
+    domains: Sequence[str] = (),
+    objects: bool = True,
+    secure_calls: SecureCalls = "never",
+) -> Starlette:
+    """Build the application; without `objects` only common calls about buckets are proxied to S3.
+
+    `secure_calls` says which calls count as sent over TLS.
+    """
+    logins = CredentialsProvider()
+    region = logins.region or _REGION
+    endpoint = logins.endpoint(region)
+    users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
+
+    def find(access_key: str) -> Account | None:
+        with aws_errors():
+            return users.find(access_key)
+
+    @cache
+    def there() -> Deployed:
+        return deployed.find(stack, aws)
+
+    def notify(bucket: str, body: str) -> None:
+        """Send a bucket's notification to ingest, unless CloudTrail logs it."""
+        if not (there().bucket_events and AccessEvents(there(), aws).are_on(bucket)):
+            with aws_errors():
+                aws.sqs.send_message(QueueUrl=there().ingress_queue, MessageBody=body)
+
+    def answers(call: RawRequest) -> Handler | None:
+        return listen.answers(call) or notifications.answers(call)
+
+    accounts = AccountCache(find)
+    gate = Authenticator(accounts, region, domains=tuple(name.lower() for name in domains))
+    # Clients are created one by one: creating is not thread-safe, using is.
+    _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
+    notifications = Notifications(stack, aws, region)
+    listeners = Listeners(
+        stack,
+        Table(table, aws.dynamodb),
+        aws.sqs,
+        lambda: there().ingress_queue.rpartition("/")[0],
+        kms_key=lambda: there().kms_key,
+    )
+    sqs = Sqs(aws.sqs.meta.endpoint_url, region, logins)
+    listen = Listen(
+        listeners,
+        lambda one: Queue(listeners.url(one), sqs),
+        notifications.attach,
+        accounts,
+        endless=objects,
+    )
+    forward = BucketEvents(Proxy(endpoint, region, logins), notify, region)
+    s3 = S3(gate, answers, forward, objects="" if objects else endpoint)
+    topics = UserTopics(
+        TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
+    )
+    sns = Sns(gate, secure(secure_calls), s3, topics)
+    app = build(sns, Admin(gate, accounts, stack, aws).routes())
+    app.state.listen = listen
+    return app

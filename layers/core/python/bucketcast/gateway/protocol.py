@@ -1,0 +1,69 @@
+"""uvicorn's protocol with limits on a client's headers and on the time they take."""
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from bucketcast.web.authentication import ABORT
+
+MAX_HEADERS: Final = 65_536
+"""Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
+HEADERS_SECONDS: Final = 4.0
+"""How long a client may take from connecting to the end of its headers."""
+
+
+class Protocol(HttpToolsProtocol):
+    """A connection that is closed when its headers are too slow or too large."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _seen = 0
+    _within_headers = True
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._within_headers:
+            self._seen += len(data)
+        super().data_received(data)
+        if not (self._within_headers and self._seen) or self.transport.is_closing():
+            return
+        # Most requests arrive in one piece, which needs no timer.
+        if self._timer is None:
+            self._wait()
+        if self._seen > MAX_HEADERS:
+            self.send_400_response("The headers are too long.")
+
+    def on_message_begin(self) -> None:
+        self._within_headers = True
+        super().on_message_begin()
+        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+
+    def on_headers_complete(self) -> None:
+        self._within_headers = False
+        self._seen = 0
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        self._within_headers = True
+        super().on_response_complete()
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(HEADERS_SECONDS, self._late)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self.transport.close()

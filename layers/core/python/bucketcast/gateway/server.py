@@ -1,0 +1,71 @@
+"""Serve the gateway of one deployment with uvicorn."""
+
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+import uvicorn
+
+from bucketcast.aws.clients import Aws
+from bucketcast.deployment import Deployed
+from bucketcast.gateway.factory import create_app
+from bucketcast.gateway.protocol import Protocol
+from bucketcast.listen.api import Listen
+from bucketcast.telemetry import logger
+from bucketcast.web.secure import SecureCalls
+
+_BACKLOG: Final = 1_024
+_AT_ONCE: Final = 2_000
+
+
+def serve(
+    deployment: Deployed,
+    aws: Aws,
+    *,
+    host: str,
+    port: int,
+    domains: Sequence[str],
+    secure_calls: SecureCalls,
+) -> None:
+    """Serve until interrupted; `secure_calls` decides which calls count as sent over HTTPS.
+
+    Raises:
+        OSError: the address cannot be bound.
+    """
+    app = create_app(
+        deployment.stack, deployment.state_table, aws, domains=domains, secure_calls=secure_calls
+    )
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=65,
+        limit_concurrency=_AT_ONCE,
+        backlog=_BACKLOG,
+    )
+    with socket.create_server((host, port), backlog=_BACKLOG) as listening:
+        threading.Thread(target=_sweep, args=(app.state.listen,), daemon=True).start()
+        _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that does not wait for endless streams when it stops."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.app.state.listen.close()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
+def _sweep(listen: Listen) -> None:
+    """Remove the listeners of an earlier gateway process."""
+    try:
+        listen.clean()
+    except Exception as error:  # noqa: BLE001 - whoever listens next tries again
+        logger.warning("listeners that ended are not removed", reason=str(error))

@@ -1,0 +1,1 @@
+"""What ingest asks S3 about an object, where the record says too little."""

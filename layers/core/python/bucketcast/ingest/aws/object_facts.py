@@ -1,0 +1,254 @@
+"""Object facts: an object's metadata, tags, content type and storage class, read from S3.
+
+`HeadObject` and `GetObjectTagging`, once for each object and version of a batch and several at a
+time. Without a version id the object may have been replaced: its ETag, size and date show that, and
+the tags are read before the head that confirms them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import datetime
+from functools import reduce
+from http import HTTPStatus
+from operator import or_
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast import telemetry
+from bucketcast.aws.function_clients import AT_ONCE
+from bucketcast.event import Event, to_millis
+from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS
+from bucketcast.ingest.aws.head_object import event_fields
+from bucketcast.mirror.synthetic import Object, created, just_after
+from bucketcast.rules.conditions import FACTS, Fact
+from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+SECONDS_FOR_SHOWN: Final = 5.0
+"""The longest time for reading what keys show, which does not hold up their messages."""
+_GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+_OVERWRITTEN: Final = (None, "", "null")
+"""Version ids of objects that the next put of their key replaces."""
+_HINT: Final = (
+    "ingest needs s3:GetObject, s3:GetObjectVersion, s3:GetObjectTagging, "
+    "s3:GetObjectVersionTagging and s3:ListBucket, which a deploy with object_facts gives; see the "
+    "bucket's own policy"
+)
+
+_DENIED: Final = ("403", "AccessDenied")
+
+Fields = dict[str, Any]
+"""Fields of an event; empty if the object is gone or cannot be read by anyone."""
+_MODIFIED: Final = "LastModified"
+"""Stands among the fields of an object without a version: when it was put."""
+_Object = tuple[str, str, str | None, str | None]
+
+
+class ObjectReader:
+    """Reads objects from S3 for the function called `asker`; `client` is shared by its threads."""
+
+    def __init__(self, client: "S3Client", facts: ObjectFacts, asker: str) -> None:
+        self._client = client
+        self._session = f":{asker}"
+        self._buckets = facts.buckets
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self.mirrors = facts.mirrors
+        self.wants: Mapping[str, Fact] = {
+            arn: reduce(or_, (FACTS[name] for name in names))
+            for arn, names in facts.targets.items()
+        }
+
+    def self_caused(self, event: Event) -> bool:
+        """Return whether the event is of our own read of an object, which would cause the next."""
+        return event.dialect == "cloudtrail" and event.principal.endswith(self._session)
+
+    def enriched(
+        self, requested: Sequence[tuple[Event, Fact]], seconds: float
+    ) -> list[Event | None]:
+        """Return each event with the requested facts, or unchanged if its object is gone.
+
+        None is an event whose facts are not available now: S3 refused, or did not answer within so
+        many seconds.
+        """
+        wanted: dict[_Object, Fact] = {}
+        for event, fact in requested:
+            if self._is_there(event):
+                object_ = _object(event)
+                wanted[object_] = wanted.get(object_, fact) | fact
+        futures = {self._pool.submit(self._look, *each): each[0] for each in wanted.items()}
+        wait(futures, seconds)
+        answers = {object_: _answer(future) for future, object_ in futures.items()}
+        _log(answers)
+        return [
+            _with(event, answers[_object(event)]) if _object(event) in answers else event
+            for event, _ in requested
+        ]
+
+    def uncovers(self, event: Event) -> bool:
+        """Return whether a version or marker was removed, so that another version may show now.
+
+        S3 sends no event of that one. Without a sequencer it would have no order among the others.
+        """
+        return (
+            event.name == "s3:ObjectRemoved:Delete"
+            and bool(event.version_id and event.sequencer)
+            and self._may_look(event)
+        )
+
+    def shown(self, requested: Sequence[tuple[Event, Fact]], seconds: float) -> list[Event | None]:
+        """Return synthetic puts of what keys show after such events, ordered after them.
+
+        None is a key that shows nothing, or that S3 did not return: reconcile repairs it.
+        """
+        futures = [self._pool.submit(self._show, event, fact) for event, fact in requested]
+        wait(futures, min(seconds, SECONDS_FOR_SHOWN))
+        answers = [_answer(future) for future in futures]
+        _log_unseen([answer for answer in answers if isinstance(answer, Exception)])
+        return [
+            _put(event, answer) if answer and not isinstance(answer, Exception) else None
+            for (event, _), answer in zip(requested, answers, strict=True)
+        ]
+
+    def _may_look(self, event: Event) -> bool:
+        named = not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))
+        return named and event.key != ""
+
+    def _is_there(self, event: Event) -> bool:
+        """Return whether the object may exist, and may be read."""
+        gone = event.name in REMOVALS or event.name == NOTHING_HAPPENED
+        return not gone and self._may_look(event)
+
+    def _show(self, event: Event, fact: Fact) -> Fields:
+        """Return the object that the key shows, with its version, and its tags if requested."""
+        head = self._client.head_object(Bucket=event.bucket, Key=event.key)
+        version = head.get("VersionId")
+        found = event_fields(head) | {"version_id": version}
+        if Fact.TAGS in fact:
+            which: Any = {"Bucket": event.bucket, "Key": event.key}
+            which |= {"VersionId": version} if version else {}
+            found["tags"] = self._tags(which)
+        return found
+
+    def _tags(self, which: Any) -> list[tuple[str, str]]:
+        found = self._client.get_object_tagging(**which)["TagSet"]
+        return [(tag["Key"], tag["Value"]) for tag in found]
+
+    def _look(self, object_: _Object, fact: Fact) -> Fields:
+        bucket, key, version, etag = object_
+        which: Any = {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
+        found: Fields = {}
+        if Fact.TAGS in fact:
+            found["tags"] = self._tags(which)
+        if Fact.HEAD in fact or version in _OVERWRITTEN:
+            head = self._client.head_object(**which)
+            if etag and head["ETag"].strip('"') != etag:
+                return {}
+            if Fact.HEAD in fact:
+                found |= event_fields(head)
+            if not etag and version in _OVERWRITTEN:
+                found[_MODIFIED] = head.get(_MODIFIED)
+        return found
+
+
+def _object(event: Event) -> _Object:
+    return event.bucket, event.key, event.version_id, event.etag
+
+
+def _answer(future: "Future[Fields]") -> Fields | Exception:
+    if not future.done():
+        future.cancel()
+        return TimeoutError("no answer in time")
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if not isinstance(error, BotoCoreError | ClientError):
+        raise error
+    status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode")
+    # 400 is an object encrypted with a customer's key, which nobody else can read.
+    return {} if status in (*_GONE, HTTPStatus.BAD_REQUEST) else error
+
+
+def _put(after: Event, fields: Fields) -> Event | None:
+    """Return the put of what a key shows, ordered right after another event."""
+    known = ("version_id", "size", "etag", "storage_class")
+    found = Object(after.bucket, after.key, **{name: fields[name] for name in known})
+    more = {name: text for name, text in fields.items() if name not in known}
+    try:
+        sequencer, time = just_after((after.sequencer, after.time))
+    except ValueError:  # an invalid date
+        return None
+    return created(found, sequencer=sequencer, time=time, by="ingest", facts=more)
+
+
+def _log_unseen(failed: Sequence[Exception]) -> None:
+    if failed:
+        telemetry.measure(telemetry.INGRESS, ObjectsUnseen=len(failed))
+    for reason, count in Counter(map(_reason, failed)).items():
+        telemetry.logger.error(
+            "a version was removed, and S3 does not say what its key shows now: mirrors lack "
+            "it until it is put again or reconcile repairs them",
+            count=count,
+            reason=reason,
+        )
+
+
+def _with(event: Event, answer: Fields | Exception) -> Event | None:
+    if isinstance(answer, Exception):
+        return None
+    if _is_another(event, answer):
+        return event
+    lacking = {
+        name: fields
+        for name, fields in answer.items()
+        if name != _MODIFIED and getattr(event, name) is None
+    }
+    return msgspec.structs.replace(event, **lacking)
+
+
+def _is_another(event: Event, answer: Fields) -> bool:
+    """Return whether the object was replaced after an event that names no version and no ETag."""
+    put: datetime | None = answer.get(_MODIFIED)
+    if put is None:
+        return False
+    size = answer.get("size", event.size)
+    # Of the second in which it was put, S3 says the beginning.
+    return to_millis(f"{put:%Y-%m-%dT%H:%M:%SZ}") > event.time or event.size not in (None, size)
+
+
+def _log(answers: Mapping[_Object, Fields | Exception]) -> None:
+    """Log one line for unreadable objects, and one per reason of the others, without keys."""
+    untold = [object_[0] for object_, answer in answers.items() if not answer]
+    if untold:
+        telemetry.measure(telemetry.INGRESS, ObjectsGone=len(untold))
+        telemetry.logger.warning(
+            "objects are gone, others by now or under a customer's key: what a rule asks of them "
+            "counts as met",
+            count=len(untold),
+            bucket=untold[0],
+        )
+    failed = Counter(
+        (_reason(answer), bucket)
+        for (bucket, *_), answer in answers.items()
+        if isinstance(answer, Exception)
+    )
+    for (reason, bucket), count in failed.items():
+        telemetry.logger.error(
+            "objects could not be looked at: their messages stay in the queue",
+            count=count,
+            bucket=bucket,
+            reason=reason,
+        )
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason without the key, which texts of S3 and botocore may contain."""
+    if not isinstance(error, ClientError):
+        return type(error).__name__
+    code = error.response.get("Error", {}).get("Code", "")
+    hint = f"; {_HINT}" if code in _DENIED else ""
+    return f"{error.operation_name}: {code}{hint}"

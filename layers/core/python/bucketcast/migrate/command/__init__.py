@@ -1,0 +1,192 @@
+"""`bucketcast import`: convert configurations of other systems."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast.errors import BucketcastError
+from bucketcast.migrate import files, merge, render
+from bucketcast.migrate.command import ceph as import_ceph
+from bucketcast.rules import Rule
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+
+_PRIVATE = 0o600
+_STANDARD_INPUT = Path("-")
+
+
+@click.group()
+def command() -> None:
+    """Import the configuration of another system."""
+
+
+@command.command()
+@params.files
+@click.option(
+    "--output",
+    type=params.FILE,
+    metavar="FILE",
+    help="Write the configuration to FILE instead of standard output.",
+)
+@click.option(
+    "--secrets",
+    "script",
+    type=params.FILE,
+    metavar="FILE",
+    help="Write a script that stores the secrets, including their values (mode 0600).",
+)
+@click.option(
+    "--plain-secrets",
+    is_flag=True,
+    help="Keep secrets in the configuration; accepted by a local deploy only.",
+)
+@click.option(
+    "--bucket",
+    type=params.bucket_name,
+    metavar="NAME",
+    help="Bucket of a notification XML; not needed if the file is NAME/notification.xml.",
+)
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@shared
+def minio(  # noqa: PLR0913 - one parameter an option
+    out: Output,
+    paths: tuple[Path, ...],
+    *,
+    output: Path | None,
+    script: Path | None,
+    plain_secrets: bool,
+    bucket: str | None,
+    force: bool,
+) -> None:
+    """Convert the configuration of a MinIO server into bucketcast.toml.
+
+    FILE is the output of `mc admin config export`, a file of MINIO_NOTIFY_... variables such as
+    /etc/default/minio, or a bucket's notification XML, which is converted into `bucketcast event
+    add` commands. Several files are merged as MinIO merges them. - is standard input.
+
+    Configuration and commands go to standard output; with both, --output is required. Secrets
+    become references; the commands that store them are printed, or written with --secrets. Settings
+    that do not apply are listed with the reason. If anything cannot be converted, all errors are
+    listed, nothing is written, and the exit code is 2.
+
+    \b
+    Example:
+      mc admin config export myminio > export.txt
+      bucketcast import minio export.txt --output bucketcast.toml --secrets store-secrets.sh
+      mc admin cluster bucket export myminio && unzip cluster-metadata.zip
+      bucketcast import minio */notification.xml
+    """  # noqa: D301 - click reads the character
+    _none_is_there((output, script), force=force)
+    read = files.read(map(_file, paths), bucket=bucket or "")
+    merged = merge.merge(read)
+    for rule in merged.rules:
+        _check(rule)
+    made = render.configuration(merged, plain=plain_secrets)
+    if made.toml and merged.rules and output is None and not out.json:
+        raise click.UsageError(
+            "the files contain both a configuration and rules: write the configuration to a file "
+            "with --output FILE; the commands for the rules go to standard output"
+        )
+    if output is not None and made.toml:
+        _write(output, made.toml, private=plain_secrets)
+    if script is not None and made.secrets:
+        _write(script, render.script(made.secrets), private=True)
+    notes = [*made.notes, *_about_rules(merged.rules, made)]
+    _say(out, merged, made, notes, script)
+    toml = [] if output else made.toml.splitlines()
+    document = {"output": str(output) if output and made.toml else None}
+    document |= _document(merged, made, notes)
+    out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
+
+
+command.add_command(import_ceph.command)
+
+
+def _file(path: Path) -> files.File:
+    name = "standard input" if path == _STANDARD_INPUT else str(path)
+    return files.File(name, params.read_file(path))
+
+
+def _none_is_there(paths: Iterable[Path | None], *, force: bool) -> None:
+    for path in paths:
+        if path is not None and path.exists() and not force:
+            raise click.UsageError(f"{path} already exists: choose another file, or add --force")
+
+
+def _write(path: Path, text: str, *, private: bool) -> None:
+    try:
+        path.touch(mode=_PRIVATE if private else 0o666)
+        if private:
+            path.chmod(_PRIVATE)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BucketcastError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _check(rule: Rule) -> None:
+    """Refuse what `event add` would refuse; MinIO stores such rules."""
+    params.bucket_name(rule.bucket)
+    params.key_part(rule.prefix)
+    params.key_part(rule.suffix)
+
+
+def _about_rules(rules: Iterable[Rule], made: render.Configuration) -> list[str]:
+    notes = []
+    if buckets := sorted({rule.bucket for rule in rules}):
+        listed = ", ".join(buckets)
+        notes.append(
+            f"the configuration expects these buckets in S3: {listed}; create = true creates them"
+            if made.toml
+            else f"connect the buckets with [bucket.NAME] in bucketcast.toml: {listed}"
+        )
+    if made.arns:
+        unknown = sorted({rule.arn for rule in rules}.difference(made.arns))
+        notes += [f"rules refer to {arn}, which these files do not configure" for arn in unknown]
+    return notes
+
+
+def _say(
+    out: Output,
+    merged: merge.Merged,
+    made: render.Configuration,
+    notes: Iterable[str],
+    script: Path | None,
+) -> None:
+    for why in dict.fromkeys(left.why for left in merged.left_out):
+        what = ", ".join(left.what for left in merged.left_out if left.why == why)
+        out.note(f"skipped: {what}: {why}")
+    out.notes(notes)
+    if made.secrets and script:
+        out.note(f"store the secrets before the deploy: sh {script}; then delete that file")
+    elif made.secrets:
+        out.note("store the secrets before the deploy, or get a script with --secrets FILE:")
+        for stored in made.secrets:
+            out.note(f"  {stored.command}")
+
+
+def _document(
+    merged: merge.Merged, made: render.Configuration, notes: Iterable[str]
+) -> dict[str, Any]:
+    return {
+        "configuration": made.toml,
+        "targets": list(made.arns),
+        "secrets": [
+            {"name": stored.name, "option": stored.option, "command": stored.command}
+            for stored in made.secrets
+        ],
+        "rules": [
+            {
+                "bucket": rule.bucket,
+                "arn": rule.arn,
+                "event": list(rule.events),
+                "prefix": rule.prefix,
+                "suffix": rule.suffix,
+                "command": render.command(rule),
+            }
+            for rule in merged.rules
+        ],
+        "left_out": [left._asdict() for left in merged.left_out],
+        "notes": list(notes),
+    }

@@ -1,0 +1,143 @@
+"""`bucketcast import ceph`: import RGW's topics and notifications."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.deployment import Deployed
+from bucketcast.destination import TopicArn
+from bucketcast.errors import BucketcastError
+from bucketcast.migrate import ceph
+from bucketcast.notifications.api import Notifications
+from bucketcast.notifications.topic_configuration import Notification
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+from bucketcast.topics.api.certificate import certificate
+from bucketcast.topics.attributes import TopicAttributes, checked
+from bucketcast.topics.aws.factory import topics_of
+from bucketcast.topics.aws.topics import Change, Wanted
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import require_name
+from bucketcast.users import User
+from bucketcast.web.errors import S3Error
+
+_WHOEVER = User("import", "", "", admin=True)
+
+
+@click.command("ceph")
+@params.files
+@click.option(
+    "--bucket",
+    type=params.bucket_name,
+    metavar="NAME",
+    help="Bucket of the notifications; the JSON does not contain it.",
+)
+@click.option(
+    "--apply", "applied", is_flag=True, help="Make the changes; without it they are only listed."
+)
+@shared
+def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied: bool) -> None:
+    """Import topics and notifications of Ceph RGW.
+
+    FILE is the output of `radosgw-admin topic list` or `radosgw-admin notification list --bucket
+    NAME`; - is standard input. Topics keep tenant, owner and name; their ARNs get this deployment's
+    region. Notifications are merged into the bucket's by Id and topic. If anything cannot be
+    imported, all errors are listed and nothing is changed.
+
+    \b
+    Example:
+      radosgw-admin topic list > topics.json
+      radosgw-admin notification list --bucket uploads > uploads.json
+      bucketcast import ceph topics.json --apply
+      bucketcast import ceph uploads.json --bucket uploads --apply
+    """  # noqa: D301 - click reads the character
+    texts = [(str(path), params.read_file(path)) for path in paths]
+    parsed = ceph.read(texts, bucket=bucket or "")
+    topics = list(zip(parsed.topics, _checked(parsed.topics), strict=True))
+    if applied:
+        deployment, aws = out.deployed()
+        _make_topics(topics, deployment, aws)
+        _make_notifications(parsed.notifications, deployment, aws)
+    for left in parsed.left_out:
+        out.note(f"skipped: {left.what}: {left.why}")
+    if not applied:
+        out.note("nothing was changed; add --apply to make the changes")
+    _say(out, parsed, topics, applied=applied)
+
+
+def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
+    """Return each topic's attributes, checked as CreateTopic checks them; all errors at once."""
+    given, wrong = [], []
+    for topic in topics:
+        try:
+            require_name(topic.arn.name)
+            given.append(checked(topic.attributes, certificate))
+        except TopicError as error:
+            wrong.append(f"{topic.arn}: {error}")
+    if wrong:
+        raise BucketcastError("\n".join(wrong))
+    return given
+
+
+def _make_topics(
+    topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]], deployment: Deployed, aws: Aws
+) -> None:
+    if not topics:
+        return
+    opened = topics_of(deployment.stack, deployment.state_table, aws)
+    region = aws.dynamodb.meta.region_name
+    for topic, given in topics:
+        arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
+        with aws_errors():
+            opened.put(arn, _always(Wanted(topic.owner, given)))
+
+
+def _always(wanted: Wanted) -> Change:
+    return lambda *_: wanted
+
+
+def _make_notifications(
+    notifications: Sequence[tuple[str, Notification]], deployment: Deployed, aws: Aws
+) -> None:
+    region = aws.dynamodb.meta.region_name
+    api = Notifications(deployment.stack, aws, region)
+    for bucket, group in groupby(notifications, key=lambda each: each[0]):
+        try:
+            api.add(bucket, [each for _, each in group], _WHOEVER)
+        except S3Error as error:
+            raise BucketcastError(f"{bucket}: {error.message}") from None
+
+
+def _say(
+    out: Output,
+    parsed: ceph.ParsedCeph,
+    topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]],
+    *,
+    applied: bool,
+) -> None:
+    listed: dict[str, Any] = {
+        "applied": applied,
+        "topics": [
+            {"arn": str(topic.arn), "owner": topic.owner, "attributes": given.shown}
+            for topic, given in topics
+        ],
+        "notifications": [
+            {"bucket": bucket, **ceph.document(each)} for bucket, each in parsed.notifications
+        ],
+        "left_out": [left._asdict() for left in parsed.left_out],
+    }
+    done = "Created" if applied else "Would create"
+    lines = [
+        f"{done} topic {topic.arn}, owner {topic.owner or 'none'}, "
+        f"endpoint {given.shown.get('push-endpoint', 'none')}"
+        for topic, given in topics
+    ]
+    lines += [
+        f"{done} notification {each.id} of {bucket}, topic {each.topic}"
+        for bucket, each in parsed.notifications
+    ]
+    out.answer(listed, *lines)

@@ -1,0 +1,126 @@
+"""The ingress queue's policy, and the EventBridge rules that write to the queue."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.delivery.queue_names import dead_of
+from bucketcast.deployment import Deployed
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications import document as notifications
+
+_TARGET: Final = "ingress"
+_A_DAY: Final = 86_400
+_TRIES: Final = 185
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """The ingress queue with its ARN and policy."""
+
+    queue: str
+    policy: str
+
+    @classmethod
+    def of(cls, deployment: Deployed, aws: Aws) -> Self:
+        """Read the queue's attributes from SQS.
+
+        Raises:
+            AwsError: AWS cannot be reached.
+        """
+        with aws_errors():
+            found = aws.sqs.get_queue_attributes(
+                QueueUrl=deployment.ingress_queue, AttributeNames=["QueueArn", "Policy"]
+            )["Attributes"]
+        return cls(found["QueueArn"], found.get("Policy", ""))
+
+    @property
+    def partition(self) -> str:
+        return self.queue.split(":")[1]
+
+    @property
+    def region(self) -> str:
+        return self.queue.split(":")[3]
+
+    @property
+    def account(self) -> str:
+        return self.queue.split(":")[4]
+
+    @property
+    def dead(self) -> str:
+        return dead_of(self.queue)
+
+    def bucket(self, name: str) -> str:
+        """Return the ARN of a bucket."""
+        return f"arn:{self.partition}:s3:::{name}"
+
+    def rule(self, name: str) -> str:
+        """Return the ARN of a rule of EventBridge."""
+        return f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
+
+    def admit(self, service: str, source: str) -> None:
+        """Check the policy, since S3 and EventBridge silently drop what a queue refuses.
+
+        Raises:
+            BucketcastError: the policy does not allow the service to write for the source.
+        """
+        if not notifications.admits(self.policy, service, source):
+            raise BucketcastError(
+                f"the policy of {self.queue} does not let {service} write for {source}: deploy "
+                "again, as the stack sets it"
+            )
+
+
+class EventRules:
+    """The rules of EventBridge that write to the ingress queue."""
+
+    def __init__(self, ingress: Ingress, aws: Aws) -> None:
+        self._ingress = ingress
+        self._aws = aws
+
+    def has(self, name: str) -> bool:
+        events = self._aws.events
+        with aws_errors():
+            try:
+                events.describe_rule(Name=name)
+            except events.exceptions.ResourceNotFoundException:
+                return False
+        return True
+
+    def make(self, name: str, description: str, pattern: Mapping[str, Any]) -> list[str]:
+        """Create or correct the rule; return the additions as texts.
+
+        Raises:
+            BucketcastError: it could not write to the queue.
+            AwsError: AWS refused.
+        """
+        self._ingress.admit("events.amazonaws.com", self._ingress.rule(name))
+        had = self.has(name)
+        with aws_errors():
+            self._aws.events.put_rule(
+                Name=name,
+                Description=description,
+                EventPattern=json.dumps(pattern),
+                State="ENABLED",
+            )
+            self._aws.events.put_targets(Rule=name, Targets=[self._target()])
+        return [] if had else [f"added the EventBridge rule {name}"]
+
+    def drop(self, name: str) -> list[str]:
+        """Remove the rule, if it exists; return the removals as texts."""
+        if not self.has(name):
+            return []
+        with aws_errors():
+            self._aws.events.remove_targets(Rule=name, Ids=[_TARGET])
+            self._aws.events.delete_rule(Name=name)
+        return [f"removed the EventBridge rule {name}"]
+
+    def _target(self) -> Any:
+        return {
+            "Id": _TARGET,
+            "Arn": self._ingress.queue,
+            "DeadLetterConfig": {"Arn": self._ingress.dead},
+            "RetryPolicy": {"MaximumEventAgeInSeconds": _A_DAY, "MaximumRetryAttempts": _TRIES},
+        }

@@ -1,0 +1,46 @@
+"""Retry an AWS call while a permission or policy that was just granted takes effect."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from botocore.exceptions import ClientError
+
+from bucketcast.notifications.aws.writer import ConcurrentWriteError
+
+MAX_SECONDS: Final = 60.0
+PAUSE_SECONDS: Final = 3.0
+
+
+def retry(call: Callable[[], object], sleep: Callable[[float], None] = time.sleep) -> None:
+    """Call until it succeeds, for `MAX_SECONDS` at most.
+
+    Raises:
+        ClientError: AWS refused for another reason, or for all of that time.
+        ConcurrentWriteError: others wrote the same document all of that time.
+    """
+    deadline = time.monotonic() + MAX_SECONDS
+    while True:
+        try:
+            call()
+        except (ClientError, ConcurrentWriteError) as error:
+            if not _may_pass(error) or time.monotonic() > deadline:
+                raise
+            sleep(PAUSE_SECONDS)
+        else:
+            return
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether waiting can help.
+
+    A new queue policy or role takes seconds to take effect: until then S3 answers `AccessDenied` or
+    that it cannot validate the destination, DynamoDB and CloudTrail `AccessDeniedException`. S3
+    answers `OperationAborted` while somebody else changes the bucket's settings.
+    """
+    if not isinstance(error, ClientError):
+        return True
+    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+    if code == "InvalidArgument":
+        return "validate" in message
+    return code.startswith("AccessDenied") or code == "OperationAborted"

@@ -1,0 +1,1 @@
+"""The commands of buckets, rules and Ceph's notifications."""

@@ -1,0 +1,308 @@
+"""`bucketcast event`: MinIO's `mc event` for this deployment's rules.
+
+Two bugs of `mc` are not copied: `rm` with only an ARN removes all rules of that ARN, and `rm` that
+matches no rule fails.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.destination import TargetArn
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws.access_events import AccessEvents
+from bucketcast.notifications.aws.rule_targets import existing_targets
+from bucketcast.notifications.command import filters
+from bucketcast.notifications.command.event_apply import apply
+from bucketcast.notifications.command.trail import follow
+from bucketcast.notifications.object_permission import missing_permission
+from bucketcast.rules import Rule, patterns
+from bucketcast.rules.access_events import PRICE
+from bucketcast.rules.listing import document
+from bucketcast.rules.regexes import check_total
+from bucketcast.state.rules import RuleExistsError, Rules
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+
+_COLUMNS = ("BUCKET", "ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
+_ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
+_WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
+
+
+_bucket = click.argument("bucket", type=params.bucket_name)
+
+
+@click.group()
+def command() -> None:
+    """Add, list, apply and remove rules: which events of a bucket go to which target.
+
+    A rule is active as soon as the command that added it returns.
+    """
+
+
+command.add_command(apply)
+
+
+@command.command()
+@_bucket
+@click.argument("arn", type=params.arn)
+@click.option(
+    "--event",
+    "events",
+    type=params.events,
+    metavar="EVENTS",
+    default="put,delete,get",
+    show_default="put,delete,get; required if access events are enabled",
+    help=_WORDS,
+)
+@filters.options
+@click.option(
+    "-p", "--ignore-existing", is_flag=True, help="Succeed if the same rule already exists."
+)
+@click.option(
+    "--ahead",
+    is_flag=True,
+    help="Accept a bucket that is not seen here: one to be created, or of another account.",
+)
+@shared
+def add(
+    out: Output,
+    /,
+    bucket: str,
+    arn: TargetArn,
+    *,
+    events: tuple[str, ...],
+    ignore_existing: bool,
+    ahead: bool,
+    **given: Any,
+) -> None:
+    """Add a rule: send a bucket's events to a target.
+
+    All filters must match; of one option given several times, one value is enough.
+
+    \b
+    Example:
+      bucketcast event add uploads arn:minio:sqs::primary:webhook \\
+        --event put,delete --prefix images/ --suffix .jpg --suffix .png \\
+        --size 1KiB- --tag class=public --not key^=images/tmp/
+    """  # noqa: D301 - click reads the character
+    fields = filters.fields(given)
+    deployment, aws = out.deployed()
+    target = deployment.target(arn)
+    rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
+    if why_blind := missing_permission(rule, deployment):
+        raise BucketcastError(why_blind)
+    why = deployed.why_not_attached(bucket, deployment, aws)
+    if why == deployed.missing(bucket) and not ahead:
+        raise BucketcastError(
+            f"{why}: check the name, or add --ahead for a bucket to be created or of another "
+            "account"
+        )
+    _refuse_implicit_costs(rule, deployment, aws)
+    with aws_errors():
+        _refuse_large(rule, Rules(deployment.state_table, aws.dynamodb))
+        try:
+            Rules(deployment.state_table, aws.dynamodb).add(rule)
+        except RuleExistsError as error:
+            if not ignore_existing:
+                raise RuleExistsError(f"{error}; use -p to ignore this") from None
+    why = "" if _scanners(rule) else why
+    if why:
+        out.note(
+            f"note: {why}; connect it with `bucketcast bucket attach {bucket}`, or with "
+            f"[bucket.{bucket}] in bucketcast.toml and a deploy"
+        )
+    loop = _loop(rule, target)
+    if loop:
+        out.note(f"note: {loop}")
+    notes = (why, loop, *follow(out, bucket, deployment, aws, rule))
+    answer = {"bucket": bucket, **document(rule), "note": "; ".join(filter(None, notes))}
+    out.answer(answer, f"Successfully added {rule.arn}")
+
+
+@command.command()
+@click.argument("bucket", type=params.bucket_name, required=False)
+@click.argument("arn", type=params.arn, required=False)
+@shared
+def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
+    """List the rules of a bucket, or of all buckets; with ARN, only those for that target.
+
+    \b
+    Example:
+      bucketcast event ls
+      bucketcast event ls uploads
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    with aws_errors():
+        names = [bucket] if bucket else Rules(deployment.state_table, aws.dynamodb).buckets()
+    rules = [rule for name in names for rule in _of(deployment, name, arn, aws)]
+    known = existing_targets(rules, deployment, aws)
+    rows = [
+        (
+            rule.bucket,
+            rule.arn if rule.arn in known else f"{rule.arn} (not deployed)",
+            ",".join(rule.events),
+            rule.prefix,
+            rule.suffix,
+            filters.shown(rule),
+            rule.name,
+            rule.id,
+        )
+        for rule in rules
+    ]
+    answer = {
+        "bucket": bucket,
+        **({"arn": arn.plain} if arn else {}),
+        "rules": [
+            {"bucket": rule.bucket, **document(rule), "deployed": rule.arn in known}
+            for rule in rules
+        ],
+    }
+    about = f" that names {arn.plain}" if arn else ""
+    # Two of the columns are seldom used, and a terminal is narrow.
+    always = _ALWAYS if bucket else (*_ALWAYS, "BUCKET")
+    used = [
+        at
+        for at, name in enumerate(_COLUMNS)
+        if name in always or (name != "BUCKET" and any(row[at] for row in rows))
+    ]
+    out.table(
+        answer,
+        [_COLUMNS[at] for at in used],
+        [[row[at] for at in used] for row in rows],
+        f"{bucket or 'no bucket'} has {'no ' if bucket else ''}rules{about}",
+    )
+
+
+@command.command()
+@_bucket
+@click.argument("arn", type=params.arn, required=False)
+@click.option(
+    "--event",
+    "events",
+    type=params.events,
+    metavar="EVENTS",
+    help=f"Only the rule with exactly these events: {_WORDS}",
+)
+@filters.options
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the rule with this ID.")
+@click.option(
+    "--force", is_flag=True, help="Required without ARN, or if several rules match the filters."
+)
+@shared
+def rm(
+    out: Output,
+    /,
+    bucket: str,
+    arn: TargetArn | None,
+    *,
+    events: tuple[str, ...] | None,
+    ids: tuple[str, ...],
+    force: bool,
+    **given: Any,
+) -> None:
+    """Remove rules of a bucket.
+
+    With an ARN: all rules for that target. With filters: the rule with exactly these filters. With
+    --id: the rules with these ids. With the bucket alone: all its rules, which needs --force.
+    Events that are already queued are still delivered.
+
+    \b
+    Example:
+      bucketcast event rm uploads arn:minio:sqs::primary:webhook \\
+        --event put,delete --suffix .jpg
+      bucketcast event rm uploads --force
+    """  # noqa: D301 - click reads the character
+    fields = filters.fields(given)
+    narrowed = events is not None or any(given.values())
+    if ids and narrowed:
+        raise click.UsageError("--id cannot be combined with filters")
+    if arn is None and not (force or ids):
+        raise click.UsageError(
+            f"this would remove the rules of {bucket} for every target: give an ARN or --id, or "
+            "add --force"
+        )
+    deployment, aws = out.deployed()
+    rules = _of(deployment, bucket, arn, aws)
+    if ids:
+        rules = [rule for rule in rules if rule.id in ids]
+    elif narrowed:
+        rules = [rule for rule in rules if _is_meant(rule, events, fields)]
+    unknown = sorted(set(ids) - {rule.id for rule in rules})
+    if unknown or not rules:
+        about = f" has the id {', '.join(unknown)}" if unknown else " matches"
+        raise BucketcastError(
+            f"no rule of {bucket}{about}, nothing was removed; "
+            f"`bucketcast event ls {bucket}` lists the rules"
+        )
+    if narrowed and len(rules) > 1 and not force:
+        listed = "".join(f"\n  {filters.line(rule)}" for rule in rules)
+        raise BucketcastError(
+            f"{len(rules)} rules match, nothing was removed: add --event to select one, "
+            f"or --force to remove all of them{listed}"
+        )
+    with aws_errors():
+        Rules(deployment.state_table, aws.dynamodb).remove(rules)
+    follow(out, bucket, deployment, aws)
+    answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
+    out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
+
+
+def _of(deployment: deployed.Deployed, bucket: str, arn: TargetArn | None, aws: Aws) -> list[Rule]:
+    """Return the bucket's rules for an ARN, or all, ordered by ARN and filter."""
+    with aws_errors():
+        rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)
+    wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
+    return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
+
+
+def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any]) -> bool:
+    """Return whether a rule has exactly these events and filters; None is any events."""
+    return (
+        (events is None or set(rule.events) == set(events))
+        and rule.prefix == fields["prefix"]
+        and rule.suffix == fields["suffix"]
+        and set(rule.conditions) == set(fields["conditions"])
+        and rule.name == fields["name"]
+    )
+
+
+def _refuse_implicit_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -> None:
+    """Refuse the default events where its reads would make CloudTrail log, for money."""
+    source = click.get_current_context().get_parameter_source("events")
+    if source is click.core.ParameterSource.DEFAULT and AccessEvents(deployment, aws).are_on(
+        rule.bucket
+    ):
+        raise click.UsageError(
+            f"--event: missing. Access events of {rule.bucket} are enabled, so the default "
+            f"put,delete,get would make CloudTrail log reads ({PRICE}); "
+            "give --event put,delete, or --event put,delete,get to accept that"
+        )
+
+
+def _refuse_large(rule: Rule, rules: Rules) -> None:
+    """Refuse a rule whose regular expressions ingest could not hold in memory."""
+    if patterns(rule):
+        stored = {text for each in rules.of(rule.bucket) for text in patterns(each)}
+        try:
+            check_total(stored.union(patterns(rule)))
+        except ValueError as error:
+            raise click.UsageError(f"{rule.bucket}: {error}") from None
+
+
+def _loop(rule: Rule, target: deployed.DeployedTarget) -> str:
+    """Return a warning if the target writes into the bucket whose events it gets."""
+    if target.writes != rule.bucket:
+        return ""
+    return (
+        f"{target.arn} itself writes into {rule.bucket}: unless the prefix or suffix of the rule "
+        "excludes what it writes, every event causes another one, endlessly and at your cost"
+    )
+
+
+def _scanners(rule: Rule) -> bool:
+    """Return whether a rule has scanner events only, which need no bucket notification."""
+    return all(event.startswith("s3:Scanner:") for event in rule.events)

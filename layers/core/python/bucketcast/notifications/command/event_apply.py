@@ -1,0 +1,170 @@
+"""`bucketcast event apply`: make a bucket's rules those of a file, so that they can live in git."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.destination import Destination, TargetArn, TopicArn
+from bucketcast.errors import BucketcastError, ConfigError, ConfigErrors
+from bucketcast.notifications.command import filters
+from bucketcast.notifications.command.trail import follow
+from bucketcast.notifications.object_permission import missing_permission
+from bucketcast.rules import Rule, listing, patterns
+from bucketcast.rules.regexes import check_total
+from bucketcast.state.rules import Rules
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.topics.aws.table import TopicTable
+
+_TARGET: Final = "`bucketcast target ls` and `bucketcast topic ls` list what there is"
+
+
+class _Change(NamedTuple):
+    """What a bucket's rules become, by id."""
+
+    bucket: str
+    added: Mapping[str, Rule]
+    removed: Mapping[str, Rule]
+
+
+@click.command()
+@click.argument(
+    "file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
+)
+@click.option("--prune", is_flag=True, help="Also remove the rules of buckets not in FILE.")
+@click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
+@click.option("--yes", is_flag=True, help="Do not ask before rules are removed.")
+@shared
+def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> None:
+    """Make the rules of each bucket in FILE exactly those of FILE.
+
+    FILE is what `bucketcast event ls --json` prints; - is standard input. Buckets that it does not
+    name keep their rules. All of it is checked before anything changes; a bucket's rules change
+    at once.
+
+    \b
+    Example:
+      bucketcast event ls --json > rules.json
+      bucketcast event apply rules.json --dry-run
+      bucketcast event apply rules.json
+    """  # noqa: D301 - click reads the character
+    with click.open_file(str(file), "rb") as opened:
+        wanted = listing.read(opened.read(), _CHECKS)
+    deployment, aws = out.deployed()
+    rules = Rules(deployment.state_table, aws.dynamodb)
+    with aws_errors():
+        if prune:
+            wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
+        changes = [each for each in _changes(wanted, rules) if each.added or each.removed]
+        _check(changes, wanted, deployment, aws)
+    lines = [line for each in changes for line in _lines(each)]
+    removed = sum(len(each.removed) for each in changes)
+    if not dry_run:
+        if removed and not yes:
+            out.confirm(f"remove {counted(removed, 'rule')}?", *lines)
+        for each in changes:
+            with aws_errors():
+                rules.change(each.bucket, _edit(each))
+            follow(out, each.bucket, deployment, aws)
+    added = sum(len(each.added) for each in changes)
+    would = "would be " if dry_run else ""
+    summary = f"{counted(added, 'rule')} {would}added, {removed:,} {would}removed"
+    document = {
+        "dry_run": dry_run,
+        "added": _documents(changes, lambda each: each.added),
+        "removed": _documents(changes, lambda each: each.removed),
+    }
+    out.answer(document, *lines, summary)
+
+
+def _checked(check: Callable[[str], object]) -> Callable[[str], object]:
+    def raising(text: str) -> object:
+        try:
+            return check(text)
+        except click.BadParameter as error:
+            raise ValueError(error.message) from None
+
+    return raising
+
+
+_CHECKS: Final = {
+    "bucket": _checked(params.bucket_name),
+    "prefix": _checked(params.key_part),
+    "suffix": _checked(params.key_part),
+    "name": _checked(params.rule_name),
+}
+
+
+def _check(
+    changes: list[_Change], wanted: listing.Rules, deployment: deployed.Deployed, aws: Aws
+) -> None:
+    """Refuse new rules that could not have an effect here, all of them at once."""
+    known = {target.arn for target in deployment.targets}
+    topics = TopicTable(deployment.state_table, aws.dynamodb)
+    errors = []
+    for bucket, added, _ in changes:
+        for arn in sorted({rule.arn for rule in added.values()} - known):
+            to = Destination.of(arn)
+            if isinstance(to, TargetArn):
+                try:
+                    deployment.target(to)
+                except BucketcastError as error:
+                    errors.append(ConfigError(f"{bucket}: arn", str(error), _TARGET))
+            elif not (isinstance(to, TopicArn) and topics.topic(to)):
+                errors.append(ConfigError(f"{bucket}: arn", f"found no topic {arn}", _TARGET))
+        blind = next(
+            filter(None, (missing_permission(rule, deployment) for rule in added.values())), ""
+        )
+        if blind:
+            errors.append(ConfigError(f"{bucket}: conditions", "not readable", blind))
+        try:
+            check_total({text for rule in wanted[bucket] for text in patterns(rule)})
+        except ValueError as error:
+            errors.append(ConfigError(f"{bucket}: conditions", "too large", str(error)))
+    if errors:
+        raise ConfigErrors(errors)
+
+
+def _changes(wanted: listing.Rules, rules: Rules) -> list[_Change]:
+    changes = []
+    for bucket in sorted(wanted):
+        after = {rule.id: rule for rule in wanted[bucket]}
+        before = {rule.id: rule for rule in rules.of(bucket)}
+        added = {id_: rule for id_, rule in after.items() if id_ not in before}
+        removed = {id_: rule for id_, rule in before.items() if id_ not in after}
+        changes.append(_Change(bucket, added, removed))
+    return changes
+
+
+def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
+    """Return the edit that makes a change and leaves what others changed meanwhile."""
+
+    def edit(stored: list[Rule]) -> list[Rule]:
+        kept = [rule for rule in stored if rule.id not in change.removed]
+        known = {rule.id for rule in kept}
+        return [*kept, *(rule for id_, rule in change.added.items() if id_ not in known)]
+
+    return edit
+
+
+def _lines(change: _Change) -> list[str]:
+    signed = [("-", change.removed), ("+", change.added)]
+    return [
+        f"{sign} {change.bucket} {filters.line(rule)}"
+        for sign, found in signed
+        for rule in found.values()
+    ]
+
+
+def _documents(
+    changes: list[_Change], part: Callable[[_Change], Mapping[str, Rule]]
+) -> list[dict[str, Any]]:
+    return [
+        {"bucket": each.bucket, **listing.document(rule)}
+        for each in changes
+        for rule in part(each).values()
+    ]

@@ -1,0 +1,126 @@
+"""A rule's filters: the options that `event add` and `event rm` share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
+from typing import Any, TypeVar
+
+import click
+
+from bucketcast.printable import printable
+from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
+from bucketcast.rules.grammar import joined, parse, texts
+from bucketcast.terminal import params
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WILD = frozenset("*?")
+# Option, the prefix that makes its value a condition, metavar and help.
+_SHORT = (
+    ("regex", "key~=", "REGEX", "Regular expression (RE2 syntax) that the whole key must match."),
+    ("tag", "tag:", "NAME=VALUE", "An object tag."),
+    ("metadata", "metadata:", "NAME=VALUE", "User metadata; the prefix x-amz-meta- is optional."),
+    ("content-type", "content_type=", "TYPE", "Content type, e.g. image/jpeg."),
+    ("size", "size=", "RANGE", "Size range in bytes, e.g. 1KiB-10MB, 5GB- or -1024."),
+    ("storage-class", "storage_class=", "CLASS", "Storage class, e.g. STANDARD."),
+    ("principal", "principal=", "ID", "Principal that made the request."),
+    ("source-ip", "source_ip=", "ADDRESS", "Client address or network (CIDR)."),
+)
+_CONDITION = "ON OP VALUE"
+_OPTIONS = (
+    click.option(
+        "--prefix",
+        "prefixes",
+        multiple=True,
+        type=params.key_part,
+        metavar="TEXT",
+        help="Key prefix; a single value may contain the wildcards * and ?.",
+    ),
+    click.option(
+        "--suffix",
+        "suffixes",
+        multiple=True,
+        type=params.key_part,
+        metavar="TEXT",
+        help="Key suffix; a single value may contain the wildcards * and ?.",
+    ),
+    *(
+        click.option(
+            f"--{option}", multiple=True, type=params.condition(begins), metavar=metavar, help=help
+        )
+        for option, begins, metavar, help in _SHORT  # noqa: A001 - click's word
+    ),
+    click.option(
+        "--if",
+        "more",
+        multiple=True,
+        type=params.condition(),
+        metavar=_CONDITION,
+        help="Any condition, with the operators = ^= $= ~=, e.g. content_type^=image/",
+    ),
+    click.option(
+        "--not",
+        "unless",
+        multiple=True,
+        type=params.condition(unless=True),
+        metavar=_CONDITION,
+        help="A condition that must not hold, e.g. tag:class=private",
+    ),
+    click.option(
+        "--name",
+        type=params.rule_name,
+        metavar="NAME",
+        help="Name of the rule. A named rule sends its own copy, even if other rules also match.",
+    ),
+)
+
+
+def options(command: F) -> F:
+    """Add the filter options to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rule's prefix, suffix, conditions and name from the option values."""
+    prefix, begins = _ends("prefix", given["prefixes"])
+    suffix, ends = _ends("suffix", given["suffixes"])
+    short = [one for option, *_ in _SHORT for one in given[option.replace("-", "_")]]
+    conditions = joined([*begins, *ends, *short, *given["more"], *given["unless"]])
+    return {
+        "prefix": prefix,
+        "suffix": suffix,
+        "conditions": conditions,
+        "name": given["name"] or "",
+    }
+
+
+def shown(rule: Rule) -> str:
+    """Return a rule's conditions as shell-quoted options."""
+    return " ".join(
+        f"--{'not' if condition.unless else 'if'} {quote(text)}"
+        for condition in rule.conditions
+        for text in texts(condition)
+    )
+
+
+def line(rule: Rule) -> str:
+    """Return a rule without its bucket in one line."""
+    more = "".join(f" {text}" for text in (shown(rule), rule.name) if text)
+    ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
+    return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
+
+
+def _ends(how: str, given: Sequence[str]) -> tuple[str, list[Condition]]:
+    """Return a single prefix or suffix, or the condition that matches any of several."""
+    if len(given) <= 1:
+        return "".join(given), []
+    wild = next((text for text in given if _WILD & set(text)), None)
+    if wild is not None:
+        raise click.UsageError(
+            f"--{how}: found '{wild}' with wildcards among several values; "
+            "allowed is one value with wildcards, or several without"
+        )
+    operator = {"prefix": "^=", "suffix": "$="}[how]
+    return "", [parse(f"key{operator}{text}") for text in given]

@@ -1,0 +1,99 @@
+"""`bucketcast reconcile`: compare a mirror with its bucket."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from bucketcast import deployment as deployed
+from bucketcast import targets
+from bucketcast.aws.clients import Aws
+from bucketcast.destination import TargetArn
+from bucketcast.errors import BucketcastError
+from bucketcast.pipeline.aws import Runs
+from bucketcast.pipeline.command import jobs
+from bucketcast.settings.options import options_of
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, counted, shared
+
+DRIFT: Final = 1
+_COLUMNS = ("PATH", "WHAT", "BUCKET", "TARGET")
+_KINDS = ("missing", "stale", "extra")
+
+
+@click.command()
+@click.argument("bucket", type=params.bucket_name)
+@click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
+@jobs.options("reconcile", but=frozenset({"target", "mode"}))
+@click.option(
+    "--check/--repair",
+    default=True,
+    help="Only list differences, or also send events that repair them. [default: --check]",
+)
+@jobs.waiting
+@shared
+def command(
+    out: Output,
+    /,
+    *,
+    bucket: str,
+    target: TargetArn,
+    check: bool,
+    no_wait: bool,
+    **values: str,
+) -> int:
+    """Compare a mirror (format = namespace) with its bucket: missing, stale and extra rows.
+
+    With --check the exit code is 1 if anything differs. --repair sends corrective events through
+    the target's queue; check again when that queue is empty.
+
+    \b
+    Example:
+      bucketcast reconcile uploads --target arn:minio:sqs::mirror:postgresql --repair
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    runs = Runs(deployment, aws)
+    mirror = jobs.deployed_target(deployment, target)
+    _require_mirror(mirror, aws)
+    given = {"bucket": bucket, "target": mirror.arn, **values}
+    given["mode"] = "check" if check else "repair"
+    result = jobs.finish(out, runs, "reconcile", given, no_wait=no_wait)
+    if result is None:
+        return 0
+    _answer(out, result)
+    return DRIFT if check and result["drift"] else 0
+
+
+def _answer(out: Output, result: Mapping[str, Any]) -> None:
+    rows = [
+        (each["path"], each["what"], _shown(each["object"]), _shown(each["row"]))
+        for each in result["differences"]
+    ]
+    same = f"{result['target']} matches {result['bucket']}"
+    out.table(result, _COLUMNS, rows, same)
+    if out.json:
+        return
+    jobs.part(out, len(rows), sum(result[kind] for kind in _KINDS), "differences")
+    counts = ", ".join(f"{result[kind]:,} {kind}" for kind in _KINDS)
+    out.line(f"{counted(result['rows'], 'row')}: {counts}")
+    if result["mode"] == "repair":
+        out.line(f"{counted(result['sent'], 'repair event')} sent")
+    if rows:
+        out.line(f"all differences: {result['report']}")
+    out.notes(result.get("notes", ()))
+
+
+def _require_mirror(target: deployed.DeployedTarget, aws: Aws) -> None:
+    declared: Any = targets.load(target.kind).Settings
+    option = options_of(declared).get("format")
+    format_ = deployed.settings(target, aws).get("format") or (option.default if option else "")
+    if format_ != "namespace":
+        what = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
+        raise BucketcastError(
+            f"{target.arn} {what} and stores events; only a target with format = namespace can be "
+            "compared with a bucket"
+        )
+
+
+def _shown(row: Mapping[str, Any] | None) -> str:
+    return "" if row is None else f"{row['size']} bytes, {row['time']}"

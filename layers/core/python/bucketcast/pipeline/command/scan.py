@@ -1,0 +1,69 @@
+"""`bucketcast scan`: find objects with many versions and prefixes with many folders."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from bucketcast.pipeline.aws import Runs
+from bucketcast.pipeline.command import jobs
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, counted, shared
+
+_COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES")
+
+
+@click.command()
+@click.argument("bucket", type=params.bucket_name)
+@jobs.options("scan")
+@jobs.waiting
+@shared
+def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> None:
+    """Find objects with too many versions and prefixes with too many folders.
+
+    Each finding is sent as an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, to the
+    targets whose rules ask for it (`bucketcast event add BUCKET ARN --event scanner`): once when it
+    is new, and again only when it got worse. The report has all findings in Parquet.
+
+    \b
+    Example:
+      bucketcast scan uploads
+      bucketcast scan uploads --source s3://inventories/uploads/daily
+    """  # noqa: D301 - click reads the character
+    runs = Runs(*out.deployed())
+    result = jobs.finish(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
+    if result is None:
+        return
+    rows = [_row(finding) for finding in result["findings"]]
+    out.table(result, _COLUMNS, rows, f"no findings in {bucket}")
+    if not out.json:
+        total = sum(sum(states.values()) for states in result["numbers"].values())
+        jobs.part(out, len(rows), total, "findings")
+        if rows:
+            out.line(_totals(result["numbers"]))
+        out.line(f"{counted(result['events'], 'event')} sent")
+        out.line(f"report: {result['report']}")
+        out.line(f"  aws s3 cp {result['report']} report.html")
+    out.notes(result.get("notes", ()))
+
+
+def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:
+    """`ManyVersions: 1 new, 2 same; BigPrefix: 1 cleared`."""
+    return "; ".join(
+        f"{kind}: " + ", ".join(f"{number:,} {state}" for state, number in states.items())
+        for kind, states in numbers.items()
+    )
+
+
+def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        finding["kind"],
+        finding["state"],
+        finding["key"],
+        _count(finding["count"]),
+        _count(finding["bytes"]),
+    )
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"

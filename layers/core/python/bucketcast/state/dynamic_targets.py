@@ -1,0 +1,113 @@
+"""Run-time targets in the state table.
+
+An item per target, one with a number that grows with every change, as for a bucket's rules, and one
+per running call: a `Task` names all that is to be removed if the call does not finish. So every
+resource is named here before it is created, until a target's own item names it.
+"""
+
+import random
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from bucketcast.errors import BucketcastError
+from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.state.items import PARTITION, Items, Work, Works
+from bucketcast.state.table import Part, Partition, refusals
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_VERSION = "#version"
+_TRIES = 30
+_LONGEST_PAUSE = 0.5
+
+
+class LostTaskError(BucketcastError):
+    """Another call took over this one's task."""
+
+
+class Leftovers(msgspec.Struct, frozen=True):
+    """A resource to be removed; queues are removed with their dead-letter queues.
+
+    `name` is the secret's or the queue's.
+    """
+
+    what: Literal["alarms", "mapping", "queue", "secret"]
+    name: str
+
+
+class Task(Work, frozen=True, kw_only=True):
+    """What one call does to one target, or left to be done: `doomed` is to be removed.
+
+    With `if_empty` nobody is at work: a removed target's queue goes once nothing waits there.
+    """
+
+    arn: str
+    doomed: tuple[Leftovers, ...] = ()
+    if_empty: bool = False
+
+    @property
+    def key(self) -> str:
+        return self.arn
+
+
+class Table:
+    """The items of run-time targets; all reads are consistent."""
+
+    def __init__(self, name: str, client: "DynamoDBClient") -> None:
+        self._name = name
+        self._client = client
+        self._items = Partition(name, PARTITION, client)
+        self._targets = Items(name, client, "target#", RuntimeTarget)
+        self.tasks = Works(name, client, "task#", Task)
+
+    def version(self) -> int:
+        """Return the number that grows with every change of any target."""
+        item = self._items.get(_VERSION)
+        return int(item["version"]["N"]) if item else 0
+
+    def target(self, arn: str) -> RuntimeTarget | None:
+        return self._targets.get(arn)
+
+    def targets(self) -> list[RuntimeTarget]:
+        """Return all run-time targets, ordered by ARN."""
+        return list(self._targets.all())
+
+    def commit(self, task: Task, target: RuntimeTarget | None, leaves: Task | None) -> None:
+        """Store a target, or delete it (None), and replace its task by the rest of it.
+
+        Raises:
+            LostTaskError: another call owns the task; nothing was changed.
+        """
+        stored, tasks = self._targets, self.tasks
+        changed = stored.put(task.arn, target) if target else stored.delete(task.arn)
+        rest = tasks.renewing(leaves) if leaves else tasks.releasing(task)
+        self.transact([changed, rest], task.arn)
+
+    def transact(self, parts: Sequence[Part], arn: str) -> None:
+        """Write all of these and increment the number, or nothing.
+
+        Raises:
+            LostTaskError: a condition failed; nothing was changed.
+        """
+        count = self._items.update_part(
+            _VERSION,
+            UpdateExpression="ADD version :one",
+            ExpressionAttributeValues={":one": {"N": "1"}},
+        )
+        for left in reversed(range(_TRIES)):
+            try:
+                self._items.transact(*parts, count)
+            except self._client.exceptions.TransactionCanceledException as error:
+                why = refusals(error)
+                if "ConditionalCheckFailed" in why:
+                    raise LostTaskError(f"{arn} was changed by another call meanwhile") from None
+                if not left or "TransactionConflict" not in why:
+                    raise
+            else:
+                return
+            # All changes raise the same number: those of one moment go one after the other.
+            time.sleep(random.uniform(0, min(0.02 * (_TRIES - left), _LONGEST_PAUSE)))  # noqa: S311

@@ -1,0 +1,227 @@
+"""Rules in DynamoDB: all of a bucket together, and a number that grows with every change.
+
+Ingest reads that number consistently before each batch, and reads the bucket's rules anew when it
+grew. So a rule is active for everything that arrives after the command that added it returned, and
+an unchanged bucket costs one small read a batch.
+
+A change reads the rules, and writes them if nobody else did meanwhile: so any change, even of ten
+thousand rules, is atomic.
+"""
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event
+from bucketcast.listen.listener import PARTITION as LISTENERS
+from bucketcast.rules import Hit, Rule, RuleIndex
+from bucketcast.rules.conditions import Fact
+from bucketcast.state import rule_items
+from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition, refusals
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from bucketcast.listen.aws.cache import ListenerCache
+
+_VERSION: Final = "#version"
+_BATCH_GET: Final = 100
+_TRIES: Final = 30
+_PAUSE_SECONDS: Final = 0.02
+Edit = Callable[[list[Rule]], list[Rule]]
+
+
+class RuleExistsError(BucketcastError):
+    """The same rule exists already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredRules:
+    """A bucket's rules in order, and how many items they were read from."""
+
+    rules: list[Rule]
+    version: int
+    pages: int
+
+
+class Rules:
+    """The state table."""
+
+    def __init__(self, table: str, client: "DynamoDBClient") -> None:
+        self._table = table
+        self._client = client
+
+    def add(self, rule: Rule) -> None:
+        """Add a rule.
+
+        Raises:
+            RuleExistsError: there is one with the same target, events, prefix and suffix.
+        """
+
+        def added(stored: list[Rule]) -> list[Rule]:
+            if any(each.id == rule.id for each in stored):
+                raise RuleExistsError(
+                    f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
+                    f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
+                )
+            return [*stored, rule]
+
+        self.change(rule.bucket, added)
+
+    def remove(self, rules: Sequence[Rule]) -> None:
+        """Remove rules of one bucket; a missing one is no error."""
+        if not rules:
+            return
+        gone = {rule.id for rule in rules}
+        self.change(
+            rules[0].bucket, lambda stored: [each for each in stored if each.id not in gone]
+        )
+
+    def change(self, bucket: str, edit: Edit) -> list[Rule]:
+        """Replace a bucket's rules by what `edit` returns for them, and return that.
+
+        `edit` is called again if another process changed the rules meanwhile; what it raises
+        leaves them as they are.
+        """
+        for left in reversed(range(_TRIES)):
+            stored = self._stored(bucket)
+            wanted = edit(list(stored.rules))
+            if wanted == stored.rules:
+                return wanted
+            try:
+                self._write(bucket, stored, wanted)
+            except self._client.exceptions.TransactionCanceledException as error:
+                # Of two simultaneous changes of one bucket, one is first.
+                if not left or refusals(error).isdisjoint(
+                    ("TransactionConflict", "ConditionalCheckFailed")
+                ):
+                    raise
+                time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
+            else:
+                return wanted
+        raise RuntimeError("not reached: the last try raises")
+
+    def of(self, bucket: str) -> list[Rule]:
+        """Return all rules of a bucket, ordered by id."""
+        return sorted(self.in_order(bucket), key=lambda rule: rule.id)
+
+    def in_order(self, bucket: str) -> list[Rule]:
+        """Return all rules of a bucket, in their original order."""
+        return self._stored(bucket).rules
+
+    def buckets(self) -> list[str]:
+        """Return the buckets that have rules, by a scan of the table."""
+        found = self._client.get_paginator("scan").paginate(
+            TableName=self._table,
+            FilterExpression="#key = :version AND pages > :none",
+            ProjectionExpression="#partition",
+            ExpressionAttributeNames={"#key": SORT_KEY, "#partition": PARTITION_KEY},
+            ExpressionAttributeValues={":version": {"S": _VERSION}, ":none": {"N": "0"}},
+            ConsistentRead=True,
+        )
+        return sorted(item[PARTITION_KEY]["S"] for page in found for item in page["Items"])
+
+    def versions(self, buckets: Iterable[str]) -> dict[str, int]:
+        """Return the change number of each bucket that ever had a rule."""
+        keys = [{PARTITION_KEY: {"S": name}, SORT_KEY: {"S": _VERSION}} for name in sorted(buckets)]
+        found: dict[str, int] = {}
+        for start in range(0, len(keys), _BATCH_GET):
+            wanted: Any = {
+                self._table: {"Keys": keys[start : start + _BATCH_GET], "ConsistentRead": True}
+            }
+            while wanted:
+                answer = self._client.batch_get_item(RequestItems=wanted)
+                for item in answer["Responses"].get(self._table, ()):
+                    found[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
+                wanted = answer.get("UnprocessedKeys")
+                if wanted:  # the table is busy, and more so if it is asked again at once
+                    time.sleep(random.uniform(_PAUSE_SECONDS, 5 * _PAUSE_SECONDS))  # noqa: S311
+        return found
+
+    def _stored(self, bucket: str) -> _StoredRules:
+        """Return the rules after one change; a read during a change is retried."""
+        for _ in range(_TRIES):
+            items = {item[SORT_KEY]["S"]: item for item in self._partition(bucket).items()}
+            number: Any = items.get(_VERSION, {})
+            version = int(number.get("version", {"N": "0"})["N"])
+            if "pages" not in number:
+                return _StoredRules([], version, 0)
+            count, written = int(number["pages"]["N"]), number["written"]["N"]
+            parts = [items.get(rule_items.name(each)) for each in range(count)]
+            if all(part and part["written"]["N"] == written for part in parts):
+                whole = rule_items.unpack(bytes(part["rules"]["B"]) for part in parts if part)
+                return _StoredRules(whole, version, count)
+        raise RuntimeError(f"the rules of {bucket} cannot be read: they change all the time")
+
+    def _partition(self, bucket: str) -> Partition:
+        return Partition(self._table, bucket, self._client)
+
+    def _write(self, bucket: str, stored: _StoredRules, wanted: Sequence[Rule]) -> None:
+        parts = rule_items.pack(wanted)
+        written = {"N": str(stored.version + 1)}
+        items = self._partition(bucket)
+        changes = [
+            items.put_part(rule_items.name(number), {"rules": {"B": part}, "written": written})
+            for number, part in enumerate(parts)
+        ]
+        gone = [rule_items.name(number) for number in range(len(parts), stored.pages)]
+        changes += map(items.delete_part, gone)
+        number: Any = {
+            "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
+            "ConditionExpression": "version = :seen",
+            "ExpressionAttributeValues": {
+                ":next": written,
+                ":pages": {"N": str(len(parts))},
+                ":seen": {"N": str(stored.version)},
+            },
+        }
+        if not stored.version:
+            number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
+        items.transact(*changes, items.update_part(_VERSION, **number))
+
+
+class UnreadableRules(RuleIndex):
+    """Stands in for a bucket's unreadable rules; matching raises the reason."""
+
+    def __init__(self, bucket: str, why: Exception) -> None:
+        super().__init__(())
+        self._reason = f"the rules of {bucket} cannot be read: {type(why).__name__}: {why}"
+
+    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
+        raise BucketcastError(self._reason)
+
+
+class RuleCache:
+    """The indexes of buckets' rules, cached while they do not change."""
+
+    def __init__(self, rules: Rules, listening: "ListenerCache | None" = None) -> None:
+        self._rules = rules
+        self._listening = listening
+        self._kept: dict[str, tuple[int, RuleIndex]] = {}
+
+    def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        """Return the current rules of these buckets; a bucket that never had one is missing.
+
+        Unreadable ones raise when they are matched.
+        """
+        indexes: dict[str, RuleIndex] = {}
+        versions = self._rules.versions(buckets | {LISTENERS}) if buckets else {}
+        heard = versions.pop(LISTENERS, 0)
+        for bucket, version in versions.items():
+            kept = self._kept.get(bucket)
+            if kept is None or kept[0] != version:
+                try:
+                    kept = (version, RuleIndex(self._rules.of(bucket)))
+                except (BotoCoreError, ClientError):
+                    raise  # errors of the table concern all buckets
+                except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
+                    indexes[bucket] = UnreadableRules(bucket, error)
+                    continue
+                self._kept[bucket] = kept
+            indexes[bucket] = kept[1]
+        return self._listening.beside(indexes, buckets, heard) if self._listening else indexes

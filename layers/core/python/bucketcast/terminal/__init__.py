@@ -1,0 +1,1 @@
+"""What every command needs: options, output, progress, and times as people read them."""

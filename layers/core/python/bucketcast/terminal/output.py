@@ -1,0 +1,192 @@
+"""Output of the commands: `--json`, `--stack`, tables, notes and errors.
+
+A table is drawn on a terminal and printed in plain columns when piped. Keys and reasons come from
+outside: they are escaped for people (`printable`) and left as they are in `--json`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bucketcast.aws.clients import Aws
+from bucketcast.errors import ConfigErrors
+from bucketcast.printable import printable
+
+if TYPE_CHECKING:
+    from bucketcast.deployment import Deployed
+
+_LINES = "\n\t"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Output:
+    """Output format and deployment of a command; `aws` makes the clients."""
+
+    json: bool = False
+    aws: Callable[..., Aws] = Aws
+    stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
+
+    def deployed(self, **how: Any) -> "tuple[Deployed, Aws]":
+        """Return the deployment and its clients, made with these arguments.
+
+        Raises:
+            BucketcastError: the stack does not exist, or is not Bucketcast's.
+            AwsError: AWS cannot be reached.
+        """
+        from bucketcast.deployment import find  # noqa: PLC0415 - takes long to import
+
+        aws = self.aws(**how)
+        return find(self.stack, aws), aws
+
+    def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
+        """Print the result: the document with `--json`, else the lines.
+
+        With `exact` the lines are a file or commands and are not escaped unless on a terminal.
+        """
+        if self.json:
+            _write({"status": "success", **document})
+            return
+        for line in lines:
+            if exact and not is_terminal():
+                click.echo(line)
+            else:
+                self.line(line)
+
+    def line(self, text: str) -> None:
+        """Print one line."""
+        click.echo(printable(text))
+
+    def table(
+        self,
+        document: Mapping[str, Any],
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        nothing: str,
+    ) -> None:
+        """Print a table, or the document with `--json`; `nothing` is the note for no rows."""
+        if self.json or not rows:
+            self.answer(document)
+            if not rows:
+                self.note(nothing, always=True)
+        else:
+            shown = [[printable(cell) for cell in row] for row in rows]
+            if is_terminal():
+                _draw(columns, shown)
+            else:
+                click.echo(plain(columns, shown))
+
+    def note(self, text: str, *, always: bool = False) -> None:
+        """Print a note to standard error; with `--json` only if it is to be shown `always`."""
+        if always or not self.json:
+            click.echo(printable(text), err=True)
+
+    def notes(self, texts: Iterable[str]) -> None:
+        """Print notes that a `--json` document has as its `notes`."""
+        for text in texts:
+            self.note(f"note: {text}")
+
+    def confirm(self, question: str, *about: str) -> None:
+        """Ask before a change that `--yes` would confirm; anything but yes ends the command."""
+        if self.json:
+            raise click.UsageError("--json needs --yes: there is nobody to ask")
+        for line in about:
+            self.note(line)
+        click.confirm(question, abort=True, err=True)
+
+    def failed(self, text: str, hint: str = "") -> None:
+        """Print the error that ends the command, and a hint."""
+        if self.json:
+            _write({"status": "error", "error": text})
+            return
+        # Errors from elsewhere have several lines, such as the end of a log.
+        click.echo(f"bucketcast: {printable(text, keep=_LINES)}", err=True)
+        if hint:
+            click.echo(hint, err=True)
+
+    def misconfigured(self, errors: ConfigErrors) -> None:
+        """Print every error of a configuration, one per line."""
+        if self.json:
+            listed = [
+                {"key": each.key, "found": each.found, "allowed": each.allowed}
+                for each in errors.errors
+            ]
+            _write({"status": "error", "error": str(errors), "errors": listed})
+            return
+        click.echo(printable(str(errors), keep=_LINES), err=True)
+
+
+def output_options(command: F) -> F:
+    """Add `--stack` and `--json` to a command; both may also precede the command's name."""
+    stack = click.option(
+        "--stack",
+        metavar="NAME",
+        expose_value=False,
+        callback=_remember_stack,
+        help="Name of the deployment's stack. [default: $BUCKETCAST_STACK or Bucketcast]",
+    )
+    as_json = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_json,
+        help="Print one JSON document.",
+    )
+    return stack(as_json(command))
+
+
+def shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Pass the `Output` to a command, and add `--stack` and `--json`."""
+    return output_options(click.pass_obj(command))
+
+
+def _remember_stack(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Output).stack = value
+
+
+def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        context.ensure_object(Output).json = True
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 event` or `1,200 events`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def is_terminal() -> bool:
+    """Return whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows under their headings, in columns aligned with spaces."""
+    lines = [columns, *rows]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=index == 0)  # to be copied whole
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _write(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

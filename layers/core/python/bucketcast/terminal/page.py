@@ -1,0 +1,190 @@
+"""Generate a target's documentation page from its module's docstring and its options.
+
+`python -m bucketcast.terminal.page docs/targets` writes `docs/targets/<kind>.md`.
+"""
+
+import inspect
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bucketcast import targets
+from bucketcast.destination import TargetArn
+from bucketcast.settings.options import REFERENCE, Option, options_of, read
+from bucketcast.targets.base import Target
+
+_TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
+_MADE = (
+    "<!-- Made by `python -m bucketcast.terminal.page docs/targets` from the target's module. -->"
+)
+_WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
+_CONSUMER = (
+    "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event as "
+    "it arrives. It names the client package that it needs and lacks."
+)
+_REFERENCES = (
+    "Any value may be a reference: `secret:NAME` is read from AWS Secrets Manager, and "
+    "`secret:NAME#FIELD` is one field of a JSON secret. A local deploy also accepts the value "
+    "itself. `bucketcast config` checks everything."
+)
+_DEPLOY = """\
+For an AWS account, see [the first deploy](../deploy.md). For the local AWS:
+
+```sh
+make up
+set -a; . .local/env; set +a; export PATH="$PWD/.venv/bin:$PATH"
+```"""
+_SEE = """\
+```sh
+aws s3 cp examples/photo.jpg s3://uploads/
+bucketcast target ls     # is it online, and are messages waiting
+```"""
+
+
+def sentence(option: Option) -> str:
+    """Return an option's help with its limits, its default and an example."""
+    notes = [str(option.limits)] if option.limits else []
+    if option.required:
+        notes.append("required")
+    elif option.default:
+        notes.append(f"default {option.default}")
+    if option.example:
+        notes.append(f"such as {option.example}")
+    return f"{option.help} ({'; '.join(notes)})" if notes else option.help
+
+
+def own_first(declared: Any) -> dict[str, Option]:
+    """Return the options of a kind: its own first, then the common ones."""
+    own = declared.__annotations__
+    options = options_of(declared)
+    return {key: options[key] for key in sorted(options, key=lambda key: key not in own)}
+
+
+def of(kind: str) -> str:
+    """Return the page as Markdown, ending with a newline."""
+    target = targets.load(kind)
+    docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
+    first, _, rest = docstring.partition("\n")
+    declared: Any = target.Settings
+    options = own_first(declared)
+    needed = _needed(kind, target)
+    shown = [options[key] for key in options if key in needed or options[key].suggested]
+    arn = str(TargetArn("primary", target.arn_type))
+    parts = [
+        f"# {first.rstrip('.')}",
+        _MADE,
+        "## 1. Configure",
+        f"{_WHERE} its ARN is `{arn}`:",
+        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(kind, shown)]),
+        "Or in the environment of the deploy; the suffix `_primary` is the id:",
+        _fenced("sh", _variables(kind, shown)),
+        "## 2. Deploy",
+        _DEPLOY,
+        *(_secret(kind, option) for option in shown if option.hides(option.example)),
+        "## 3. Add a rule",
+        _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
+        "## 4. Run a consumer",
+        _CONSUMER,
+        _fenced("sh", _consumer(kind, shown)),
+        "## 5. See the event",
+        _SEE,
+        "## What it does",
+        _tables_fenced(rest.strip()),
+        "## Options",
+        _table(kind, options.values(), needed),
+        _REFERENCES,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _secret(kind: str, option: Option) -> str:
+    """Return how to store the secret of an option in the example."""
+    example = option.example.strip('"')
+    name = _example(kind, option).removeprefix(REFERENCE)
+    command = f'aws secretsmanager create-secret --name {name} --secret-string "$(cat)"'
+    return (
+        f"Store the secret: type the value of `{option.key}`, such as `{example}`, then Enter and "
+        f"Ctrl-D.\n\n{_fenced('sh', [command])}"
+    )
+
+
+def _tables_fenced(text: str) -> str:
+    """Fence the tables of a docstring, which Markdown would join."""
+    return _TABLE.sub(r"```text\n\g<0>\n```", text)
+
+
+def _toml(kind: str, options: Any) -> Iterator[str]:
+    for option in options:
+        yield f'{option.key} = "{_example(kind, option)}"'
+
+
+def _variables(kind: str, options: Any) -> Iterator[str]:
+    yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
+    for option in options:
+        yield f"export {_variable(kind, option)}_primary='{_example(kind, option)}'"
+
+
+def _consumer(kind: str, options: list[Option]) -> Iterator[str]:
+    """Yield the commands that print what the example delivers, its secrets as variables."""
+    command = [f"python examples/consume.py {kind}"]
+    for option in options:
+        value = shlex.quote(option.example.strip('"'))
+        if option.hides(option.example):
+            yield "export " + f"{kind}_{option.key}".upper() + f"={value}"
+        else:
+            command.append(f"--{option.key} {value}")
+    yield " ".join(command)
+
+
+def _needed(kind: str, target: type[Target]) -> list[str]:
+    """Return the keys of an example: all required ones, and those that `check` demands."""
+    declared: Any = target.Settings
+    options = own_first(declared)
+    needed = [key for key, option in options.items() if option.required]
+    given = read(declared, {key: _example(kind, options[key]) for key in needed})
+    missed = {key for key, found, _ in target.check(given) if found == "missing"}
+    return [key for key in options if key in missed.union(needed)]
+
+
+def _example(kind: str, option: Option) -> str:
+    hidden = option.hides(option.example)
+    return f"{REFERENCE}{kind}-primary" if hidden else option.example or f"the-{option.key}"
+
+
+def _table(kind: str, options: Any, needed: Any) -> str:
+    lines = ["| key | variable | type | default | what it does |", "|---|---|---|---|---|"]
+    for option in options:
+        default = (
+            "**required**" if option.key in needed else f"`{option.default}`" * bool(option.default)
+        )
+        cells = (
+            f"`{option.key}`",
+            f"`{_variable(kind, option)}`",
+            option.type,
+            default,
+            option.help + (f", such as `{option.example}`" if option.example else ""),
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _variable(kind: str, option: Option) -> str:
+    return f"MINIO_NOTIFY_{kind.upper()}_{option.variable}"
+
+
+def _fenced(language: str, lines: Any) -> str:
+    return "\n".join([f"```{language}", *lines, "```"])
+
+
+def write(folder: Path) -> None:
+    """Write the page of every kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in targets.kinds():
+        (folder / f"{kind}.md").write_text(of(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

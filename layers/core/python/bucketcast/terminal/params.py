@@ -1,0 +1,225 @@
+"""Parameter types: buckets, ARNs, events, keys and so on; bad input is a `click.BadParameter`."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast.delivery.queue_names import kind_of
+from bucketcast.destination import PREFIX, TargetArn
+from bucketcast.event import names
+from bucketcast.notifications import document as notifications
+from bucketcast.rules import grammar
+from bucketcast.rules.conditions import Condition
+from bucketcast.settings.options import duration
+from bucketcast.targets import load
+
+KEY_BYTES = 1024
+_COMMONEST = {
+    "put": "s3:ObjectCreated:Put",
+    "delete": "s3:ObjectRemoved:Delete",
+    "get": "s3:ObjectAccessed:Get",
+}
+_URI = "s3://"
+
+files = click.argument(
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+)
+"""The files to import; - is standard input."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+config_file = click.option(
+    "--file",
+    "path",
+    type=FILE,
+    default="bucketcast.toml",
+    show_default=True,
+    help="The configuration file.",
+)
+
+
+def read_file(path: Path) -> str:
+    """Return the text of a file to import."""
+    try:
+        with click.open_file(str(path), encoding="utf-8-sig") as stream:
+            text: str = stream.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise click.UsageError(f"{path} cannot be read: {why}") from None
+    return text
+
+
+def period(flag: str, default: str, what: str) -> Callable[[Any], Any]:
+    """Return an option that takes a duration."""
+    return click.option(
+        flag, type=since, default=default, show_default=True, metavar="DURATION", help=what
+    )
+
+
+def wait(what: str, default: float) -> Callable[[Any], Any]:
+    """Return the option that limits how long a target is waited for."""
+    return click.option(
+        "--wait",
+        type=click.FloatRange(min=1, max=900),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help=what,
+    )
+
+
+def matching(name: str, pattern: str, refusal: str) -> Callable[[str], str]:
+    """Return the parser of text with this pattern; help shows its name, and `{}` is the text."""
+    compiled = re.compile(pattern)
+
+    def parse(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise click.BadParameter(refusal.format(text))
+        return text
+
+    parse.__name__ = name
+    return parse
+
+
+bucket_name = matching(
+    "bucket_name",
+    r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
+    "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
+    "s3:// or a key",
+)
+rule_name = matching(
+    "rule_name",
+    r"[A-Za-z0-9._-]{1,255}",
+    "invalid name '{}'; allowed are 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'",
+)
+
+
+def arn(text: str) -> TargetArn:
+    try:
+        return TargetArn.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; `bucketcast target ls` lists targets") from None
+
+
+def target_name(text: str) -> tuple[str, str]:
+    """Return kind and id from `KIND:ID` or from a target's ARN."""
+    try:
+        if text.startswith(PREFIX):
+            found = TargetArn.parse(text)
+            return kind_of(found), found.id
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    kind, colon, id_ = text.partition(":")
+    if not (colon and kind and id_):
+        raise click.BadParameter(
+            f"invalid target '{text}'; allowed is KIND:ID, e.g. webhook:primary"
+        )
+    return kind.removeprefix("notify_"), id_
+
+
+def target_arn(text: str) -> TargetArn:
+    """Return the ARN from an ARN or `KIND:ID`."""
+    if text.startswith("arn:"):
+        return arn(text)
+    kind, id_ = target_name(text)
+    try:
+        return TargetArn(id=id_, type=load(kind).arn_type)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def events(text: str, *, listening: bool = False) -> tuple[str, ...]:
+    try:
+        return names.from_words(text, listening=listening)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def notified_events(text: str) -> tuple[str, ...]:
+    """Return the events that S3 notifies of; MinIO's words stand for some."""
+    found = tuple(dict.fromkeys(events(text)))
+    for name in found:
+        if not notifications.is_notified(name):
+            allowed = ", ".join(notifications.EVENTS)
+            raise click.BadParameter(f"S3 does not notify of {name}; allowed are {allowed}")
+    return found
+
+
+def single_event(text: str) -> str:
+    """Return one event's name; put, delete and get stand for their most common event."""
+    name = _COMMONEST.get(text, text)
+    if name not in names.SINGLES:
+        known = ", ".join(_COMMONEST)
+        raise click.BadParameter(
+            f"invalid event '{text}'; allowed are {known} and a name, e.g. s3:ObjectCreated:Copy"
+        )
+    return name
+
+
+def condition(begins: str = "", *, unless: bool = False) -> Callable[[str], Condition]:
+    """Return a parser for conditions that begin with this text."""
+
+    def parsed(text: str) -> Condition:
+        try:
+            text.encode()
+            return grammar.parse(begins + text, unless=unless)
+        except UnicodeEncodeError:
+            raise click.BadParameter("not valid UTF-8") from None
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return parsed
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise click.BadParameter(f"found '{text}'; allowed is NAME=VALUE")
+    return name, value
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Return key and value; the value may be empty."""
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise click.BadParameter(f"found '{key}'; allowed is KEY=VALUE")
+    return key, value
+
+
+def object_uri(text: str) -> tuple[str, str]:
+    """Return bucket and key of `s3://BUCKET/KEY`."""
+    bucket, _, key = text.removeprefix(_URI).partition("/")
+    if not (text.startswith(_URI) and bucket and key):
+        raise click.BadParameter(f"invalid object '{text}'; allowed is s3://BUCKET/KEY")
+    return bucket_name(bucket), key
+
+
+def since(text: str) -> float:
+    """Return the seconds of a Go duration."""
+    try:
+        seconds = float(duration(text))
+    except ValueError as error:
+        raise click.BadParameter(f"found '{text}'; allowed is {error}") from None
+    return seconds
+
+
+def key_part(text: str) -> str:
+    """Return a key prefix or suffix, checked as MinIO checks it."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise click.BadParameter("is not UTF-8") from None
+    if size > KEY_BYTES:
+        raise click.BadParameter(f"found {size} bytes; allowed are {KEY_BYTES} at most")
+    if "\\" in text:
+        raise click.BadParameter(f"found a backslash in '{text}'; the separator is /")
+    if {".", ".."} & set(text.split("/")):
+        raise click.BadParameter(f"found '.' or '..' between slashes in '{text}'; not allowed")
+    return text

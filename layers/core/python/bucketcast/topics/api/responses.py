@@ -1,0 +1,94 @@
+"""Responses in XML: elements in Ceph's order, errors in SNS's format."""
+
+import json
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from bucketcast.topics.api.call import Refusal
+from bucketcast.topics.model import Topic
+from bucketcast.web import xml
+
+_NAMESPACE: Final = "https://sns.amazonaws.com/doc/2010-03-31/"
+_INHERITED: Final = "None"
+
+
+def created(topic: Topic, request_id: str) -> bytes:
+    return _response("CreateTopic", {"TopicArn": topic.arn}, request_id)
+
+
+def attributes(topic: Topic, request_id: str) -> bytes:
+    """Return the attributes for SDKs: each is a text, and `EndPoint` a JSON object."""
+    entries = [
+        {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
+        for key, value in _shown(topic).items()
+    ]
+    return _response("GetTopicAttributes", {"Attributes": {"entry": entries}}, request_id)
+
+
+def one(topic: Topic, request_id: str) -> bytes:
+    return _response("GetTopic", {"Topic": _shown(topic)}, request_id, namespace="")
+
+
+def listed(topics: Iterable[Topic], token: str, request_id: str) -> bytes:
+    result: dict[str, Any] = {"Topics": {"member": [_shown(each) for each in topics]}}
+    if token:
+        result["NextToken"] = token
+    return _response("ListTopics", result, request_id)
+
+
+def done(action: str, request_id: str) -> bytes:
+    return _response(action, None, request_id)
+
+
+def refused(what: Refusal) -> bytes:
+    error = {
+        "Type": "Receiver" if what.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "Sender",
+        "Code": what.code,
+        "Message": what.message,
+    }
+    return _document("ErrorResponse", {"Error": error, "RequestId": what.request_id})
+
+
+def endpoint(topic: Topic) -> dict[str, str | bool]:
+    """Return the endpoint of a topic, without credentials."""
+    return {
+        "EndpointAddress": topic.endpoint,
+        "EndpointArgs": topic.args,
+        "EndpointTopic": topic.name,
+        "HasStoredSecret": bool(topic.secret),
+        "Persistent": topic.persistent,
+        "TimeToLive": _limit(topic.time_to_live),
+        "MaxRetries": _limit(topic.max_retries),
+        "RetrySleepDuration": _limit(topic.retry_sleep_duration),
+    }
+
+
+def _shown(topic: Topic) -> dict[str, Any]:
+    return {
+        "User": topic.user,
+        "Name": topic.name,
+        "EndPoint": endpoint(topic),
+        "TopicArn": topic.arn,
+        "OpaqueData": topic.opaque_data,
+        "Policy": topic.policy,
+    }
+
+
+def _limit(number: int | None) -> str:
+    return _INHERITED if number is None else str(number)
+
+
+def _response(
+    action: str,
+    result: Mapping[str, Any] | None,
+    request_id: str,
+    namespace: str = _NAMESPACE,
+) -> bytes:
+    inner = {} if result is None else {f"{action}Result": result}
+    metadata = {"ResponseMetadata": {"RequestId": request_id}}
+    return _document(f"{action}Response", {**inner, **metadata}, namespace)
+
+
+def _document(root: str, content: Mapping[str, Any], namespace: str = _NAMESPACE) -> bytes:
+    return (xml.DECLARATION + xml.written(root, content, namespace)).encode()

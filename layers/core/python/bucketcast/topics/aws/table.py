@@ -1,0 +1,125 @@
+"""Topics in the state table, beside their run-time targets.
+
+An item per topic, and one per running call: a `TopicWork` names the run-time targets and secrets
+that are to be removed, unless the topic's own item then names them. A change requires that the
+topic is still as it was read, so of two simultaneous calls one reads it again.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bucketcast.destination import TopicArn
+from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.state.dynamic_targets import LostTaskError, Table
+from bucketcast.state.items import Items, Work, Works, if_same
+from bucketcast.state.table import Part
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import Topic
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+T = TypeVar("T")
+_TRIES: Final = 20
+_PAUSE_SECONDS: Final = 0.1
+
+
+class TopicWork(Work, frozen=True, kw_only=True):
+    """What one call does to one topic, or left to be done.
+
+    A topic may have several at once, each with an `id`. `targets` are ARNs of run-time targets and
+    `secrets` names; they may exist or not.
+    """
+
+    id: str
+    tenant: str
+    name: str
+    targets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.tenant}:{self.name}#{self.id}"
+
+
+class TopicTable:
+    """The items of topics; all reads are consistent."""
+
+    def __init__(self, table: str, client: "DynamoDBClient") -> None:
+        self._table = Table(table, client)
+        self._topics = Items(table, client, "topic#", Topic)
+        self.works = Works(table, client, "topicwork#", TopicWork)
+
+    def topic(self, arn: TopicArn) -> Topic | None:
+        """Return the topic of an ARN, ignoring its region; None if there is none."""
+        return self._topics.get(_key(arn))
+
+    def target(self, arn: str) -> RuntimeTarget | None:
+        """Return the run-time target of an ARN; None if there is none."""
+        return self._table.target(arn)
+
+    def page(
+        self,
+        tenant: str | None,
+        limit: int,
+        after: str = "",
+        keep: Callable[[Topic], bool] = lambda _: True,
+    ) -> tuple[list[Topic], str]:
+        """Return up to `limit` topics that are not being deleted, by tenant and name, and a marker.
+
+        With the marker as `after` the next page begins after this one; "" is the end. Without a
+        tenant (None) they are everybody's.
+        """
+        begin = "" if tenant is None else f"{tenant}:"
+        found: list[Topic] = []
+        # One more than `limit` shows whether there is another page.
+        for topic in self._topics.all(begin, after=after, at_once=limit + 1):
+            if not keep(topic):
+                continue
+            if len(found) == limit:
+                last = found[-1]
+                return found, f"{last.tenant}:{last.name}"
+            found.append(topic)
+        return found, ""
+
+    def commit(self, work: TopicWork, before: Topic | None, after: Topic | None) -> bool:
+        """Store a topic (None: delete it); return whether it and the work were as expected."""
+        changed = self._change(TopicArn("", work.tenant, work.name), before, after)
+        # No condition check, which would need another permission.
+        mine = self.works.renewing(work)
+        try:
+            self._table.transact([changed, mine], f"the topic {work.name}")
+        except LostTaskError:
+            return False
+        return True
+
+    def _change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
+        """Return the part of a transaction that puts a topic, if it is still as it was read."""
+        as_read = if_same("number", _number(before) if before else None)
+        if after is None:
+            return self._topics.delete(_key(arn), as_read)
+        return self._topics.put(_key(arn), after, as_read, number=_number(after))
+
+
+def until_done(what: str, attempt: Callable[[], T | None]) -> T:
+    """Return the result of the first attempt that no other call interferes with.
+
+    Raises:
+        TopicError: other calls change it all the time.
+    """
+    for left in reversed(range(_TRIES)):
+        if (done := attempt()) is not None:
+            return done
+        if left:
+            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
+    raise TopicError("ServiceUnavailable", f"{what} is changed by other calls: try again")
+
+
+def _key(arn: TopicArn) -> str:
+    return f"{arn.tenant}:{arn.name}"
+
+
+def _number(topic: Topic) -> dict[str, str]:
+    return {"N": str(topic.number)}

@@ -1,0 +1,143 @@
+"""Authentication: only calls with a valid signature, time, region and user are admitted."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from bucketcast.users import Account, User
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
+from bucketcast.web.request_body import Receive, RequestBody
+from bucketcast.web.signature import check, claims, payload
+from bucketcast.web.signature.claims import UNSIGNED, Claim
+
+Scope = MutableMapping[str, Any]
+FindAccount = Callable[[str], Awaitable[Account | None]]
+S3: Final = ("s3",)
+_ANYWHERE: Final = "us-east-1"
+_ADMIN: Final = "/minio/admin/"
+ABORT: Final = "bucketcast.abort"
+"""The scope's key for a function that closes the connection, if the server has one."""
+LARGEST_FORM: Final = 640 * 1024
+"""Bytes of a form, which are read before its signature can be checked: as many as a topic's
+attributes may have, each written as `%XX`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticatedRequest:
+    """An authenticated call: its request, its user and its body.
+
+    `peer` is the client's address; `abort` closes the connection at once.
+    """
+
+    call: RawRequest
+    user: User
+    body: RequestBody
+    peer: str = ""
+    abort: Callable[[], None] = lambda: None
+
+    def need_admin(self) -> None:
+        """Require an administrator.
+
+        Raises:
+            S3Error: the user is no administrator.
+        """
+        if not self.user.admin:
+            raise S3Error("AccessDenied", f"{self.user.name} is no administrator")
+
+
+class Authenticator:
+    """Authenticates calls; `domains` are those under which a host names a bucket."""
+
+    def __init__(
+        self,
+        find: FindAccount,
+        region: str,
+        *,
+        domains: Sequence[str] = (),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.region = region
+        self._find = find
+        self._domains = domains
+        self._now = now
+
+    async def admit(
+        self, scope: Scope, receive: Receive, services: Collection[str] = S3
+    ) -> AuthenticatedRequest:
+        """Authenticate a call; its body is checked when it is read.
+
+        `services` are the allowed services in the signature's scope, the usual one first.
+
+        Raises:
+            S3Error: it is refused; nothing of its body was read.
+        """
+        call = self.read(scope)
+        claim = claims.of(call)
+        check.terms(claim, self._now(), self._regions(call), services)
+        check.headers(call, claim)
+        account = await self._find(claim.access_key)
+        if account is None:
+            raise S3Error("InvalidAccessKeyId", AWSAccessKeyId=claim.access_key)
+        if not claim.payload:
+            if tuple(services) == S3:
+                raise S3Error(
+                    "InvalidRequest",
+                    "Missing required header for this request: x-amz-content-sha256",
+                )
+            return await self._hashed(call, claim, account, receive)
+        key = check.signature(call, claim, account.secret)
+        body = RequestBody(receive, payload.of(call, claim, key))
+        peer, _ = scope.get("client") or ("", 0)
+        return AuthenticatedRequest(call, account.user, body, peer, scope.get(ABORT, lambda: None))
+
+    def read(self, scope: Scope) -> RawRequest:
+        """Return the request of an ASGI scope, as sent.
+
+        Raises:
+            S3Error: it is ambiguous.
+        """
+        return RawRequest.of(
+            scope["method"],
+            scope["raw_path"].decode("latin-1"),
+            scope["query_string"].decode("latin-1"),
+            [(name.decode("latin-1"), _text(value)) for name, value in scope["headers"]],
+            self._domains,
+        )
+
+    async def _hashed(
+        self, call: RawRequest, claim: Claim, account: Account, receive: Receive
+    ) -> AuthenticatedRequest:
+        """Return the call with its body's hash, which is signed but not sent to services but S3.
+
+        curl before 8 leaves it out for S3 too.
+        """
+        length = call.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > LARGEST_FORM:
+            raise S3Error("EntityTooLarge", MaxSizeAllowed=str(LARGEST_FORM))
+        whole = await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)
+        digest = hashlib.sha256(whole).hexdigest()
+        check.signature(call, replace(claim, payload=digest), account.secret)
+
+        async def again() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": whole, "more_body": False}
+
+        return AuthenticatedRequest(
+            call, account.user, RequestBody(again, payload.Plain(digest, len(whole)))
+        )
+
+    def _regions(self, call: RawRequest) -> tuple[str, ...]:
+        """Return the regions that a call may be signed for; some calls need none of ours."""
+        if call.path.startswith(_ADMIN):
+            return (self.region, _ANYWHERE, "")
+        return (self.region, _ANYWHERE) if "location" in call.params else (self.region,)
+
+
+def _text(value: bytes) -> str:
+    """Return a header's value as clients sign it and as S3 gets it: UTF-8, else Latin-1."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

@@ -1,0 +1,110 @@
+"""A request as received, with its target unchanged, and the bucket and key it names.
+
+The path and the query are kept as sent: that text is what is signed and what S3 gets, never a
+decoded and encoded one.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Self
+from urllib.parse import unquote, unquote_plus
+
+from bucketcast.web.errors import S3Error
+
+MAX_TARGET: Final = 16_384
+"""Bytes of path and query: a key has 1,024, encoded as `%XX` at most 3,072."""
+_BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_DOTS: Final = ("", ".", "..")
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-_]{1,254}")
+
+
+@dataclass(frozen=True)
+class RawRequest:
+    """`path` and `query` as sent; `headers` by lower-case name, repeats joined by a comma.
+
+    `bucket` and `key` are decoded, "" if the call names none; `rest` is the path after the
+    bucket as sent, beginning with `/`.
+    """
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    bucket: str = ""
+    key: str = ""
+    rest: str = "/"
+
+    @classmethod
+    def of(
+        cls,
+        method: str,
+        path: str,
+        query: str,
+        headers: Iterable[tuple[str, str]],
+        domains: Iterable[str] = (),
+    ) -> Self:
+        """Parse a request; a host `BUCKET.DOMAIN` names the bucket, else the path does.
+
+        Raises:
+            S3Error: the target is ambiguous, or names no valid bucket.
+        """
+        joined: dict[str, str] = {}
+        for name, value in headers:
+            lower = name.lower()
+            joined[lower] = f"{joined[lower]},{value}" if lower in joined else value
+        _check(path, query)
+        bucket, rest = _virtual(joined.get("host", ""), domains), path
+        if not bucket:
+            _, _, behind = path.partition("/")
+            first, slash, after = behind.partition("/")
+            bucket, rest = unquote(first), "/" + after
+            if not bucket and slash:
+                raise S3Error("InvalidURI", "the path begins with //, which names no bucket")
+        if bucket and not _BUCKET.fullmatch(bucket):
+            raise S3Error("InvalidBucketName")
+        return cls(method, path, query, joined, bucket, unquote(rest[1:]), rest)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The query, as names and values as sent."""
+        parts = (part.partition("=") for part in self.query.split("&") if part)
+        return tuple((name, value) for name, _, value in parts)
+
+    @cached_property
+    def params(self) -> Mapping[str, list[str]]:
+        """The decoded query: the values of each name, in their order."""
+        found: dict[str, list[str]] = {}
+        for name, value in self.pairs:
+            found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+        return found
+
+    def first(self, name: str) -> str | None:
+        """Return the first value of a query's name; None if it is missing."""
+        values = self.params.get(name)
+        return values[0] if values else None
+
+
+def _check(path: str, query: str) -> None:
+    if len(path) + len(query) > MAX_TARGET:
+        raise S3Error("InvalidURI", f"path and query are longer than {MAX_TARGET:,} bytes")
+    if not path.startswith("/"):
+        raise S3Error("InvalidURI", "the path does not begin with /")
+    if _BROKEN_ESCAPE.search(path) or _BROKEN_ESCAPE.search(query):
+        raise S3Error("InvalidURI", "a % is not followed by two hexadecimal digits")
+    decoded = unquote(path, errors="surrogateescape")
+    if "\0" in decoded:
+        raise S3Error("InvalidURI", "the path holds a NUL")
+    # A proxy before S3 may resolve these, and so reach another bucket.
+    if any(part in _DOTS[1:] for part in decoded.split("/")):
+        raise S3Error("InvalidURI", "the path holds a segment . or .., encoded or not")
+
+
+def _virtual(host: str, domains: Iterable[str]) -> str:
+    """Return the bucket that a host names, or ""."""
+    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+    for domain in domains:
+        if name.lower().endswith(f".{domain}"):
+            return name[: -len(domain) - 1]
+    return ""

@@ -1,0 +1,117 @@
+"""The body of a request: read whole up to a limit, or streamed.
+
+Both check it. A stream's last piece is delayed back until the check has succeeded.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any, Final
+
+from bucketcast.web.errors import S3Error
+from bucketcast.web.signature.payload import Payload
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+_DRAINED: Final = 32 << 20
+_DRAIN_SECONDS: Final = 10.0
+IDLE_SECONDS: Final = 60.0
+"""How long a client may send nothing."""
+
+
+class ClientDisconnected(Exception):
+    """The client disconnected during its request."""
+
+
+class RequestBody:
+    """The body of a request; to be read once."""
+
+    def __init__(self, receive: Receive, payload: Payload) -> None:
+        self._receive = receive
+        self.payload = payload
+
+    async def read(self, limit: int) -> bytes:
+        """Return all of it.
+
+        Raises:
+            S3Error: it is longer than `limit`, not what was signed, or the client is too slow.
+            ClientDisconnected: the client disconnected.
+        """
+        if (self.payload.length or 0) > limit:
+            raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
+        whole = bytearray()
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                async for piece in self._pieces(self._receive):
+                    whole += piece
+                    if len(whole) > limit:
+                        raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
+        except TimeoutError:
+            raise S3Error("RequestTimeout") from None
+        return bytes(whole)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Yield it in pieces, the last one when all is verified.
+
+        Raises:
+            S3Error: it is not what was signed, or the client is too slow.
+            ClientDisconnected: the client disconnected.
+        """
+        delayed = b""
+        async for piece in self._pieces(self._in_time):
+            if delayed:
+                yield delayed
+            delayed = piece
+        if delayed:
+            yield delayed
+
+    async def gone(self) -> None:
+        """Return when the client has disconnected; further bytes are dropped."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _in_time(self) -> MutableMapping[str, Any]:
+        """Return the next message, within a time limit of its own."""
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                return await self._receive()
+        except TimeoutError:
+            raise S3Error("RequestTimeout") from None
+
+    async def _pieces(self, receive: Receive) -> AsyncIterator[bytes]:
+        """Yield the content, and check it at the end."""
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnected
+            more = message.get("more_body", False)
+            if piece := self.payload.feed(message.get("body", b"")):
+                yield piece
+        self.payload.finish()
+
+
+class RequestStream:
+    """The messages after the headers, and whether the last has been received."""
+
+    def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
+        self._headers = dict(scope["headers"])
+        self._receive = receive
+        self._ended = False
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        message = await self._receive()
+        self._ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return message
+
+    async def drain(self) -> None:
+        """Drop the rest of a refused body, if it is not too large.
+
+        A client that is still sending when the connection is closed never reads the response.
+        """
+        length = self._headers.get(b"content-length", b"")
+        if b"expect" in self._headers or not length.isdigit() or int(length) > _DRAINED:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while not self._ended:
+                    await self()

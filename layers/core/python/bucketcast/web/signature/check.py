@@ -1,0 +1,90 @@
+"""Verify a claim: its scope, its time, its headers, and its signature."""
+
+import hmac
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Final
+
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
+from bucketcast.web.signature import canonical
+from bucketcast.web.signature.claims import Claim
+
+SKEW: Final = timedelta(minutes=15)
+_SIGNATURE: Final = "X-Amz-Signature"
+
+
+def terms(claim: Claim, now: datetime, regions: Collection[str], services: Collection[str]) -> None:
+    """Check a claim's scope and time; the first region is named in the error.
+
+    Raises:
+        S3Error: it is for another region or service, or another time.
+    """
+    if claim.service not in services:
+        raise S3Error(
+            claim.malformed,
+            f'incorrect service "{claim.service}". This endpoint belongs to '
+            f'"{next(iter(services))}".',
+        )
+    if claim.region not in regions:
+        expected = next(iter(regions))
+        raise S3Error(
+            claim.malformed,
+            f"The authorization header is malformed; the region '{claim.region}' is wrong; "
+            f"expecting '{expected}'",
+            Region=expected,
+        )
+    if claim.expires is None:
+        if abs(now - claim.at) > SKEW:
+            raise S3Error("RequestTimeTooSkewed", RequestTime=claim.timestamp)
+        return
+    if claim.at - now > SKEW:
+        raise S3Error("AccessDenied", "Request is not valid yet")
+    if now > claim.at + timedelta(seconds=claim.expires):
+        raise S3Error("AccessDenied", "Request has expired", Expires=str(claim.expires))
+
+
+def headers(call: RawRequest, claim: Claim) -> None:
+    """Check that all headers that matter are signed.
+
+    Raises:
+        S3Error: the host or an `x-amz-` header is not among the signed ones.
+    """
+    needed = {"host", *(name for name in call.headers if name.startswith("x-amz-"))}
+    if claim.expires is not None:
+        # The payload's hash is always signed, as a header or not.
+        needed.discard("x-amz-content-sha256")
+    if missing := sorted(needed.difference(claim.signed)):
+        raise S3Error(
+            "AccessDenied",
+            "There were headers present in the request which were not signed",
+            HeadersNotSigned=", ".join(missing),
+        )
+
+
+def signature(call: RawRequest, claim: Claim, secret: str) -> bytes:
+    """Check that the secret's owner signed this request; return the signing key.
+
+    Raises:
+        S3Error: somebody else did, or it was changed in transit.
+    """
+    key = canonical.key(secret, claim.scope)
+    pairs = [(name, value) for name, value in call.pairs if name != _SIGNATURE]
+    queries = [canonical.query(pairs)]
+    if len({name for name, _ in pairs}) < len(pairs):
+        queries.append(canonical.query(pairs, by_value=False))
+    # Clients sign their path as sent or normalised; both are the same bytes.
+    holds = False
+    paths = (canonical.path(call.path), call.path)
+    for path, query in dict.fromkeys(product(paths, queries)):
+        canonical_request = canonical.request(
+            call.method, path, query, call.headers, claim.signed, claim.payload
+        )
+        computed = canonical.signature(
+            key, canonical.text(claim.timestamp, claim.scope, canonical_request)
+        )
+        holds |= hmac.compare_digest(computed, claim.signature)
+    if not holds:
+        raise S3Error("SignatureDoesNotMatch")
+    return key
