@@ -27,7 +27,7 @@ from typing import Final
 import psutil
 from pyspark.sql import SparkSession
 
-from bucketcast.pipeline.settings import LARGE_VERSIONS, MANY_FOLDERS, MANY_VERSIONS
+from bucketcast.settings.pipeline import LARGE_VERSIONS, MANY_FOLDERS, MANY_VERSIONS
 from glue_jobs import listing
 from glue_jobs.scanner import folders, versions
 

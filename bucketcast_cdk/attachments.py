@@ -11,10 +11,14 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from bucketcast.config import Bucket, Deployment
+from bucketcast.deployment import TAKES_EFFECT
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws import cutover
-from bucketcast.notifications.aws.cutover import TAKES_EFFECT
-from bucketcast.rules import access_events
+from bucketcast.notifications.eventbridge import (
+    access_pattern,
+    pattern,
+    within_rule_name,
+)
 from bucketcast.state import lock
 from bucketcast_cdk import eventbridge, limits, nag
 from bucketcast_cdk.arns import arn, bucket_arn
@@ -299,9 +303,9 @@ class AttachedBucket(Construct):
             rule = eventbridge.make(
                 self,
                 "Rule",
-                name=notifications.within_rule_name(f"{stack.stack_name}-bucket-", label),
+                name=within_rule_name(f"{stack.stack_name}-bucket-", label),
                 description=f"Events of bucket {label}",
-                pattern=notifications.pattern(name),
+                pattern=pattern(name),
                 target=eventbridge.ingress(ingest),
             )
             # S3 may notify EventBridge only when somebody there listens.
@@ -310,9 +314,9 @@ class AttachedBucket(Construct):
             eventbridge.make(
                 self,
                 "AccessRule",
-                name=notifications.within_rule_name(f"{stack.stack_name}-access-", label),
+                name=within_rule_name(f"{stack.stack_name}-access-", label),
                 description=f"Access events of bucket {label}",
-                pattern=access_events.pattern(name, bucket_events=config.trail.bucket_events),
+                pattern=access_pattern(name, bucket_events=config.trail.bucket_events),
                 target=eventbridge.ingress(ingest),
             )
         document = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}

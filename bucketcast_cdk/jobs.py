@@ -10,7 +10,7 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from bucketcast.config import PipelineOptions
-from bucketcast.pipeline.settings import arguments
+from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import nag, permissions
 from bucketcast_cdk.arns import arn
 from bucketcast_cdk.assets import Assets

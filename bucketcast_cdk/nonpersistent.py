@@ -6,8 +6,8 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.delivery.queue_names import once_queue
 from bucketcast.limits import ONCE_DAYS, TIMEOUTS_ONCE
-from bucketcast.state.dynamic_target import once_queue
 from bucketcast.topics.model import KINDS
 from bucketcast_cdk import nag
 from bucketcast_cdk.context import Context

@@ -13,9 +13,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast.delivery.policy import visibility
-from bucketcast.delivery.queue_names import target_name
+from bucketcast.delivery.queue_names import ONCE, target_name
 from bucketcast.settings.egress import Egress
-from bucketcast.state.dynamic_target import ONCE
 from bucketcast.state.items import PARTITION
 from bucketcast_cdk import nag
 from bucketcast_cdk.arns import arn, arn_prefix

@@ -13,8 +13,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import ScanConfig
-from bucketcast.notifications import document as notifications
-from bucketcast.pipeline.settings import arguments
+from bucketcast.notifications.eventbridge import within_rule_name
+from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import eventbridge
 from bucketcast_cdk.arns import arn
 from bucketcast_cdk.context import Context
@@ -122,7 +122,7 @@ class Scans(Construct):
         eventbridge.make(
             self,
             f"Report-{bucket}",
-            name=notifications.within_rule_name(f"{self._prefix}report-", bucket),
+            name=within_rule_name(f"{self._prefix}report-", bucket),
             description=f"Inventory reports in {where}/{folder}",
             pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
             target=events.CfnRule.TargetProperty(

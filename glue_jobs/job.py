@@ -8,7 +8,7 @@ from typing import TypeVar
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from bucketcast.pipeline.settings import Job, parse
+from bucketcast.settings.pipeline import Job, parse
 from glue_jobs.run import Run
 
 T = TypeVar("T", bound=Job)

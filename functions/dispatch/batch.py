@@ -11,7 +11,7 @@ from bucketcast.delivery import tracing
 from bucketcast.delivery.breaker import Breaker, BreakerStore
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.latency import Histogram, histogram
+from bucketcast.delivery.latency import histogram
 from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.outcome import name_of
 from bucketcast.delivery.policy import Policy
@@ -25,6 +25,7 @@ from bucketcast.settings.options import REFERENCE, read
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets.base import Target
+from bucketcast.telemetry import Histogram
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 Connect = Callable[[bool], Target]

@@ -22,14 +22,13 @@ from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Message, message
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
-from bucketcast.delivery.queue_names import dead_of
+from bucketcast.delivery.queue_names import ONCE, dead_of, id_of
 from bucketcast.delivery.sender import Absent
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.settings.environment import RuntimeSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
-from bucketcast.state.dynamic_target import ONCE, RuntimeTarget, id_of
-from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.dynamic_targets import RuntimeTarget, Table
 from bucketcast.targets.base import Target
 from bucketcast.topics.aws.table import TopicTable
 from functions.dispatch.batch import Connect, Handler, answer, connector, deliver, probe, sender

@@ -28,7 +28,8 @@ from bucketcast.rules import loops
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
 from bucketcast.state.dynamic_targets import Table
-from bucketcast.state.rules import RuleCache, Rules
+from bucketcast.state.rule_cache import RuleCache
+from bucketcast.state.rules import Rules
 from bucketcast.topics.aws.queue_cache import QueueCache
 from bucketcast.topics.aws.table import TopicTable
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
-from bucketcast.pipeline.settings import Backfill
+from bucketcast.settings.pipeline import Backfill
 from glue_jobs import events, files, listing, outbox, progress
 from glue_jobs.backfill.destination import destination, unknown
 from glue_jobs.backfill.messages import Counts, Tally, at_once, messages

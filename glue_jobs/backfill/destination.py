@@ -7,9 +7,9 @@ from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import expand
-from bucketcast.pipeline.settings import Backfill
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import METADATA, TAG, Condition
+from bucketcast.settings.pipeline import Backfill
 from glue_jobs import rules as rules_in_force
 
 NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUpload"})

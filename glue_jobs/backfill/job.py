@@ -1,6 +1,6 @@
 """The backfill job's script."""
 
-from bucketcast.pipeline.settings import Backfill
+from bucketcast.settings.pipeline import Backfill
 from glue_jobs.backfill.backfill import backfill
 from glue_jobs.job import start
 

@@ -1,6 +1,6 @@
 """The reconcile job's script."""
 
-from bucketcast.pipeline.settings import Reconcile
+from bucketcast.settings.pipeline import Reconcile
 from glue_jobs.job import start
 from glue_jobs.reconcile.reconcile import reconcile
 

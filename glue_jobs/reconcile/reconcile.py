@@ -7,7 +7,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
-from bucketcast.pipeline.settings import Reconcile
+from bucketcast.settings.pipeline import Reconcile
 from glue_jobs import events, listing, outbox, progress
 from glue_jobs.aws import client
 from glue_jobs.backfill.destination import Destination, destination, unknown

@@ -1,6 +1,6 @@
 """The scan job's script."""
 
-from bucketcast.pipeline.settings import Scan
+from bucketcast.settings.pipeline import Scan
 from glue_jobs.job import start
 from glue_jobs.scanner.scan import scan
 

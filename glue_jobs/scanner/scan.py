@@ -15,7 +15,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.pipeline.settings import Scan
+from bucketcast.settings.pipeline import Scan
 from glue_jobs import listing, outbox, progress, rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.run import Run

@@ -14,8 +14,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import run_time_targets
 from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
 from bucketcast.rules import Rule
-from bucketcast.state.dynamic_target import RuntimeTarget
-from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.dynamic_targets import RuntimeTarget, Table
 from bucketcast.state.rules import Rules
 from tests.e2e.arrivals import posted
 from tests.e2e.system import Aws, System

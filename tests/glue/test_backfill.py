@@ -14,8 +14,8 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.queue import GROUP
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.pipeline.settings import Backfill, arguments, parse
 from bucketcast.rules import Rule
+from bucketcast.settings.pipeline import Backfill, arguments, parse
 from bucketcast.state.rules import Rules
 from glue_jobs import files, outbox
 from glue_jobs.backfill.backfill import backfill

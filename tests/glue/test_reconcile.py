@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from bucketcast.delivery.envelope import unpack
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.pipeline.settings import Reconcile, parse
 from bucketcast.rules import Rule
+from bucketcast.settings.pipeline import Reconcile, parse
 from bucketcast.state.rules import Rules
 from glue_jobs import events, files
 from glue_jobs.reason import reason

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.pipeline.settings import Scan
 from bucketcast.printable import printable
 from bucketcast.settings.options import Duration
+from bucketcast.settings.pipeline import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, folders, report, versions

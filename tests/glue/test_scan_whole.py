@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from bucketcast import sources
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import from_words
-from bucketcast.pipeline.settings import Scan, parse
 from bucketcast.rules import Rule
+from bucketcast.settings.pipeline import Scan, parse
 from bucketcast.state.rules import Rules
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing

@@ -51,7 +51,7 @@ def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
     core = here.core()
     assert _imports("bucketcast.notifications.document", core)
     assert not list(core.rglob("*.dist-info"))
-    compiled = list((core / "python" / "bucketcast" / "__pycache__").glob("listeners.*.pyc"))
+    compiled = list((core / "python" / "bucketcast" / "__pycache__").glob("destination.*.pyc"))
     (header,) = [path.read_bytes()[4:8] for path in compiled]
     # PEP 552: the pyc knows its source by hash (1) and is not compared with it (no 2).
     assert int.from_bytes(header, "little") == 1
@@ -60,13 +60,12 @@ def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
 def test_core_layer_carries_no_command_line(here: Bundles) -> None:
     package = here.core() / "python" / "bucketcast"
     assert (package / "targets" / "redis" / "mirror.lua").is_file()
-    assert (package / "control").is_dir()
-    for name in ("aws/dlq", "cli", "dlq", "migrate"):
-        assert (ROOT / "layers" / "core" / "python" / "bucketcast" / name).is_dir()
-        assert not (package / name).exists()
+    assert (package / "gateway").is_dir()
+    carried = {each.stem for each in package.rglob("*")}
+    assert carried.isdisjoint({"cli", "command", "terminal"})
 
 
-@pytest.mark.parametrize("name", ["aws/dlq", "cli", "dlq", "migrate"])
+@pytest.mark.parametrize("name", ["cli", "dlq/command", "terminal"])
 def test_a_change_of_the_command_line_changes_no_layer(tmp_path: Path, name: str) -> None:
     _repository(tmp_path)
     bundles = Bundles(tmp_path, local_platform())
@@ -81,6 +80,22 @@ def test_a_change_of_the_command_line_changes_no_layer(tmp_path: Path, name: str
 def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
     assert (here.function(name) / "functions" / name / "handler.py").is_file()
     assert (here.function(name) / "functions" / "startup.py").is_file()
+
+
+def test_a_function_says_what_is_wrong_without_the_package(here: Bundles) -> None:
+    """Without the core layer its messages wait by the spare copy of the policy."""
+    code = "import functions.startup as s; print(s.handler.__name__, s.policy.__file__)"
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={},
+        cwd=here.function("dispatch"),
+    )
+    assert ended.stdout.startswith("handler ")
+    assert "/functions/spare/bucketcast/delivery/policy.py" in ended.stdout
+    assert "BUCKETCAST_HANDLER" in ended.stderr
 
 
 @pytest.mark.parametrize("kind", LIBRARIES)

@@ -36,9 +36,9 @@ def test_whichever_is_imported_first_all_is_there(here: Path, tmp_path: Path, fi
 def test_it_carries_no_command_line(here: Path) -> None:
     with zipfile.ZipFile(here) as archive:
         names = archive.namelist()
-    assert [name for name in names if name.endswith("bucketcast/pipeline/settings.py")]
+    assert [name for name in names if name.endswith("bucketcast/settings/pipeline.py")]
     assert [name for name in names if name.endswith("bucketcast/targets/redis/mirror.lua")]
-    assert not [name for name in names if "/bucketcast/cli/" in name or "/migrate/" in name]
+    assert not [name for name in names if "/bucketcast/cli/" in name or "/command" in name]
 
 
 def test_many_workers_at_once_unpack_it_once(here: Path, tmp_path: Path) -> None:

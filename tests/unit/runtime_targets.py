@@ -8,10 +8,10 @@ from typing import Any
 
 import boto3
 
+from bucketcast.deployment import Runtime
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
-from bucketcast.state.dynamic_target import Runtime
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.queue_cache import QueueCache
 from bucketcast.topics.aws.table import TopicTable

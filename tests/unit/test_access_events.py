@@ -2,6 +2,7 @@
 
 import pytest
 
+from bucketcast.notifications.eventbridge import access_pattern, access_rule_name
 from bucketcast.rules import Rule, access_events
 from bucketcast.rules.access_events import AccessCalls
 
@@ -50,7 +51,7 @@ def test_many_prefixes_leave_room_for_the_selectors_of_others() -> None:
 
 
 def test_the_pattern_matches_only_our_successful_calls() -> None:
-    detail = access_events.pattern("uploads")["detail"]
+    detail = access_pattern("uploads")["detail"]
     assert detail["errorCode"] == [{"exists": False}]
     assert detail["requestParameters"] == {"bucketName": ["uploads"]}
     assert {"GetObject", "PutObjectLegalHold"} <= set(detail["eventName"])
@@ -58,9 +59,9 @@ def test_the_pattern_matches_only_our_successful_calls() -> None:
 
 
 def test_that_a_bucket_is_made_is_taken_where_a_trail_tells_of_it() -> None:
-    detail = access_events.pattern("uploads", bucket_events=True)["detail"]
+    detail = access_pattern("uploads", bucket_events=True)["detail"]
     assert {"GetObject", "CreateBucket", "DeleteBucket"} <= set(detail["eventName"])
 
 
 def test_no_bucket_can_be_called_as_the_rule_of_anothers_access_events() -> None:
-    assert access_events.rule_name("Bucketcast", "uploads") == "Bucketcast-attached-access_uploads"
+    assert access_rule_name("Bucketcast", "uploads") == "Bucketcast-attached-access_uploads"

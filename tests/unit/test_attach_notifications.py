@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.notifications import document as notifications
+from bucketcast.notifications import eventbridge
 from bucketcast.notifications.document import Part
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
@@ -96,8 +97,8 @@ def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched
 
 
 def test_a_rule_for_each_bucket_has_a_name_that_eventbridge_takes() -> None:
-    assert notifications.rule_name("Bucketcast", "uploads") == "Bucketcast-attached-uploads"
-    long = [notifications.rule_name("Bucketcast", "b" * 62 + end) for end in "ab"]
+    assert eventbridge.rule_name("Bucketcast", "uploads") == "Bucketcast-attached-uploads"
+    long = [eventbridge.rule_name("Bucketcast", "b" * 62 + end) for end in "ab"]
     assert all(len(name) <= 64 and name.startswith("Bucketcast-attached-") for name in long)
     assert len(set(long)) == 2
 

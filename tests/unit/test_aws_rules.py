@@ -11,7 +11,8 @@ from botocore.exceptions import ClientError
 from bucketcast.delivery.envelope import zstd
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
-from bucketcast.state.rules import RuleCache, RuleExistsError, Rules
+from bucketcast.state.rule_cache import RuleCache
+from bucketcast.state.rules import RuleExistsError, Rules
 from tests.unit.aws import refusal
 from tests.unit.made import matched
 

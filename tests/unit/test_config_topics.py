@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bucketcast.config import load
-from bucketcast.topics.model import TopicDefaults
+from bucketcast.settings.environment import TopicDefaults
 
 
 def test_topics_have_no_limits_unless_they_are_configured(tmp_path: Path) -> None:

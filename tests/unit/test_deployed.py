@@ -6,6 +6,7 @@ from bucketcast import deployment as deployed
 from bucketcast.deployment.health import health
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws import attached
 from tests.unit.aws import ENTRY, INGRESS, MotoAws, make_bucket
 from tests.unit.conftest import Deploy
 
@@ -60,11 +61,11 @@ def test_whether_a_bucket_is_attached(
     aws: MotoAws, notification: dict[str, Any], expected: str
 ) -> None:
     make_bucket("uploads", **notification)
-    why = deployed.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
+    why = attached.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
     assert expected in why
     assert bool(expected) is bool(why)
 
 
 def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
-    assert deployed.why_not_attached("uploads", deployment, aws) == deployed.missing("uploads")
+    assert attached.why_not_attached("uploads", deployment, aws) == attached.missing("uploads")

@@ -353,7 +353,7 @@ def test_while_the_rules_cannot_be_read_everything_waits(
 
     ingest.put()
     with monkeypatch.context() as broken:
-        broken.setattr("bucketcast.state.rules.RuleCache.__call__", refuse)
+        broken.setattr("bucketcast.state.rule_cache.RuleCache.__call__", refuse)
         assert ingest(message(record("a")), message(record("b"))) == []
     (back,) = ingest.waiting()
     assert _keys(back) == ["a", "b"]

@@ -1,13 +1,9 @@
 """A function of a queue that cannot start: what becomes of its messages."""
 
 import json
-import subprocess
-import sys
 import time
 import traceback
 from collections.abc import Mapping
-from pathlib import Path
-from shutil import copyfile
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock, patch
 
@@ -15,8 +11,8 @@ import pytest
 
 from bucketcast.delivery import policy
 from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue_names import ONCE
 from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
-from bucketcast.state.dynamic_target import ONCE
 from functions import startup
 from tests.unit.made import received
 
@@ -203,19 +199,3 @@ def test_no_call_is_larger_than_sqs_takes() -> None:
         records = [record | {"messageId": str(number)} for number in range(8)]
         assert startup.start(fails)({"Records": records}, Context()) == {"batchItemFailures": []}
     assert max(sizes) <= MESSAGE_BYTES
-
-
-def test_it_needs_no_package_to_start(tmp_path: Path) -> None:
-    """A bundle has the policy beside it, and Lambda finds nothing else."""
-    folder = tmp_path / "functions"
-    folder.mkdir()
-    delivery = Path(policy.__file__).parent
-    for each in (Path(startup.__file__), delivery / "limits.py", delivery / "policy.py"):
-        copyfile(each, folder / each.name)
-    code = "import functions.startup as s; print(s.handler.__name__, s.policy.__name__)"
-    command = [sys.executable, "-S", "-c", code]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={}, cwd=tmp_path
-    )
-    assert ended.stdout == "handler functions.policy\n"
-    assert "BUCKETCAST_HANDLER" in ended.stderr

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bucketcast import telemetry
-from bucketcast.delivery.latency import MOST_VALUES, Histogram, histogram
+from bucketcast.delivery.latency import MOST_VALUES, histogram
 from bucketcast.event import AGENT
+from bucketcast.telemetry import Histogram
 from tests.unit.made import event
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ from bucketcast import targets
 from bucketcast.destination import Destination
 from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.settings.options import read
-from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.state.dynamic_targets import RuntimeTarget
 from bucketcast.targets.base.queue_limit import limit_of
 from bucketcast.topics.aws.queue_cache import QueueCache
 

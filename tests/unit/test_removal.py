@@ -9,8 +9,7 @@ import pytest
 from bucketcast.aws import function_clients
 from bucketcast.deployment.removal import Removal
 from bucketcast.errors import BucketcastError
-from bucketcast.state.dynamic_target import RuntimeTarget, State
-from bucketcast.state.dynamic_targets import Table, Task
+from bucketcast.state.dynamic_targets import RuntimeTarget, State, Table, Task
 from bucketcast.topics.aws.table import TopicTable, TopicWork
 from bucketcast.topics.model import Topic
 from functions.custom_resources import targets as custom_targets

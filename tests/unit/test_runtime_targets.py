@@ -17,8 +17,7 @@ from bucketcast.dynamic_targets.aws.targets import (
     RuntimeTargets,
 )
 from bucketcast.errors import BucketcastError, ConfigErrors
-from bucketcast.state.dynamic_target import RuntimeTarget
-from bucketcast.state.dynamic_targets import LostTaskError
+from bucketcast.state.dynamic_targets import LostTaskError, RuntimeTarget
 from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
 
 HOOK = TargetArn("audit", "webhook")

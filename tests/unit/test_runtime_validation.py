@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast import config
+from bucketcast.delivery.queue_names import id_of
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
-from bucketcast.state.dynamic_target import id_of
 from bucketcast.targets import kinds
 from tests.unit.runtime_targets import RUNTIME
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from bucketcast.pipeline.settings import Scan
+from bucketcast.settings.pipeline import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.alert_states import ALERTED

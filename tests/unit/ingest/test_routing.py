@@ -10,7 +10,7 @@ from bucketcast.event import Event
 from bucketcast.ingest.routing import Routed
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition, Fact
-from bucketcast.state.rules import UnreadableRules
+from bucketcast.state.rule_cache import UnreadableRules
 from tests.unit.ingest.routed import batches, route
 from tests.unit.made import message, record, recorded
 

@@ -7,6 +7,7 @@ import pytest
 
 from bucketcast.errors import ConfigErrors
 from bucketcast.migrate import ceph
+from bucketcast.notifications import topic_configuration
 from bucketcast.notifications.topic_configuration import Notification
 
 ARN = "arn:aws:sns:default:acme:photos"
@@ -84,7 +85,9 @@ OLDER = (
 )
 
 
-@pytest.mark.parametrize("text", [json.dumps({"notifications": [ceph.document(ONE)]}), OLDER])
+@pytest.mark.parametrize(
+    "text", [json.dumps({"notifications": [topic_configuration.document(ONE)]}), OLDER]
+)
 def test_notifications_of_every_release(text: str) -> None:
     assert ceph.read([("n.json", text)], bucket="uploads").notifications == [("uploads", ONE)]
 

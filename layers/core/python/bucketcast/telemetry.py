@@ -4,12 +4,12 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from bucketcast.delivery.latency import Histogram
 from bucketcast.limits import OLDEST, WAITED
 
 __all__ = ["INGRESS", "logger", "measure", "trace", "waited"]
@@ -17,6 +17,11 @@ __all__ = ["INGRESS", "logger", "measure", "trace", "waited"]
 LATENCY = "DeliveryLatency"
 INGRESS = "ingress"
 """What metrics by target call the ingress queue."""
+
+
+Histogram = Counter[float]
+"""Milliseconds → how many events took about that long."""
+
 
 logger = Logger()
 

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from bucketcast.config.patterns import matching
 from bucketcast.errors import ConfigError
-from bucketcast.pipeline.settings import Alerts
 from bucketcast.settings.options import Csv, Duration, Limits, OnOff, option, options_of
+from bucketcast.settings.pipeline import Alerts
 from bucketcast.targets.base.options import ValidationError
 
 ANY: Final = "*"

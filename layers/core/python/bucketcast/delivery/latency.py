@@ -13,15 +13,13 @@ from functools import lru_cache
 from typing import Final
 
 from bucketcast.event import AGENT, Event
+from bucketcast.telemetry import Histogram
 
 MOST_VALUES: Final = 100
 """CloudWatch drops a metric that has more."""
 _LEAST: Final = 10.0  # milliseconds; what is quicker counts as this
 _GROWTH: Final = 1.25
 _LOG: Final = math.log(_GROWTH)
-
-Histogram = Counter[float]
-"""Milliseconds → how many events took about that long."""
 
 
 def histogram(events: Iterable[Event], now: float) -> Histogram:

@@ -4,6 +4,16 @@ from bucketcast import targets
 from bucketcast.delivery.policy import FIFO, keeps_order
 from bucketcast.destination import TargetArn
 
+ONCE = "once"
+"""The end of the name of the queue that a kind's topics share which are not persistent."""
+
+
+TOKEN_LENGTH = 6
+"""Hex digits at the end of a queue's name, other ones each time that a target is made.
+
+SQS refuses a name for 60 seconds after a queue of that name was deleted.
+"""
+
 
 def queue_url(queues: str, arn: TargetArn) -> str:
     """Return the URL of a target's queue; `queues` is that of every target's, with a `*`.
@@ -48,3 +58,13 @@ def order(queue: str) -> dict[str, str]:
 def encryption(key: str) -> dict[str, str]:
     """Return a queue's attributes for a customer's key by its ARN, or for SQS's own if it is ""."""
     return {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
+
+
+def once_queue(prefix: str, kind: str) -> str:
+    """Return the name of that queue; `prefix` begins the names of all run-time targets' queues."""
+    return f"{prefix}{kind}-{ONCE}"
+
+
+def id_of(queue: str, prefix: str) -> str:
+    """Return the id of the target of a queue; `prefix` is the part of its name before the id."""
+    return bare(queue.removeprefix(prefix))[: -TOKEN_LENGTH - 1]

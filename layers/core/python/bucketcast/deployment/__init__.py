@@ -3,28 +3,67 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import msgspec
 
-from bucketcast.aws.clients import LOCAL_HINT, Aws, AwsError, aws_errors
-from bucketcast.destination import TargetArn
+from bucketcast.aws.clients import LOCAL_HINT, Aws, aws_errors
+from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, did_you_mean
-from bucketcast.notifications import document as notifications
-from bucketcast.notifications.aws.cutover import TAKES_EFFECT
 from bucketcast.rules import loops
 from bucketcast.settings.environment import ANY_BUCKET
-from bucketcast.state.dynamic_target import Runtime, RuntimeTarget
-from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.dynamic_targets import RuntimeTarget, Table
 
-if TYPE_CHECKING:
-    from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
+TAKES_EFFECT: Final = 600
+"""Seconds after which a change is in effect: twice what S3 names."""
+
 
 _EFFECT = "TakesEffect"
 _KMS_KEY = "KmsKey"
 _ATTACHMENTS = "Attachments"
 """How the outputs of attached buckets begin."""
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stack has for run-time targets, as its output says.
+
+    `functions` are names by kind. `queues` is the URL of any queue but for its name, `queue_arns`
+    the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
+    the secrets; `queue_end` ends the names of new queues. `timeout` and `visibility` are seconds;
+    `max_concurrency` is None where the mappings have no limit of their own. `topic` is the ARN of
+    whom the alarms tell, "" for nobody.
+    `local` is whether it is one laptop's, `tls_skip_verify` whether whoever deployed it lets
+    targets skip the check of certificates elsewhere too. `topics_per_user` is how many topics a
+    user may have, 0 for any number. `allow_private` is what webhooks may connect to beyond public
+    addresses. `kms_key` is the ARN of the key that queues are encrypted with, "" for SQS's own.
+    """
+
+    functions: Mapping[str, str]
+    queues: str
+    queue_arns: str
+    prefix: str
+    secrets: str
+    timeout: int
+    visibility: int
+    queue_end: str = ""
+    max_concurrency: int | None = None
+    topic: str = ""
+    local: bool = False
+    tls_skip_verify: bool = False
+    topics_per_user: int = 0
+    allow_private: tuple[str, ...] = ()
+    kms_key: str = ""
+
+    def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
+        """Return what a target's queue is called."""
+        return f"{self.prefix}{kind}-{id}-{token}{self.queue_end}"
+
+    def url(self, queue: str) -> str:
+        return f"{self.queues}/{queue}"
+
+    def arn(self, queue: str) -> str:
+        return f"{self.queue_arns}:{queue}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +92,7 @@ class DeployedTarget:
 
 @dataclass(frozen=True, slots=True)
 class DeployedPipeline:
-    """The pipeline's bucket, and the name in Glue of each job of `bucketcast.pipeline.settings`."""
+    """The pipeline's bucket, and the name in Glue of each job of `bucketcast.settings.pipeline`."""
 
     bucket: str
     jobs: Mapping[str, str]
@@ -95,12 +134,16 @@ class Deployed:
         """Return whether ingest may read the bucket's objects."""
         return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))
 
-    def target(self, arn: TargetArn) -> DeployedTarget:
+    def target(self, arn: TargetArn | TopicArn) -> DeployedTarget:
         """Return the target of an ARN, ignoring its region as MinIO does.
+
+        A persistent topic has a dynamic target of its own.
 
         Raises:
             BucketcastError: there is none.
         """
+        if isinstance(arn, TopicArn):
+            return self._target_of(arn)
         wanted = arn.plain
         known = [target.arn for target in self.targets]
         for target in self.targets:
@@ -110,6 +153,15 @@ class Deployed:
         available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
         raise BucketcastError(
             f"no target {wanted} in the stack {self.stack}: {near}available: {available}"
+        )
+
+    def _target_of(self, topic: TopicArn) -> DeployedTarget:
+        for target in self.targets:
+            if target.made and target.id == topic.target_id:
+                return target
+        raise BucketcastError(
+            f"{topic.arn} has no queue: there is no such topic, or it is not persistent or has no "
+            "push-endpoint; `bucketcast topic ls` lists topics"
         )
 
 
@@ -227,42 +279,3 @@ def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
     text = found.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
     loaded: Mapping[str, str] = json.loads(text)
     return loaded
-
-
-def missing(bucket: str) -> str:
-    """Return what `why_not_attached` returns for a bucket that does not exist."""
-    return f"bucket '{bucket}' does not exist"
-
-
-def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
-    """Return why this bucket's events do not reach the stack; "" if they do.
-
-    A missing permission is reported too, as it is unknown then.
-    """
-    try:
-        with aws_errors():
-            found = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
-    except AwsError as error:
-        if "NoSuchBucket" in str(error):
-            return missing(bucket)
-        return f"cannot check whether {bucket} is connected: {error}"
-    entries = _to_ingress(found, deployed.ingress_queue)
-    # EventBridge's rule is not visible here: the bucket's setting must do.
-    if "EventBridgeConfiguration" in found or any(part.is_whole for part in entries):
-        return ""
-    if entries:
-        return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, entries))}"
-    return f"bucket {bucket} is not connected to this deployment"
-
-
-def _to_ingress(
-    found: "NotificationConfigurationResponseTypeDef", ingress_queue: str
-) -> list[notifications.Part]:
-    """Return what the entries take that write to the ingress queue."""
-    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
-    ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
-    return [
-        notifications.part_of(entry)
-        for entry in found.get("QueueConfigurations", ())
-        if entry["QueueArn"].endswith(ending)
-    ]

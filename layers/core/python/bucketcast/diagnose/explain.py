@@ -8,10 +8,18 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bucketcast.destination import Destination
+from bucketcast import deployment as deployed
+from bucketcast import targets
+from bucketcast.aws import clients
+from bucketcast.aws.clients import Aws
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.settings.options import read
 from bucketcast.targets.base import Target
+from bucketcast.topics import endpoint
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.endpoint import Pushed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +96,19 @@ def _sendings(
         target = targets[to]
         if target is not None:
             yield Sending(event, to.arn, target.headers(event), target.body(event))
+
+
+def unconnected(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
+    """Return a target without its login, for the bytes it sends; None if absent."""
+    found: Pushed | deployed.DeployedTarget | None
+    if isinstance(to, TopicArn):
+        with clients.aws_errors():
+            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
+        found = endpoint.target(topic, {}) if topic else None
+    else:
+        found = next((each for each in deployment.targets if each.arn == to.arn), None)
+    if found is None:
+        return None
+    kind = targets.load(found.kind)
+    settings = found.settings if isinstance(found, Pushed) else deployed.settings(found, aws)
+    return kind(read(kind.Settings, settings))

@@ -9,12 +9,12 @@ from bucketcast import targets
 from bucketcast.config import encryption
 from bucketcast.config.function import url_errors
 from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, switch
-from bucketcast.delivery.queue_names import dead_of
+from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
+from bucketcast.deployment import Runtime
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.limits import SPARE
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import REFERENCE, options_of, read, validation_errors
-from bucketcast.state.dynamic_target import TOKEN_LENGTH, Runtime
 from bucketcast.targets.base import Target
 from bucketcast.targets.base.iam import IamLogin
 

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue import SQS_ERRORS
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
@@ -43,6 +42,6 @@ class QueueLimits:
         """Return how many messages wait, are delayed or in flight; 0 if that is unknown."""
         try:
             return depth(url, self._client).all
-        except (BotoCoreError, ClientError) as error:
+        except SQS_ERRORS as error:
             logger.warning("what waits is unknown: all is kept", target=arn, reason=str(error))
             return 0

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import click
 
-from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import KEPT_SECONDS, RENEWED_SECONDS, EventsLostError, ListenFilter
+from bucketcast.notifications.aws import attached
 from bucketcast.printable import printable
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -80,7 +80,7 @@ def command(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
     deployment, aws = out.deployed()
-    why = deployed.why_not_attached(bucket, deployment, aws) if bucket else ""
+    why = attached.why_not_attached(bucket, deployment, aws) if bucket else ""
     if why:
         out.note(f"note: {why}; connect it with `bucketcast bucket attach {bucket}`", always=True)
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"

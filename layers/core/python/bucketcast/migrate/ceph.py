@@ -18,13 +18,12 @@ from bucketcast.destination import TopicArn
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.parsed import LeftOut
 from bucketcast.notifications import topic_configuration as notification
-from bucketcast.notifications.topic_configuration import Notification
+from bucketcast.notifications.topic_configuration import _FILTERS, Notification
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.model import ENDPOINT
 
 _LIMITS: Final = ("time_to_live", "max_retries", "retry_sleep_duration")
 _INHERITED: Final = ("", "None")
-_FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
 ALLOWED: Final = (
     "the output of `radosgw-admin topic list` or `radosgw-admin notification list --bucket NAME`"
 )
@@ -74,21 +73,6 @@ def read(files: Sequence[tuple[str, str]], *, bucket: str = "") -> ParsedCeph:
     if parsed.errors:
         raise ConfigErrors(parsed.errors)
     return parsed
-
-
-def document(shown: Notification) -> dict[str, Any]:
-    """Return a notification with the fields of radosgw-admin."""
-    pairs = zip(_FILTERS, (shown.key, shown.metadata, shown.tags), strict=True)
-    return {
-        "TopicArn": shown.topic,
-        "Id": shown.id,
-        "Events": list(shown.events),
-        "Filter": {
-            name: {"FilterRules": [{"Name": key, "Value": value} for key, value in rules]}
-            for name, rules in pairs
-            if rules
-        },
-    }
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ as S3's API gives it and return a new one in which only our entry, known by its 
 They do not call S3.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -38,7 +37,6 @@ _DESTINATIONS: Final = {
     "LambdaFunctionConfigurations": "LambdaFunctionArn",
 }
 _EVENTBRIDGE: Final = "EventBridgeConfiguration"
-_RULE_NAME: Final = 64
 
 
 class Overlap(BucketcastError):
@@ -199,29 +197,6 @@ def _texts(document: Document, but: str) -> list[str]:
 def _text(entry: Mapping[str, Any]) -> str:
     plain = {**entry, "Events": sorted(entry["Events"]), "Filter": _filter(entry)}
     return json.dumps(plain, sort_keys=True)
-
-
-def rule_prefix(stack: str) -> str:
-    """Return how the names of the EventBridge rules of attached buckets begin."""
-    return f"{stack}-attached-"
-
-
-def rule_name(stack: str, bucket: str) -> str:
-    """Return the name of an attached bucket's rule, in the 64 characters that EventBridge takes."""
-    return within_rule_name(rule_prefix(stack), bucket)
-
-
-def within_rule_name(prefix: str, bucket: str) -> str:
-    """Return a rule's name with this prefix; a digest replaces a bucket that does not fit."""
-    name = prefix + bucket
-    if len(name) <= _RULE_NAME:
-        return name
-    return prefix + hashlib.blake2b(bucket.encode(), digest_size=8).hexdigest()
-
-
-def pattern(bucket: str) -> dict[str, Any]:
-    """Return what an EventBridge rule must match to take a bucket's events, and no others."""
-    return {"source": ["aws.s3"], "detail": {"bucket": {"name": [bucket]}}}
 
 
 def admits(policy: str, service: str, source_arn: str, action: str = "") -> bool:

@@ -7,7 +7,7 @@ is about the whole key. Source: "Bucket Operations" of the Ceph documentation, a
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -177,3 +177,21 @@ def _behind(prefix: str, found: Iterable[tuple[str, str, str]]) -> Pairs:
 def _made_id(given: Notification) -> str:
     """Return the same Id for the same notification, so that a repeated call adds none."""
     return hashlib.blake2b(msgspec.json.encode(given), digest_size=16).hexdigest()
+
+
+_FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
+
+
+def document(shown: Notification) -> dict[str, Any]:
+    """Return a notification with the fields of radosgw-admin."""
+    pairs = zip(_FILTERS, (shown.key, shown.metadata, shown.tags), strict=True)
+    return {
+        "TopicArn": shown.topic,
+        "Id": shown.id,
+        "Events": list(shown.events),
+        "Filter": {
+            name: {"FilterRules": [{"Name": key, "Value": value} for key, value in rules]}
+            for name, rules in pairs
+            if rules
+        },
+    }

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedPipeline
 from bucketcast.errors import BucketcastError
-from bucketcast.pipeline import settings as jobs
+from bucketcast.settings import pipeline as jobs
 
 HERE: Final = "BUCKETCAST_SPARK_SUBMIT"
 _GOING: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})

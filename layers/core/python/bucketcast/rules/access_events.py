@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from bucketcast.event.names import expand
-from bucketcast.notifications import document as notifications
 from bucketcast.rules import Rule
-from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
+from bucketcast.sources.cloudtrail import OBJECT_CALLS
 
 PRICE: Final = "$1.00 per million calls logged, found or not"
 CALLS: Final = MappingProxyType(
@@ -62,25 +61,3 @@ def required_calls(rules: Iterable[Rule]) -> AccessCalls:
 def is_logged_only(events: Iterable[str]) -> bool:
     """Return whether all of these events come from CloudTrail alone."""
     return {single for given in events for single in expand(given)} <= set(CALLS.values())
-
-
-def rule_name(stack: str, bucket: str) -> str:
-    """Return the EventBridge rule's name of a bucket's access events, which no bucket can have."""
-    return notifications.rule_name(stack, f"access_{bucket}")
-
-
-def pattern(bucket: str, *, bucket_events: bool = False) -> dict[str, Any]:
-    """Return the event pattern for a bucket's calls that succeeded.
-
-    With `bucket_events` also its creation and removal, which a trail of management events logs.
-    """
-    return {
-        "source": ["aws.s3"],
-        "detail-type": ["AWS API Call via CloudTrail"],
-        "detail": {
-            "eventSource": ["s3.amazonaws.com"],
-            "eventName": [*CALLS, *(BUCKET_CALLS if bucket_events else ())],
-            "requestParameters": {"bucketName": [bucket]},
-            "errorCode": [{"exists": False}],
-        },
-    }

@@ -9,7 +9,6 @@ from typing import Any, Self, get_type_hints
 import msgspec
 
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast.topics.model import TopicDefaults
 
 ANY_BUCKET = "*"
 _NONE = "none"
@@ -79,6 +78,15 @@ class QueueLimits:
 
     def limit(self, arn: str) -> int | None:
         return self.limits.get(_digest(arn)) if self.limits else None
+
+
+class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """The defaults of all topics, as Ceph's three global options; 0 is no limit."""
+
+    time_to_live: int = 0
+    max_retries: int = 0
+    retry_sleep_duration: int = 0
+    topics_per_user: int = 0
 
 
 class _Settings:

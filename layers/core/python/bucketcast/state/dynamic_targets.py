@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from bucketcast.delivery.queue_names import dead_of
 from bucketcast.errors import BucketcastError
-from bucketcast.state.dynamic_target import RuntimeTarget
 from bucketcast.state.items import PARTITION, Items, Work, Works
 from bucketcast.state.table import Part, Partition, refusals
 
@@ -23,6 +23,33 @@ if TYPE_CHECKING:
 _VERSION = "#version"
 _TRIES = 30
 _LONGEST_PAUSE = 0.5
+
+
+State = Literal["on", "off", "kept"]
+
+
+class RuntimeTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """One target made at run time.
+
+    `settings` hold references instead of secrets, and `secret` is the name of the one secret
+    that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
+    settings say enable = off; `kept` where it was removed while messages waited. What is `off`
+    is given events, which wait; what is `kept` is given none.
+    """
+
+    arn: str
+    kind: str
+    id: str
+    queue: str
+    settings: dict[str, str]
+    number: int
+    secret: str = ""
+    state: State = "on"
+
+    @property
+    def dead(self) -> str:
+        """The name of its dead-letter queue."""
+        return dead_of(self.queue)
 
 
 class LostTaskError(BucketcastError):

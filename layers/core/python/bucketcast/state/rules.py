@@ -10,24 +10,18 @@ thousand rules, is atomic.
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from bucketcast.errors import BucketcastError
-from bucketcast.event import Event
-from bucketcast.listen.listener import PARTITION as LISTENERS
-from bucketcast.rules import Hit, Rule, RuleIndex
-from bucketcast.rules.conditions import Fact
+from bucketcast.rules import Rule
 from bucketcast.state import rule_items
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition, refusals
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from bucketcast.listen.aws.cache import ListenerCache
 
 _VERSION: Final = "#version"
 _BATCH_GET: Final = 100
@@ -183,45 +177,3 @@ class Rules:
         if not stored.version:
             number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
         items.transact(*changes, items.update_part(_VERSION, **number))
-
-
-class UnreadableRules(RuleIndex):
-    """Stands in for a bucket's unreadable rules; matching raises the reason."""
-
-    def __init__(self, bucket: str, why: Exception) -> None:
-        super().__init__(())
-        self._reason = f"the rules of {bucket} cannot be read: {type(why).__name__}: {why}"
-
-    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
-        raise BucketcastError(self._reason)
-
-
-class RuleCache:
-    """The indexes of buckets' rules, cached while they do not change."""
-
-    def __init__(self, rules: Rules, listening: "ListenerCache | None" = None) -> None:
-        self._rules = rules
-        self._listening = listening
-        self._kept: dict[str, tuple[int, RuleIndex]] = {}
-
-    def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
-        """Return the current rules of these buckets; a bucket that never had one is missing.
-
-        Unreadable ones raise when they are matched.
-        """
-        indexes: dict[str, RuleIndex] = {}
-        versions = self._rules.versions(buckets | {LISTENERS}) if buckets else {}
-        heard = versions.pop(LISTENERS, 0)
-        for bucket, version in versions.items():
-            kept = self._kept.get(bucket)
-            if kept is None or kept[0] != version:
-                try:
-                    kept = (version, RuleIndex(self._rules.of(bucket)))
-                except (BotoCoreError, ClientError):
-                    raise  # errors of the table concern all buckets
-                except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
-                    indexes[bucket] = UnreadableRules(bucket, error)
-                    continue
-                self._kept[bucket] = kept
-            indexes[bucket] = kept[1]
-        return self._listening.beside(indexes, buckets, heard) if self._listening else indexes

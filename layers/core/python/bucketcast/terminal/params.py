@@ -10,7 +10,6 @@ import click
 from bucketcast.delivery.queue_names import kind_of
 from bucketcast.destination import PREFIX, TargetArn
 from bucketcast.event import names
-from bucketcast.notifications import document as notifications
 from bucketcast.rules import grammar
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.options import duration
@@ -140,16 +139,6 @@ def events(text: str, *, listening: bool = False) -> tuple[str, ...]:
         return names.from_words(text, listening=listening)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-
-
-def notified_events(text: str) -> tuple[str, ...]:
-    """Return the events that S3 notifies of; MinIO's words stand for some."""
-    found = tuple(dict.fromkeys(events(text)))
-    for name in found:
-        if not notifications.is_notified(name):
-            allowed = ", ".join(notifications.EVENTS)
-            raise click.BadParameter(f"S3 does not notify of {name}; allowed are {allowed}")
-    return found
 
 
 def single_event(text: str) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.settings.environment import TopicDefaults
 from bucketcast.settings.options import REFERENCE
 from bucketcast.topics.errors import TopicError, invalid
 
@@ -141,15 +142,6 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def _number(self, key: str) -> int | None:
         text = self.attributes.get(key)
         return int(text) if text else None
-
-
-class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults of all topics, as Ceph's three global options; 0 is no limit."""
-
-    time_to_live: int = 0
-    max_retries: int = 0
-    retry_sleep_duration: int = 0
-    topics_per_user: int = 0
 
 
 def require_name(name: str) -> None:

@@ -12,7 +12,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.diagnose import queues as checks
 from bucketcast.diagnose.aws import at_once, unless_unread
 from bucketcast.finding import Finding
-from bucketcast.notifications import document as notifications
+from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
 from bucketcast.state.table import Partition
 
@@ -87,4 +87,4 @@ def _key_policies(ingress: Ingress, deployment: Deployed, aws: Aws) -> Iterator[
 def _sources(ingress: Ingress, deployment: Deployed) -> Iterator[tuple[str, str]]:
     """Yield who writes to the ingress queue: a service, and a source on whose behalf it does."""
     yield _S3, ingress.bucket("any")
-    yield _EVENTS, ingress.rule(notifications.rule_name(deployment.stack, "any"))
+    yield _EVENTS, ingress.rule(eventbridge.rule_name(deployment.stack, "any"))

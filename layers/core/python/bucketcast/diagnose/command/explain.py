@@ -8,25 +8,17 @@ from typing import Any
 import click
 import msgspec
 
-from bucketcast import deployment as deployed
-from bucketcast import sources, targets
+from bucketcast import sources
 from bucketcast.aws import clients
-from bucketcast.aws.clients import Aws
-from bucketcast.destination import Destination, TopicArn
-from bucketcast.diagnose.explain import Answer, Explanation, Sending, explained
+from bucketcast.diagnose.explain import Answer, Explanation, Sending, explained, unconnected
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Rule
 from bucketcast.rules.grammar import metadata_name
-from bucketcast.settings.options import read
 from bucketcast.shapes import aws as s3_record
 from bucketcast.state.rules import Rules
-from bucketcast.targets.base import Target
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
-from bucketcast.topics import endpoint
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.endpoint import Pushed
 
 _COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
 _URI = "s3://"
@@ -82,22 +74,6 @@ def command(out: Output, /, what: str, **said: Any) -> None:
         return
     for event in events:
         _show(out, event, explanation)
-
-
-def unconnected(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
-    """Return a target without its login, for the bytes it sends; None if absent."""
-    found: Pushed | deployed.DeployedTarget | None
-    if isinstance(to, TopicArn):
-        with clients.aws_errors():
-            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
-        found = endpoint.target(topic, {}) if topic else None
-    else:
-        found = next((each for each in deployment.targets if each.arn == to.arn), None)
-    if found is None:
-        return None
-    kind = targets.load(found.kind)
-    settings = found.settings if isinstance(found, Pushed) else deployed.settings(found, aws)
-    return kind(read(kind.Settings, settings))
 
 
 def _of_file(path: str, said: dict[str, Any]) -> list[Event]:

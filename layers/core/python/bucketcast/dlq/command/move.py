@@ -132,7 +132,7 @@ def _destination(found: Found, to: str) -> Destination:
         raise BucketcastError(
             "--to is not allowed with ingress: rules choose the targets of its events"
         )
-    other = queues.chosen(target_name(to, found.deployment, found.aws), found.every)
+    other = queues.chosen(target_name(to, found.deployment), found.every)
     if other.target is None or not other.live:
         raise BucketcastError(
             f"--to {to} is not a deployed target; `bucketcast target ls` lists them"

@@ -17,7 +17,6 @@ from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, plan
 from bucketcast.terminal.output import Output
 from bucketcast.terminal.progress import progress
-from bucketcast.topics.command.lookup import topic_target
 
 _BATCH: Final = 10
 
@@ -36,20 +35,20 @@ def now_ms() -> int:
     return round(time.time() * 1000)
 
 
-def target_name(name: str, deployment: Deployed, aws: Aws) -> str:
+def target_name(name: str, deployment: Deployed) -> str:
     """Return what a target is found by; a persistent topic has a target of its own.
 
     Raises:
         BucketcastError: there is no such topic, or it is not persistent.
     """
     named = Destination.of(name)
-    return topic_target(named, deployment, aws).arn if isinstance(named, TopicArn) else name
+    return deployment.target(named).arn if isinstance(named, TopicArn) else name
 
 
 def chosen_queue(out: Output, target: str) -> Found:
     deployment, aws = out.deployed()
     every, _ = queues.found(deployment, aws)
-    queue = queues.chosen(target_name(target, deployment, aws), every)
+    queue = queues.chosen(target_name(target, deployment), every)
     return Found(deployment, aws, queue, every, queues.depth(queue.dead, aws))
 
 

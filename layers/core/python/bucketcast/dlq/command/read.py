@@ -9,7 +9,7 @@ import click
 
 from bucketcast.aws.clients import AwsError, aws_errors
 from bucketcast.destination import Destination
-from bucketcast.diagnose.command.explain import unconnected
+from bucketcast.diagnose.explain import unconnected
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
@@ -55,7 +55,7 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
     wanted = filter_of(given)
     deployment, aws = out.deployed()
     every, why = queues.found(deployment, aws)
-    chosen = [queues.chosen(target_name(target, deployment, aws), every)] if target else every
+    chosen = [queues.chosen(target_name(target, deployment), every)] if target else every
     summary, notes = Summary(), [why] if why else []
     for each in chosen:
         try:

@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery import alarms
 from bucketcast.delivery.queue_names import bare
-from bucketcast.state.dynamic_target import RuntimeTarget
+from bucketcast.state.dynamic_targets import RuntimeTarget
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -3,12 +3,11 @@
 from typing import Any
 
 from bucketcast.aws.clients import Aws
-from bucketcast.deployment import Deployed
+from bucketcast.deployment import Deployed, Runtime
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
 from bucketcast.errors import BucketcastError
-from bucketcast.state.dynamic_target import Runtime
 from bucketcast.state.dynamic_targets import Table
 
 

@@ -15,9 +15,10 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery.depth import depth
 from bucketcast.delivery.queue_names import encryption, order
+from bucketcast.deployment import Runtime
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import BATCH, DAY, MAX_RECEIVES, RETENTION_DAYS
-from bucketcast.state.dynamic_target import Runtime, RuntimeTarget
+from bucketcast.state.dynamic_targets import RuntimeTarget
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient

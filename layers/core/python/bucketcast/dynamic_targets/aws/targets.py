@@ -22,13 +22,14 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from bucketcast.delivery.queue_names import TOKEN_LENGTH
+from bucketcast.deployment import Runtime
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
 from bucketcast.dynamic_targets.validation import ValidatedTarget, require_available, validate
 from bucketcast.errors import BucketcastError, did_you_mean
-from bucketcast.state.dynamic_target import TOKEN_LENGTH, Runtime, RuntimeTarget, State
-from bucketcast.state.dynamic_targets import Leftovers, Table, Task
+from bucketcast.state.dynamic_targets import Leftovers, RuntimeTarget, State, Table, Task
 from bucketcast.targets import load
 
 LEASE_SECONDS = 180

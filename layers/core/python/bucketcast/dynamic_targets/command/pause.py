@@ -4,25 +4,18 @@ from typing import Any
 
 import click
 
-from bucketcast.aws.clients import Aws
-from bucketcast.deployment import Deployed, DeployedTarget, pauses
+from bucketcast.deployment import pauses
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.limits import DAY_MS, DEAD_DAYS, LONGEST_PAUSED, TERM_DAYS
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import moment
-from bucketcast.topics.command.lookup import topic_target
 
 
 def target_or_topic(text: str) -> TargetArn | TopicArn:
     """Return a target, given as ARN or `KIND:ID`, or a topic."""
     named = Destination.of(text)
     return named if isinstance(named, TopicArn) else params.target_arn(text)
-
-
-def _target(to: TargetArn | TopicArn, deployment: Deployed, aws: Aws) -> DeployedTarget:
-    """Return a target, or the run-time target of a topic."""
-    return topic_target(to, deployment, aws) if isinstance(to, TopicArn) else deployment.target(to)
 
 
 @click.command()
@@ -40,7 +33,7 @@ def pause(out: Output, arn: TargetArn | TopicArn) -> None:
       bucketcast target pause arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    done = pauses.pause(_target(arn, deployment, aws), deployment, aws)
+    done = pauses.pause(deployment.target(arn), deployment, aws)
     until = done.since + TERM_DAYS * DAY_MS
     document: dict[str, Any] = {
         "arn": done.target.arn,
@@ -75,7 +68,7 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
       bucketcast target resume arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    done = pauses.resume(_target(arn, deployment, aws), deployment, aws)
+    done = pauses.resume(deployment.target(arn), deployment, aws)
     since = moment(done.since) if done.changed else None
     document = {"arn": done.target.arn, "paused": False, "since": since, "changed": done.changed}
     if not done.changed:

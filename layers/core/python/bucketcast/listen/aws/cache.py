@@ -12,7 +12,7 @@ from typing import Final
 from bucketcast.destination import ListenerArn
 from bucketcast.event import Event
 from bucketcast.listen.aws.listeners import Table
-from bucketcast.listen.listener import Listener
+from bucketcast.listen.listener import PARTITION, Listener
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.telemetry import logger
@@ -21,7 +21,12 @@ FRESH_SECONDS: Final = 20.0
 
 
 class ListenerCache:
-    """Adds the listeners to the rules of buckets, and finds the queue of a listener."""
+    """Adds the listeners to the rules of buckets, and finds the queue of a listener.
+
+    It is `state.rule_cache.MoreRules`.
+    """
+
+    partition = PARTITION
 
     def __init__(self, table: Table, clock: Callable[[], float] = time.time) -> None:
         self._table = table

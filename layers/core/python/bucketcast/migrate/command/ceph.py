@@ -12,6 +12,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import ceph
+from bucketcast.notifications import topic_configuration
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.terminal import params
@@ -126,7 +127,8 @@ def _say(
             for topic, given in topics
         ],
         "notifications": [
-            {"bucket": bucket, **ceph.document(each)} for bucket, each in parsed.notifications
+            {"bucket": bucket, **topic_configuration.document(each)}
+            for bucket, each in parsed.notifications
         ],
         "left_out": [left._asdict() for left in parsed.left_out],
     }

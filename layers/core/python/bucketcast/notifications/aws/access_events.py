@@ -5,6 +5,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws.ingress import EventRules, Ingress
 from bucketcast.notifications.aws.trail import AttachedTrails, Logged, OwnersTrail, Trail
+from bucketcast.notifications.eventbridge import access_pattern, access_rule_name
 from bucketcast.rules import access_events, trail_selectors
 from bucketcast.state.lock import Lock
 from bucketcast.state.rules import Rules
@@ -35,8 +36,8 @@ class AccessEvents:
                 "makes one"
             )
         rules = EventRules(ingress, self._aws)
-        rule = access_events.rule_name(self._deployment.stack, bucket)
-        pattern = access_events.pattern(bucket, bucket_events=self._deployment.bucket_events)
+        rule = access_rule_name(self._deployment.stack, bucket)
+        pattern = access_pattern(bucket, bucket_events=self._deployment.bucket_events)
         made = rules.make(rule, f"Access events of bucket {bucket}", pattern)
         try:
             with aws_errors():
@@ -56,7 +57,7 @@ class AccessEvents:
                 return []
             after = self._trail(trail).forget(bucket)
             self._attached.remove(bucket)
-        rule = access_events.rule_name(self._deployment.stack, bucket)
+        rule = access_rule_name(self._deployment.stack, bucket)
         return [*_said(after), *EventRules(ingress, self._aws).drop(rule)]
 
     def are_on(self, bucket: str) -> bool:

@@ -10,6 +10,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
+from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.cutover import BY_ATTACH, Cutover, Cutovers
 from bucketcast.notifications.aws.ingress import EventRules, Ingress
 from bucketcast.notifications.aws.writer import (
@@ -145,7 +146,7 @@ class Attachments:
 
     def _by_rule(self, bucket: str) -> list[str]:
         done = self._rules.make(
-            self._rule(bucket), f"Events of bucket {bucket}", notifications.pattern(bucket)
+            self._rule(bucket), f"Events of bucket {bucket}", eventbridge.pattern(bucket)
         )
         try:
             return done + self._write(bucket, notifications.to_eventbridge)
@@ -232,7 +233,7 @@ class Attachments:
             )
 
     def _rule(self, bucket: str) -> str:
-        return notifications.rule_name(self._deployment.stack, bucket)
+        return eventbridge.rule_name(self._deployment.stack, bucket)
 
     def _half(self, document: Mapping[str, Any], *, rule: bool) -> str:
         entries = document.get("QueueConfigurations", ())

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 KEY: Final = "#cutovers"
 """A partition key that no bucket name can be, so readers of rules do not see it."""
-TAKES_EFFECT: Final = 600
-"""Seconds after which a change is in effect: twice what S3 names."""
 
 BY_ATTACH: Final = "attach"
 """The `by` of a bucket that `bucketcast bucket attach` attached."""

@@ -13,6 +13,7 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws import attached
 from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.rule_targets import existing_targets
 from bucketcast.notifications.command import filters
@@ -95,8 +96,8 @@ def add(
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
     if why_blind := missing_permission(rule, deployment):
         raise BucketcastError(why_blind)
-    why = deployed.why_not_attached(bucket, deployment, aws)
-    if why == deployed.missing(bucket) and not ahead:
+    why = attached.why_not_attached(bucket, deployment, aws)
+    if why == attached.missing(bucket) and not ahead:
         raise BucketcastError(
             f"{why}: check the name, or add --ahead for a bucket to be created or of another "
             "account"

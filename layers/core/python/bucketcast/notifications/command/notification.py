@@ -7,7 +7,7 @@ import click
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
-from bucketcast.migrate import ceph
+from bucketcast.notifications import topic_configuration
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.command.trail import follow
 from bucketcast.notifications.topic_configuration import Notification
@@ -40,7 +40,7 @@ def ls(out: Output, *, bucket: str) -> None:
       bucketcast notification ls --bucket uploads
     """  # noqa: D301 - click reads the character
     found = _of(bucket, *out.deployed())
-    document = {"notifications": [ceph.document(each) for each in found]}
+    document = {"notifications": [topic_configuration.document(each) for each in found]}
     rows = [(each.id, each.topic, ",".join(each.events), _filter(each)) for each in found]
     out.table(document, _COLUMNS, rows, f"{bucket} has no topic notifications")
 
@@ -69,7 +69,7 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
         f"Events: {','.join(shown.events)}",
         f"Filter: {_filter(shown) or '-'}",
     )
-    out.answer(ceph.document(shown), *lines)
+    out.answer(topic_configuration.document(shown), *lines)
 
 
 @command.command()

@@ -10,8 +10,8 @@ from bucketcast import deployment as deployed
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.pipeline import aws as pipeline
-from bucketcast.pipeline.settings import GIVEN, JOBS
 from bucketcast.settings.options import Option, options_of
+from bucketcast.settings.pipeline import GIVEN, JOBS
 from bucketcast.terminal import page
 from bucketcast.terminal.output import Output
 from bucketcast.terminal.progress import Report, progress

@@ -1,7 +1,7 @@
 """The queues of run-time targets and topics for ingest, cached while nothing changes."""
 
+from bucketcast.delivery.queue_names import once_queue
 from bucketcast.destination import Destination, TopicArn
-from bucketcast.state.dynamic_target import once_queue
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.targets.base.queue_limit import limit_of
 from bucketcast.topics.aws.table import TopicTable

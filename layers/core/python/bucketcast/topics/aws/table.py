@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bucketcast.destination import TopicArn
-from bucketcast.state.dynamic_target import RuntimeTarget
-from bucketcast.state.dynamic_targets import LostTaskError, Table
+from bucketcast.state.dynamic_targets import LostTaskError, RuntimeTarget, Table
 from bucketcast.state.items import Items, Work, Works, if_same
 from bucketcast.state.table import Part
 from bucketcast.topics.errors import TopicError

@@ -23,12 +23,12 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from bucketcast.deployment import Runtime
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import NoRuntimeTargetError, RuntimeTargets
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
-from bucketcast.state.dynamic_target import Runtime
 from bucketcast.topics.attributes import TopicAttributes
 from bucketcast.topics.aws.table import TopicTable, TopicWork, until_done
 from bucketcast.topics.endpoint import Pushed, target

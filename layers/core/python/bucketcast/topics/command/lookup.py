@@ -3,8 +3,8 @@
 import click
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.deployment import Deployed, DeployedTarget
-from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.deployment import Deployed
+from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.model import Topic
@@ -33,17 +33,3 @@ def read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
         raise BucketcastError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")
     return topic
-
-
-def topic_target(arn: TopicArn, deployment: Deployed, aws: Aws) -> DeployedTarget:
-    """Return the run-time target of a topic.
-
-    Raises:
-        BucketcastError: there is no such topic, or it has no queue of its own.
-    """
-    topic = read_topic(arn, deployment, aws)
-    if not topic.target_arn:
-        raise BucketcastError(
-            f"{topic.arn} has no queue: it is not persistent, or has no push-endpoint"
-        )
-    return deployment.target(TargetArn.parse(topic.target_arn))
