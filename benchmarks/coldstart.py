@@ -30,7 +30,7 @@ def main() -> None:
 
 def _measure(folder: Path) -> None:
     (folder / "empty.py").write_text(EMPTY, encoding="utf-8")
-    shared = ["core", "runtime"]
+    shared = ["core", "shared"]
     starts = {
         "empty handler + boto3": ("empty.handler", "", [str(folder)]),
         "ingest": (START, "", folders(version(), "ingest", shared)),

@@ -186,7 +186,7 @@ def _template(profile: str, endpoint: str) -> Urls:
     hook = {"endpoint": HOOK, "auth_token": "secret:hook", "deploy": deploy}
     tables = {
         "notify_webhook": {"primary": hook},
-        "runtime": {"kinds": "off"},
+        "dynamic_targets": {"kinds": "off"},
         "alarms": {"topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"},
     }
     with TemporaryDirectory() as folder:

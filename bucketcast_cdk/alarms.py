@@ -33,7 +33,7 @@ class Watched(NamedTuple):
 class Alarms(Construct):
     """The alarms of queues, and of the queue of `lost` runs, and the topic that they notify.
 
-    `names` are what they are called. Those of run-time targets notify the same topic, by the output
+    `names` are what they are called. Those of dynamic targets notify the same topic, by the output
     `AlarmTopic`. None notifies when it is over: each would do that once when it is made.
     """
 

@@ -13,7 +13,7 @@ from bucketcast_cdk.platform import Platform
 
 _DESCRIPTIONS: Final = {
     "core": "Bucketcast's own code",
-    "runtime": "What Bucketcast's functions share",
+    "shared": "What Bucketcast's functions share",
     "gateway": "What Bucketcast's gateway needs",
 }
 
@@ -33,7 +33,7 @@ class Assets(Construct):
 
     def shared(self) -> list[lambda_.ILayerVersion]:
         """Return the layers that most functions have: our code, and the libraries it needs."""
-        return [*self.layer("core"), *self.layer("runtime")]
+        return [*self.layer("core"), *self.layer("shared")]
 
     def layer(self, name: str) -> list[lambda_.ILayerVersion]:
         """Return a layer (see `Bundles.layer`); none for a client that needs no library."""

@@ -23,10 +23,10 @@ from bucketcast.state import lock
 from bucketcast_cdk import eventbridge, limits, nag
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
+from bucketcast_cdk.dynamic_targets import DynamicTargets
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import leading_keys
-from bucketcast_cdk.runtime import Runtime
 from bucketcast_cdk.trail import SELECTORS, trail_name
 
 _TIMEOUT: Final = Duration.minutes(4)
@@ -112,24 +112,24 @@ class Attachments(Construct):
         queues: Mapping[str, tuple[str, str]],
         discard: Sequence[str],
         kinds: Sequence[str],
-        runtime: Runtime,
+        dynamic: DynamicTargets,
     ) -> None:
         """Refuse a deploy that would remove a target, by its ARN, while its events wait.
 
-        Or the function of a kind of which there are run-time targets; `kinds` are those that stay.
+        Or the function of a kind of which there are dynamic targets; `kinds` are those that stay.
 
         One resource for all, and in every stack, since CloudFormation calls a resource that is
         removed only when it is too late to refuse. There are two: one before ingest's function
         changes, since from then on the target's events go nowhere, even if the deploy is then
-        refused; and one after that, when no more events come. The functions of `runtime` are
+        refused; and one after that, when no more events come. The functions of `dynamic` are
         changed after the first, which prepares their queues.
         """
         scope = Construct(self, "Targets")
-        policy = self._queues_policy(scope, runtime.queues)
+        policy = self._queues_policy(scope, dynamic.queues)
         timeout = _SETTLE_HERE if self._context.local else _SETTLE
         hidden = {
-            "RuntimeQueues": self._ingest.queues,
-            "RuntimeVisibility": str(runtime.visibility),
+            "DynamicQueues": self._ingest.queues,
+            "DynamicVisibility": str(dynamic.visibility),
         }
         before, after = (
             CustomResource(
@@ -143,7 +143,7 @@ class Attachments(Construct):
                     "Discard": list(discard),
                     "Kinds": list(kinds),
                     "StateTable": self._ingest.table.table_name,
-                    **(hidden if runtime.queues else {}),
+                    **(hidden if dynamic.queues else {}),
                     "Settle": str(settle),
                     "Timeout": str(timeout),
                 },
@@ -152,11 +152,11 @@ class Attachments(Construct):
         )
         before.node.add_dependency(policy, self._policy)
         self._ingest.writer.node.add_dependency(before)
-        runtime.wait_for(before)
+        dynamic.wait_for(before)
         after.node.add_dependency(policy, self._policy, self._ingest.writer)
 
-    def _queues_policy(self, scope: Construct, runtime: str) -> iam.Policy:
-        """Return the permissions to count waiting messages, and to prepare run-time queues."""
+    def _queues_policy(self, scope: Construct, dynamic_queues: str) -> iam.Policy:
+        """Return the permissions to count waiting messages, and to prepare dynamic queues."""
         # The queues of removed targets are in no template any more.
         ours = arn(self, "sqs", f"{Stack.of(self).stack_name}-*")
         policy = iam.Policy(
@@ -168,11 +168,11 @@ class Attachments(Construct):
             ],
         )
         nag.accept_wildcards(policy, [ours], nag.REMOVED_QUEUES)
-        if runtime:
+        if dynamic_queues:
             policy.add_statements(
-                iam.PolicyStatement(actions=["sqs:SetQueueAttributes"], resources=[runtime])
+                iam.PolicyStatement(actions=["sqs:SetQueueAttributes"], resources=[dynamic_queues])
             )
-            nag.accept_wildcards(policy, [runtime], nag.MADE_LATER)
+            nag.accept_wildcards(policy, [dynamic_queues], nag.MADE_LATER)
         return policy
 
     @cached_property

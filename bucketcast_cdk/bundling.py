@@ -59,7 +59,7 @@ class Bundles:
         return self._build("core", _contents(source), fill)
 
     def layer(self, name: str) -> Path | None:
-        """Build a layer: `core`, `runtime`, `gateway`, `jobs` or `client-<kind>`.
+        """Build a layer: `core`, `shared`, `gateway`, `jobs` or `client-<kind>`.
 
         None for a client that needs no library.
 
@@ -119,7 +119,7 @@ class Bundles:
             ConfigErrors: as `packages`.
         """
         clients = [f"{sources.CLIENT}{kind}" for kind in mirrors()]
-        layers = [path for name in ("runtime", "jobs", *clients) if (path := self.layer(name))]
+        layers = [path for name in ("shared", "jobs", *clients) if (path := self.layer(name))]
         ours = [sources.package(self._root), self._root / "glue_jobs"]
 
         def fill(out: Path) -> None:

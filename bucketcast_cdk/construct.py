@@ -21,15 +21,15 @@ from bucketcast_cdk.alarms import Alarms
 from bucketcast_cdk.assets import Assets
 from bucketcast_cdk.attachments import Attachments
 from bucketcast_cdk.context import Context
-from bucketcast_cdk.control import Control
 from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
+from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
 from bucketcast_cdk.failures import Failures
+from bucketcast_cdk.gateway import Gateway
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import allow
 from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.platform import LAMBDA, local_platform
-from bucketcast_cdk.runtime import Runtime, allow_inspecting
 from bucketcast_cdk.scans import Scans
 from bucketcast_cdk.sources import ROOT
 from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
@@ -97,7 +97,7 @@ class Bucketcast(Construct):
         )
         ingest.allow_rules(eventbridge.of_stack(stack))
         eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
-        runtime = Runtime(self, "Runtime", context, ingest=ingest)
+        dynamic = DynamicTargets(self, "DynamicTargets", context, ingest=ingest)
         trail = None if local else trail_arn(self, context)
         if trail:
             add_outputs(self, trail, config)
@@ -111,7 +111,7 @@ class Bucketcast(Construct):
         )
         waiting = {each.arn: each.queues for each in deliveries}
         attachments.protect_waiting_events(
-            waiting, config.removed.discard, config.runtime.kinds, runtime
+            waiting, config.removed.discard, config.dynamic_targets.kinds, dynamic
         )
         lost = (
             self._add_pipeline(context, config.pipeline, ingest, queues)
@@ -119,13 +119,13 @@ class Bucketcast(Construct):
             else None
         )
         Tags.of(self).add("application", "bucketcast")
-        if config.control:
-            control = Control(self, "Control", context, ingest=ingest)
-            runtime.allow_managing(control.role)
-            allow_inspecting(control.role, deliveries)
+        if config.gateway.function_url:
+            gateway = Gateway(self, "Gateway", context, ingest=ingest)
+            dynamic.allow_managing(gateway.role)
+            allow_inspecting(gateway.role, deliveries)
             if trail and config.trail.manage_selectors:
-                allow(control.role, SELECTORS, [trail])
-            CfnOutput(self, "ControlUrl", value=control.url)
+                allow(gateway.role, SELECTORS, [trail])
+            CfnOutput(self, "GatewayUrl", value=gateway.url)
         self._outputs(ingest, config, attachments)
         watched = [ingest.watched, *(each.watched for each in deliveries)]
         customer_key.encrypt(self, config.kms_key)

@@ -79,7 +79,7 @@ def check_size(stack: Stack) -> None:
             stack.stack_name,
             f"it comes to {count:,} resources",
             f"CloudFormation takes {_RESOURCES}, so about {_TARGETS} targets fit in a stack: use "
-            "run-time targets (`bucketcast target add`) for more",
+            "dynamic targets (`bucketcast target add`) for more",
         )
         raise ConfigErrors([error])
 

@@ -16,7 +16,7 @@ class Finding(NamedTuple):
     reason: str
 
 
-RUNTIME: Final = Finding(
+DYNAMIC: Final = Finding(
     "AwsSolutions-L1",
     "The Python version is chosen by the wheels of the clients, and the Glue jobs run on the "
     "same one; it is supported by Lambda and moved forward on purpose, not by a default.",
@@ -75,7 +75,7 @@ MADE_LATER: Final = (
     "which is the stack's own; Lambda's mappings have no names, and only those of the stack's own "
     "functions may be made and removed."
 )
-CONTROL: Final = (
+GATEWAY: Final = (
     "Users and attached buckets come and go without a deploy: their names are not known before. "
     "Listing one's buckets takes no resource."
 )

@@ -33,7 +33,7 @@ class NonPersistentQueue(Construct):
         function: Function,
     ) -> None:
         super().__init__(scope, construct_id)
-        runtime = context.config.runtime
+        options = context.config.dynamic_targets
         self.queue = sqs.Queue(
             self,
             "Queue",
@@ -42,9 +42,9 @@ class NonPersistentQueue(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(ONCE_DAYS),
             removal_policy=RemovalPolicy.DESTROY,
-            visibility_timeout=Duration.seconds(TIMEOUTS_ONCE * runtime.timeout),
+            visibility_timeout=Duration.seconds(TIMEOUTS_ONCE * options.timeout),
         )
         nag.accept(self.queue, nag.NO_DEAD_LETTERS)
         # A longer timeout than the queue hides a message for is refused, so the queue comes first.
         function.function.node.add_dependency(self.queue)
-        function.read(self.queue, max_concurrency=runtime.max_concurrency)
+        function.read(self.queue, max_concurrency=options.max_concurrency)

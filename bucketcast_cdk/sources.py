@@ -21,7 +21,7 @@ def package(root: Path) -> Path:
 
 
 def layer(root: Path, name: str) -> Path:
-    """Return the folder of a layer: `core`, `runtime`, `gateway`, `jobs` or `client-<kind>`."""
+    """Return the folder of a layer: `core`, `shared`, `gateway`, `jobs` or `client-<kind>`."""
     if name == CORE:
         return package(root)
     of_client = name.startswith(CLIENT)

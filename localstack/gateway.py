@@ -81,7 +81,7 @@ def ensure() -> dict[str, str]:
 def _recorded() -> dict[str, str]:
     """Return what lets the gateway's calls be written down, as those of its function on AWS."""
     recorder = os.environ.get(RECORDER)
-    return {"PYTHONPATH": recorder, "BUCKETCAST_JOB": f"{STACK}-control"} if recorder else {}
+    return {"PYTHONPATH": recorder, "BUCKETCAST_JOB": f"{STACK}-gateway"} if recorder else {}
 
 
 def _record() -> Path:

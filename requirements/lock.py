@@ -39,7 +39,7 @@ def main() -> int:
     older = Path("requirements/spark-3.5.txt")
     groups = ["--group", "tests", "--group", "spark-3-5"]
     compile_to(older, ["pyproject.toml", *clients, "-", *groups], stdin=build)
-    compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
+    compile_to(Path("layers/shared/requirements.txt"), ["--group", "shared"], within=DEV)
     compile_to(Path("layers/gateway/requirements.txt"), ["--group", "gateway"], within=DEV)
     compile_to(Path("layers/jobs/requirements.txt"), ["--group", "jobs"], within=DEV)
     example = Path("examples/thumbnailer/requirements.txt")

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "rights.md"
 STACK: Final = "Bucketcast-"
-TARGETS, RUNTIME = "targets", "run-time targets"
+TARGETS, DYNAMIC = "targets", "dynamic targets"
 CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
-    "control": "control plane",
+    "gateway": "gateway",
     "custom-resources": "custom resources",
     "start": "scans by report",
     "ScansRole": "scans by schedule",
@@ -38,7 +38,7 @@ REASONS: Final = (
     ("ingest", "sqs:GetQueueAttributes", f"{_POLLER}; queues may have a limit"),
     *(
         (name, f"sqs:{action}", _POLLER)
-        for name in ("ingest", TARGETS, RUNTIME)
+        for name in ("ingest", TARGETS, DYNAMIC)
         for action in (
             "ReceiveMessage",
             "DeleteMessage",
@@ -51,7 +51,7 @@ REASONS: Final = (
     *((name, action, _METADATA) for name in _JOBS for action in ("glue:Get*", "lakeformation:*")),
     *((name, "cloudwatch:PutMetricData", "Glue writes its job metrics") for name in _JOBS),
     *(
-        ("control plane", action, _OWN_CLIENT)
+        ("gateway", action, _OWN_CLIENT)
         for action in (
             "s3:GetBucketLocation",
             "s3:ListAllMyBuckets",
@@ -60,8 +60,8 @@ REASONS: Final = (
             "sqs:ReceiveMessage",
         )
     ),
-    ("control plane", "events:*", "a bucket that was attached through EventBridge is detached"),
-    ("control plane", "sqs:SetQueueAttributes", "the timeout of run-time targets was raised"),
+    ("gateway", "events:*", "a bucket that was attached through EventBridge is detached"),
+    ("gateway", "sqs:SetQueueAttributes", "the timeout of dynamic targets was raised"),
     *(
         ("custom resources", action, _LOCAL_AWS)
         for action in (
@@ -96,7 +96,7 @@ def owner_of(function: str) -> str:
     name = function.removeprefix(STACK)
     if name in _NAMES:
         return _NAMES[name]
-    return RUNTIME if name.startswith("runtime-") else TARGETS
+    return DYNAMIC if name.startswith("dynamic-") else TARGETS
 
 
 def reason(owner: str, action: str) -> str:
@@ -239,7 +239,7 @@ def example() -> dict[str, Any]:
 
 
 EXAMPLE: Final[dict[str, Any]] = {
-    "control": "on",
+    "gateway": {"function_url": "on"},
     "object_facts": "on",
     "kms_key": "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000",
     "kms_keys": ["arn:aws:kms:eu-central-1:111122223333:key/0f0f0f0f-0000-4000-8000-000000000000"],
@@ -247,7 +247,7 @@ EXAMPLE: Final[dict[str, Any]] = {
         "uploads": {"access_events": True},
         "archive": {"create": False, "via": "eventbridge"},
     },
-    "runtime": {"kinds": "webhook"},
+    "dynamic_targets": {"kinds": "webhook"},
     "pipeline": {"metadata": "on"},
     "scan": {
         "uploads": {"schedule": "rate(1 day)"},

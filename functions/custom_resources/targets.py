@@ -2,9 +2,9 @@
 
 Properties: `Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs whose events may
 be given up), `Settle` (for how many seconds a queue must be seen empty) and `Timeout` (for how
-long to wait for that), `Kinds` (for which run-time targets and topics have a function) and
-`StateTable`, in which those are kept; `RuntimeQueues` (the URL of their queues but for the name)
-and `RuntimeVisibility` (for how many seconds these hide a message at least).
+long to wait for that), `Kinds` (for which dynamic targets and topics have a function) and
+`StateTable`, in which those are kept; `DynamicQueues` (the URL of their queues but for the name)
+and `DynamicVisibility` (for how many seconds these hide a message at least).
 """
 
 import time
@@ -26,11 +26,11 @@ def keep(
 ) -> None:
     """Refuse to remove targets with waiting events, unless a deploy is rolled back.
 
-    Nor may a function be removed that run-time targets or topics need. One that may run for longer
+    Nor may a function be removed that dynamic targets or topics need. One that may run for longer
     from now on is changed after this, which lets its queues hide messages for as long.
 
     Raises:
-        BucketcastError: events wait, or run-time targets or topics would have no function.
+        BucketcastError: events wait, or dynamic targets or topics would have no function.
         ClientError: AWS refused, also after a while where waiting could have helped.
     """
     if event["RequestType"] != "Update":
@@ -43,8 +43,8 @@ def keep(
         table, topics = Table(*where), TopicTable(*where)
         kinds = before.get("Kinds", ()), after.get("Kinds", ())
         propagation.retry(lambda: require_functions(table, topics, *kinds), sleep)
-        if "RuntimeVisibility" in after:
-            queues, seconds = after["RuntimeQueues"], int(after["RuntimeVisibility"])
+        if "DynamicVisibility" in after:
+            queues, seconds = after["DynamicQueues"], int(after["DynamicVisibility"])
             propagation.retry(
                 lambda: raise_visibility(table, clients("sqs"), queues, seconds), sleep
             )

@@ -45,7 +45,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     table = settings.state_table
     listeners = ListenerCache(Listeners(table, dynamodb))
     rules = RuleCache(Rules(table, dynamodb), listeners)
-    made = QueueCache(Table(table, dynamodb), TopicTable(table, dynamodb), settings.runtime_prefix)
+    made = QueueCache(Table(table, dynamodb), TopicTable(table, dynamodb), settings.dynamic_prefix)
     counters = Counters(table, lambda: dynamodb)
     looked_at = settings.object_facts
     objects = (
@@ -57,7 +57,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         settings.target_queues,
         sqs,
         deployed=settings.targets.__contains__,
-        runtime_queue=made.queue,
+        dynamic_queue=made.queue,
         listener_queue=listeners.queue,
         is_full=QueueLimits(
             lambda arn: settings.queue_limits.limit(arn) or made.limit(arn), sqs

@@ -1,4 +1,4 @@
-"""Lambda's Runtime API, for one function: it asks for the next event and posts its answer.
+"""Lambda's DynamicSetup API, for one function: it asks for the next event and posts its answer.
 
 https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 """

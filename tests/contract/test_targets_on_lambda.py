@@ -42,7 +42,7 @@ def function(one: Trial, tmp_path: Path) -> Iterator[Function]:
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-target",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(MEMORY),
     }
-    path = bundled("dispatch", "core", "runtime", f"client-{one.layout.kind}")
+    path = bundled("dispatch", "core", "shared", f"client-{one.layout.kind}")
     with Function(tmp_path, "functions.startup.handler", variables, path) as running:
         yield running
 

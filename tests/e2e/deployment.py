@@ -66,7 +66,7 @@ def write_configuration(
 ) -> None:
     """Write a bucketcast.toml: tables of buckets by name, and of targets by `<kind>.<id>`."""
     # The gateway runs as a process here, and its calls are judged by the rights of its function.
-    lines = ['object_facts = "on"', 'control = "on"']
+    lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"']
     for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
     for name, settings in targets.items():

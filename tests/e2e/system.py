@@ -68,7 +68,7 @@ class Deployed:
         """What functions and jobs have called although their roles do not let them, in words."""
         # As a process the gateway makes buckets too, and says so to ingest; its function does not.
         made = (
-            f"{STACK}-control may not sqs:SendMessage on {self._account.queue(f'{STACK}-ingress')}"
+            f"{STACK}-gateway may not sqs:SendMessage on {self._account.queue(f'{STACK}-ingress')}"
         )
         return [each for each in self.refused(iam.recorded(self.local.calls)) if each != made]
 

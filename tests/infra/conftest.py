@@ -29,7 +29,7 @@ source = "s3://inventories/archive/weekly"
 on = "inventory"
 """
 TYPICAL = """
-[runtime]
+[dynamic_targets]
 kinds = "off"
 
 [bucket.uploads]

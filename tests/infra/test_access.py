@@ -69,7 +69,9 @@ def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
 def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
     """Members of an Organization cannot write its trail's selectors."""
     owner = TRAIL.replace("111122223333", "444455556666")
-    stack = make(f'control = "on"\n{ON}[trail]\nname = "{owner}"\nmanage_selectors = "off"\n')
+    stack = make(
+        f'[gateway]\nfunction_url = "on"\n{ON}[trail]\nname = "{owner}"\nmanage_selectors = "off"\n'
+    )
     assert stack.of_type("AWS::CloudTrail::Trail") == {}
     attachment = stack.properties("Custom::BucketNotification", Bucket="uploads")
     assert "Trail" not in attachment

@@ -113,7 +113,7 @@ def test_more_targets_than_fit_in_a_stack_are_refused_with_the_hint(tmp_path: Pa
     assert done.returncode == 2
     assert "Bucketcast: it comes to 5" in done.stderr
     assert "CloudFormation takes 500" in done.stderr
-    assert "run-time targets (`bucketcast target add`)" in done.stderr
+    assert "dynamic targets (`bucketcast target add`)" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -30,21 +30,21 @@ def test_a_client_layer_has_its_own_client_and_no_other(here: Bundles, kind: str
     assert layer is not None
     for other in LIBRARIES:
         client = targets.load(other).client
-        found = _imports(client, layer, here.core(), _runtime(here))
+        found = _imports(client, layer, here.core(), _shared(here))
         assert found == (other == kind), f"{client} in the layer of {kind}"
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - set(LIBRARIES)))
 def test_a_client_of_our_own_has_no_layer_and_needs_none(here: Bundles, kind: str) -> None:
     assert _client(here, kind) is None
-    assert _imports(targets.load(kind).client, here.core(), _runtime(here))
+    assert _imports(targets.load(kind).client, here.core(), _shared(here))
 
 
-def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
-    runtime = _runtime(here)
-    assert _imports("aws_lambda_powertools, msgspec", runtime)
+def test_shared_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
+    shared = _shared(here)
+    assert _imports("aws_lambda_powertools, msgspec", shared)
     for kind in KINDS:
-        assert not _imports(targets.load(kind).client, runtime)
+        assert not _imports(targets.load(kind).client, shared)
 
 
 def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
@@ -182,10 +182,10 @@ def _client(bundles: Bundles, kind: str) -> Path | None:
     return bundles.layer(f"client-{kind}")
 
 
-def _runtime(bundles: Bundles) -> Path:
-    runtime = bundles.layer("runtime")
-    assert runtime is not None
-    return runtime
+def _shared(bundles: Bundles) -> Path:
+    shared = bundles.layer("shared")
+    assert shared is not None
+    return shared
 
 
 def _imports(modules: str, *layers: Path) -> bool:

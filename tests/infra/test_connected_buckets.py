@@ -184,10 +184,10 @@ def test_only_eventbridge_needs_a_rule(make: Make, via: str, rules: int) -> None
 def test_without_buckets_and_targets_there_is_still_a_queue_to_write_to(make: Make) -> None:
     found = make("")
     queues = {each["Properties"]["QueueName"] for each in found.of_type("AWS::SQS::Queue").values()}
-    here = {name for name in queues if not name.startswith("Bucketcast-runtime-")}
+    here = {name for name in queues if not name.startswith("Bucketcast-dynamic-")}
     assert here == {"Bucketcast-ingress", "Bucketcast-ingress-dead"}
     functions = found.of_type("AWS::Lambda::Function").values()
     names = {each["Properties"]["FunctionName"] for each in functions}
-    here = {name for name in names if not name.startswith("Bucketcast-runtime-")}
+    here = {name for name in names if not name.startswith("Bucketcast-dynamic-")}
     assert here == {"Bucketcast-ingest", "Bucketcast-custom-resources"}
     assert found.mapping("Bucketcast-ingest")["BatchSize"] == 10

@@ -17,7 +17,7 @@ from bucketcast.errors import ConfigErrors
 from bucketcast_cdk import Bucketcast
 
 CONFIG: dict[str, Any] = {
-    "runtime": {"kinds": "off"},
+    "dynamic_targets": {"kinds": "off"},
     "bucket": {"photos": {}, "named": {"create": False}},
     "notify_webhook": {"primary": {"endpoint": "https://example.org/hook"}},
 }

@@ -48,7 +48,7 @@ EXPLAINED = {
     "W3010": "Glue wants the zone of the subnet that the configuration names, beside the subnet",
 }
 NO_FUNCTION_URLS = "E3006 Resource type 'AWS::Lambda::Url' does not exist in 'us-gov-west-1'"
-"""There `control` cannot be deployed, as docs/deploy.md says."""
+"""There a gateway's URL cannot be deployed, as docs/deploy.md says."""
 
 
 def test_the_stack_is_clean(tmp_path: Path) -> None:
@@ -87,7 +87,9 @@ def _linted(folder: Path, *regions: str) -> set[str]:
 def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
     typical = TYPICAL.replace('kinds = "off"', 'kinds = "webhook"')
-    config.write_text('object_facts = "on"\ncontrol = "on"\n' + typical + IN_VPC + MORE)
+    config.write_text(
+        'object_facts = "on"\n[gateway]\nfunction_url = "on"\n' + typical + IN_VPC + MORE
+    )
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(Stack(app, "Bucketcast"), "Default", config=config)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

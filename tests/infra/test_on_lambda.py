@@ -16,11 +16,12 @@ from tests.awslambda.function import Function, version
 from tests.infra.conftest import Make, Synthesised
 
 CONFIG = """
-control = "on"
+[gateway]
+function_url = "on"
 
 [bucket.uploads]
 
-[runtime]
+[dynamic_targets]
 kinds = "all"
 
 [pipeline]
@@ -33,12 +34,12 @@ on = "inventory"
 endpoint = "https://example.org/hook"
 """
 NAMES = [
-    "control",
+    "gateway",
     "ingest",
     "start",
     "custom-resources",
     "webhook-primary",
-    *(f"runtime-{kind}" for kind in targets.kinds()),
+    *(f"dynamic-{kind}" for kind in targets.kinds()),
 ]
 
 
@@ -70,7 +71,7 @@ def test_it_starts_within_its_memory(stack: Synthesised, name: str, tmp_path: Pa
 def _layer(logical_id: str) -> str:
     """Return a layer as `tests.awslambda.bundled` calls it."""
     found = re.fullmatch(
-        r"Assets(Core|Runtime|Gateway|Client(?P<kind>[a-z]+))[0-9A-F]{8}", logical_id
+        r"Assets(Core|Shared|Gateway|Client(?P<kind>[a-z]+))[0-9A-F]{8}", logical_id
     )
     assert found, logical_id
     return f"client-{found['kind']}" if found["kind"] else found[1].lower()

@@ -104,20 +104,22 @@ def test_vpc_is_used_by_its_ids_with_a_security_group_made_where_none_is_named(m
 
 def test_a_webhook_on_aws_gets_its_egress_rules(make: Make) -> None:
     variable, own = "BUCKETCAST_ALLOW_PRIVATE", 'allow_private = ["hooks.internal"]\n'
-    runtime = '[runtime]\nkinds = ["webhook"]\nallow_private = ["10.1.0.0/16", "localhost"]\n'
+    dynamic = (
+        '[dynamic_targets]\nkinds = ["webhook"]\nallow_private = ["10.1.0.0/16", "localhost"]\n'
+    )
     vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
 
     def variables(found: Synthesised, name: str) -> str | None:
         value: str | None = found.function(name)["Environment"]["Variables"].get(variable)
         return value
 
-    found = make(WEBHOOK + own + REDIS + runtime)
+    found = make(WEBHOOK + own + REDIS + dynamic)
     assert variables(found, NAME) == "hooks.internal"
-    assert variables(found, "Bucketcast-runtime-webhook") == "10.1.0.0/16,localhost"
+    assert variables(found, "Bucketcast-dynamic-webhook") == "10.1.0.0/16,localhost"
     assert '\\"allow_private\\":[\\"10.1.0.0/16\\",\\"localhost\\"]' in found.text()
     plain = make(WEBHOOK + vpc)
     assert str(variables(plain, NAME)).startswith("10.0.0.0/8,172.16.0.0/12,")
-    assert variables(plain, "Bucketcast-runtime-webhook") == "none"
+    assert variables(plain, "Bucketcast-dynamic-webhook") == "none"
     assert variables(make(WEBHOOK, local=True), NAME) is None
 
 

@@ -152,7 +152,7 @@ def test_dispatch_carries_the_client_of_its_kind_and_no_other(
     assert [layer[: -len("01234567")] for layer in layers] == [
         f"AssetsClient{kind}",
         "AssetsCore",
-        "AssetsRuntime",
+        "AssetsShared",
     ]
     assert function["Handler"] == "functions.startup.handler"
     assert (

@@ -13,7 +13,7 @@ from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import LEASE_SECONDS, Topics, Wanted
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
-from tests.unit.runtime_targets import RUNTIME, Account, Killed
+from tests.unit.dynamic_targets_made import DYNAMIC, Account, Killed
 
 T1 = TopicArn("eu-central-1", "acme", "t1")
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}
@@ -29,8 +29,8 @@ def items(account: Account) -> TopicTable:
 
 
 def topics(account: Account) -> Topics:
-    resources = Resources(RUNTIME, account.sqs, account.functions, account.secrets, timeout=0)
-    return Topics(items(account), RUNTIME, account.targets(), resources, lambda: account.now)
+    resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
+    return Topics(items(account), DYNAMIC, account.targets(), resources, lambda: account.now)
 
 
 def put(account: Account, given: Mapping[str, str], arn: TopicArn = T1, owner: str = "a") -> Topic:
@@ -91,7 +91,7 @@ def test_a_persistent_topic_has_a_queue_that_its_arn_leads_to(account: Account) 
     assert found is not None
     queue = book.queue(Destination.of(found.target_arn))
     assert queue is not None
-    assert queue.startswith(f"Bucketcast-runtime-webhook-{found.id}-")
+    assert queue.startswith(f"Bucketcast-dynamic-webhook-{found.id}-")
 
 
 def test_a_login_is_in_secrets_manager_alone(account: Account) -> None:
@@ -101,7 +101,7 @@ def test_a_login_is_in_secrets_manager_alone(account: Account) -> None:
     assert "hunter2" not in repr(made)
     assert account.secret_texts()[made.secret] == {"push-endpoint": LOGIN["push-endpoint"]}
     assert made.references == {"push-endpoint": f"secret:{made.secret}#push-endpoint"}
-    assert made.secret.startswith(f"{RUNTIME.secrets}webhook-")
+    assert made.secret.startswith(f"{DYNAMIC.secrets}webhook-")
 
 
 def test_a_topic_that_is_not_persistent_has_no_queue(account: Account) -> None:
@@ -152,10 +152,10 @@ def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
     (before,) = account.table.targets()
     account.fill(before.queue)
     # moto's table has functions of three kinds only.
-    deployed = {**RUNTIME.functions, "amqp": RUNTIME.functions["redis"]}
-    runtime = replace(RUNTIME, functions=deployed)
-    resources = Resources(runtime, account.sqs, account.functions, account.secrets, timeout=0)
-    both = Topics(items(account), runtime, account.targets(runtime), resources)
+    deployed = {**DYNAMIC.functions, "amqp": DYNAMIC.functions["redis"]}
+    setup = replace(DYNAMIC, functions=deployed)
+    resources = Resources(setup, account.sqs, account.functions, account.secrets, timeout=0)
+    both = Topics(items(account), setup, account.targets(setup), resources)
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex", "persistent": "true"}
     both.put(T1, lambda *_: Wanted("a", checked(given)))
     states = {each.kind: each.state for each in account.table.targets()}
@@ -199,7 +199,7 @@ def test_what_a_caller_may_not_do_changes_nothing(account: Account) -> None:
 
 def test_a_kind_that_the_stack_has_no_function_for_is_refused(account: Account) -> None:
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex"}
-    with pytest.raises(TopicError, match="no function for run-time targets of kind amqp"):
+    with pytest.raises(TopicError, match="no function for dynamic targets of kind amqp"):
         put(account, given)
     assert_empty(account)
 

@@ -9,7 +9,7 @@ from bucketcast.config import load
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
 from bucketcast.settings.egress import ANY, PRIVATE, Egress, allowable
-from tests.unit.runtime_targets import RUNTIME
+from tests.unit.dynamic_targets_made import DYNAMIC
 
 NEVER = (
     "169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::",
@@ -103,9 +103,11 @@ def test_a_link_local_endpoint_is_refused_by_the_configuration(tmp_path: Path) -
 @pytest.mark.parametrize("host", ["10.0.0.5", "localhost", "0x7f.1", "169.254.169.254"])
 def test_a_run_time_target_is_refused_at_once(host: str) -> None:
     settings = {"endpoint": f"http://{host}/hook"}
-    with pytest.raises(ConfigErrors, match=r"allow_private in \[runtime\] of bucketcast.toml"):
-        validate(RUNTIME, "webhook", "a", settings)
+    with pytest.raises(
+        ConfigErrors, match=r"allow_private in \[dynamic_targets\] of bucketcast.toml"
+    ):
+        validate(DYNAMIC, "webhook", "a", settings)
     if not host.startswith("169"):
-        allowed = replace(RUNTIME, allow_private=("10.0.0.5", "127.0.0.0/8"))
+        allowed = replace(DYNAMIC, allow_private=("10.0.0.5", "127.0.0.0/8"))
         assert validate(allowed, "webhook", "a", settings)
-    assert validate(replace(RUNTIME, local=True), "webhook", "a", settings)
+    assert validate(replace(DYNAMIC, local=True), "webhook", "a", settings)

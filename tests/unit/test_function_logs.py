@@ -23,7 +23,7 @@ def test_the_entries_of_all_functions_are_found() -> None:
     names = {str(path.relative_to(FUNCTIONS)) for path in ENTRIES}
     folders = {path.parent.name for path in FUNCTIONS.glob("*/*.py")}
     assert {f"{folder}/handler.py" for folder in folders} < names
-    assert "dispatch/runtime.py" in names
+    assert "dispatch/dynamic.py" in names
 
 
 @pytest.mark.parametrize("path", ENTRIES, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -148,7 +148,7 @@ def test_in_a_fifo_queue_nothing_is_sent_again(sqs: "SQSClient") -> None:
 
 def test_what_is_tried_once_is_not_lost(sqs: "SQSClient") -> None:
     """Received more than three times it would be given up untried by a function that starts."""
-    broken = Broken(sqs, f"Bucketcast-runtime-webhook-{ONCE}")
+    broken = Broken(sqs, f"Bucketcast-dynamic-webhook-{ONCE}")
     with pytest.raises(ImportError):
         broken.call(1)
     assert broken.call(2) == {"batchItemFailures": []}

@@ -23,12 +23,12 @@ from bucketcast.topics.aws.topics import Topics, Wanted
 from bucketcast.topics.model import Topic
 from tests.unit.aws import REGION
 from tests.unit.delivery.bench import NEW
+from tests.unit.dynamic_targets_made import DYNAMIC, Account
 from tests.unit.made import event, received
-from tests.unit.runtime_targets import RUNTIME, Account
 from tests.unit.test_function_dispatch import SECONDS, Context, Fake, invocation
-from tests.unit.test_function_runtime import webhooks_environ
+from tests.unit.test_function_dynamic import webhooks_environ
 
-SHARED = "Bucketcast-runtime-webhook-once"
+SHARED = "Bucketcast-dynamic-webhook-once"
 URL = {"push-endpoint": "https://example.org/hook"}
 
 
@@ -50,8 +50,8 @@ class Stack:
         self.account = account
         self.handler = module.build(environ, lambda _: Fake)
         self.items = TopicTable(account.table_name, account.dynamodb)
-        resources = Resources(RUNTIME, account.sqs, account.functions, account.secrets, timeout=0)
-        self.topics = Topics(self.items, RUNTIME, account.targets(), resources, lambda: account.now)
+        resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
+        self.topics = Topics(self.items, DYNAMIC, account.targets(), resources, lambda: account.now)
 
     def put(self, name: str, **given: str) -> Topic:
         values = {key.replace("_", "-"): text for key, text in given.items()}
@@ -73,7 +73,7 @@ class Stack:
         ]
         call = {"Records": [{**each, "messageId": str(n)} for n, each in enumerate(records)]}
         for record in call["Records"]:
-            record["eventSourceARN"] = RUNTIME.arn(queue)
+            record["eventSourceARN"] = DYNAMIC.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
         context = Clock(seconds, seconds if then is None else then)
         answer = self.handler(call, context)
@@ -88,7 +88,7 @@ def stack(state_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
     environ = webhooks_environ(state_table, monkeypatch)
     account = Account(state_table)
     account.sqs.create_queue(QueueName=SHARED)
-    return Stack(account, import_module("functions.dispatch.runtime"), environ)
+    return Stack(account, import_module("functions.dispatch.dynamic"), environ)
 
 
 def body(arn: str, *keys: str) -> tuple[str, str]:
@@ -100,7 +100,7 @@ def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     kept, once = stack.put("kept", persistent="true"), stack.put("once")
     book = stack.account.book()
     assert (book.queue(Destination.of(kept.arn)) or "").startswith(
-        f"Bucketcast-runtime-webhook-{kept.id}-"
+        f"Bucketcast-dynamic-webhook-{kept.id}-"
     )
     assert book.queue(TopicArn("default", "acme", "once")) == SHARED
     assert book.queue(TopicArn(REGION, "acme", "never")) is None
@@ -132,16 +132,16 @@ def routed(key: str, history: History = NEW) -> Routed:
 def test_what_was_redriven_to_ingest_is_tried_without_the_limits_of_its_topic(stack: Stack) -> None:
     topic = stack.put("once")
     fanout = Fanout(
-        f"{RUNTIME.queues}/Bucketcast-*",
+        f"{DYNAMIC.queues}/Bucketcast-*",
         stack.account.sqs,
         deployed=lambda _: False,
-        runtime_queue=stack.account.book().queue,
+        dynamic_queue=stack.account.book().queue,
     )
     box = [routed("a"), routed("b", History(redriven=True)), routed("c")]
     assert not [*fanout.send({Destination.of(topic.arn): box}, lambda: 60.0)]
     marks = {
         each.event.key: History.read(one["texts"][ATTRIBUTE]).redriven
-        for one in received(stack.account.sqs, RUNTIME.url(SHARED))
+        for one in received(stack.account.sqs, DYNAMIC.url(SHARED))
         for each in unpack(one["Body"])
     }
     assert marks == {"a": False, "b": True, "c": False}
@@ -150,14 +150,14 @@ def test_what_was_redriven_to_ingest_is_tried_without_the_limits_of_its_topic(st
 def test_a_message_names_its_topic(stack: Stack) -> None:
     topic, gone = stack.put("once"), TopicArn(REGION, "acme", "gone")
     fanout = Fanout(
-        f"{RUNTIME.queues}/Bucketcast-*.fifo",
+        f"{DYNAMIC.queues}/Bucketcast-*.fifo",
         stack.account.sqs,
         deployed=lambda _: False,
-        runtime_queue=stack.account.book().queue,
+        dynamic_queue=stack.account.book().queue,
     )
     box = [routed("a")]
     assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
-    (message,) = received(stack.account.sqs, RUNTIME.url(SHARED))
+    (message,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
     (delivery,) = unpack(message["Body"])
     assert History.read(message["texts"][ATTRIBUTE]).topic == topic.arn
     assert (delivery.rule, delivery.named) == ("one", True)
@@ -179,7 +179,7 @@ def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> Non
     assert stack(body(topic.arn, "d")) == []
     assert [keys for _, keys in Fake.sent] == [["a"], ["b", "c"], ["d"]]
     assert stack.counts() == {topic.arn: Counts(sent=1, dead=3)}
-    assert received(stack.account.sqs, RUNTIME.url(SHARED)) == []
+    assert received(stack.account.sqs, DYNAMIC.url(SHARED)) == []
 
 
 def test_new_settings_apply_from_the_next_batch(stack: Stack) -> None:
@@ -202,7 +202,7 @@ def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
     topic = stack.put("once")
     assert stack(body(topic.arn, "x"), then=2) == []
     assert Fake.sent == []
-    (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
+    (again,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
     assert [each.event.key for each in unpack(again["Body"])] == ["x"]
     assert stack.counts() == {}
 
@@ -212,7 +212,7 @@ def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None
     first, second = stack.put("first"), stack.put("second")
     assert stack(body(first.arn, "x"), body(second.arn, "y"), seconds=5) == []
     assert Fake.sent == [("", ["x"])]
-    (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
+    (again,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
     assert [each.event.key for each in unpack(again["Body"])] == ["y"]
 
 
@@ -243,7 +243,7 @@ def depth(stack: Stack) -> str:
     """How many messages wait in the shared queue, with a delay."""
     counted = "ApproximateNumberOfMessagesDelayed"
     found = stack.account.sqs.get_queue_attributes(
-        QueueUrl=RUNTIME.url(SHARED), AttributeNames=[counted]
+        QueueUrl=DYNAMIC.url(SHARED), AttributeNames=[counted]
     )
     return str(found["Attributes"][counted])
 
@@ -255,7 +255,7 @@ def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
     queue = stack.account.book().queue(Destination.of(topic.arn))
     assert queue
     stack.account.fill(queue)  # moto calls no function for it from now on
-    received(stack.account.sqs, RUNTIME.url(queue))
+    received(stack.account.sqs, DYNAMIC.url(queue))
     return topic, queue
 
 
@@ -263,12 +263,12 @@ def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     topic, queue = with_queue(stack, {"max_retries": "1", "retry_sleep_duration": "0"})
     Fake.answers = {"x": Retryable("busy")}
     assert stack(body(topic.arn, "x", "y"), queue=queue) == []
-    (again,) = received(stack.account.sqs, RUNTIME.url(queue), wait=3)
+    (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=3)
     history = History.read(again["texts"][ATTRIBUTE])
     assert stack((topic.arn, again["Body"]), queue=queue, history=history) == []
     assert [keys for _, keys in Fake.sent] == [["x"], ["y"], ["x"]]
     (target,) = stack.account.table.targets()
-    (dead,) = received(stack.account.sqs, RUNTIME.url(target.dead))
+    (dead,) = received(stack.account.sqs, DYNAMIC.url(target.dead))
     assert dead["texts"]["reason"] == "busy (max_retries of 1: 2 tries failed)"
     assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
 
@@ -295,7 +295,7 @@ def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[s
     breakers.pause(topic.target_arn, round(time.time() * 1_000))
     assert stack(body(topic.arn, "x"), queue=queue) == []
     assert Fake.sent == []
-    (again,) = received(stack.account.sqs, RUNTIME.url(queue), wait=10)
+    (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=10)
     assert History.read(again["texts"][ATTRIBUTE]).tries == 0
 
 

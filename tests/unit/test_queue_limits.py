@@ -11,7 +11,7 @@ from bucketcast import targets
 from bucketcast.destination import Destination
 from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.settings.options import read
-from bucketcast.state.dynamic_targets import RuntimeTarget
+from bucketcast.state.dynamic_targets import DynamicTarget
 from bucketcast.targets.base.queue_limit import limit_of
 from bucketcast.topics.aws.queue_cache import QueueCache
 
@@ -93,7 +93,7 @@ def test_ingest_reads_no_secret(key: str) -> None:
 
 
 def test_a_run_time_target_has_the_limit_of_its_settings() -> None:
-    made = RuntimeTarget(
+    made = DynamicTarget(
         arn=HOOK,
         kind="webhook",
         id="primary",

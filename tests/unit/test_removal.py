@@ -9,7 +9,7 @@ import pytest
 from bucketcast.aws import function_clients
 from bucketcast.deployment.removal import Removal
 from bucketcast.errors import BucketcastError
-from bucketcast.state.dynamic_targets import RuntimeTarget, State, Table, Task
+from bucketcast.state.dynamic_targets import DynamicTarget, State, Table, Task
 from bucketcast.topics.aws.table import TopicTable, TopicWork
 from bucketcast.topics.model import Topic
 from functions.custom_resources import targets as custom_targets
@@ -193,7 +193,7 @@ def test_the_function_of_a_kind_that_has_targets_is_not_removed(
     dynamodb: Any,
     state: State,
 ) -> None:
-    put_runtime_target(state_table, dynamodb, state)
+    put_dynamic_target(state_table, dynamodb, state)
     update = request(answers, "Update", account)
     update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
     aws = {"dynamodb": dynamodb}
@@ -208,13 +208,13 @@ def test_the_function_of_a_kind_that_has_targets_is_not_removed(
 def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
     answers: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
-    put_runtime_target(state_table, dynamodb, "kept")
+    put_dynamic_target(state_table, dynamodb, "kept")
     update = request(answers, "Update", account)
     update["ResourceProperties"] |= {"Kinds": [], "StateTable": state_table}
     update["OldResourceProperties"] |= {"Kinds": ["redis"]}
     aws = {"dynamodb": dynamodb}
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-    put_runtime_target(state_table, dynamodb, "on")
+    put_dynamic_target(state_table, dynamodb, "on")
     update["OldResourceProperties"]["Kinds"] = []
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
@@ -223,16 +223,16 @@ def test_queues_hide_messages_as_long_as_the_new_function_runs(
     answers: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
     """Lambda refuses a longer timeout than the visibility of a queue that the function reads."""
-    put_runtime_target(state_table, dynamodb, "on")
+    put_dynamic_target(state_table, dynamodb, "on")
     (target,) = Table(state_table, dynamodb).targets()
-    put_runtime_target(state_table, dynamodb, "on", "0gone")  # somebody deleted its queue
+    put_dynamic_target(state_table, dynamodb, "on", "0gone")  # somebody deleted its queue
     url = account.sqs.create_queue(QueueName=target.queue)["QueueUrl"]
     update = request(answers, "Update", account)
     base = url.rpartition("/")[0]
-    more = {"Kinds": ["redis"], "StateTable": state_table, "RuntimeQueues": base}
+    more = {"Kinds": ["redis"], "StateTable": state_table, "DynamicQueues": base}
     aws = {"dynamodb": dynamodb}
     for seconds in ("330", "90"):
-        update["ResourceProperties"] |= {**more, "RuntimeVisibility": seconds}
+        update["ResourceProperties"] |= {**more, "DynamicVisibility": seconds}
         keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
         found = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         assert found["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
@@ -267,9 +267,9 @@ def test_the_function_of_a_kind_that_has_topics_is_not_removed(
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
-def put_runtime_target(table: str, dynamodb: Any, state: State, name: str = "audit") -> None:
+def put_dynamic_target(table: str, dynamodb: Any, state: State, name: str = "audit") -> None:
     arn, queue = f"arn:minio:sqs::{name}:redis", f"q-{name}"
-    target = RuntimeTarget(
+    target = DynamicTarget(
         arn=arn, kind="redis", id=name, queue=queue, settings={}, number=1, state=state
     )
     task = Task(arn=arn, holder=state, due=0)

@@ -25,7 +25,7 @@ from bucketcast.targets.kafka.iam import Tokens
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.iam import signed_path
 from bucketcast.targets.redis.iam import IamCredentials
-from tests.unit.runtime_targets import RUNTIME
+from tests.unit.dynamic_targets_made import DYNAMIC
 
 HERE = "eu-west-1:111122223333"
 RDS = {
@@ -180,10 +180,10 @@ def test_a_login_without_password_is_not_deprecated(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["redis", "kafka"])
 def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
-    functions = {**RUNTIME.functions, kind: "f"}
-    runtime = replace(RUNTIME, functions=functions)
+    functions = {**DYNAMIC.functions, kind: "f"}
+    setup = replace(DYNAMIC, functions=functions)
     with pytest.raises(ConfigErrors, match=f"notify_{kind}.audit.auth: found 'iam'"):
-        validate(runtime, kind, "audit", RIGHT[kind])
+        validate(setup, kind, "audit", RIGHT[kind])
 
 
 def test_a_database_login_is_for_one_user_at_one_address() -> None:

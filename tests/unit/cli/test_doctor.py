@@ -31,7 +31,7 @@ from tests.unit.aws import (
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.test_attach import POLICY, admit
 from tests.unit.conftest import Watch
-from tests.unit.runtime_targets import RUNTIME
+from tests.unit.dynamic_targets_made import DYNAMIC
 
 WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
 FUNCTION = "Bucketcast-webhook-primary"
@@ -313,7 +313,7 @@ def test_rules_whose_target_or_topic_does_not_exist_are_found(
 def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     run: Run, deployment: MotoAws
 ) -> None:
-    deployment.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
+    deployment.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
     topics = topics_of("Bucketcast", TABLE, deployment)
     for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
         arn = topics.put(TopicArn("r", "", name), lambda *_, a=given: Wanted("ann", checked(a))).arn

@@ -15,7 +15,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.topics.aws.table import TopicTable
 from tests.unit.aws import REGION, TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.runtime_targets import RUNTIME
+from tests.unit.dynamic_targets_made import DYNAMIC
 
 ARN = f"arn:aws:sns:{REGION}:acme:photos"
 ONE = Notification(id="one", topic=ARN, key=(("suffix", ".jpg"),), tags=(("k", "v"),))
@@ -89,7 +89,7 @@ def test_import_prints_what_it_would_create_and_creates_it(
 ) -> None:
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     aws.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
-    aws.outputs["Runtime0"] = msgspec.json.encode(RUNTIME).decode()
+    aws.outputs["DynamicTargets0"] = msgspec.json.encode(DYNAMIC).decode()
     words = ("import", "ceph", *files, "--bucket", "uploads")
     ran = run(*words)
     assert ran.code == 0, ran.err

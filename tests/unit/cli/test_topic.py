@@ -20,15 +20,15 @@ from bucketcast.topics.aws.topics import Wanted
 from bucketcast.topics.model import Topic
 from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
+from tests.unit.dynamic_targets_made import DYNAMIC, make_functions
 from tests.unit.made import event, received
-from tests.unit.runtime_targets import RUNTIME, make_functions
 
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "me"}
 
 
 @pytest.fixture(autouse=True)
-def with_runtime(aws: MotoAws) -> None:
-    aws.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
+def with_dynamic(aws: MotoAws) -> None:
+    aws.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
     make_functions(aws.client("iam"), aws.mappings)
 
 
@@ -42,7 +42,7 @@ def queues(aws: MotoAws, topic: Topic) -> tuple[str, str]:
     """The URLs of a topic's queue and of its dead-letter queue."""
     made = Table(TABLE, aws.dynamodb).target(topic.target_arn)
     assert made is not None
-    return RUNTIME.url(made.queue), RUNTIME.url(made.dead)
+    return DYNAMIC.url(made.queue), DYNAMIC.url(made.dead)
 
 
 def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws: MotoAws) -> None:

@@ -251,10 +251,10 @@ print(*sorted(name for name in sys.modules if name.startswith("bucketcast.target
 def test_a_target_made_at_run_time_has_a_queue_of_another_name(
     sqs: "SQSClient", end: str, attributes: dict[str, str], arrived: list[list[str]]
 ) -> None:
-    name = f"Bucketcast-runtime-webhook-primary-0a1b2c{end}"
+    name = f"Bucketcast-dynamic-webhook-primary-0a1b2c{end}"
     url = made_queue(sqs, name, **attributes)
     publisher = fanout(
-        sqs, deployed=set().__contains__, runtime_queue={Destination.of(HOOK): name}.get
+        sqs, deployed=set().__contains__, dynamic_queue={Destination.of(HOOK): name}.get
     )
     assert send(publisher, HOOK, batch("a", "b")) == []
     assert keys(received(sqs, url)) == arrived
@@ -262,8 +262,8 @@ def test_a_target_made_at_run_time_has_a_queue_of_another_name(
 
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
     """SQS may take a second to know a queue that was made; the next read of the table shows it."""
-    made = {Destination.of(HOOK): "Bucketcast-runtime-webhook-primary-0a1b2c"}
-    publisher = fanout(sqs, deployed=set().__contains__, runtime_queue=made.get)
+    made = {Destination.of(HOOK): "Bucketcast-dynamic-webhook-primary-0a1b2c"}
+    publisher = fanout(sqs, deployed=set().__contains__, dynamic_queue=made.get)
     assert [key for key, _ in send(publisher, HOOK, batch("a"))] == ["a"]
 
 
@@ -271,7 +271,7 @@ def test_while_run_time_targets_cannot_be_read_their_events_are_left(sqs: "SQSCl
     def refuse(_: Destination) -> str:
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
-    publisher = fanout(sqs, deployed=set().__contains__, runtime_queue=refuse)
+    publisher = fanout(sqs, deployed=set().__contains__, dynamic_queue=refuse)
     assert send(publisher, HOOK, batch("a")) == [("a", "its queue is not known now")]
 
 
@@ -288,7 +288,7 @@ def test_events_of_a_deployed_target_stay_where_its_kind_is_not_known(
 def test_an_incomplete_package_repeats_nothing_at_other_targets(
     sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Raised out of a batch, it would send its events to run-time targets again and again."""
+    """Raised out of a batch, it would send its events to dynamic targets again and again."""
 
     def missing() -> tuple[str, ...]:
         raise ImportError("no kind of target")
@@ -318,9 +318,9 @@ def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClie
 
     def made(to: Destination) -> str:
         lookups.append(to)
-        return "Bucketcast-runtime-webhook-primary-0a1b2c"
+        return "Bucketcast-dynamic-webhook-primary-0a1b2c"
 
-    publisher = fanout(sqs, deployed={HOOK}.__contains__, runtime_queue=made)
+    publisher = fanout(sqs, deployed={HOOK}.__contains__, dynamic_queue=made)
     assert send(publisher, HOOK, batch("a")) == []
     assert keys(received(sqs, url)) == [["a"]]
     assert lookups == [], "nor is the table asked for it"

@@ -71,7 +71,7 @@ def test_events_of_a_topic_with_the_longest_name_are_taken_in_order() -> None:
     """SQS refused all of them: their group was the topic's ARN, and longer than groups may be."""
     sqs: Any = SimulatedSqs(lambda: 0.0, Random(0))  # noqa: S311 - no secret
     queue = sqs.add(SimulatedQueue("sqs/topic.fifo"))
-    fanout = Fanout("sqs/*", sqs, deployed=lambda _: False, runtime_queue=lambda _: "topic.fifo")
+    fanout = Fanout("sqs/*", sqs, deployed=lambda _: False, dynamic_queue=lambda _: "topic.fifo")
     came: Any = SimpleNamespace(of=SimpleNamespace(message=Message("m", "r", "", 0, 1)))
     routed = [Routed(came, Delivery("rule", event(key))) for key in "abc"]
     topic = TopicArn("eu-west-1", "tenant", "n" * 256)

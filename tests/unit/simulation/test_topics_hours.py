@@ -22,7 +22,7 @@ from tests.unit.made import event
 from tests.unit.simulation.lambdas import Delays, Function, Handler, Simulation
 from tests.unit.simulation.sqs import DAY, HOUR, SimulatedQueue
 
-SHARED = "sqs/Bucketcast-runtime-webhook-once"
+SHARED = "sqs/Bucketcast-dynamic-webhook-once"
 TIMEOUT = 60
 HANGS, WELL = (TopicArn("r", "", name) for name in ("hangs", "well"))
 

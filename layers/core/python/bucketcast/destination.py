@@ -57,7 +57,7 @@ class Destination(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def of_topic(self) -> bool:
-        """Whether it is a topic, or the run-time target of one, which only the topic may use."""
+        """Whether it is a topic, or the dynamic target of one, which only the topic may use."""
         return False
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class TopicArn(Destination, frozen=True):
 
     @property
     def target_id(self) -> str:
-        """The id of its run-time target: topics may have longer names than queues."""
+        """The id of its dynamic target: topics may have longer names than queues."""
         return "topic-" + hashlib.sha256(f"{self.tenant}:{self.name}".encode()).hexdigest()[:16]
 
     @property

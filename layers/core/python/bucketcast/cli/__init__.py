@@ -62,7 +62,7 @@ _COMMANDS: Final = {
     "trace": ("diagnose.command.trace", "Show where an object's events went."),
     "target": (
         "dynamic_targets.command",
-        "List targets and their health; pause them; add and remove run-time targets.",
+        "List targets and their health; pause them; add and remove dynamic targets.",
     ),
     "topic": ("topics.command", "List and remove topics; show their backlog."),
     "user": ("users.command", "Manage the gateway's users and their keys."),

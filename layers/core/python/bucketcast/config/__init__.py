@@ -1,7 +1,7 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
 Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
-`[removed]`, `[runtime]` for targets made at run time, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
+`[removed]`, `[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
 for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function
 needs.
 Variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the

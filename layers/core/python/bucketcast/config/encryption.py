@@ -3,7 +3,7 @@
 Only a certificate distinguishes a server from one that stands in between. MinIO checks none where
 `tls_skip_verify` is on, and says nothing; here it has to be said twice, once where it is MinIO's
 and once in a table that is ours: the target's deploy table, or for targets made at run time the
-table `[runtime]`, so that whoever deploys has allowed it.
+table `[dynamic_targets]`, so that whoever deploys has allowed it.
 """
 
 from collections.abc import Iterator, Mapping

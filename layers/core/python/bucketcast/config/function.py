@@ -1,4 +1,4 @@
-"""Options of the functions that send: `[….deploy]` of a target, and `[runtime]`."""
+"""Options of the functions that send: `[….deploy]` of a target, and `[dynamic_targets]`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ class Deploy(FunctionOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RuntimeOptions(FunctionOptions):
+class DynamicOptions(FunctionOptions):
     """The functions that serve targets made at run time, one a kind."""
 
     kinds: Csv = option(
@@ -120,7 +120,7 @@ class RuntimeOptions(FunctionOptions):
             found = f"found {', '.join(self.kinds)}"
             yield "kinds", found, f"{ALL} and {OFF} stand alone"
 
-    def with_kinds(self) -> "RuntimeOptions":
+    def with_kinds(self) -> "DynamicOptions":
         """Return the options with the kinds themselves instead of `all` and `off`."""
         words = {(ALL,): targets.kinds(), (OFF,): ()}
         return replace(self, kinds=Csv(tuple(sorted(set(words.get(self.kinds, self.kinds))))))

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from bucketcast import targets
 from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.function import Deploy, RuntimeOptions
+from bucketcast.config.function import Deploy, DynamicOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.patterns import KMS_KEY
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
@@ -49,9 +49,6 @@ class StackOptions:
         "this file (on) or for all; all in a local deploy if it is not set",
         default="off",
     )
-    control: OnOff = option(
-        "serve the S3 notification API at a function URL, for mc and the SDKs", default="off"
-    )
     kms_key: str = option(
         "ARN of the customer managed KMS key that queues, tables, logs, functions' variables and "
         "the pipeline's bucket are encrypted with, instead of AWS's own",
@@ -84,6 +81,16 @@ class Bucket:
     via: Literal["sqs", "eventbridge"] = option("how S3 delivers its events", default="sqs")
     access_events: OnOff = option(
         "also deliver the read events that rules need, by CloudTrail, $1.00 per million",
+        default="off",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayOptions:
+    """The table `[gateway]`."""
+
+    function_url: OnOff = option(
+        "serve the APIs of notifications and topics at a function URL, for mc and the SDKs",
         default="off",
     )
 
@@ -145,7 +152,8 @@ class Deployment(StackOptions):
     source: SourceConfig
     trail: TrailOptions
     ingest: IngestOptions
-    runtime: RuntimeOptions
+    dynamic_targets: DynamicOptions
+    gateway: GatewayOptions
     topics: TopicOptions
     removed: RemovedOptions
     alarms: AlarmOptions | None

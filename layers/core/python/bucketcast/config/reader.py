@@ -9,9 +9,9 @@ from typing import Any, Final, get_type_hints
 from bucketcast import targets
 from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.function import ALL, RuntimeOptions
+from bucketcast.config.function import ALL, DynamicOptions
 from bucketcast.config.ingest import IngestOptions
-from bucketcast.config.model import Bucket, Deployment, RemovedOptions, StackOptions
+from bucketcast.config.model import Bucket, Deployment, GatewayOptions, RemovedOptions, StackOptions
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.tables import Tables
@@ -27,7 +27,8 @@ TABLES: Final[Mapping[str, type[Any]]] = {
     "ingest": IngestOptions,
     "alarms": AlarmOptions,
     "removed": RemovedOptions,
-    "runtime": RuntimeOptions,
+    "dynamic_targets": DynamicOptions,
+    "gateway": GatewayOptions,
     "topics": TopicOptions,
     "pipeline": PipelineOptions,
 }
@@ -38,7 +39,7 @@ _OPTIONAL: Final = ("alarms", "pipeline")
 _LOCAL: Final[Mapping[str, Mapping[str, str]]] = {
     "": {"object_facts": "all"},
     "ingest": {"reserved_concurrency": "0"},
-    "runtime": {"kinds": ALL},
+    "dynamic_targets": {"kinds": ALL},
 }
 """What is the default in a local deploy, by table."""
 
@@ -73,7 +74,7 @@ class Reader:
         if found and not tables.local:
             tables.notes += [] if alone["alarms"] else [alarms.NOBODY]
             tables.notes.append(ingest.note(alone["ingest"].reserved_concurrency))
-        alone["runtime"] = alone["runtime"].with_kinds()
+        alone["dynamic_targets"] = alone["dynamic_targets"].with_kinds()
         return Deployment(
             **vars(stack),
             **alone,

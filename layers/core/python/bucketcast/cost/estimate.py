@@ -173,9 +173,9 @@ def _fixed(config: Deployment) -> Iterator[Line]:
     """Yield the costs that arise without any event, whatever the targets are."""
     watched = ALARMS + (config.pipeline is not None)
     idle = calls.empty_receives(DAYS_A_MONTH)
-    shared = len(_TOPIC_KINDS & set(config.runtime.kinds))
+    shared = len(_TOPIC_KINDS & set(config.dynamic_targets.kinds))
     yield Line("SQS", "polls of the ingress queue when idle", "", idle, "sqs", fixed=True)
-    yield Line("SQS", "polls of run-time queues", "", idle * shared, "sqs", fixed=True)
+    yield Line("SQS", "polls of dynamic queues", "", idle * shared, "sqs", fixed=True)
     yield Line("CloudWatch", "alarms", "", watched, "alarms", fixed=True)
     yield Line("CloudWatch", "metrics", "", METRICS, "metrics", fixed=True)
     yield Line("CloudWatch", "dashboard", "", int(config.dashboard), "dashboards", fixed=True)

@@ -61,7 +61,7 @@ def encryption(key: str) -> dict[str, str]:
 
 
 def once_queue(prefix: str, kind: str) -> str:
-    """Return the name of that queue; `prefix` begins the names of all run-time targets' queues."""
+    """Return the name of that queue; `prefix` begins the names of all dynamic targets' queues."""
     return f"{prefix}{kind}-{ONCE}"
 
 

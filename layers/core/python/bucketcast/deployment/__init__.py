@@ -12,7 +12,7 @@ from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.rules import loops
 from bucketcast.settings.environment import ANY_BUCKET
-from bucketcast.state.dynamic_targets import RuntimeTarget, Table
+from bucketcast.state.dynamic_targets import DynamicTarget, Table
 
 TAKES_EFFECT: Final = 600
 """Seconds after which a change is in effect: twice what S3 names."""
@@ -25,8 +25,8 @@ _ATTACHMENTS = "Attachments"
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
 
-class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stack has for run-time targets, as its output says.
+class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stack has for dynamic targets, as its output says.
 
     `functions` are names by kind. `queues` is the URL of any queue but for its name, `queue_arns`
     the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
@@ -70,7 +70,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 class DeployedTarget:
     """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
 
-    `made` are the settings of a run-time target, None for a deployed one. If it is not `enabled`
+    `made` are the settings of a dynamic target, None for a deployed one. If it is not `enabled`
     its events wait. `writes` is the bucket of Amazon S3 that its URL points to, "" for none.
     """
 
@@ -80,13 +80,13 @@ class DeployedTarget:
     function: str
     queue: str
     dead: str
-    made: RuntimeTarget | None = None
+    made: DynamicTarget | None = None
     enabled: bool = True
     writes: str = ""
 
     @property
     def state(self) -> str:
-        """The state of a run-time target (`RuntimeTarget.state`), "on" for a deployed one."""
+        """The state of a dynamic target (`DynamicTarget.state`), "on" for a deployed one."""
         return self.made.state if self.made else "on"
 
 
@@ -106,8 +106,8 @@ class Deployed:
     attached, with their transports. `trail` is the trail of access events, "" if no bucket has
     them, and `access_events` are the buckets that have; `trail_selectors` is whether what it logs
     follows the rules, `bucket_events` whether it also logs created and removed buckets.
-    `pipeline` is None if the configuration has no `[pipeline]`. `runtime` is what the stack has for
-    run-time targets, and `resting` are those of them that get no events: removed while messages
+    `pipeline` is None if the configuration has no `[pipeline]`. `dynamic` is what the stack has for
+    dynamic targets, and `resting` are those of them that get no events: removed while messages
     waited, or with the ARN of a deployed one.
     `kms_key` is the ARN of the customer's key that queues are encrypted with, "" for SQS's own.
     `takes_effect` is the seconds after which a change of a bucket's notifications is in effect.
@@ -124,7 +124,7 @@ class Deployed:
     bucket_events: bool = False
     access_events: frozenset[str] = frozenset()
     pipeline: DeployedPipeline | None = None
-    runtime: Runtime | None = None
+    dynamic: DynamicSetup | None = None
     resting: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
     trail_selectors: bool = True
@@ -182,8 +182,8 @@ def find(stack: str, aws: Aws) -> Deployed:
         DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
         for summary in _of(outputs, "Target")
     ]
-    runtime = _runtime(outputs)
-    made = _made(runtime, outputs["StateTable"], aws) if runtime else []
+    dynamic = _dynamic(outputs)
+    made = _made(dynamic, outputs["StateTable"], aws) if dynamic else []
     by_file = {target.arn for target in targets}
     resting = [each for each in made if each.arn in by_file or each.state == "kept"]
     targets += [each for each in made if each not in resting]
@@ -201,7 +201,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         "BucketEvents" in outputs,
         frozenset(each["bucket"] for each in attached if each.get("access_events") == "on"),
         pipelines[0] if pipelines else None,
-        runtime,
+        dynamic,
         tuple(resting),
         float(outputs.get(_EFFECT, TAKES_EFFECT)),
         outputs.get("TrailSelectors") != "off",
@@ -209,33 +209,35 @@ def find(stack: str, aws: Aws) -> Deployed:
     )
 
 
-def runtime(stack: str, aws: Aws) -> Runtime | None:
-    """Return what a stack has for run-time targets, without reading the targets.
+def dynamic(stack: str, aws: Aws) -> DynamicSetup | None:
+    """Return what a stack has for dynamic targets, without reading the targets.
 
     Raises:
         BucketcastError: there is no such stack.
         AwsError: AWS cannot be reached.
     """
-    return _runtime(_outputs(stack, aws))
+    return _dynamic(_outputs(stack, aws))
 
 
-def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
+def _dynamic(outputs: Mapping[str, str]) -> DynamicSetup | None:
     more = {"topic": outputs.get("AlarmTopic", ""), "kms_key": outputs.get(_KMS_KEY, "")}
-    found = [msgspec.convert({**each, **more}, Runtime) for each in _of(outputs, "Runtime")]
+    found = [
+        msgspec.convert({**each, **more}, DynamicSetup) for each in _of(outputs, "DynamicTargets")
+    ]
     return found[0] if found else None
 
 
-def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
-    """Return the current run-time targets."""
+def _made(setup: DynamicSetup, table: str, aws: Aws) -> list[DeployedTarget]:
+    """Return the current dynamic targets."""
     with aws_errors():
         return [
             DeployedTarget(
                 each.arn,
                 each.kind,
                 each.id,
-                runtime.functions.get(each.kind, ""),
-                runtime.url(each.queue),
-                runtime.url(each.dead),
+                setup.functions.get(each.kind, ""),
+                setup.url(each.queue),
+                setup.url(each.dead),
                 each,
                 each.state != "off",
                 loops.bucket_in(each.settings.get("endpoint", "")),

@@ -84,7 +84,7 @@ def _probe(target: DeployedTarget, aws: Aws) -> tuple[bool | None, str, str]:
         why = "switched off" if target.state == "off" else "removed; what waited is kept"
         return False, why, ""
     if not target.function:
-        return None, f"the stack has no function for run-time targets of kind {target.kind}", ""
+        return None, f"the stack has no function for dynamic targets of kind {target.kind}", ""
     try:
         answer = invoke(target.function, {"probe": True, "target": target.arn}, aws)
     except AwsError as error:

@@ -1,4 +1,4 @@
-"""`mc admin config`: targets as MinIO's configuration, and changes of run-time targets."""
+"""`mc admin config`: targets as MinIO's configuration, and changes of dynamic targets."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import run_time_targets
-from bucketcast.dynamic_targets.aws.targets import NoRuntimeTargetError
+from bucketcast.dynamic_targets.aws.targets import NoDynamicTargetError
 from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line, parsed, written
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, options_of
@@ -45,7 +45,7 @@ class AdminConfig:
 
         Raises:
             ConfigErrors: the sub-system does not exist.
-            NoRuntimeTargetError: the target does not exist.
+            NoDynamicTargetError: the target does not exist.
         """
         system, _, id_ = key.strip().partition(":")
         deployment = self._find()
@@ -54,7 +54,7 @@ class AdminConfig:
         kind = _kind(system)
         lines = [line for each, line in self._lines(deployment, kind) if id_ in ("", each.id)]
         if not lines and id_:
-            raise NoRuntimeTargetError(f"there is no target {system}:{id_}")
+            raise NoDynamicTargetError(f"there is no target {system}:{id_}")
         return "\n".join(lines or [_unset(kind)]) + "\n"
 
     def export(self) -> str:
@@ -64,15 +64,15 @@ class AdminConfig:
         return "\n".join([self._api(deployment).rstrip("\n"), *lines]) + "\n"
 
     def set(self, text: str) -> None:
-        """Create or change the run-time target of a line; options it does not name stay.
+        """Create or change the dynamic target of a line; options it does not name stay.
 
         Raises:
-            BucketcastError: it fails, or the target is not a run-time target.
+            BucketcastError: it fails, or the target is not a dynamic target.
         """
         self._put(self._find(), parsed(text))
 
     def load(self, text: str) -> None:
-        """Create and change run-time targets from the lines of an export.
+        """Create and change dynamic targets from the lines of an export.
 
         Nothing is changed if a line is invalid or about a target of the file.
 
@@ -89,7 +89,7 @@ class AdminConfig:
             self._put(deployment, line)
 
     def reset(self, text: str) -> None:
-        """Remove the run-time target of `notify_KIND:ID`; its waiting events are kept.
+        """Remove the dynamic target of `notify_KIND:ID`; its waiting events are kept.
 
         Raises:
             BucketcastError: there is none, or it is one of the file's.
@@ -153,7 +153,7 @@ class AdminConfig:
             made.put(kind, line.id or DEFAULT_ID, values, merge=True)
 
     def _api(self, deployment: Deployed) -> str:
-        in_order = deployment.runtime and deployment.runtime.queue_end
+        in_order = deployment.dynamic and deployment.dynamic.queue_end
         return written(_API, "", {"sync_events": "on" if in_order else "off"}) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Validate the settings of run-time targets, as those of the configuration file are."""
+"""Validate the settings of dynamic targets, as those of the configuration file are."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from bucketcast.config import encryption
 from bucketcast.config.function import url_errors
 from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, switch
 from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
-from bucketcast.deployment import Runtime
+from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.limits import SPARE
 from bucketcast.settings.egress import Egress
@@ -52,24 +52,24 @@ class ValidatedTarget:
         return json.dumps(dict(self.secrets), sort_keys=True) if self.secrets else ""
 
 
-def require_available(runtime: Runtime, kind: str, id: str) -> None:  # noqa: A002 - MinIO's word
-    """Require that a run-time target of this kind and id is possible.
+def require_available(setup: DynamicSetup, kind: str, id: str) -> None:  # noqa: A002 - MinIO's word
+    """Require that a dynamic target of this kind and id is possible.
 
     Raises:
         ConfigErrors: it is not, with every reason.
     """
-    if wrong := list(_about_the_target(runtime, kind, id, f"notify_{kind}.{id}")):
+    if wrong := list(_about_the_target(setup, kind, id, f"notify_{kind}.{id}")):
         raise ConfigErrors(wrong)
 
 
-def validate(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) -> ValidatedTarget:  # noqa: A002
+def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str]) -> ValidatedTarget:  # noqa: A002
     """Return the settings of a target of this kind and id.
 
     Raises:
         ConfigErrors: they are invalid; every error is named, and no secret is in the text.
     """
     where = f"notify_{kind}.{id}"
-    require_available(runtime, kind, id)
+    require_available(setup, kind, id)
     target = targets.load(kind)
     declared: Any = target.Settings
     given = {key: text.strip() for key, text in values.items() if text.strip()}
@@ -80,18 +80,18 @@ def validate(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) ->
         raise ConfigErrors(wrong)
     settings = read(declared, given)
     wrong += [ConfigError(f"{where}.{k}", found, must) for k, found, must in target.check(settings)]
-    wrong += _open(runtime, given, where)
+    wrong += _open(setup, given, where)
     if isinstance(settings, IamLogin) and settings.by_iam:
         wrong.append(ConfigError(f"{where}.auth", "found 'iam'", _NO_RIGHTS))
-    if kind == "webhook" and not runtime.local:
-        allowed = Egress(runtime.allow_private)
-        wrong += url_errors(f"{where}.endpoint", given["endpoint"], allowed, "runtime")
-    wrong = wrong or list(_too_long(runtime, target(settings), where))
+    if kind == "webhook" and not setup.local:
+        allowed = Egress(setup.allow_private)
+        wrong += url_errors(f"{where}.endpoint", given["endpoint"], allowed, "dynamic_targets")
+    wrong = wrong or list(_too_long(setup, target(settings), where))
     options = options_of(declared)
     hidden = {key: text for key, text in given.items() if options[key].hides(text)}
     shown = {key: text for key, text in given.items() if key not in hidden}
     notes = [*target.notes(settings)]
-    if not runtime.local:
+    if not setup.local:
         notes += encryption.notes(kind, where, given)
     found = ValidatedTarget(shown, hidden, tuple(notes))
     wrong += _too_large(found, where)
@@ -101,7 +101,7 @@ def validate(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) ->
 
 
 def _about_the_target(
-    runtime: Runtime,
+    setup: DynamicSetup,
     kind: str,
     id: str,  # noqa: A002 - MinIO's word
     where: str,
@@ -111,18 +111,18 @@ def _about_the_target(
         allowed = f"{near}allowed are {', '.join(targets.kinds())}"
         yield ConfigError(where, f"found no kind '{kind}'", allowed)
         return
-    if kind not in runtime.functions:
-        available = ", ".join(sorted(runtime.functions)) or "none"
+    if kind not in setup.functions:
+        available = ", ".join(sorted(setup.functions)) or "none"
         yield ConfigError(
             where,
-            f"the stack has no function for run-time targets of kind {kind}",
-            f"it has one for: {available}; add the kind to [runtime] kinds in bucketcast.toml, "
-            "then deploy",
+            f"the stack has no function for dynamic targets of kind {kind}",
+            f"it has one for: {available}; add the kind to [dynamic_targets] kinds in "
+            "bucketcast.toml, then deploy",
         )
     if not TARGET_ID.fullmatch(id):
         yield ConfigError(where, f"found the id {id!r}", TARGET_ID_RULE)
         return
-    longest = len(dead_of(runtime.queue_name(kind, id, "0" * TOKEN_LENGTH)))
+    longest = len(dead_of(setup.queue_name(kind, id, "0" * TOKEN_LENGTH)))
     if longest > _QUEUE_NAME:
         yield ConfigError(
             where,
@@ -142,24 +142,24 @@ def _references(given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
             )
 
 
-def _open(runtime: Runtime, given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
+def _open(setup: DynamicSetup, given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
     """Yield the errors of an unencrypted connection, as for a target of the file."""
-    if not runtime.local:
-        said = runtime.tls_skip_verify
+    if not setup.local:
+        said = setup.tls_skip_verify
         then = " of bucketcast.toml, and a deploy"
         yield from encryption.validation_errors(
-            where, given, "runtime", is_said_there=said, then=then
+            where, given, "dynamic_targets", is_said_there=said, then=then
         )
 
 
-def _too_long(runtime: Runtime, target: Target, where: str) -> Iterator[ConfigError]:
+def _too_long(setup: DynamicSetup, target: Target, where: str) -> Iterator[ConfigError]:
     least = target.max_send_seconds + SPARE
-    if runtime.timeout < least:
+    if setup.timeout < least:
         yield ConfigError(
             where,
             f"one batch to it may take {least:g}s",
-            f"allowed is {runtime.timeout}s: [runtime] timeout in bucketcast.toml, and a deploy, "
-            "change that",
+            f"allowed is {setup.timeout}s: [dynamic_targets] timeout in bucketcast.toml, and "
+            "a deploy, change that",
         )
 
 

@@ -1,4 +1,4 @@
-"""`bucketcast gateway`: the control plane and a proxy to S3, at one address."""
+"""`bucketcast gateway`: the gateway and a proxy to S3, at one address."""
 
 import click
 

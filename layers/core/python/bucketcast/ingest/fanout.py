@@ -51,8 +51,8 @@ class _Address(NamedTuple):
 class Fanout:
     """Sends batches; `queues` is the URL of every target's queue, with a `*` for kind and id.
 
-    `deployed` returns whether the target of an ARN is deployed. `runtime_queue` returns the queue
-    name of a run-time target or topic, `listener_queue` that of a listener. `is_full` returns
+    `deployed` returns whether the target of an ARN is deployed. `dynamic_queue` returns the queue
+    name of a dynamic target or topic, `listener_queue` that of a listener. `is_full` returns
     whether the queue of an ARN, of this URL, takes no more events.
     """
 
@@ -62,14 +62,14 @@ class Fanout:
         client: "SQSClient",
         *,
         deployed: Callable[[str], bool],
-        runtime_queue: Callable[[Destination], str | None] = lambda _: None,
+        dynamic_queue: Callable[[Destination], str | None] = lambda _: None,
         listener_queue: Callable[[ListenerArn], str | None] = lambda _: None,
         is_full: Callable[[str, str], bool] = lambda _arn, _url: False,
     ) -> None:
         self._queues = queues
         self._client = client
         self._deployed = deployed
-        self._runtime_queue = runtime_queue
+        self._dynamic_queue = dynamic_queue
         self._listener_queue = listener_queue
         self._is_full = is_full
         self._breakers: dict[Destination, Breaker] = {}
@@ -193,7 +193,7 @@ class Fanout:
         try:
             name = self._name(to)
         except Exception:  # noqa: BLE001 - only this destination waits for it
-            logger.exception("run-time targets or listeners cannot be read", target=to.arn)
+            logger.exception("dynamic targets or listeners cannot be read", target=to.arn)
             return _Address(None, certain=True)
         if name:
             return _Address(self._queue(f"{self._queues.rpartition('/')[0]}/{name}"), certain=True)
@@ -212,7 +212,7 @@ class Fanout:
         """Return the name of the queue of what is not deployed, None if there is none."""
         if isinstance(to, ListenerArn):
             return self._listener_queue(to)
-        return None if self._deployed(to.arn) else self._runtime_queue(to)
+        return None if self._deployed(to.arn) else self._dynamic_queue(to)
 
     def _queue(self, url: str) -> Queue:
         return Queue(url, self._client)

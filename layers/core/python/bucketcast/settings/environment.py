@@ -150,14 +150,14 @@ class IngestSettings(_Settings):
         return f"{self.queue_prefix}ingress"
 
     @property
-    def runtime_prefix(self) -> str:
-        """The prefix of the queue names of run-time targets."""
-        return f"{self.queue_prefix.rpartition('/')[2]}runtime-"
+    def dynamic_prefix(self) -> str:
+        """The prefix of the queue names of dynamic targets."""
+        return f"{self.queue_prefix.rpartition('/')[2]}dynamic-"
 
 
 @dataclass(frozen=True, slots=True)
-class ControlSettings(_Settings):
-    """Settings of the control plane: its deployment."""
+class GatewaySettings(_Settings):
+    """Settings of the gateway: its deployment."""
 
     stack: str
     state_table: str
@@ -175,8 +175,8 @@ class DispatchSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeSettings(_Settings):
-    """Settings of dispatch for run-time targets; `queues` is the base URL of queues.
+class DynamicSettings(_Settings):
+    """Settings of dispatch for dynamic targets; `queues` is the base URL of queues.
 
     `state_table` holds the targets, `queue_prefix` begins the names of this kind's queues, and
     `topics` are the defaults of topics.

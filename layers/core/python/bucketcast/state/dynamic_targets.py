@@ -1,4 +1,4 @@
-"""Run-time targets in the state table.
+"""Dynamic targets in the state table.
 
 An item per target, one with a number that grows with every change, as for a bucket's rules, and one
 per running call: a `Task` names all that is to be removed if the call does not finish. So every
@@ -28,7 +28,7 @@ _LONGEST_PAUSE = 0.5
 State = Literal["on", "off", "kept"]
 
 
-class RuntimeTarget(msgspec.Struct, frozen=True, kw_only=True):
+class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One target made at run time.
 
     `settings` hold references instead of secrets, and `secret` is the name of the one secret
@@ -82,13 +82,13 @@ class Task(Work, frozen=True, kw_only=True):
 
 
 class Table:
-    """The items of run-time targets; all reads are consistent."""
+    """The items of dynamic targets; all reads are consistent."""
 
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
         self._name = name
         self._client = client
         self._items = Partition(name, PARTITION, client)
-        self._targets = Items(name, client, "target#", RuntimeTarget)
+        self._targets = Items(name, client, "target#", DynamicTarget)
         self.tasks = Works(name, client, "task#", Task)
 
     def version(self) -> int:
@@ -96,14 +96,14 @@ class Table:
         item = self._items.get(_VERSION)
         return int(item["version"]["N"]) if item else 0
 
-    def target(self, arn: str) -> RuntimeTarget | None:
+    def target(self, arn: str) -> DynamicTarget | None:
         return self._targets.get(arn)
 
-    def targets(self) -> list[RuntimeTarget]:
-        """Return all run-time targets, ordered by ARN."""
+    def targets(self) -> list[DynamicTarget]:
+        """Return all dynamic targets, ordered by ARN."""
         return list(self._targets.all())
 
-    def commit(self, task: Task, target: RuntimeTarget | None, leaves: Task | None) -> None:
+    def commit(self, task: Task, target: DynamicTarget | None, leaves: Task | None) -> None:
         """Store a target, or delete it (None), and replace its task by the rest of it.
 
         Raises:

@@ -8,11 +8,11 @@ From the ARN in a notification to a queue::
 
     topic = topic_table.topic(arn)     # None: it was deleted, and its events are dropped
     topic.target_arn                   # "" if it is not pushed, or not persistent
-    table.target(topic.target_arn)     # the run-time target, with its queue
+    table.target(topic.target_arn)     # the dynamic target, with its queue
 
-A persistent topic with an endpoint has a run-time target of the kind `topic.kind` and the id
+A persistent topic with an endpoint has a dynamic target of the kind `topic.kind` and the id
 `topic.id`, created and removed with the topic. One that is not persistent shares a queue with the
 others of its kind; `endpoint.target` returns the kind and the settings to send its events with. A
-change of a topic increments the number that `Table.version` reads, as a change of a run-time target
+change of a topic increments the number that `Table.version` reads, as a change of a dynamic target
 does.
 """

@@ -77,12 +77,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def id(self) -> str:
-        """The id of its run-time target, which is the same as long as its tenant and name are."""
+        """The id of its dynamic target, which is the same as long as its tenant and name are."""
         return TopicArn(self.region, self.tenant, self.name).target_id
 
     @property
     def target_arn(self) -> str:
-        """The ARN of the run-time target of its own; "" where it has none."""
+        """The ARN of the dynamic target of its own; "" where it has none."""
         if not self.kind or not self.persistent:
             return ""
         return str(TargetArn(id=self.id, type=self.kind))

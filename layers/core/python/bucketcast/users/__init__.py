@@ -1,4 +1,4 @@
-"""Users of the control plane: who they are, and what they sign with."""
+"""Users of the gateway: who they are, and what they sign with."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
 """Users: their names in the state table, their secrets in Secrets Manager, one each.
 
 Signature Version 4 is an HMAC: checking it needs the secret itself, a hash is not enough. So the
-secrets are in Secrets Manager, readable by the control function alone, and the table that ingest
+secrets are in Secrets Manager, readable by the gateway's function alone, and the table that ingest
 and others read holds none.
 """
 

@@ -35,8 +35,8 @@ def _orphan(target: DeployedTarget) -> Finding:
         "function",
         target.arn,
         "error",
-        f"the stack has no function for run-time targets of kind {target.kind}: its events wait",
-        f'add "{target.kind}" to [runtime] kinds in bucketcast.toml, and deploy',
+        f"the stack has no function for dynamic targets of kind {target.kind}: its events wait",
+        f'add "{target.kind}" to [dynamic_targets] kinds in bucketcast.toml, and deploy',
     )
 
 

@@ -88,7 +88,7 @@ def _listed(deployment: Deployed) -> Iterator[DeadQueue]:
 def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQueue]:
     """Yield the queues that CloudFormation kept of targets that are not deployed any more."""
     prefix = f"{deployment.stack}-"
-    made = deployment.runtime.prefix if deployment.runtime else prefix
+    made = deployment.dynamic.prefix if deployment.dynamic else prefix
     names = {_last(each) for each in listed}
     pages = aws.sqs.get_paginator("list_queues").paginate(
         QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000}

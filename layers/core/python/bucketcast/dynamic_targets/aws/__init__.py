@@ -1,1 +1,1 @@
-"""Run-time targets on AWS: their table, their resources, and ingest's cache of their queues."""
+"""Dynamic targets on AWS: their table, their resources, and ingest's cache of their queues."""

@@ -1,4 +1,4 @@
-"""The alarms of run-time targets, equal to those that a deploy creates."""
+"""The alarms of dynamic targets, equal to those that a deploy creates."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery import alarms
 from bucketcast.delivery.queue_names import bare
-from bucketcast.state.dynamic_targets import RuntimeTarget
+from bucketcast.state.dynamic_targets import DynamicTarget
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -22,7 +22,7 @@ class Alarms:
         self._client = client
         self._actions = [topic] if topic else []
 
-    def make(self, target: RuntimeTarget) -> None:
+    def make(self, target: DynamicTarget) -> None:
         """Create or update the alarms of a target."""
         name, off = bare(target.queue), target.state == "off"
         for each in alarms.of_queue(self._stack, name, target.queue, target.dead, off=off):

@@ -1,4 +1,4 @@
-"""The AWS resources of a run-time target: queues, an event source mapping, a secret.
+"""The AWS resources of a dynamic target: queues, an event source mapping, a secret.
 
 Every call is idempotent: existing resources are reused, missing ones are no error. Lambda refuses
 changes of a mapping that it is still creating or removing, for some 15 seconds after the call; SQS
@@ -15,10 +15,10 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery.depth import depth
 from bucketcast.delivery.queue_names import encryption, order
-from bucketcast.deployment import Runtime
+from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import BATCH, DAY, MAX_RECEIVES, RETENTION_DAYS
-from bucketcast.state.dynamic_targets import RuntimeTarget
+from bucketcast.state.dynamic_targets import DynamicTarget
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -41,56 +41,56 @@ class Resources:
 
     def __init__(
         self,
-        runtime: Runtime,
+        setup: DynamicSetup,
         sqs: "SQSClient",
         functions: "LambdaClient",
         secrets: "SecretsManagerClient",
         *,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        self._runtime = runtime
+        self._setup = setup
         self._sqs = sqs
         self._functions = functions
         self._secrets = secrets
         self._timeout = timeout
 
-    def make_queues(self, target: RuntimeTarget) -> None:
+    def make_queues(self, target: DynamicTarget) -> None:
         """Create the target's queue and its dead-letter queue, as the stack does."""
         common = {
             "MessageRetentionPeriod": str(RETENTION_DAYS * DAY),
-            **encryption(self._runtime.kms_key),
+            **encryption(self._setup.kms_key),
             **order(target.queue),
         }
         redrive = {
-            "deadLetterTargetArn": self._runtime.arn(target.dead),
+            "deadLetterTargetArn": self._setup.arn(target.dead),
             "maxReceiveCount": str(MAX_RECEIVES),
         }
         more = {
-            "VisibilityTimeout": str(self._runtime.visibility),
+            "VisibilityTimeout": str(self._setup.visibility),
             "RedrivePolicy": json.dumps(redrive),
         }
         self._make_queue(target.dead, common)
         self._make_queue(target.queue, {**common, **more})
 
     def remove_queues(self, queue: str, dead: str) -> None:
-        for url in map(self._runtime.url, (queue, dead)):
+        for url in map(self._setup.url, (queue, dead)):
             self._forgiving(partial(self._sqs.delete_queue, QueueUrl=url), *_NO_QUEUE)
 
     def waiting(self, queue: str) -> int:
         """Return how many messages a queue holds, in flight and delayed too; 0 without a queue."""
-        found = self._forgiving(partial(depth, self._runtime.url(queue), self._sqs), *_NO_QUEUE)
+        found = self._forgiving(partial(depth, self._setup.url(queue), self._sqs), *_NO_QUEUE)
         return found.all if found else 0
 
-    def map(self, target: RuntimeTarget) -> None:
+    def map(self, target: DynamicTarget) -> None:
         """Map the target's queue to the function of its kind.
 
         Raises:
             UnsettledError: an earlier mapping of the queue is still being removed.
         """
-        limit = self._runtime.max_concurrency
+        limit = self._setup.max_concurrency
         wanted: Any = {
-            "EventSourceArn": self._runtime.arn(target.queue),
-            "FunctionName": self._runtime.functions[target.kind],
+            "EventSourceArn": self._setup.arn(target.queue),
+            "FunctionName": self._setup.functions[target.kind],
             "BatchSize": BATCH,
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
             **({"ScalingConfig": {"MaximumConcurrency": limit}} if limit else {}),
@@ -137,7 +137,7 @@ class Resources:
     def make_secret(self, name: str, text: str) -> None:
         self._forgiving(
             lambda: self._secrets.create_secret(
-                Name=name, SecretString=text, Description="A run-time target of Bucketcast"
+                Name=name, SecretString=text, Description="A dynamic target of Bucketcast"
             ),
             "ResourceExistsException",
         )
@@ -160,7 +160,7 @@ class Resources:
         )
 
     def _make_queue(self, name: str, attributes: Mapping[str, str]) -> None:
-        arn = self._runtime.arn(name)
+        arn = self._setup.arn(name)
         # As for deployed queues: TLS only.
         refusal = {
             "Effect": "Deny",
@@ -178,15 +178,15 @@ class Resources:
 
         Lambda refuses queues with a shorter visibility timeout.
         """
-        url, name = self._runtime.url(queue), "VisibilityTimeout"
-        wanted: Any = {name: str(self._runtime.visibility)}
+        url, name = self._setup.url(queue), "VisibilityTimeout"
+        wanted: Any = {name: str(self._setup.visibility)}
         found = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
         if found["Attributes"] != wanted:
             self._sqs.set_queue_attributes(QueueUrl=url, Attributes=wanted)
 
     def _mappings(self, queue: str) -> dict[str, str]:
         """Return the states of a queue's mappings, by their ids."""
-        answer = self._functions.list_event_source_mappings(EventSourceArn=self._runtime.arn(queue))
+        answer = self._functions.list_event_source_mappings(EventSourceArn=self._setup.arn(queue))
         return {each["UUID"]: each.get("State", "") for each in answer["EventSourceMappings"]}
 
     def _until(self, done: Callable[[], bool], otherwise: str) -> None:

@@ -1,4 +1,4 @@
-"""Create, change and remove run-time targets, so that a killed call leaves nothing behind.
+"""Create, change and remove dynamic targets, so that a killed call leaves nothing behind.
 
 ===========  =================================================================================
 step         what happens
@@ -23,13 +23,13 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from bucketcast.delivery.queue_names import TOKEN_LENGTH
-from bucketcast.deployment import Runtime
+from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
 from bucketcast.dynamic_targets.validation import ValidatedTarget, require_available, validate
 from bucketcast.errors import BucketcastError, did_you_mean
-from bucketcast.state.dynamic_targets import Leftovers, RuntimeTarget, State, Table, Task
+from bucketcast.state.dynamic_targets import DynamicTarget, Leftovers, State, Table, Task
 from bucketcast.targets import load
 
 LEASE_SECONDS = 180
@@ -40,15 +40,15 @@ TIMEOUT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.2
 
 
-class NoRuntimeTargetError(BucketcastError):
-    """The run-time target does not exist."""
+class NoDynamicTargetError(BucketcastError):
+    """The dynamic target does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
     """The result of a `put`; `target` is its new state."""
 
-    target: RuntimeTarget
+    target: DynamicTarget
     what: str
     """`made`, `changed` or `unchanged`."""
     notes: tuple[str, ...] = ()
@@ -58,14 +58,14 @@ class Put:
 class Removed:
     """What a removed target still had: messages in its queue and in its dead-letter queue."""
 
-    target: RuntimeTarget
+    target: DynamicTarget
     waiting: int
     dead: int
     discarded: bool
 
 
-class RuntimeTargets:
-    """The run-time targets of one stack; `deployed` are the ARNs of deployed ones.
+class DynamicTargets:
+    """The dynamic targets of one stack; `deployed` are the ARNs of deployed ones.
 
     Unless `for_topics`, those of topics cannot be changed: ingest would keep the events of a
     persistent topic for as long as its target is missing.
@@ -73,7 +73,7 @@ class RuntimeTargets:
 
     def __init__(  # noqa: PLR0913 - what they are made with
         self,
-        runtime: Runtime,
+        setup: DynamicSetup,
         table: Table,
         resources: Resources,
         alarms: Alarms,
@@ -83,7 +83,7 @@ class RuntimeTargets:
         clock: Callable[[], float] = time.time,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        self._runtime = runtime
+        self._setup = setup
         self._table = table
         self._resources = resources
         self._alarms = alarms
@@ -110,9 +110,9 @@ class RuntimeTargets:
             BucketcastError: the configuration file has this target, it is a topic's, or another
                 call is at work on it.
         """
-        require_available(self._runtime, kind, id)
+        require_available(self._setup, kind, id)
         if not merge:
-            validate(self._runtime, kind, id, values)
+            validate(self._setup, kind, id, values)
         named = TargetArn(id=id, type=load(kind).arn_type)
         self.require_changeable(named)
         self.sweep()
@@ -121,7 +121,7 @@ class RuntimeTargets:
         stored = self._stored_values(existing)
         given = {**stored, **values} if merge and existing and existing.state != "kept" else values
         try:
-            wanted = validate(self._runtime, kind, id, given)
+            wanted = validate(self._setup, kind, id, given)
         except BucketcastError:
             self._table.tasks.release(task)
             raise
@@ -146,7 +146,7 @@ class RuntimeTargets:
         An empty queue is removed by the first call after a minute.
 
         Raises:
-            NoRuntimeTargetError: there is none.
+            NoDynamicTargetError: there is none.
             BucketcastError: the configuration file has this target, it is a topic's, or another
                 call is at work on it.
         """
@@ -182,8 +182,8 @@ class RuntimeTargets:
             return BucketcastError(f"{arn} is in bucketcast.toml: take it out there and deploy")
         known = [target.arn for target in self._table.targets() if target.state != "kept"]
         near = did_you_mean(arn, known)
-        return NoRuntimeTargetError(
-            f"no run-time target {arn}: {near}there is {', '.join(known) or 'none'}"
+        return NoDynamicTargetError(
+            f"no dynamic target {arn}: {near}there is {', '.join(known) or 'none'}"
         )
 
     def require_changeable(self, arn: TargetArn) -> None:
@@ -204,7 +204,7 @@ class RuntimeTargets:
                 f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
             )
 
-    def _stored_values(self, target: RuntimeTarget | None) -> dict[str, str]:
+    def _stored_values(self, target: DynamicTarget | None) -> dict[str, str]:
         if target is None:
             return {}
         return {**target.settings, **self._resources.read_secret(target.secret)}
@@ -215,15 +215,15 @@ class RuntimeTargets:
         kind: str,
         id: str,  # noqa: A002 - MinIO's word
         wanted: ValidatedTarget,
-        existing: RuntimeTarget | None,
-    ) -> RuntimeTarget:
+        existing: DynamicTarget | None,
+    ) -> DynamicTarget:
         token = secrets.token_hex(TOKEN_LENGTH // 2)
-        secret = f"{self._runtime.secrets}{kind}-{id}/{uuid4().hex}" if wanted.secrets else ""
-        return RuntimeTarget(
+        secret = f"{self._setup.secrets}{kind}-{id}/{uuid4().hex}" if wanted.secrets else ""
+        return DynamicTarget(
             arn=arn,
             kind=kind,
             id=id,
-            queue=existing.queue if existing else self._runtime.queue_name(kind, id, token),
+            queue=existing.queue if existing else self._setup.queue_name(kind, id, token),
             settings=wanted.with_references(secret),
             number=existing.number + 1 if existing else 1,
             secret=secret,
@@ -233,9 +233,9 @@ class RuntimeTargets:
     def _make(
         self,
         task: Task,
-        target: RuntimeTarget,
+        target: DynamicTarget,
         wanted: ValidatedTarget,
-        existing: RuntimeTarget | None,
+        existing: DynamicTarget | None,
     ) -> None:
         """Create what is missing, store the target, and remove what it no longer uses."""
         is_mapped = existing is not None and existing.state == "on"
@@ -322,7 +322,7 @@ class RuntimeTargets:
         self._leave(task, self._table.target(task.arn))
         return True
 
-    def _leave(self, task: Task, target: RuntimeTarget | None, pause: int = GRACE_SECONDS) -> None:
+    def _leave(self, task: Task, target: DynamicTarget | None, pause: int = GRACE_SECONDS) -> None:
         """End a task; where the target is kept, its queue is looked at again after a pause."""
         if target is None or target.state != "kept":
             self._table.tasks.release(task)
@@ -349,4 +349,4 @@ def _busy(arn: str) -> str:
 
 
 def _dead(queue: str) -> str:
-    return RuntimeTarget(arn="", kind="", id="", queue=queue, settings={}, number=0).dead
+    return DynamicTarget(arn="", kind="", id="", queue=queue, settings={}, number=0).dead

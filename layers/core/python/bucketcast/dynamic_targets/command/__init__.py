@@ -31,7 +31,7 @@ WAIT_SECONDS = 30.0
 
 @click.group()
 def command() -> None:
-    """List targets and their health; pause them; add and remove run-time targets."""
+    """List targets and their health; pause them; add and remove dynamic targets."""
 
 
 command.add_command(pause)
@@ -85,7 +85,7 @@ def add(
 @click.option("--discard", is_flag=True, help="Also discard its queued events.")
 @shared
 def rm(out: Output, arn: TargetArn, *, discard: bool) -> None:
-    """Remove a run-time target by its ARN or KIND:ID.
+    """Remove a dynamic target by its ARN or KIND:ID.
 
     Its queued events are kept for as long as SQS keeps messages, and sent if the target is created
     again; --discard discards them. Rules that name it stay, but new events for it are dropped.
@@ -119,7 +119,7 @@ def ls(out: Output, *, wait: float) -> None:
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
     for how long the oldest event waits that the function has last received. SENT counts events and
     FAILED failed attempts since the stack was created; LAST SUCCESS is when an event was last
-    delivered. Addresses and messages in flight are in --json. Run-time targets are listed and
+    delivered. Addresses and messages in flight are in --json. Dynamic targets are listed and
     marked.
 
     \b

@@ -2,7 +2,7 @@
 
 Errors within an element are raised when it ends, so the first error of a document wins; errors
 between elements are raised at the end: repeats, functions, then targets. Ceph's
-`TopicConfiguration` is parsed by `control.s3.topics`.
+`TopicConfiguration` is parsed by `topics`.
 """
 
 from collections.abc import Iterable, Sequence

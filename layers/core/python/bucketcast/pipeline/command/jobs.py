@@ -65,12 +65,12 @@ def deployed_target(deployment: deployed.Deployed, arn: TargetArn) -> deployed.D
     """Return the deployed target with this ARN.
 
     Raises:
-        BucketcastError: it does not exist, or is a run-time target.
+        BucketcastError: it does not exist, or is a dynamic target.
     """
     found = deployment.target(arn)
     if found.made:
         raise BucketcastError(
-            f"{found.arn} is a run-time target, and jobs support deployed targets only: add it to "
+            f"{found.arn} is a dynamic target, and jobs support deployed targets only: add it to "
             "bucketcast.toml and deploy"
         )
     return found

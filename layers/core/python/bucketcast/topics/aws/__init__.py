@@ -1,1 +1,1 @@
-"""Topics on AWS: their items beside the run-time targets, and their resources."""
+"""Topics on AWS: their items beside the dynamic targets, and their resources."""

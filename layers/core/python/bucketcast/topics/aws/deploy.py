@@ -1,4 +1,4 @@
-"""What a deploy checks and changes of run-time targets and topics, which no template holds."""
+"""What a deploy checks and changes of dynamic targets and topics, which no template holds."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ _TIMEOUT: Final = "VisibilityTimeout"
 def require_functions(
     table: Table, topics: TopicTable, before: Collection[str], after: Collection[str]
 ) -> None:
-    """Refuse to remove the functions of kinds that run-time targets or topics use.
+    """Refuse to remove the functions of kinds that dynamic targets or topics use.
 
     `before` and `after` are the kinds with functions in the stack. Removed targets that are kept
     for waiting messages do not count: their queues are read only once they are created again. A
@@ -44,11 +44,11 @@ def require_functions(
         return
     kinds = ", ".join(sorted({each.kind for each in targets} | {each.kind for each in pushed}))
     found = [
-        *_said("run-time targets", "bucketcast target rm ARN", [each.arn for each in targets]),
+        *_said("dynamic targets", "bucketcast target rm ARN", [each.arn for each in targets]),
         *_said("topics", "bucketcast topic rm ARN", [each.arn for each in pushed]),
     ]
     raise BucketcastError(
-        f"[runtime] kinds leaves {kinds} out, and nobody would read the queues of "
+        f"[dynamic_targets] kinds leaves {kinds} out, and nobody would read the queues of "
         f"{' and '.join(found)}. Remove them, or name {kinds} in kinds"
     )
 
@@ -69,7 +69,7 @@ def raise_visibility(table: Table, sqs: "SQSClient", queues: str, seconds: int) 
         try:
             found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[_TIMEOUT])["Attributes"]
         except sqs.exceptions.QueueDoesNotExist:  # doctor reports it; no deploy may fail over it
-            logger.warning("the queue of a run-time target is gone", target=target.arn)
+            logger.warning("the queue of a dynamic target is gone", target=target.arn)
             continue
         if int(found[_TIMEOUT]) < seconds:
             wanted: Any = {_TIMEOUT: str(seconds)}

@@ -12,11 +12,11 @@ def topics_of(stack: str, table: str, aws: Aws) -> Topics:
     """Return the topics of a deployment.
 
     Raises:
-        BucketcastError: the stack does not exist, its version does not support run-time targets, or
+        BucketcastError: the stack does not exist, its version does not support dynamic targets, or
             AWS does not answer.
     """
-    runtime = deployed.runtime(stack, aws)
-    if runtime is None:
+    setup = deployed.dynamic(stack, aws)
+    if setup is None:
         raise BucketcastError(f"the stack {stack} is older than topics are: deploy it again")
-    targets = targets_of(stack, table, runtime, aws)
-    return Topics(TopicTable(table, aws.dynamodb), runtime, targets, resources_of(runtime, aws))
+    targets = targets_of(stack, table, setup, aws)
+    return Topics(TopicTable(table, aws.dynamodb), setup, targets, resources_of(setup, aws))

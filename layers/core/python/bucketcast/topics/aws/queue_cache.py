@@ -1,4 +1,4 @@
-"""The queues of run-time targets and topics for ingest, cached while nothing changes."""
+"""The queues of dynamic targets and topics for ingest, cached while nothing changes."""
 
 from bucketcast.delivery.queue_names import once_queue
 from bucketcast.destination import Destination, TopicArn
@@ -11,7 +11,7 @@ from bucketcast.topics.model import Topic
 class QueueCache:
     """Finds the queue of an ARN; one consistent read a batch, and one more where it changed.
 
-    `prefix` is that of the names of all run-time targets' queues.
+    `prefix` is that of the names of all dynamic targets' queues.
     """
 
     def __init__(self, table: Table, topics: TopicTable, prefix: str) -> None:

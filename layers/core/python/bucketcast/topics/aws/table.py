@@ -1,6 +1,6 @@
-"""Topics in the state table, beside their run-time targets.
+"""Topics in the state table, beside their dynamic targets.
 
-An item per topic, and one per running call: a `TopicWork` names the run-time targets and secrets
+An item per topic, and one per running call: a `TopicWork` names the dynamic targets and secrets
 that are to be removed, unless the topic's own item then names them. A change requires that the
 topic is still as it was read, so of two simultaneous calls one reads it again.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bucketcast.destination import TopicArn
-from bucketcast.state.dynamic_targets import LostTaskError, RuntimeTarget, Table
+from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError, Table
 from bucketcast.state.items import Items, Work, Works, if_same
 from bucketcast.state.table import Part
 from bucketcast.topics.errors import TopicError
@@ -28,7 +28,7 @@ _PAUSE_SECONDS: Final = 0.1
 class TopicWork(Work, frozen=True, kw_only=True):
     """What one call does to one topic, or left to be done.
 
-    A topic may have several at once, each with an `id`. `targets` are ARNs of run-time targets and
+    A topic may have several at once, each with an `id`. `targets` are ARNs of dynamic targets and
     `secrets` names; they may exist or not.
     """
 
@@ -55,8 +55,8 @@ class TopicTable:
         """Return the topic of an ARN, ignoring its region; None if there is none."""
         return self._topics.get(_key(arn))
 
-    def target(self, arn: str) -> RuntimeTarget | None:
-        """Return the run-time target of an ARN; None if there is none."""
+    def target(self, arn: str) -> DynamicTarget | None:
+        """Return the dynamic target of an ARN; None if there is none."""
         return self._table.target(arn)
 
     def page(

@@ -4,7 +4,7 @@
 step         what happens
 ===========  =================================================================================
 begin        a work is stored that names the target and the secret that will be created
-make         the secret, and the run-time target with its queues and its mapping
+make         the secret, and the dynamic target with its queues and its mapping
 commit       the topic is stored, if it is still as it was read, else all begins again
 settle       what the topic no longer names is removed, and the work is deleted
 ===========  =================================================================================
@@ -23,10 +23,10 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from bucketcast.deployment import Runtime
+from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.dynamic_targets.aws.resources import Resources
-from bucketcast.dynamic_targets.aws.targets import NoRuntimeTargetError, RuntimeTargets
+from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
 from bucketcast.topics.attributes import TopicAttributes
@@ -56,13 +56,13 @@ class Topics:
     def __init__(
         self,
         items: TopicTable,
-        runtime: Runtime,
-        targets: RuntimeTargets,
+        setup: DynamicSetup,
+        targets: DynamicTargets,
         resources: Resources,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._items = items
-        self._runtime = runtime
+        self._setup = setup
         self._targets = targets
         self._resources = resources
         self._clock = clock
@@ -70,7 +70,7 @@ class Topics:
     @property
     def per_user(self) -> int:
         """How many topics a user may have, 0 for any number."""
-        return self._runtime.topics_per_user
+        return self._setup.topics_per_user
 
     def put(self, arn: TopicArn, change: Change) -> Topic:
         """Create or change a topic by `change`, which may be called again.
@@ -147,7 +147,7 @@ class Topics:
         )
         if given.hidden:
             # Its name begins as those that the function of the kind may read.
-            secret = f"{self._runtime.secrets}{topic.kind}-{topic.id}/{uuid4().hex}"
+            secret = f"{self._setup.secrets}{topic.kind}-{topic.id}/{uuid4().hex}"
             if existing and given.hidden == stored_secrets and existing.kind == topic.kind:
                 secret = existing.secret
         return replace(topic, secret=secret)
@@ -158,7 +158,7 @@ class Topics:
         if pushed is None:
             return None
         try:
-            validate(self._runtime, pushed.kind, topic.id, pushed.settings)
+            validate(self._setup, pushed.kind, topic.id, pushed.settings)
         except ConfigErrors as errors:
             # They name the target's settings, and no secret.
             raise TopicError("InvalidArgument", "; ".join(map(str, errors.errors))) from None
@@ -222,7 +222,7 @@ class Topics:
     def _remove(self, arn: str, *, discard: bool) -> None:
         if self._items.target(arn) is None:
             return
-        with suppress(NoRuntimeTargetError):  # kept already, or removed meanwhile
+        with suppress(NoDynamicTargetError):  # kept already, or removed meanwhile
             self._targets.remove(TargetArn.parse(arn), discard=discard)
 
     def _work(

@@ -1,11 +1,11 @@
-"""The control plane behind a URL: opt-in, with no more rights than it uses."""
+"""The gateway behind a URL: opt-in, with no more rights than it uses."""
 
 import json
 
 from tests.infra.conftest import Make
 
-ON = 'control = "on"\n'
-NAME = "Bucketcast-control"
+ON = '[gateway]\nfunction_url = "on"\n'
+NAME = "Bucketcast-gateway"
 
 
 def test_there_is_none_unless_it_is_asked_for(make: Make) -> None:
@@ -16,14 +16,14 @@ def test_it_has_a_url_and_both_permissions_that_a_url_needs(make: Make) -> None:
     found = make(ON)
     (url,) = found.of_type("AWS::Lambda::Url").values()
     assert url["Properties"]["AuthType"] == "NONE"
-    assert "FunctionUrl" in json.dumps(found.json["Outputs"]["ControlUrl"])
+    assert "FunctionUrl" in json.dumps(found.json["Outputs"]["GatewayUrl"])
     allowed = found.of_type("AWS::Lambda::Permission").values()
     actions = {each["Properties"]["Action"] for each in allowed}
     assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
 def test_it_outlives_the_longest_wait_of_its_calls(make: Make) -> None:
-    """Changes of a bucket or of a run-time target wait up to a minute, more than once."""
+    """Changes of a bucket or of a dynamic target wait up to a minute, more than once."""
     assert make(ON).function(NAME)["Timeout"] == 300
 
 

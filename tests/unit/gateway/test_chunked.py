@@ -15,7 +15,7 @@ from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request_body import RequestBody
 from bucketcast.web.signature.chunked import Chunked
-from tests.unit.control.requests import ACCESS, ANNA, SECRET, Wire
+from tests.unit.gateway.requests import ACCESS, ANNA, SECRET, Wire
 
 # From AWS's "Signature Calculations for the Authorization Header: Transferring Payload in Multiple
 # Chunks": 65,536 and 1,024 times the letter a.

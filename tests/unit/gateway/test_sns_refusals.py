@@ -15,7 +15,7 @@ from bucketcast.topics.errors import TopicError
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request_body import ClientDisconnected
 from bucketcast.web.secure import secure
-from tests.unit.control.requests import SECRET, gate, scope_of, signed
+from tests.unit.gateway.requests import SECRET, gate, scope_of, signed
 
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
 FORM = b"Action=ListTopics"

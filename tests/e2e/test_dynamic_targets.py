@@ -12,9 +12,9 @@ import pytest
 from bucketcast import deployment as deployed
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import run_time_targets
-from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
+from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.rules import Rule
-from bucketcast.state.dynamic_targets import RuntimeTarget, Table
+from bucketcast.state.dynamic_targets import DynamicTarget, Table
 from bucketcast.state.rules import Rules
 from tests.e2e.arrivals import posted
 from tests.e2e.system import Aws, System
@@ -26,12 +26,12 @@ AT_ONCE = 8
 
 
 @pytest.fixture
-def targets(system: System) -> RuntimeTargets:
+def targets(system: System) -> DynamicTargets:
     aws = Aws(system)
     return run_time_targets(deployed.find("Bucketcast", aws), aws)
 
 
-def stored(system: System) -> list[RuntimeTarget]:
+def stored(system: System) -> list[DynamicTarget]:
     return Table(system.outputs["StateTable"], system.client("dynamodb")).targets()
 
 
@@ -59,7 +59,7 @@ def arrived(system: System, path: str, prefix: str) -> list[str]:
 
 def left(system: System, begin: str) -> dict[str, Any]:
     """What there is of targets whose ids begin so."""
-    queues = system.sqs.list_queues(QueueNamePrefix=f"Bucketcast-runtime-webhook-{begin}")
+    queues = system.sqs.list_queues(QueueNamePrefix=f"Bucketcast-dynamic-webhook-{begin}")
     pages = system.client("lambda").get_paginator("list_event_source_mappings").paginate()
     mapped = [each["EventSourceArn"] for page in pages for each in page["EventSourceMappings"]]
     named = system.client("secretsmanager").get_paginator("list_secrets").paginate()
@@ -67,15 +67,15 @@ def left(system: System, begin: str) -> dict[str, Any]:
     watched = system.client("cloudwatch").get_paginator("describe_alarms").paginate()
     alarms = [each["AlarmName"] for page in watched for each in page["MetricAlarms"]]
     return {
-        "alarms": [each for each in alarms if f"-runtime-webhook-{begin}" in each],
+        "alarms": [each for each in alarms if f"-dynamic-webhook-{begin}" in each],
         "queues": queues.get("QueueUrls", []),
-        "mappings": [each for each in mapped if f"-runtime-webhook-{begin}" in each],
-        "secrets": [each for each in secrets if f"/runtime/webhook-{begin}" in each],
+        "mappings": [each for each in mapped if f"-dynamic-webhook-{begin}" in each],
+        "secrets": [each for each in secrets if f"/dynamic/webhook-{begin}" in each],
     }
 
 
 def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
-    system: System, prefix: str, targets: RuntimeTargets
+    system: System, prefix: str, targets: DynamicTargets
 ) -> None:
     id_ = f"one-{prefix[-7:-1]}"
     hook = system.consumers.webhook
@@ -125,7 +125,7 @@ def test_what_waited_for_a_removed_target_is_sent_when_it_is_created_again(
 
 
 def test_two_hundred_are_made_used_and_removed(
-    system: System, prefix: str, targets: RuntimeTargets
+    system: System, prefix: str, targets: DynamicTargets
 ) -> None:
     """The last is made by as many calls as the first, and nothing of them is left."""
     hook = system.consumers.webhook

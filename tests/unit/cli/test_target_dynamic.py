@@ -8,17 +8,17 @@ from msgspec.structs import asdict
 
 from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.runtime_targets import RUNTIME, make_functions
+from tests.unit.dynamic_targets_made import DYNAMIC, make_functions
 
 HOOK = "arn:minio:sqs::audit:webhook"
 
 
 @pytest.fixture(autouse=True)
-def with_runtime(aws: MotoAws) -> None:
-    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "later": "unknown"})
+def with_dynamic(aws: MotoAws) -> None:
+    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "later": "unknown"})
     make_functions(aws.client("iam"), aws.mappings)
     online = {"online": True, "why": "", "where": "http://h"}
-    aws.answers["Bucketcast-runtime-webhook"] = online
+    aws.answers["Bucketcast-dynamic-webhook"] = online
 
 
 def add(run: Run, *more: str) -> None:
@@ -69,7 +69,7 @@ def test_merge_changes_what_is_named(run: Run) -> None:
     [
         (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
         (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
-        (("add", "nats:audit"), 2, "no function for run-time targets of kind nats"),
+        (("add", "nats:audit"), 2, "no function for dynamic targets of kind nats"),
         (
             ("add", "webhook"),
             2,
@@ -77,7 +77,7 @@ def test_merge_changes_what_is_named(run: Run) -> None:
         ),
         (("add", "webhook:audit", "endpoint"), 2, "found 'endpoint'; allowed is KEY=VALUE"),
         (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
-        (("rm", "webhook:other"), 1, "no run-time target arn:minio:sqs::other:webhook"),
+        (("rm", "webhook:other"), 1, "no dynamic target arn:minio:sqs::other:webhook"),
         (("rm", "webhok:other"), 2, "unknown kind 'webhok': did you mean 'webhook'?"),
     ],
 )
@@ -116,25 +116,25 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None
     aws.outputs["Pipeline"] = json.dumps({"bucket": "p", "jobs": {job: job}})
     ran = run(job, "uploads", "--target", HOOK)
     assert ran.code == 1
-    assert "is a run-time target" in ran.err
+    assert "is a dynamic target" in ran.err
 
 
 def test_a_stack_without_the_functions_has_the_hint(run: Run, aws: MotoAws) -> None:
-    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "functions": {}})
+    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
-    assert (ran.code, "[runtime] kinds in bucketcast.toml" in ran.err) == (2, True)
+    assert (ran.code, "[dynamic_targets] kinds in bucketcast.toml" in ran.err) == (2, True)
 
 
 def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: MotoAws) -> None:
     add(run)
-    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "functions": {}})
+    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
-    assert "no function for run-time targets of kind webhook" in targets[HOOK]["why"]
+    assert "no function for dynamic targets of kind webhook" in targets[HOOK]["why"]
     found = {
         each["hint"]
         for each in run("doctor", "--json").document["findings"]
         if (each["check"], each["subject"], each["status"]) == ("function", HOOK, "error")
     }
-    assert found == {'add "webhook" to [runtime] kinds in bucketcast.toml, and deploy'}
+    assert found == {'add "webhook" to [dynamic_targets] kinds in bucketcast.toml, and deploy'}
     assert run("target", "rm", HOOK, "--discard").out == f"Removed {HOOK}\n"
     assert HOOK not in run("target", "ls").out

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.control.sns_calls import Server
-from tests.unit.runtime_targets import Account
+from tests.unit.dynamic_targets_made import Account
+from tests.unit.gateway.sns_calls import Server
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"
 FULL = {

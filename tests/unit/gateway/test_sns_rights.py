@@ -13,8 +13,8 @@ from bucketcast.topics.model import Topic
 from bucketcast.topics.permissions import may
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.web.secure import secure
-from tests.unit.control.sns_calls import USERS, Server
-from tests.unit.runtime_targets import Account
+from tests.unit.dynamic_targets_made import Account
+from tests.unit.gateway.sns_calls import USERS, Server
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x"}

@@ -9,7 +9,7 @@ from bucketcast.targets import kinds
 from tests.infra.conftest import Make, Synthesised
 
 BARE = "[bucket.uploads]\n"
-TWO = '[runtime]\nkinds = ["webhook", "redis"]\ntimeout = "90s"\nmax_concurrency = 5\n'
+TWO = '[dynamic_targets]\nkinds = ["webhook", "redis"]\ntimeout = "90s"\nmax_concurrency = 5\n'
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def two(make: Make) -> Synthesised:
 
 def functions(made: Synthesised) -> set[str]:
     names = [each["Properties"]["FunctionName"] for each in made.of_type(FUNCTION).values()]
-    return {name for name in names if "-runtime-" in name}
+    return {name for name in names if "-dynamic-" in name}
 
 
 FUNCTION = "AWS::Lambda::Function"
@@ -27,25 +27,25 @@ FUNCTION = "AWS::Lambda::Function"
 
 def test_by_default_there_are_three_functions_on_aws_and_all_here(make: Make) -> None:
     assert functions(make(BARE)) == {
-        f"Bucketcast-runtime-{k}" for k in ("amqp", "kafka", "webhook")
+        f"Bucketcast-dynamic-{k}" for k in ("amqp", "kafka", "webhook")
     }
-    assert functions(make(BARE, local=True)) == {f"Bucketcast-runtime-{kind}" for kind in kinds()}
-    assert functions(make('[runtime]\nkinds = "off"\n')) == set()
+    assert functions(make(BARE, local=True)) == {f"Bucketcast-dynamic-{kind}" for kind in kinds()}
+    assert functions(make('[dynamic_targets]\nkinds = "off"\n')) == set()
 
 
 def test_a_function_carries_its_kind_alone_and_is_called_for_nothing_yet(two: Synthesised) -> None:
-    function = two.function("Bucketcast-runtime-redis")
+    function = two.function("Bucketcast-dynamic-redis")
     assert function["Handler"] == "functions.startup.handler"
     assert (
-        function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.runtime"
+        function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.dynamic"
     )
     assert function["Timeout"] == 90
     assert function["RecursiveLoop"] == "Allow"
     layers = sorted(layer["Ref"][:-8] for layer in function["Layers"])
-    assert layers == ["AssetsClientredis", "AssetsCore", "AssetsRuntime"]
+    assert layers == ["AssetsClientredis", "AssetsCore", "AssetsShared"]
     variables = function["Environment"]["Variables"]
     assert variables["BUCKETCAST_KIND"] == "redis"
-    assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-runtime-redis-"
+    assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-dynamic-redis-"
     called = two.of_type("AWS::Lambda::EventSourceMapping").values()
     redis = [each for each in called if "redis" in str(each["Properties"]["FunctionName"])]
     assert redis == []
@@ -62,11 +62,11 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
     made = make(TWO + vpc)
     groups = made.of_type("AWS::EC2::SecurityGroup")
     for kind in ("redis", "webhook"):
-        config = made.function(f"Bucketcast-runtime-{kind}")["VpcConfig"]
+        config = made.function(f"Bucketcast-dynamic-{kind}")["VpcConfig"]
         assert config["SubnetIds"] == ["subnet-0123456789abcdef0"]
         ((group, _),) = [each["Fn::GetAtt"] for each in config["SecurityGroupIds"]]
         assert group in groups
-        assert _statements(made, f"Runtime{kind}", "ec2:CreateNetworkInterface")
+        assert _statements(made, f"DynamicTargets{kind}", "ec2:CreateNetworkInterface")
     assert "VpcConfig" not in made.function("Bucketcast-ingest")
     named = make(TWO + vpc + 'security_groups = ["sg-0123456789abcdef0"]\n')
     assert not named.of_type("AWS::EC2::SecurityGroup")
@@ -77,11 +77,11 @@ def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Syn
         each["Properties"].get("QueueName"): each["Properties"]
         for each in two.of_type("AWS::SQS::Queue").values()
     }
-    shared = named["Bucketcast-runtime-webhook-once"]
+    shared = named["Bucketcast-dynamic-webhook-once"]
     assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 86_400)
 
     assert "RedrivePolicy" not in shared
-    assert "Bucketcast-runtime-redis-once" not in named, "no topic goes there"
+    assert "Bucketcast-dynamic-redis-once" not in named, "no topic goes there"
     called = two.of_type("AWS::Lambda::EventSourceMapping").values()
     (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
     assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 5}
@@ -89,14 +89,14 @@ def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Syn
 
 def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> None:
     """Lambda refuses a timeout that is longer than a queue of the function hides a message for."""
-    made = make("[runtime]\nkinds = 'webhook'\ntimeout = '5m'\n")
+    made = make("[dynamic_targets]\nkinds = 'webhook'\ntimeout = '5m'\n")
     resources = made.of_type("Custom::Targets")
     (first,) = [name for name, each in resources.items() if each["Properties"]["Settle"] == "0"]
-    assert resources[first]["Properties"]["RuntimeVisibility"] == "330"
+    assert resources[first]["Properties"]["DynamicVisibility"] == "330"
     (function,) = [
         each
         for each in made.of_type("AWS::Lambda::Function").values()
-        if each["Properties"]["FunctionName"] == "Bucketcast-runtime-webhook"
+        if each["Properties"]["FunctionName"] == "Bucketcast-dynamic-webhook"
     ]
     needed = {made.json["Resources"][name]["Type"] for name in function["DependsOn"]}
     assert first in function["DependsOn"]
@@ -104,15 +104,17 @@ def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> No
 
 
 def test_the_output_has_what_creating_targets_needs(two: Synthesised) -> None:
-    (output,) = [each for name, each in two.json["Outputs"].items() if name.startswith("Runtime")]
+    (output,) = [
+        each for name, each in two.json["Outputs"].items() if name.startswith("DynamicTargets")
+    ]
     text = output["Value"]["Fn::Join"][1]
     parsed = json.loads("".join(part if isinstance(part, str) else "X" for part in text))
     assert parsed["functions"] == {
-        "redis": "Bucketcast-runtime-redis",
-        "webhook": "Bucketcast-runtime-webhook",
+        "redis": "Bucketcast-dynamic-redis",
+        "webhook": "Bucketcast-dynamic-webhook",
     }
     assert (parsed["timeout"], parsed["visibility"], parsed["max_concurrency"]) == (90, 120, 5)
-    assert parsed["prefix"] == "Bucketcast-runtime-"
+    assert parsed["prefix"] == "Bucketcast-dynamic-"
     assert parsed["queue_end"] == ""
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
 

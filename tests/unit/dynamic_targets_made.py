@@ -1,4 +1,4 @@
-"""An account with a stack for run-time targets, as moto plays it, and calls that are killed."""
+"""An account with a stack for dynamic targets, as moto plays it, and calls that are killed."""
 
 import json
 from collections.abc import Iterator
@@ -8,26 +8,26 @@ from typing import Any
 
 import boto3
 
-from bucketcast.deployment import Runtime
+from bucketcast.deployment import DynamicSetup
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
-from bucketcast.dynamic_targets.aws.targets import RuntimeTargets
+from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.queue_cache import QueueCache
 from bucketcast.topics.aws.table import TopicTable
 from tests.unit.aws import ACCOUNT, REGION
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
-RUNTIME = Runtime(
+DYNAMIC = DynamicSetup(
     functions={
-        "webhook": "Bucketcast-runtime-webhook",
-        "redis": "Bucketcast-runtime-redis",
-        "postgres": "Bucketcast-runtime-postgres",
+        "webhook": "Bucketcast-dynamic-webhook",
+        "redis": "Bucketcast-dynamic-redis",
+        "postgres": "Bucketcast-dynamic-postgres",
     },
     queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
     queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
-    prefix="Bucketcast-runtime-",
-    secrets="bucketcast/Bucketcast/runtime/",
+    prefix="Bucketcast-dynamic-",
+    secrets="bucketcast/Bucketcast/dynamic/",
     timeout=60,
     visibility=360,
 )
@@ -78,16 +78,16 @@ class Account:
     def calls(self) -> list[str]:
         return self._watch.calls
 
-    def targets(self, runtime: Runtime = RUNTIME, **more: Any) -> RuntimeTargets:
-        resources = Resources(runtime, self.sqs, self.functions, self.secrets, timeout=0)
+    def targets(self, setup: DynamicSetup = DYNAMIC, **more: Any) -> DynamicTargets:
+        resources = Resources(setup, self.sqs, self.functions, self.secrets, timeout=0)
         alarms = Alarms(self.cloudwatch, "Bucketcast", TOPIC)
         more = {"timeout": 0.0, "clock": lambda: self.now, **more}
-        return RuntimeTargets(runtime, self.table, resources, alarms, **more)
+        return DynamicTargets(setup, self.table, resources, alarms, **more)
 
     def book(self) -> QueueCache:
         """What ingest asks for queues."""
         items = TopicTable(self.table_name, self.dynamodb)
-        return QueueCache(self.table, items, RUNTIME.prefix)
+        return QueueCache(self.table, items, DYNAMIC.prefix)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:
@@ -101,7 +101,7 @@ class Account:
     def fill(self, *queues: str) -> None:
         """Put a message into each queue."""
         for queue in queues:
-            self.sqs.send_message(QueueUrl=RUNTIME.url(queue), MessageBody="x")
+            self.sqs.send_message(QueueUrl=DYNAMIC.url(queue), MessageBody="x")
 
     def queues(self) -> set[str]:
         urls = self.sqs.list_queues().get("QueueUrls", [])
@@ -128,7 +128,7 @@ class Account:
 def make_functions(iam: Any, functions: Any) -> None:
     """The functions of the stack, which do nothing."""
     role = iam.create_role(RoleName="made", AssumeRolePolicyDocument=_TRUST)["Role"]["Arn"]
-    for name in RUNTIME.functions.values():
+    for name in DYNAMIC.functions.values():
         functions.create_function(
             FunctionName=name,
             Role=role,

@@ -1,4 +1,4 @@
-"""Run-time targets: made, changed and removed by calls that may be killed at any step."""
+"""Dynamic targets: made, changed and removed by calls that may be killed at any step."""
 
 import threading
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from bucketcast.dynamic_targets.aws.targets import (
     GRACE_SECONDS,
     LEASE_SECONDS,
     LOOK_AGAIN_SECONDS,
-    NoRuntimeTargetError,
-    RuntimeTargets,
+    DynamicTargets,
+    NoDynamicTargetError,
 )
 from bucketcast.errors import BucketcastError, ConfigErrors
-from bucketcast.state.dynamic_targets import LostTaskError, RuntimeTarget
-from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
+from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError
+from tests.unit.dynamic_targets_made import DYNAMIC, TOPIC, Account, Killed
 
 HOOK = TargetArn("audit", "webhook")
 OPEN = {"endpoint": "https://example.org/hook"}
@@ -31,7 +31,7 @@ def account(state_table: str) -> Account:
     return Account(state_table)
 
 
-def put(targets: RuntimeTargets, values: Mapping[str, str] = HIDDEN, **more: bool) -> str:
+def put(targets: DynamicTargets, values: Mapping[str, str] = HIDDEN, **more: bool) -> str:
     return targets.put("webhook", "audit", values, **more).what
 
 
@@ -69,7 +69,7 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
     assert target.settings["auth_token"] == f"secret:{target.secret}#auth_token"
     assert "hunter2" not in repr(target)
     attributes = account.sqs.get_queue_attributes(
-        QueueUrl=RUNTIME.url(target.queue), AttributeNames=["All"]
+        QueueUrl=DYNAMIC.url(target.queue), AttributeNames=["All"]
     )["Attributes"]
     assert attributes["VisibilityTimeout"] == "360"
     assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
@@ -79,11 +79,11 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
 
 def test_a_stack_with_a_key_has_its_queues_encrypted_by_it(account: Account) -> None:
     key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-    put(account.targets(replace(RUNTIME, kms_key=key)))
+    put(account.targets(replace(DYNAMIC, kms_key=key)))
     (target,) = account.table.targets()
     for queue in (target.queue, target.dead):
         found = account.sqs.get_queue_attributes(
-            QueueUrl=RUNTIME.url(queue), AttributeNames=["All"]
+            QueueUrl=DYNAMIC.url(queue), AttributeNames=["All"]
         )["Attributes"]
         assert found["KmsMasterKeyId"] == key
 
@@ -92,11 +92,11 @@ def test_a_queue_is_as_long_invisible_as_the_function_of_today_runs(account: Acc
     """Lambda takes no queue whose visibility time-out is shorter, as after a deploy raised it."""
     put(account.targets())
     put(account.targets(), {"enable": "off"}, merge=True)
-    longer = replace(RUNTIME, visibility=930)
+    longer = replace(DYNAMIC, visibility=930)
     put(account.targets(longer), {"enable": "on"}, merge=True)
     (target,) = account.table.targets()
     found = account.sqs.get_queue_attributes(
-        QueueUrl=RUNTIME.url(target.queue), AttributeNames=["VisibilityTimeout"]
+        QueueUrl=DYNAMIC.url(target.queue), AttributeNames=["VisibilityTimeout"]
     )
     assert found["Attributes"]["VisibilityTimeout"] == "930"
 
@@ -220,7 +220,7 @@ def test_one_that_a_later_deploy_has_too_can_still_be_removed(account: Account) 
 
 def test_removing_a_missing_target_suggests_an_existing_one(account: Account) -> None:
     put(account.targets())
-    with pytest.raises(NoRuntimeTargetError, match="did you mean 'arn:minio:sqs::audit:webhook'"):
+    with pytest.raises(NoDynamicTargetError, match="did you mean 'arn:minio:sqs::audit:webhook'"):
         account.targets().remove(TargetArn("audits", "webhook"))
 
 
@@ -243,7 +243,7 @@ def test_what_waits_stays_until_the_target_is_created_again(account: Account) ->
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
     assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
     assert account.book().queue(HOOK) is None
-    with pytest.raises(NoRuntimeTargetError):
+    with pytest.raises(NoDynamicTargetError):
         account.targets().remove(HOOK)
     account.now += GRACE_SECONDS + 1
     account.targets().sweep()
@@ -271,7 +271,7 @@ def test_an_empty_queue_is_deleted_once_that_is_certain(account: Account) -> Non
     account.fill(target.dead)
     account.targets().sweep()
     assert account.queues() == {target.queue, target.dead}
-    account.sqs.purge_queue(QueueUrl=RUNTIME.url(target.dead))
+    account.sqs.purge_queue(QueueUrl=DYNAMIC.url(target.dead))
     account.now += LOOK_AGAIN_SECONDS + 1
     account.targets().sweep()
     assert_empty(account)
@@ -288,7 +288,7 @@ def test_made_again_at_once_it_has_a_queue_of_another_name(account: Account) -> 
 
 
 def test_an_ordered_stack_makes_ordered_queues(account: Account) -> None:
-    put(account.targets(replace(RUNTIME, queue_end=".fifo")))
+    put(account.targets(replace(DYNAMIC, queue_end=".fifo")))
     (target,) = account.table.targets()
     assert target.queue.endswith(".fifo")
     assert target.dead.endswith("-dead.fifo")
@@ -432,7 +432,7 @@ def test_one_that_was_thought_dead_can_no_more_change_anything(
     slow = account.targets()
     map_it = slow._resources.map
 
-    def overtaken(target: RuntimeTarget) -> None:
+    def overtaken(target: DynamicTarget) -> None:
         map_it(target)
         expire(account)
         put(account.targets(), {**HIDDEN, "auth_token": "quick"})

@@ -1,4 +1,4 @@
-"""The dispatch function for run-time targets: one function a kind, for all of its queues.
+"""The dispatch function for dynamic targets: one function a kind, for all of its queues.
 
 A batch comes from one queue. Before it, the settings of its target are read in one consistent read,
 so that a change takes effect with the next batch; the connection is kept while they do not change.
@@ -25,10 +25,10 @@ from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.queue_names import ONCE, dead_of, id_of
 from bucketcast.delivery.sender import Absent
 from bucketcast.destination import TargetArn, TopicArn
-from bucketcast.settings.environment import RuntimeSettings
+from bucketcast.settings.environment import DynamicSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
-from bucketcast.state.dynamic_targets import RuntimeTarget, Table
+from bucketcast.state.dynamic_targets import DynamicTarget, Table
 from bucketcast.targets.base import Target
 from bucketcast.topics.aws.table import TopicTable
 from functions.dispatch.batch import Connect, Handler, answer, connector, deliver, probe, sender
@@ -37,9 +37,9 @@ from functions.dispatch.once import Once
 
 
 class Kind:
-    """All run-time targets of one kind, whose client is imported now."""
+    """All dynamic targets of one kind, whose client is imported now."""
 
-    def __init__(self, settings: RuntimeSettings, kind: type[Target]) -> None:
+    def __init__(self, settings: DynamicSettings, kind: type[Target]) -> None:
         kind.preload()
         self._settings = settings
         self._kind = kind
@@ -87,7 +87,7 @@ class Kind:
                 return topic.retries(self._settings.topics) if topic else Policy()
         return Policy()
 
-    def _made(self, target: RuntimeTarget) -> Engine:
+    def _made(self, target: DynamicTarget) -> Engine:
         store = self._breakers.of(target.arn)
         work = sender(self._kind, self._connector(target), store)
         return Engine(self._consumer(target.arn, target.queue), work)
@@ -96,7 +96,7 @@ class Kind:
         dead = DeadLetters(arn, self._queue(dead_of(queue)))
         return Consumer(self._queue(queue), dead.write)
 
-    def _connector(self, target: RuntimeTarget) -> Connect:
+    def _connector(self, target: DynamicTarget) -> Connect:
         def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
             # A secret is replaced together with the settings that name it.
             found = self._table.target(target.arn) if fresh else target
@@ -118,8 +118,8 @@ class Kind:
 def build(
     environ: Mapping[str, str], load: Callable[[str], type[Target]] = targets.load
 ) -> Handler:
-    """Return the handler for all run-time targets of one kind."""
-    settings = RuntimeSettings.from_environ(environ)
+    """Return the handler for all dynamic targets of one kind."""
+    settings = DynamicSettings.from_environ(environ)
     return Kind(settings, load(settings.kind))
 
 

@@ -21,8 +21,8 @@ from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.secure import SecureCalls, secure
-from tests.unit.control.requests import REGION, Wire
-from tests.unit.runtime_targets import RUNTIME, Account
+from tests.unit.dynamic_targets_made import DYNAMIC, Account
+from tests.unit.gateway.requests import REGION, Wire
 
 URL = "http://gateway.example:9100"
 USERS = {
@@ -32,8 +32,8 @@ USERS = {
     "NOONE": User("noone", "", "NOONE", admin=False),
     "ROOT": User("root", "", "ROOT", admin=True),
 }
-_FUNCTION = RUNTIME.functions["webhook"]
-HERE = replace(RUNTIME, functions={**RUNTIME.functions, "amqp": _FUNCTION, "kafka": _FUNCTION})
+_FUNCTION = DYNAMIC.functions["webhook"]
+HERE = replace(DYNAMIC, functions={**DYNAMIC.functions, "amqp": _FUNCTION, "kafka": _FUNCTION})
 
 
 class Raw(io.BytesIO):
@@ -55,7 +55,7 @@ class Server:
 
         table = account.table._name
         self.account = account
-        self.runtime = replace(HERE, topics_per_user=topics_per_user)
+        self.setup = replace(HERE, topics_per_user=topics_per_user)
         self.items = TopicTable(table, account.dynamodb)
         topics = UserTopics(self.items, self.topics, REGION)
         self.app = build(Sns(Authenticator(find, REGION), secure(secure_calls), _nothing, topics))
@@ -63,10 +63,10 @@ class Server:
     def topics(self) -> Topics:
         account = self.account
         resources = Resources(
-            self.runtime, account.sqs, account.functions, account.secrets, timeout=0
+            self.setup, account.sqs, account.functions, account.secrets, timeout=0
         )
-        targets = account.targets(self.runtime)
-        return Topics(self.items, self.runtime, targets, resources, lambda: account.now)
+        targets = account.targets(self.setup)
+        return Topics(self.items, self.setup, targets, resources, lambda: account.now)
 
     def call(
         self, method: str, target: str, headers: Any, body: bytes

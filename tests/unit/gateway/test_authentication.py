@@ -17,7 +17,7 @@ from bucketcast.web import xml
 from bucketcast.web.authentication import AuthenticatedRequest, Authenticator
 from bucketcast.web.errors import S3Error
 from bucketcast.web.signature import canonical
-from tests.unit.control.requests import (
+from tests.unit.gateway.requests import (
     ACCESS,
     ANNA,
     HOST,

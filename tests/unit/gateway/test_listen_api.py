@@ -15,8 +15,8 @@ from bucketcast.listen.listener import KEPT_SECONDS, LEASE_SECONDS, ListenFilter
 from bucketcast.users import Account
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
-from tests.unit.control.requests import ANNA, gate, scope_of, signed
-from tests.unit.control.test_listen_stream import Shelf, until
+from tests.unit.gateway.requests import ANNA, gate, scope_of, signed
+from tests.unit.gateway.test_listen_stream import Shelf, until
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

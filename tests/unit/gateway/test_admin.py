@@ -19,8 +19,8 @@ from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
 from tests.unit.aws import MotoAws, configure
 from tests.unit.conftest import Deploy
-from tests.unit.control.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
-from tests.unit.runtime_targets import RUNTIME, make_functions
+from tests.unit.dynamic_targets_made import DYNAMIC, make_functions
+from tests.unit.gateway.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
 
 
 class Server:
@@ -75,10 +75,10 @@ def path_of(scope: MutableMapping[str, Any]) -> str:
 @pytest.fixture
 def aws(deploy: Deploy) -> MotoAws:
     made = deploy(("webhook", "webhook", "primary"))
-    made.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
+    made.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
     make_functions(made.client("iam"), made.mappings)
     configure("Bucketcast-webhook-primary", endpoint="http://h")
-    made.answers["Bucketcast-runtime-redis"] = {"online": False, "why": "x", "where": ""}
+    made.answers["Bucketcast-dynamic-redis"] = {"online": False, "why": "x", "where": ""}
     return made
 
 
@@ -139,12 +139,12 @@ def test_reset_removes_it(server: Server) -> None:
     assert server.put("/del-config-kv", "notify_redis:1", "DELETE")[0] == 200
     assert "notify_redis:1" not in server.text("GET", "/config")
     status, body = server.put("/del-config-kv", "notify_redis:1", "DELETE")
-    assert (status, "no run-time target" in body) == (400, True)
+    assert (status, "no dynamic target" in body) == (400, True)
 
 
 def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
     status, body = server.put("/del-config-kv", "notify_redis:1:2", "DELETE")
-    assert (status, "no run-time target" in body) == (400, True)
+    assert (status, "no dynamic target" in body) == (400, True)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
         ("notify_redis:1 password=hunter2 nokey=x", "nokey: unknown key"),
         ("notify_rediss:1 key=x", "did you mean 'notify_redis'?"),
         ("api sync_events=on", "is set by a deploy"),
-        ("notify_kafka:1 brokers=h:1 topic=x", "no function for run-time targets of kind kafka"),
+        ("notify_kafka:1 brokers=h:1 topic=x", "no function for dynamic targets of kind kafka"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(server: Server, line: str, expected: str) -> None:

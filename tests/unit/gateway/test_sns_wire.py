@@ -9,9 +9,9 @@ from botocore.auth import HmacV1Auth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.unit.control.requests import REGION
-from tests.unit.control.sns_calls import URL, Server
-from tests.unit.runtime_targets import Account
+from tests.unit.dynamic_targets_made import Account
+from tests.unit.gateway.requests import REGION
+from tests.unit.gateway.sns_calls import URL, Server
 
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"

@@ -1,4 +1,4 @@
-"""The control plane behind a function URL: bucket notifications for mc, minio-py and boto3."""
+"""The gateway behind a function URL: bucket notifications for mc, minio-py and boto3."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import allow
 
 _MEMORY: Final = 1_024
-# Changes of a bucket's attachment or of a run-time target wait up to a minute, more than once.
+# Changes of a bucket's attachment or of a dynamic target wait up to a minute, more than once.
 _TIMEOUT: Final = Duration.minutes(5)
 
 
-class Control(Construct):
+class Gateway(Construct):
     """A function behind a URL of its own; `url` is what clients take as endpoint."""
 
     def __init__(
@@ -29,8 +29,8 @@ class Control(Construct):
             self,
             "Answer",
             context,
-            name=f"{stack}-control",
-            folder="control",
+            name=f"{stack}-gateway",
+            folder="gateway",
             layers=[*context.assets.shared(), *context.assets.layer("gateway")],
             environment={
                 "BUCKETCAST_STACK": stack,
@@ -82,4 +82,4 @@ class Control(Construct):
         }
         for resource, actions in permissions.items():
             allow(self.role, actions, [resource])
-        nag.accept_wildcards(self.role, permissions, nag.CONTROL)
+        nag.accept_wildcards(self.role, permissions, nag.GATEWAY)

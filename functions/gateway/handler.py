@@ -1,4 +1,4 @@
-"""The control plane behind a Lambda function URL: the same application as the gateway's.
+"""The gateway behind a Lambda function URL: the same application as the gateway's.
 
 Objects are not passed through, since a function takes 6 MB: a request for one names S3.
 """
@@ -11,15 +11,15 @@ from typing import Any
 from bucketcast import telemetry
 from bucketcast.aws.clients import Aws
 from bucketcast.gateway.factory import create_app
-from bucketcast.settings.environment import ControlSettings
-from functions.control.url import answered
+from bucketcast.settings.environment import GatewaySettings
+from functions.gateway.url import answered
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
 def build(environ: Mapping[str, str]) -> Handler:
     """Return the handler for these settings; the application lives as long as the process."""
-    settings = ControlSettings.from_environ(environ)
+    settings = GatewaySettings.from_environ(environ)
     app = create_app(settings.stack, settings.state_table, Aws(), objects=False)
     loop = asyncio.new_event_loop()
 

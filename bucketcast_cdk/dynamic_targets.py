@@ -55,8 +55,8 @@ _MAKE_ALARMS: Final = ("cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm")
 _MAKE_MAPPINGS: Final = ("lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping")
 
 
-class Runtime(Construct):
-    """One function a kind, which is called for the queues of all run-time targets of the kind."""
+class DynamicTargets(Construct):
+    """One function a kind, which is called for the queues of all dynamic targets of the kind."""
 
     def __init__(
         self, scope: Construct, construct_id: str, context: Context, *, ingest: Ingest
@@ -66,22 +66,22 @@ class Runtime(Construct):
         self._config = config = context.config
         self._stack = Stack.of(self)
         self._ingest = ingest
-        self._prefix = f"{self._stack.stack_name}-runtime-"
-        self._secrets = f"bucketcast/{self._stack.stack_name}/runtime/"
-        self._functions = {kind: self._function(kind) for kind in config.runtime.kinds}
+        self._prefix = f"{self._stack.stack_name}-dynamic-"
+        self._secrets = f"bucketcast/{self._stack.stack_name}/dynamic/"
+        self._functions = {kind: self._function(kind) for kind in config.dynamic_targets.kinds}
         if self._functions:
             ingest.allow_writing(self._queue_arn("*"), "sqs:GetQueueAttributes")
         CfnOutput(self, "Output", value=self._summary())
 
     @property
     def queues(self) -> str:
-        """The ARN of all queues of run-time targets, with a `*`; "" where no function reads any."""
+        """The ARN of all queues of dynamic targets, with a `*`; "" where no function reads any."""
         return self._queue_arn("*") if self._functions else ""
 
     @property
     def visibility(self) -> int:
         """How many seconds these queues hide a message that no function has begun to process."""
-        return visibility(self._config.queue_end, self._config.runtime.timeout)
+        return visibility(self._config.queue_end, self._config.dynamic_targets.timeout)
 
     def wait_for(self, other: Construct) -> None:
         """Change the functions after another resource."""
@@ -89,7 +89,7 @@ class Runtime(Construct):
             made.function.node.add_dependency(other)
 
     def allow_managing(self, role: iam.Role) -> None:
-        """Allow to make, change, remove and probe run-time targets."""
+        """Allow to make, change, remove and probe dynamic targets."""
         if not self._functions:
             return
         by_name = {
@@ -108,7 +108,7 @@ class Runtime(Construct):
         nag.accept_wildcards(role, [*by_name, "*"], nag.MADE_LATER)
 
     def _function(self, kind: str) -> Function:
-        context, runtime, table = self._context, self._config.runtime, self._ingest.table
+        context, options, table = self._context, self._config.dynamic_targets, self._ingest.table
         name = self._name(kind)
         made = Function(
             self,
@@ -116,7 +116,7 @@ class Runtime(Construct):
             context,
             name=name,
             folder="dispatch",
-            entry="runtime",
+            entry="dynamic",
             layers=[*context.assets.shared(), *context.assets.layer(f"client-{kind}")],
             environment={
                 "BUCKETCAST_KIND": kind,
@@ -124,10 +124,10 @@ class Runtime(Construct):
                 "BUCKETCAST_QUEUES": self._ingest.queues,
                 "BUCKETCAST_QUEUE_PREFIX": f"{self._prefix}{kind}-",
                 "BUCKETCAST_TOPICS": msgspec.json.encode(self._config.topics).decode(),
-                **egress(kind, Egress(runtime.allow_private), local=context.local),
+                **egress(kind, Egress(options.allow_private), local=context.local),
             },
-            memory=runtime.memory,
-            timeout=Duration.seconds(runtime.timeout),
+            memory=options.memory,
+            timeout=Duration.seconds(options.timeout),
             queued=True,
         )
         queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
@@ -136,7 +136,7 @@ class Runtime(Construct):
         nag.accept_wildcards(made.role, [queues, secrets], nag.MADE_LATER)
         allow(made.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(made.role, table)
-        Network(runtime.vpc, runtime.subnets, runtime.security_groups).join(made, made, name)
+        Network(options.vpc, options.subnets, options.security_groups).join(made, made, name)
         if kind in TOPIC_KINDS:
             NonPersistentQueue(
                 self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=made
@@ -144,8 +144,8 @@ class Runtime(Construct):
         return made
 
     def _name(self, kind: str) -> str:
-        """Return the function's name, to which run-time mappings refer."""
-        return target_name(self._stack.stack_name, "runtime", kind)
+        """Return the function's name, to which dynamic mappings refer."""
+        return target_name(self._stack.stack_name, "dynamic", kind)
 
     def _queue_arn(self, end: str) -> str:
         return arn(self, "sqs", f"{self._prefix}{end}")
@@ -154,21 +154,21 @@ class Runtime(Construct):
         return arn(self, "secretsmanager", f"secret:{self._secrets}{end}")
 
     def _summary(self) -> str:
-        runtime = self._config.runtime
+        options = self._config.dynamic_targets
         return self._stack.to_json_string(
             {
-                "functions": {kind: self._name(kind) for kind in runtime.kinds},
+                "functions": {kind: self._name(kind) for kind in options.kinds},
                 "queues": self._ingest.queues,
                 "queue_arns": arn_prefix(self, "sqs"),
                 "prefix": self._prefix,
                 "secrets": self._secrets,
-                "timeout": runtime.timeout,
+                "timeout": options.timeout,
                 "visibility": self.visibility,
                 "queue_end": self._config.queue_end,
-                "max_concurrency": runtime.max_concurrency,
+                "max_concurrency": options.max_concurrency,
                 "local": self._context.local,
-                "tls_skip_verify": runtime.tls_skip_verify,
-                "allow_private": list(runtime.allow_private),
+                "tls_skip_verify": options.tls_skip_verify,
+                "allow_private": list(options.allow_private),
                 "topics_per_user": self._config.topics.topics_per_user,
             }
         )

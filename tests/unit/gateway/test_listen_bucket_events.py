@@ -10,7 +10,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.web.authentication import AuthenticatedRequest
-from tests.unit.control.requests import ACCESS, Wire, gate, scope_of, signed
+from tests.unit.gateway.requests import ACCESS, Wire, gate, scope_of, signed
 
 
 def events_of(method: str, target: str, status: int = 200) -> list[str]:

@@ -1,4 +1,4 @@
-"""The control plane on Lambda: a call of a function URL is the call that was signed."""
+"""The gateway on Lambda: a call of a function URL is the call that was signed."""
 
 import asyncio
 import base64
@@ -12,8 +12,8 @@ from bucketcast.gateway.app import S3, build
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send, send_response
-from functions.control.url import answered
-from tests.unit.control.requests import HOST, gate, signed
+from functions.gateway.url import answered
+from tests.unit.gateway.requests import HOST, gate, signed
 
 
 async def echo(admitted: AuthenticatedRequest, send: Send) -> None:
