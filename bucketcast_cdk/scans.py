@@ -88,10 +88,10 @@ class Scans(Construct):
     def _await_reports(self, scans: Mapping[str, ScanConfig]) -> None:
         made = Function(
             self,
-            "Start",
+            "ScanStart",
             self._context,
-            name=f"{self._prefix}start",
-            folder="start",
+            name=f"{self._prefix}scan-start",
+            folder="scan_start",
             layers=self._context.assets.shared(),
             environment={"BUCKETCAST_JOB": self._job, "BUCKETCAST_RUNS": self._runs},
             memory=256,
@@ -126,7 +126,7 @@ class Scans(Construct):
             description=f"Inventory reports in {where}/{folder}",
             pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
             target=events.CfnRule.TargetProperty(
-                id="start",
+                id="scan-start",
                 arn=start.function.function_arn,
                 dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
                     arn=self._lost.queue_arn

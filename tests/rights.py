@@ -20,7 +20,7 @@ CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
     "gateway": "gateway",
     "custom-resources": "custom resources",
-    "start": "scans by report",
+    "scan-start": "scans by report",
     "ScansRole": "scans by schedule",
     **{each: each for each in ("ingest", "backfill", "reconcile", "scan")},
 }

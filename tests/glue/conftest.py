@@ -13,7 +13,7 @@ from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
 from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
-from tests.unit.aws import TABLE, make_state_table
+from tests.unit.moto_aws import TABLE, make_state_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"

@@ -24,7 +24,7 @@ from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
-from tests.unit.aws import TABLE
+from tests.unit.moto_aws import TABLE
 
 BUCKET, MIRROR = "uploads", "arn:minio:sqs::mirror:postgresql"
 MODIFIED = datetime(2026, 3, 14, 9, 26, 53, 589_999, UTC)

@@ -26,7 +26,7 @@ from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row
 from tests.servers import Server
 from tests.servers.postgres import PostgresServer
-from tests.unit.aws import TABLE
+from tests.unit.moto_aws import TABLE
 
 BUCKET, ARN = "mirrored", "arn:minio:sqs::mirror:postgresql"
 KEYS = [f"photos/{n:03} ü+.jpg" for n in range(300)]

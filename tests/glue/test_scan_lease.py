@@ -11,7 +11,7 @@ from bucketcast.state.lease import SCANS, Lease
 from bucketcast.state.rules import Rules
 from glue_jobs.scanner.lease import acquired
 from tests.glue.emulator import Emulator
-from tests.unit.aws import TABLE
+from tests.unit.moto_aws import TABLE
 
 pytestmark = pytest.mark.one_spark
 BUCKET = "uploads"

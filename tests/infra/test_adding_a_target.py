@@ -151,10 +151,10 @@ def test_it_does_what_every_kind_has_to_also_behind_dispatch(copy: Path) -> None
 
 
 def test_every_list_agrees_with_it(copy: Path) -> None:
-    tests = ("tests/unit/test_kinds.py", "tests/unit/test_options.py")
+    tests = ("tests/unit/targets/test_kinds.py", "tests/unit/settings/test_options.py")
     printed = succeed(copy, *PYTEST, *tests, "-k", "kinds or lines", "-rA")
-    assert "PASSED tests/unit/test_options.py::" in printed
-    assert "PASSED tests/unit/test_kinds.py::" in printed
+    assert "PASSED tests/unit/settings/test_options.py::" in printed
+    assert "PASSED tests/unit/targets/test_kinds.py::" in printed
 
 
 @pytest.mark.parametrize("command", ["check", "format --check"])

@@ -76,7 +76,7 @@ def test_a_change_of_the_command_line_changes_no_layer(tmp_path: Path, name: str
     assert bundles.core() == first
 
 
-@pytest.mark.parametrize("name", ["ingest", "dispatch", "custom_resources", "start"])
+@pytest.mark.parametrize("name", ["ingest", "dispatch", "custom_resources", "scan_start"])
 def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
     assert (here.function(name) / "functions" / name / "handler.py").is_file()
     assert (here.function(name) / "functions" / "startup.py").is_file()

@@ -36,7 +36,7 @@ endpoint = "https://example.org/hook"
 NAMES = [
     "gateway",
     "ingest",
-    "start",
+    "scan-start",
     "custom-resources",
     "webhook-primary",
     *(f"dynamic-{kind}" for kind in targets.kinds()),

@@ -167,7 +167,7 @@ def test_one_permission_lets_the_rules_of_all_scans_start(make: Make) -> None:
     (properties,) = [
         each["Properties"]
         for each in made.of_type("AWS::Lambda::Permission").values()
-        if "Start" in json.dumps(each["Properties"]["FunctionName"])
+        if "ScanStart" in json.dumps(each["Properties"]["FunctionName"])
     ]
     assert (properties["Action"], properties["Principal"]) == (
         "lambda:InvokeFunction",

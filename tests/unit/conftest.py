@@ -1,5 +1,6 @@
 """An AWS that answers inside the process, and properties that do not watch the clock."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, repeat
@@ -12,14 +13,17 @@ from moto import mock_aws
 from moto.s3.notifications import S3NotificationEvent
 from moto.sqs.models import Queue
 
+from bucketcast import cli
 from bucketcast.state.counters import STEP
-from tests.unit.aws import REGION, MotoAws, client, make_state_table
+from tests.ran import Ran
+from tests.unit.moto_aws import ENTRY, REGION, MotoAws, client, make_bucket, make_state_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
+Run = Callable[..., Ran]
 Deploy = Callable[..., MotoAws]
 Watch = Callable[..., Mock]
 
@@ -84,3 +88,25 @@ def dynamodb(mocked_aws: None) -> "DynamoDBClient":  # noqa: ARG001 - it answers
 @pytest.fixture
 def state_table(dynamodb: "DynamoDBClient") -> str:
     return make_state_table(dynamodb)
+
+
+def cells(table: str) -> list[list[str]]:
+    """The filled cells of a piped table, line by line."""
+    return [re.split(r"  +", line) for line in table.splitlines()]
+
+
+@pytest.fixture
+def aws(deploy: Deploy) -> MotoAws:
+    """A deployed stack with two targets, and the bucket uploads attached."""
+    make_bucket("uploads", QueueConfigurations=[ENTRY])
+    return deploy(("webhook", "webhook", "primary"), ("postgres", "postgresql", "main"))
+
+
+@pytest.fixture
+def run(aws: MotoAws, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*words: str) -> Ran:
+        code = cli.main(words, aws=lambda **_: aws)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run

@@ -5,8 +5,8 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from tests.unit.aws import MotoAws, refusal
-from tests.unit.cli.conftest import Run
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import MotoAws, refusal
 
 
 def test_help_is_there_for_everything(run: Run) -> None:

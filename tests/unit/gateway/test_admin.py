@@ -17,10 +17,10 @@ from bucketcast.gateway.app import build
 from bucketcast.users import Account
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
-from tests.unit.aws import MotoAws, configure
 from tests.unit.conftest import Deploy
-from tests.unit.dynamic_targets_made import DYNAMIC, make_functions
-from tests.unit.gateway.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
+from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
+from tests.unit.moto_aws import MotoAws, configure
+from tests.unit.web.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
 
 
 class Server:

@@ -17,7 +17,7 @@ from bucketcast.state.counters import Counts
 from bucketcast.topics.aws.metrics import Pubsub, pubsub
 from bucketcast.users import Account, User
 from bucketcast.web.errors import S3Error
-from tests.unit.gateway.requests import ACCESS, ANNA, SECRET
+from tests.unit.web.requests import ACCESS, ANNA, SECRET
 
 FOUND = [
     TargetStats("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4),

@@ -13,8 +13,8 @@ from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.request_body import RequestStream
 from bucketcast.web.responses import Send, send_response
-from tests.unit.gateway.requests import Wire as Sender
-from tests.unit.gateway.requests import gate, scope_of, signed
+from tests.unit.web.requests import Wire as Sender
+from tests.unit.web.requests import gate, scope_of, signed
 
 
 async def at_s3(admitted: AuthenticatedRequest, send: Send) -> None:

@@ -11,7 +11,7 @@ from bucketcast.users import User
 from bucketcast.users.aws import Users
 from localstack import background, clients, deploy, gateway, ports
 from localstack.layout import STACK, Failure
-from tests.unit.aws import client
+from tests.unit.moto_aws import client
 
 
 @pytest.fixture

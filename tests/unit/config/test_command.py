@@ -1,0 +1,106 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.settings.options import options_of
+from bucketcast.terminal import page
+from tests.unit.conftest import Run
+
+ROOT = Path(__file__).parents[3]
+PAGES = ROOT / "docs" / "targets"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "bucketcast.toml"
+    path.write_text(
+        "[bucket.uploads]\n"
+        '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\nauth_token = "hidden"\n'
+        "queue_limit = 100\n"
+        '[notify_postgres.main]\nconnection_string = "secret:rds#dsn"\ntable = "events"\n'
+    )
+    return path
+
+
+def test_config_shows_what_is_in_effect_and_no_secret(run: Run, file: Path) -> None:
+    ran = run("config", "--local", "--file", str(file))
+    assert ran.code == 0
+    assert "hidden" not in ran.out + ran.err
+    assert "queue_limit does nothing without queue_overflow = discard" in ran.err
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "notify_webhook.primary arn:minio:sqs::primary:webhook (its ARN)" in lines
+    assert "notify_webhook.primary auth_token ***" in lines
+    assert "notify_webhook.primary endpoint https://example.org/hook" in lines
+    assert "notify_postgres.main connection_string secret:rds#dsn" in lines
+    assert "notify_postgres.main format namespace (default)" in lines
+    assert "bucket.uploads via sqs" in lines
+
+
+def test_as_json(run: Run, file: Path) -> None:
+    document = run("config", "webhook", "--local", "--json", "--file", str(file)).document
+    assert [target["arn"] for target in document["targets"]] == ["arn:minio:sqs::primary:webhook"]
+    assert document["targets"][0]["settings"]["auth_token"] == "***"
+    assert document["targets"][0]["deploy"]["profile"] == "latency"
+    assert document["buckets"]["uploads"] == {"create": True, "via": "sqs", "access_events": False}
+
+
+def test_the_environment_wins(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary", "https://other.example.org/")
+    document = run("config", "--local", "--json", "--file", str(file)).document
+    endpoints = [target["settings"].get("endpoint") for target in document["targets"]]
+    assert "https://other.example.org/" in endpoints
+
+
+def test_all_problems_are_reported_as_misuse(run: Run, file: Path) -> None:
+    file.write_text('[notify_webhook.primary]\nendpont = "x"\ntimeout = "10"\nauth_token = "t"\n')
+    ran = run("config", "--file", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    lines = ran.err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        "notify_webhook.primary.auth_token",
+        "notify_webhook.primary.endpont",
+        "notify_webhook.primary.timeout",
+        "notify_webhook.primary.endpoint",
+    ]
+    document = run("config", "--json", "--file", str(file)).document
+    assert document["errors"][1]["key"] == "notify_webhook.primary.endpont"
+    assert "did you mean 'endpoint'?" in document["errors"][1]["allowed"]
+
+
+def test_a_missing_file_is_misuse(run: Run, tmp_path: Path) -> None:
+    ran = run("config", "--file", str(tmp_path / "none.toml"))
+    assert ran.code == 2
+    assert "no such file" in ran.err
+
+
+def test_help_lists_every_option_of_every_kind(run: Run) -> None:
+    text = " ".join(run("config", "--help").out.split())
+    for kind in targets.kinds():
+        assert f"[notify_{kind}.ID]" in text
+        declared: Any = targets.load(kind).Settings
+        for key, option in options_of(declared).items():
+            assert f"{key} ({option.type})" in text
+            # Which is longer than the column, now and then.
+            assert f"MINIO_NOTIFY_{kind.upper()}_{option.variable}_ID" in text.replace(" ", "")
+            assert option.help.split()[0] in text
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_the_page_of_a_kind_is_what_its_module_declares(kind: str) -> None:
+    committed = (PAGES / f"{kind}.md").read_text(encoding="utf-8")
+    assert committed == page.of(kind), "python -m bucketcast.terminal.page docs/targets"
+
+
+def test_no_page_outlives_its_kind() -> None:
+    assert {path.stem for path in PAGES.glob("*.md")} == set(targets.kinds())
+
+
+def test_a_page_can_be_printed(run: Run) -> None:
+    assert run("config", "webhook", "--markdown").out == page.of("webhook")
+    assert run("config", "--markdown").code == 2
+
+
+def test_the_configuration_at_the_root_is_right(run: Run) -> None:
+    assert run("config", "--file", str(ROOT / "bucketcast.toml")).code == 0

@@ -1,0 +1,55 @@
+"""`bucketcast cost`: an estimate from the configuration."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.conftest import Run, cells
+
+ARN = "arn:minio:sqs::primary:webhook"
+CONFIG = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "bucketcast.toml"
+    path.write_text(CONFIG)
+    return str(path)
+
+
+def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None:
+    ran = run("cost", "--events-per-day", "864000", "--file", file)
+    assert ran.code == 0
+    rows = cells(ran.out)
+    assert ["SQS", "its queue", ARN, "77,760,000", "31.10", "1.20"] in rows
+    assert rows[-1][:2] == ["TOTAL", "25,920,000 events"]
+    document = run("cost", "--events-per-day", "864000", "--file", file, "--json").document
+    assert document["region"] == "us-east-1"
+    assert document["dollars_a_month"] == pytest.approx(
+        sum(line["dollars"] for line in document["lines"]), abs=0.01
+    )
+    assert sum(document["by_service"].values()) == pytest.approx(
+        sum(document["by_target"].values()), abs=0.01
+    )
+    assert {"date", "source"} < document["lines"][0]["price"].keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "either --events-per-day or --compare is needed"),
+        (["--compare", "--events-per-day", "1"], "either --events-per-day or --compare"),
+        (["--events-per-day", "0"], "0.0 is not in the range"),
+        (["--events-per-day", "1", "--share", "webhook:other=5"], f"available: {ARN}"),
+        (["--events-per-day", "1", "--share", "webhook:primary=500"], "0 to 100"),
+    ],
+)
+def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str) -> None:
+    ran = run("cost", "--file", file, *words)
+    assert ran.code == 2
+    assert expected in ran.err
+
+
+def test_the_docs_show_the_comparison(run: Run) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
+    assert f"$ bucketcast cost --compare\n{run('cost', '--compare').out}```" in text

@@ -1,0 +1,71 @@
+from typing import Any
+
+import pytest
+
+from bucketcast import deployment as deployed
+from bucketcast.deployment.health import health
+from bucketcast.destination import TargetArn
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws import attached
+from tests.unit.conftest import Deploy
+from tests.unit.moto_aws import ENTRY, INGRESS, MotoAws, make_bucket
+
+
+@pytest.fixture
+def aws(deploy: Deploy) -> MotoAws:
+    return deploy(("webhook", "webhook", "b"), ("postgres", "postgresql", "a"))
+
+
+def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
+    deployment = deployed.find("Bucketcast", aws)
+    assert (deployment.ingress_queue, deployment.state_table) == (INGRESS, "state")
+    assert [(each.kind, each.id, each.function) for each in deployment.targets] == [
+        ("postgres", "a", "Bucketcast-postgres-a"),
+        ("webhook", "b", "Bucketcast-webhook-b"),
+    ]
+
+
+def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
+    deployment = deployed.find("Bucketcast", aws)
+    assert deployment.target(TargetArn("b", "webhook", "eu-west-1")).kind == "webhook"
+    with pytest.raises(BucketcastError, match="arn:minio:sqs::a:postgresql"):
+        deployment.target(TargetArn("b", "redis"))
+
+
+def test_without_a_deployment_the_hint_is_printed(aws: MotoAws) -> None:
+    for key in [key for key in aws.outputs if key.startswith("Target")]:
+        del aws.outputs[key]
+    deployment = deployed.find("Bucketcast", aws)
+    assert health(deployment.targets, aws) == []
+    with pytest.raises(BucketcastError, match="add one to bucketcast"):
+        deployment.target(TargetArn("b", "webhook"))
+
+
+@pytest.mark.parametrize(
+    ("notification", "expected"),
+    [
+        ({"QueueConfigurations": [ENTRY]}, ""),
+        (
+            {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]},
+            "is connected for a part only: s3:ObjectCreated:*",
+        ),
+        (
+            {"QueueConfigurations": [{**ENTRY, "QueueArn": f"{ENTRY['QueueArn']}-other"}]},
+            "is not connected",
+        ),
+        ({"EventBridgeConfiguration": {}}, ""),
+        ({}, "is not connected to this deployment"),
+    ],
+)
+def test_whether_a_bucket_is_attached(
+    aws: MotoAws, notification: dict[str, Any], expected: str
+) -> None:
+    make_bucket("uploads", **notification)
+    why = attached.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
+    assert expected in why
+    assert bool(expected) is bool(why)
+
+
+def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
+    deployment = deployed.find("Bucketcast", aws)
+    assert attached.why_not_attached("uploads", deployment, aws) == attached.missing("uploads")

@@ -1,0 +1,293 @@
+"""A deploy that would remove a target is refused while something waits for it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from bucketcast.aws import function_clients
+from bucketcast.deployment.removal import Removal
+from bucketcast.errors import BucketcastError
+from bucketcast.state.dynamic_targets import DynamicTarget, State, Table, Task
+from bucketcast.topics.aws.table import TopicTable, TopicWork
+from bucketcast.topics.model import Topic
+from functions.custom_resources import targets as custom_targets
+from tests.unit.functions.test_custom_resources import answers, event, function
+from tests.unit.made import lambda_context
+
+keep: Any = custom_targets.keep  # the tests hand in fakes
+__all__ = ["answers", "function"]
+
+HOOK, TABLE = "arn:minio:sqs::hook:webhook", "arn:minio:sqs::main:postgresql"
+SETTLE = 60.0
+
+
+class Account:
+    """Two targets and their queues."""
+
+    def __init__(self, sqs: Any) -> None:
+        self.sqs = sqs
+        self.now = 0.0
+        self.meanwhile: dict[float, Any] = {}
+        self.queues = {
+            arn: [sqs.create_queue(QueueName=name + end)["QueueUrl"] for end in ("", "-dead")]
+            for arn, name in ((HOOK, "Bucketcast-webhook-hook"), (TABLE, "Bucketcast-postgres-a"))
+        }
+
+    def put(self, arn: str, *, dead: bool = False) -> None:
+        self.sqs.send_message(QueueUrl=self.queues[arn][dead], MessageBody="x")
+
+    def take(self, arn: str) -> None:
+        url = self.queues[arn][0]
+        for each in self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
+            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        for moment in [moment for moment in self.meanwhile if moment <= self.now]:
+            self.meanwhile.pop(moment)()
+
+    def demand(self, *kept: str, discard: tuple[str, ...] = (), settle: float = SETTLE) -> None:
+        removal = Removal(self.sqs, settle, SETTLE, lambda: self.now, self.sleep)
+        after = {arn: self.queues[arn] for arn in kept}
+        removal.demand(self.queues, after, discard)
+
+
+@pytest.fixture
+def account(sqs: Any) -> Account:
+    return Account(sqs)
+
+
+def test_the_queues_of_kept_targets_are_not_checked(account: Account) -> None:
+    account.put(HOOK)
+    account.put(TABLE)
+    account.demand(HOOK, TABLE)
+    assert account.now == 0
+
+
+def test_what_waits_is_not_removed(account: Account) -> None:
+    for _ in range(3):
+        account.put(HOOK)
+    account.put(HOOK, dead=True)
+    with pytest.raises(BucketcastError) as refused:
+        account.demand(TABLE)
+    assert str(refused.value) == (
+        f"{HOOK} is to be removed, and there are 3 messages in Bucketcast-webhook-hook and "
+        "1 messages in Bucketcast-webhook-hook-dead. Let them drain (`bucketcast target ls`) or "
+        'keep the target with enable = "off"; to give them up, name the target in '
+        f'bucketcast.toml: [removed] discard = ["{HOOK}"]'
+    )
+
+
+@pytest.mark.parametrize("targets", [8, 9, 50])
+def test_a_refusal_ends_with_its_hint_however_many_wait(sqs: Any, targets: int) -> None:
+    before = {
+        f"arn:minio:sqs::customer-{one:02}:webhook": [
+            sqs.create_queue(QueueName=f"Bucketcast-webhook-customer-{one:02}")["QueueUrl"]
+        ]
+        for one in range(targets)
+    }
+    for (url,) in before.values():
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+    removal = Removal(sqs, 0, 0, sleep=lambda _: None)
+    with pytest.raises(BucketcastError) as refused:
+        removal.demand(before, {}, ())
+    text = str(refused.value)
+    assert len(text) <= 900
+    discards = json.loads(text.partition("discard = ")[2])
+    assert discards == list(before)[: len(discards)]
+    assert f"the same holds for {targets - len(discards)} more" in text
+
+
+@pytest.mark.parametrize("state", ["in flight", "delayed"])
+def test_what_is_on_its_way_waits_too(account: Account, state: str) -> None:
+    url = account.queues[HOOK][0]
+    delay = 600 if state == "delayed" else 0
+    account.sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
+    if state == "in flight":
+        assert account.sqs.receive_message(QueueUrl=url)["Messages"]
+    with pytest.raises(BucketcastError, match="is to be removed, and there are"):
+        account.demand()
+
+
+def test_what_is_given_up_by_name_may_go(account: Account) -> None:
+    account.put(HOOK)
+    account.demand(TABLE, discard=(HOOK,))
+    with pytest.raises(BucketcastError, match="is to be removed, and there are"):
+        account.demand(TABLE, discard=(TABLE,))
+
+
+def test_an_empty_queue_is_looked_at_until_its_count_is_right(account: Account) -> None:
+    """SQS's counts lag, and what ingest had begun to send comes in the meantime."""
+    account.demand(TABLE)
+    assert account.now >= SETTLE
+    account.meanwhile = {account.now + 40: lambda: account.put(HOOK)}
+    with pytest.raises(BucketcastError, match="is to be removed, and there are"):
+        account.demand(TABLE)
+
+
+def test_what_its_function_still_sends_off_need_not_be_refused(account: Account) -> None:
+    account.put(HOOK)
+    account.meanwhile = {30: lambda: account.take(HOOK)}
+    account.demand(TABLE)
+    assert account.now >= 30 + SETTLE
+
+
+def test_before_ingest_is_updated_one_empty_count_is_enough(account: Account) -> None:
+    account.demand(TABLE, settle=0)
+    assert account.now == 0
+    account.put(HOOK)
+    account.meanwhile = {30: lambda: account.take(HOOK)}
+    account.demand(TABLE, settle=0)
+    assert account.now == 30
+
+
+def test_a_queue_that_is_replaced_is_removed_too(account: Account) -> None:
+    """As by sync_events, which makes other queues for the same target."""
+    account.put(HOOK)
+    other = {HOOK: [f"{url}.fifo" for url in account.queues[HOOK]], TABLE: account.queues[TABLE]}
+    removal = Removal(account.sqs, SETTLE, SETTLE, lambda: account.now, account.sleep)
+    with pytest.raises(BucketcastError, match="1 messages in Bucketcast-webhook-hook\\."):
+        removal.demand(account.queues, other, ())
+
+
+def test_a_deleted_queue_counts_as_empty(account: Account) -> None:
+    for url in account.queues[HOOK]:
+        account.sqs.delete_queue(QueueUrl=url)
+    account.demand(TABLE)
+
+
+def clients(account: Account, status: str, more: Mapping[str, Any] | None = None) -> Any:
+    class CloudFormation:
+        def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
+            assert StackName == "stack"
+            return {"Stacks": [{"StackStatus": status}]}
+
+    return {"sqs": account.sqs, "cloudformation": CloudFormation(), **(more or {})}.__getitem__
+
+
+def request(answers: Any, kind: str, account: Account, **more: Any) -> dict[str, Any]:
+    whole = {"Queues": account.queues, "Settle": "0", "Timeout": "0"}
+    fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0", "Timeout": "0"}
+    old = {"OldResourceProperties": whole} if kind == "Update" else {}
+    made = {"ResourceType": "Custom::Targets", "ResourceProperties": fewer, **old, **more}
+    return event(answers, kind, **made)
+
+
+def test_a_deploy_is_refused_and_its_roll_back_is_not(answers: Any, account: Account) -> None:
+    account.put(HOOK)
+    update = request(answers, "Update", account)
+    with pytest.raises(BucketcastError, match="is to be removed, and there are"):
+        keep(update, clients(account, "UPDATE_IN_PROGRESS"), account.sleep)
+    keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS"), account.sleep)
+    for kind in ("Create", "Delete"):
+        keep(request(answers, kind, account), clients(account, ""), account.sleep)
+
+
+@pytest.mark.parametrize("state", ["on", "off"])
+def test_the_function_of_a_kind_that_has_targets_is_not_removed(
+    answers: Any,
+    account: Account,
+    state_table: str,
+    dynamodb: Any,
+    state: State,
+) -> None:
+    put_dynamic_target(state_table, dynamodb, state)
+    update = request(answers, "Update", account)
+    update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
+    aws = {"dynamodb": dynamodb}
+    update["OldResourceProperties"] |= {"Kinds": ["redis", "webhook"]}
+    with pytest.raises(BucketcastError, match=r"leaves redis out.*sqs::audit:redis.*target rm"):
+        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS", aws), account.sleep)
+    update["ResourceProperties"]["Kinds"].append("redis")
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
+    answers: Any, account: Account, state_table: str, dynamodb: Any
+) -> None:
+    put_dynamic_target(state_table, dynamodb, "kept")
+    update = request(answers, "Update", account)
+    update["ResourceProperties"] |= {"Kinds": [], "StateTable": state_table}
+    update["OldResourceProperties"] |= {"Kinds": ["redis"]}
+    aws = {"dynamodb": dynamodb}
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    put_dynamic_target(state_table, dynamodb, "on")
+    update["OldResourceProperties"]["Kinds"] = []
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+def test_queues_hide_messages_as_long_as_the_new_function_runs(
+    answers: Any, account: Account, state_table: str, dynamodb: Any
+) -> None:
+    """Lambda refuses a longer timeout than the visibility of a queue that the function reads."""
+    put_dynamic_target(state_table, dynamodb, "on")
+    (target,) = Table(state_table, dynamodb).targets()
+    put_dynamic_target(state_table, dynamodb, "on", "0gone")  # somebody deleted its queue
+    url = account.sqs.create_queue(QueueName=target.queue)["QueueUrl"]
+    update = request(answers, "Update", account)
+    base = url.rpartition("/")[0]
+    more = {"Kinds": ["redis"], "StateTable": state_table, "DynamicQueues": base}
+    aws = {"dynamodb": dynamodb}
+    for seconds in ("330", "90"):
+        update["ResourceProperties"] |= {**more, "DynamicVisibility": seconds}
+        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+        found = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        assert found["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
+
+
+@pytest.mark.parametrize("persistent", ["true", "false"])
+def test_the_function_of_a_kind_that_has_topics_is_not_removed(
+    answers: Any,
+    account: Account,
+    state_table: str,
+    dynamodb: Any,
+    persistent: str,
+) -> None:
+    """Those of one attempt have no target: ingest would write to a queue that is gone."""
+    items = TopicTable(state_table, dynamodb)
+    work = TopicWork(id="1", tenant="acme", name="photos", holder="me", due=0)
+    assert items.works.take(work, 0)
+    attributes = {"push-endpoint": "kafka://broker:9092", "persistent": persistent}
+    topic = Topic(
+        tenant="acme", owner="ann", name="photos", region="eu-west-1", attributes=attributes
+    )
+    assert items.commit(work, None, topic)
+    update = request(answers, "Update", account)
+    update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
+    update["OldResourceProperties"] |= {"Kinds": ["kafka", "webhook"]}
+    aws = {"dynamodb": dynamodb}
+    with pytest.raises(
+        BucketcastError, match=r"leaves kafka out.*:acme:photos \(`bucketcast topic"
+    ):
+        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    update["ResourceProperties"]["Kinds"].append("kafka")
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+def put_dynamic_target(table: str, dynamodb: Any, state: State, name: str = "audit") -> None:
+    arn, queue = f"arn:minio:sqs::{name}:redis", f"q-{name}"
+    target = DynamicTarget(
+        arn=arn, kind="redis", id=name, queue=queue, settings={}, number=1, state=state
+    )
+    task = Task(arn=arn, holder=state, due=0)
+    stored = Table(table, dynamodb)
+    assert stored.tasks.take(task, 0)
+    stored.commit(task, target, None)
+
+
+def test_a_refusal_is_reported_to_cloudformation(
+    function: Any, answers: Any, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.put(HOOK)
+    found = clients(account, "UPDATE_IN_PROGRESS")
+    monkeypatch.setattr(function_clients, "client", lambda name, _: found(name))
+    context = lambda_context()
+    function.handler(request(answers, "Update", account, PhysicalResourceId="targets"), context)
+    function.handler(request(answers, "Create", account), context)
+    refused, made = answers.taken
+    assert refused["Status"] == "FAILED"
+    assert f"{HOOK} is to be removed" in refused["Reason"]
+    assert (made["Status"], made["PhysicalResourceId"]) == ("SUCCESS", "targets")

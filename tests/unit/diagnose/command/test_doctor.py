@@ -1,0 +1,336 @@
+"""`bucketcast doctor` on a deployment in which one thing at a time is wrong."""
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from msgspec.structs import asdict
+
+from bucketcast.destination import TopicArn
+from bucketcast.diagnose.queues import clock
+from bucketcast.rules import Rule
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.rules import Rules
+from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.factory import topics_of
+from bucketcast.topics.aws.topics import Wanted
+from tests.unit.conftest import Run, Watch
+from tests.unit.dynamic_targets.made import DYNAMIC
+from tests.unit.moto_aws import (
+    ENTRY,
+    INGRESS_ARN,
+    TABLE,
+    MotoAws,
+    configure,
+    make_bucket,
+    notify,
+    refusal,
+)
+from tests.unit.notifications.command.test_attach import POLICY, admit
+
+WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
+FUNCTION = "Bucketcast-webhook-primary"
+PART = {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]}
+
+
+@pytest.fixture
+def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MotoAws:
+    """A deployment in which all is well."""
+    monkeypatch.chdir(tmp_path)
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    names = ["Bucketcast-ingress", FUNCTION, "Bucketcast-postgres-main"]
+    for name in names:
+        aws.sqs.create_queue(QueueName=f"{name}-dead")
+        aws.sqs.create_queue(QueueName=name)
+    admit(aws, POLICY)
+    make_bucket("archive")
+    make_bucket("other")
+    for name in names[1:]:
+        steps = ("settings", "dns", "tcp", "tls", "login", "access")
+        fine = {"status": "ok", "found": "fine", "hint": "", "command": ""}
+        aws.answers[name] = {"findings": [{"check": step, **fine} for step in steps]}
+    return aws
+
+
+def problems(run: Run, *words: str) -> tuple[int, list[dict[str, str]]]:
+    ran = run("doctor", "--json", *words)
+    return ran.code, ran.document["findings"]
+
+
+def test_nothing_is_wrong(run: Run, deployment: MotoAws) -> None:
+    assert problems(run) == (0, []), deployment.outputs
+    ran = run("doctor")
+    assert (ran.code, ran.out) == (0, "")
+    assert "nothing is wrong: " in ran.err
+    code, everything = problems(run, "--all")
+    assert (code, {each["status"] for each in everything}) == (0, {"ok"})
+    checks = {each["check"] for each in everything}
+    assert checks >= {"clock", "queue", "queue-policy", "bucket"}
+    assert checks >= {"settings", "dns", "tcp", "tls", "login", "access"}
+
+
+def test_a_rule_that_is_removed_meanwhile_ends_nothing(
+    run: Run, deployment: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EventBridge lists it, and a call later does not know it."""
+    pages = Mock()
+    pages.return_value.paginate.return_value = [{"RuleNames": ["gone"]}]
+    monkeypatch.setattr(deployment.events, "get_paginator", pages)
+    assert problems(run) == (0, [])
+
+
+Plant = Callable[[MotoAws], Any]
+
+
+def delete(queue: str) -> Plant:
+    return lambda aws: aws.sqs.delete_queue(QueueUrl=aws.queue(queue))
+
+
+def settings(**wanted: str) -> Plant:
+    return lambda _: configure(FUNCTION, **wanted)
+
+
+def eventbridge(rule_state: str) -> Plant:
+    def plant(aws: MotoAws) -> None:
+        aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+        notify("uploads", EventBridgeConfiguration={})
+        if rule_state:
+            pattern = json.dumps({"detail": {"bucket": {"name": ["uploads"]}}})
+            aws.events.put_rule(Name="r", EventPattern=pattern, State=rule_state)  # type: ignore[arg-type]
+            aws.events.put_targets(Rule="r", Targets=[{"Id": "x", "Arn": INGRESS_ARN}])
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    ("plant", "check", "found", "hint"),
+    [
+        (delete(FUNCTION), "queue", "does not exist", "detect-stack-drift"),
+        (delete(f"{FUNCTION}-dead"), "queue", "does not exist", "detect-stack-drift"),
+        (
+            lambda aws: admit(aws, POLICY[1:]),
+            "queue-policy",
+            "does not let s3.amazonaws.com write",
+            "aws sqs set-queue-attributes",
+        ),
+        (
+            lambda aws: admit(aws, POLICY[:1]),
+            "queue-policy",
+            "does not let events.amazonaws.com write",
+            "aws sqs set-queue-attributes",
+        ),
+        (
+            lambda _: notify("uploads"),
+            "bucket",
+            "no entry to the ingress queue",
+            "bucketcast bucket attach uploads --via sqs",
+        ),
+        (
+            lambda _: notify("uploads", **PART),
+            "bucket",
+            "no entry to the ingress queue",
+            "bucketcast bucket attach uploads --via sqs",
+        ),
+        (
+            lambda aws: aws.s3.delete_bucket(Bucket="uploads"),
+            "bucket",
+            "the bucket does not exist",
+            "aws s3 mb s3://uploads && bucketcast bucket attach uploads",
+        ),
+        (eventbridge(""), "bucket", "no EventBridge rule takes", "attach"),
+        (eventbridge("DISABLED"), "bucket", "rule is disabled", "enable-rule"),
+    ],
+)
+def test_a_fault_is_found_and_its_hint_named(
+    run: Run, deployment: MotoAws, plant: Plant, check: str, found: str, hint: str
+) -> None:
+    plant(deployment)
+    code, findings = problems(run)
+    assert code == 1, findings
+    (one,) = [each for each in findings if each["status"] == "error"]
+    assert one["check"] == check
+    assert found in one["found"]
+    assert hint in f"{one['hint']} {one['command']}"
+    printed = run("doctor").out
+    assert one["found"] in printed
+    assert one["command"] in printed
+
+
+def test_a_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
+    assert run("event", "add", "archive", WEBHOOK, "--event", "put", "--ahead").code == 0
+    deployment.sqs.send_message(QueueUrl=deployment.queue(f"{FUNCTION}-dead"), MessageBody="x")
+    Breakers(TABLE, lambda: deployment.dynamodb).pause(WEBHOOK, 1_000)
+    code, findings = problems(run)
+    assert code == 0
+    assert [(each["check"], each["status"], each["subject"]) for each in findings] == [
+        ("queue", "warn", WEBHOOK),
+        ("bucket", "warn", "archive"),
+        ("pause", "warn", WEBHOOK),
+    ]
+    assert findings[2]["command"] == f"bucketcast target resume {WEBHOOK}"
+    assert findings[0]["command"] == "bucketcast dlq ls"
+    assert findings[1]["command"] == "bucketcast bucket attach archive --via sqs"
+
+
+def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: MotoAws) -> None:
+    admit(deployment, POLICY[1:])
+    _, (one,) = problems(run)
+    policy = json.loads(json.loads(one["command"].partition("--attributes '")[2][:-1])["Policy"])
+    services = [each["Principal"]["Service"] for each in policy["Statement"]]
+    assert services == ["events.amazonaws.com", "s3.amazonaws.com"]
+
+
+def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: MotoAws) -> None:
+    """S3 checks that when an entry is written only: what it sends later is lost."""
+    writers = {"Service": ["s3.amazonaws.com", "events.amazonaws.com"]}
+    statement: dict[str, Any] = {
+        "Effect": "Allow",
+        "Principal": writers,
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
+        "Resource": "*",
+    }
+
+    def put(**changed: Any) -> None:
+        document = json.dumps({"Version": "2012-10-17", "Statement": [{**statement, **changed}]})
+        deployment.kms.put_key_policy(KeyId=arn, PolicyName="default", Policy=document)
+
+    arn = deployment.kms.create_key()["KeyMetadata"]["Arn"]
+    deployment.outputs["KmsKey"] = arn
+    put()
+    assert problems(run) == (0, [])
+    put(Principal={"Service": "s3.amazonaws.com"})
+    code, (found,) = problems(run)
+    assert (code, found["check"]) == (1, "key-policy")
+    assert "does not let events.amazonaws.com use it" in found["found"]
+    put(Action="kms:Decrypt")
+    assert len(problems(run)[1]) == 2
+    put(Condition={"ArnLike": {"aws:SourceArn": ["arn:aws:s3:::*", "arn:aws:events:*:*:rule/*"]}})
+    assert problems(run) == (0, [])
+
+
+@pytest.mark.usefixtures("deployment")
+def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(run: Run) -> None:
+    notify("uploads")
+    assert problems(run)[0] == 1
+    assert "attached uploads via sqs" in run("bucket", "attach", "uploads", "--via", "sqs").out
+    assert problems(run) == (0, [])
+    assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "attach", "uploads").err
+
+
+def test_a_function_that_cannot_check_explains_why(run: Run, deployment: MotoAws) -> None:
+    deployment.answers[FUNCTION] = {"errorMessage": "no module"}
+    code, (one,) = problems(run)
+    assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
+    assert "failed: no module" in one["found"]
+    assert f"aws logs tail /aws/lambda/{FUNCTION}" in one["command"]
+
+
+def test_a_function_that_does_not_exist_is_found(run: Run, deployment: MotoAws) -> None:
+    deployment.answers[FUNCTION] = refusal("ResourceNotFoundException", "Invoke")
+    code, (one,) = problems(run)
+    assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
+    assert f"the function {FUNCTION} does not exist" in one["found"]
+
+
+def test_a_secret_that_does_not_exist_is_created(run: Run, deployment: MotoAws) -> None:
+    settings(auth_token="secret:token")(deployment)
+    found = "the secret 'token' cannot be read: An error occurred (ResourceNotFoundException)"
+    missing = {"check": "settings", "status": "error", "found": found, "hint": "correct it"}
+    deployment.answers[FUNCTION] = {"findings": [missing]}
+    _, (one,) = problems(run)
+    assert "create-secret --name token --secret-string file://" in one["command"]
+
+
+def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: MotoAws) -> None:
+    deployment.secretsmanager.create_secret(Name="token", SecretString="x")
+    settings(auth_token="secret:token")(deployment)
+    refused = {"check": "login", "status": "error", "found": "no", "hint": "correct it"}
+    deployment.answers[FUNCTION] = {"findings": [refused]}
+    _, (one,) = problems(run)
+    assert (one["check"], one["hint"]) == ("login", "correct it")
+    assert "put-secret-value --secret-id token --secret-string file://" in one["command"]
+
+
+def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment: MotoAws) -> None:
+    whole = {"token": "x", "other": "y"}
+    deployment.secretsmanager.create_secret(Name="all", SecretString=json.dumps(whole))
+    settings(auth_token="secret:all#token")(deployment)
+    refused = {"check": "login", "status": "error", "found": "no", "hint": "correct it"}
+    deployment.answers[FUNCTION] = {"findings": [refused]}
+    _, (one,) = problems(run)
+    assert (one["check"], one["hint"], one["command"]) == ("login", "correct it", "")
+
+
+def test_what_must_not_be_read_is_a_warning_and_ends_nothing(
+    run: Run, deployment: MotoAws, watch: Watch
+) -> None:
+    tables = watch(deployment.dynamodb, "scan")
+    tables.side_effect = refusal("AccessDenied", "Scan")
+    admit(deployment, POLICY[1:])
+    code, findings = problems(run)
+    assert code == 1
+    unread = {each["check"]: each["found"] for each in findings if each["status"] == "warn"}
+    assert unread.keys() == {"buckets", "rules"}
+    assert all("not allowed: Scan" in found for found in unread.values())
+    assert findings[0]["check"] == "queue-policy"
+
+
+def test_rules_whose_target_or_topic_does_not_exist_are_found(
+    run: Run, deployment: MotoAws
+) -> None:
+    target, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"
+    put = ("s3:ObjectCreated:Put",)
+    removed = Rule(bucket="uploads", arn=target, events=put)
+    table = Rules(TABLE, deployment.dynamodb)
+    table.add(removed)
+    table.add(Rule(bucket="uploads", arn=WEBHOOK, events=put))
+    table.add(Rule(bucket="uploads", arn=topic, events=put, name="my notification"))
+    code, findings = problems(run)
+    assert code == 1
+    assert {(each["check"], each["subject"], each["status"]) for each in findings} == {
+        ("rule", "uploads", "error")
+    }
+    said = {each["found"]: each["command"] for each in findings}
+    assert said == {
+        f"rule {removed.id} names {target}, which does not exist: its events are dropped": (
+            f"bucketcast event rm uploads --id {removed.id}"
+        ),
+        f"notification my notification names {topic}, which does not exist or has no endpoint: "
+        "its events are dropped": (
+            "bucketcast notification rm --bucket uploads --notification-id 'my notification'"
+        ),
+    }
+    for command in said.values():
+        assert run(*shlex.split(command)[1:]).code == 0
+    assert problems(run) == (0, [])
+
+
+def test_a_notification_of_a_topic_without_an_endpoint_is_found(
+    run: Run, deployment: MotoAws
+) -> None:
+    deployment.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
+    topics = topics_of("Bucketcast", TABLE, deployment)
+    for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
+        arn = topics.put(TopicArn("r", "", name), lambda *_, a=given: Wanted("ann", checked(a))).arn
+        rule = Rule(bucket="uploads", arn=arn, events=("s3:ObjectCreated:Put",), name=name)
+        Rules(TABLE, deployment.dynamodb).add(rule)
+    code, (one,) = problems(run)
+    assert (code, one["check"]) == (1, "rule")
+    assert "::silent, which does not exist or has no endpoint" in one["found"]
+    listed = run("event", "ls", "uploads", "--json").document["rules"]
+    assert {each["name"]: each["deployed"] for each in listed} == {"silent": False, "pushed": True}
+
+
+def test_a_disabled_target_is_not_checked(run: Run, deployment: MotoAws) -> None:
+    deployment.change(WEBHOOK, enabled=False)
+    deployment.answers[FUNCTION] = {"errorMessage": "must not be asked"}
+    assert problems(run) == (0, [])
+
+
+@pytest.mark.parametrize(("off", "status"), [(2, "ok"), (-60, "warn"), (900, "error")])
+def test_the_clock(off: int, status: str) -> None:
+    assert clock(1_000_000 + off, 1_000_000).status == status

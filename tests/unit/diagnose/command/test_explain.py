@@ -1,0 +1,176 @@
+"""`bucketcast explain`: the reason of each rule, and the very bytes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
+from bucketcast.shapes import minio
+from bucketcast.state.rules import Rules
+from tests.unit.conftest import Run
+from tests.unit.made import RECORDED, recorded
+from tests.unit.moto_aws import TABLE, MotoAws, configure
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+POSTGRES = "arn:minio:sqs::main:postgresql"
+PUT = RECORDED / "s3" / "put-2.1.json"
+
+
+@pytest.fixture(autouse=True)
+def settings(aws: MotoAws) -> None:  # noqa: ARG001 - has the functions
+    url, token = "https://example.org/hook", "secret:hook"
+    configure("Bucketcast-webhook-primary", endpoint=url, auth_token=token)
+    configure("Bucketcast-postgres-main", connection_string="secret:db", table="events")
+
+
+def add(aws: MotoAws, *conditions: Condition, arn: str = WEBHOOK, **more: Any) -> Rule:
+    fields = {"bucket": "uploads", "events": ("s3:ObjectCreated:*",), **more}
+    rule = Rule(arn=arn, conditions=conditions, **fields)
+    Rules(TABLE, aws.dynamodb).add(rule)
+    return rule
+
+
+def when(on: str, how: Any, *values: str, unless: bool = False) -> Condition:
+    return Condition(on=on, how=how, values=values, unless=unless)
+
+
+QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, str]] = [
+    ([], {}, (), True, ""),
+    (["--event", "get"], {}, (), False, "the event is s3:ObjectAccessed:Get"),
+    (
+        ["--size", "2048"],
+        {},
+        (when("size", "range", "1MiB-"),),
+        False,
+        "size is 2048; the rule asks for size is in '1MiB-'",
+    ),
+    (
+        ["--tag", "class=private"],
+        {},
+        (when("tag:class", "equals", "public"),),
+        False,
+        "tag:class is 'private'; the rule asks for tag:class is 'public'",
+    ),
+    (
+        [],
+        {},
+        (when("tag:class", "equals", "public"),),
+        True,
+        "taken as met, since nobody said it: tag:class is 'public'",
+    ),
+    (
+        ["--metadata", "Team=red"],
+        {},
+        (when("metadata:x-amz-meta-team", "equals", "red", unless=True),),
+        False,
+        "asks for not metadata:x-amz-meta-team is 'red'",
+    ),
+    (
+        ["--source-ip", "192.0.2.1"],
+        {},
+        (when("source_ip", "cidr", "10.0.0.0/8"),),
+        False,
+        "source_ip is '192.0.2.1'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("expected", "more", "conditions", "matched", "because"), QUESTIONS)
+def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
+    run: Run,
+    aws: MotoAws,
+    expected: list[str],
+    more: dict[str, Any],
+    conditions: tuple[Condition, ...],
+    *,
+    matched: bool,
+    because: str,
+) -> None:
+    rule = add(aws, *conditions, **more)
+    ran = run("explain", "s3://uploads/photos/cat.jpg", "--event", "put", *expected, "--json")
+    assert ran.code == 0, ran.err
+    (answer,) = ran.document["rules"]
+    assert (answer["id"], answer["target"], answer["matched"]) == (rule.id, WEBHOOK, matched)
+    assert because in answer["because"]
+    assert bool(answer["because"]) == bool(because)
+    assert len(ran.document["deliveries"]) == int(matched)
+
+
+def test_the_document_has_the_very_bytes_and_headers(run: Run, aws: MotoAws) -> None:
+    add(aws)
+    add(aws, arn=POSTGRES)
+    ran = run("explain", str(PUT), "--json")
+    (event,) = sources.events(recorded("s3/put-2.1"))
+    assert ran.document["events"] == [
+        {"name": event.name, "bucket": event.bucket, "key": event.key, "id": event.id}
+    ]
+    hook = next(each for each in ran.document["deliveries"] if each["target"] == WEBHOOK)
+    table = next(each for each in ran.document["deliveries"] if each["target"] == POSTGRES)
+    assert hook["body"].encode() == minio.log(event)
+    assert hook["event"] == table["event"] == event.id
+    assert hook["headers"]["webhook-id"] == event.id
+    assert table["body"].encode() == minio.records(event)
+    assert "secret" not in ran.out
+
+
+def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: MotoAws) -> None:
+    add(aws, prefix="films/")
+    add(aws, prefix="photos/")
+    ran = run("explain", str(PUT))
+    assert ran.code == 0
+    assert "s3:ObjectCreated:Put of s3://uploads/photos/cat.jpg" in ran.out
+    assert "does not begin with 'films/'" in ran.out
+    assert f"to {WEBHOOK}" in ran.out
+    assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
+
+
+def test_a_rule_whose_target_is_gone_is_reported(run: Run, aws: MotoAws) -> None:
+    add(aws, arn="arn:minio:sqs::gone:webhook")
+    ran = run("explain", str(PUT))
+    assert "arn:minio:sqs::gone:webhook is not deployed" in ran.err
+
+
+def test_a_bucket_without_rules_is_reported(run: Run) -> None:
+    ran = run("explain", str(PUT))
+    assert (ran.code, ran.err) == (0, "uploads has no rules\n")
+
+
+def test_several_events_of_a_file_are_all_answered(run: Run, aws: MotoAws) -> None:
+    add(aws, events=("s3:ObjectRemoved:*",))
+    path = RECORDED / "s3" / "multi-delete-three-records.json"
+    document = run("explain", str(path), "--json").document
+    assert len(document["events"]) == len(document["rules"]) == len(document["deliveries"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["s3://uploads/a"], 2, "missing --event"),
+        (["s3://uploads/a", "--event", "putt"], 2, "invalid event 'putt'"),
+        (["s3://uploads", "--event", "put"], 2, "invalid object"),
+        (["s3://uploads/a", "--event", "put", "--tag", "x"], 2, "found 'x'; allowed is NAME=VALUE"),
+        (["s3://uploads/a", "--event", "put", "--size", "-1"], 2, "size"),
+        (["no-such-file.json"], 1, "No such file"),
+        ([str(PUT), "--size", "5"], 2, "--size is allowed with s3://BUCKET/KEY only"),
+        ([str(PUT), "--tag", "a=b"], 2, "--tag is allowed with s3://BUCKET/KEY only"),
+        ([str(RECORDED / "README.md")], 1, "no JSON object"),
+        ([str(RECORDED / "s3" / "test-event.json")], 1, "contains no object event"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(
+    run: Run, arguments: list[str], code: int, expected: str
+) -> None:
+    ran = run("explain", *arguments)
+    assert ran.code == code
+    assert expected in ran.err
+
+
+def test_a_pretty_printed_file_is_read_too(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "event.json"
+    path.write_text(json.dumps(json.loads(recorded("minio/object-created-put")), indent=4))
+    (event,) = run("explain", str(path), "--json").document["events"]
+    assert event["bucket"] == "plain"

@@ -1,0 +1,176 @@
+"""`bucketcast test`: a marked event to one target, and what became of it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from bucketcast import sources
+from bucketcast.delivery import tracing
+from bucketcast.delivery.queue import Queue
+from bucketcast.delivery.tracing import Outcomes
+from bucketcast.destination import Destination
+from bucketcast.diagnose.command import test
+from bucketcast.event import Event
+from bucketcast.ingest.routing import ADDRESSED
+from bucketcast.rules import Hit
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import MotoAws, configure, log
+
+WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
+
+
+class Deployment:
+    """Takes what is sent, and logs as ingest and dispatch would."""
+
+    def __init__(self, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.aws = aws
+        self.outcomes: Callable[[list[Event]], Outcomes] = Outcomes
+        self.sent: list[Event] = []
+        self.to: set[str] = set()
+        self.ingest_logs_after = 0.05
+        monkeypatch.setattr(test, "PAUSE_SECONDS", 0.01)
+
+    def _send(self, messages: Any) -> dict[int, str]:
+        found = [event for each in messages for event in sources.events(each.body)]
+        self.sent += found
+        self.to |= {each.history.to for each in messages}
+        (arn,) = self.to
+        matches = [(event, (Hit(Destination.of(arn), ADDRESSED),)) for event in found]
+        log("Bucketcast-ingest", tracing.received(matches), ago=-self.ingest_logs_after)
+        function = "Bucketcast-webhook-primary" if arn == WEBHOOK else "Bucketcast-postgres-main"
+        log(function, tracing.dispatched(arn, self.outcomes(found)), ago=-0.1)
+        return {}
+
+
+@pytest.fixture
+def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    made = Deployment(aws, monkeypatch)
+    monkeypatch.setattr(Queue, "send", lambda _, messages: made._send(messages))
+    return made
+
+
+def test_the_event_is_marked_and_goes_to_its_target_alone(run: Run, deployment: Deployment) -> None:
+    ran = run("test", "webhook:primary")
+    assert ran.code == 0, ran.err
+    assert [line.split()[0] for line in ran.out.splitlines()] == [
+        "STEP", "sent", "received", "queued", "delivered",
+    ]  # fmt: skip
+    (event,) = deployment.sent
+    assert deployment.to == {WEBHOOK}
+    assert (event.name, event.bucket) == ("s3:ObjectCreated:Put", "bucketcast-test")
+    assert event.principal == "bucketcast-test"
+    assert event.key.startswith("bucketcast-test/")
+    assert event.request_id.startswith("bucketcast-test-")
+    record = msgspec.json.decode(event.record)
+    assert record["userIdentity"] == {"principalId": "bucketcast-test"}
+
+
+def test_event_bucket_and_key_may_be_given(run: Run, deployment: Deployment) -> None:
+    words = ("--event", "delete", "--bucket", "uploads", "--key", "a b/é.jpg")
+    document = run("test", WEBHOOK, *words, "--json").document
+    (event,) = deployment.sent
+    assert (event.name, event.bucket) == ("s3:ObjectRemoved:Delete", "uploads")
+    assert (event.key, event.size) == ("a b/é.jpg", None)
+    assert (document["status"], document["delivered"]) == ("success", 1)
+    (one,) = document["events"]
+    assert [step["what"] for step in one["steps"]] == ["received", "queued", "delivered"]
+    assert one["event"] == tracing.trace_id(event)
+
+
+def test_steps_are_in_order_although_the_target_logged_before_ingest(
+    run: Run, deployment: Deployment
+) -> None:
+    deployment.ingest_logs_after = 0.2
+    (one,) = run("test", WEBHOOK, "--json").document["events"]
+    assert [step["what"] for step in one["steps"]] == ["received", "queued", "delivered"]
+
+
+def test_many_are_measured(run: Run, deployment: Deployment) -> None:
+    ran = run("test", WEBHOOK, "--count", "120", "--json")
+    document = ran.document
+    assert (document["count"], document["delivered"]) == (120, 120)
+    assert 0 < document["p50_ms"] <= document["p99_ms"]
+    assert document["per_second"] > 0
+    assert len({event.key for event in deployment.sent}) == 120
+    assert len({event.id for event in deployment.sent}) == 120
+    ran = run("test", WEBHOOK, "--count", "20")
+    assert ran.out.startswith("20 of 20 delivered, ")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "why"),
+    [
+        (lambda events: Outcomes(dead={"HTTP 422": events}), "dead-lettered: HTTP 422"),
+        (
+            lambda events: Outcomes(retried={"HTTP 503": events}),
+            "1 of 1 not delivered within 0.05s: not delivered yet, and tried again: HTTP 503",
+        ),
+        (lambda _: Outcomes(), "queued, but Bucketcast-webhook-primary has not tried it"),
+    ],
+)
+def test_what_did_not_arrive_ends_with_1_and_the_reason(
+    run: Run, deployment: Deployment, outcomes: Any, why: str
+) -> None:
+    deployment.outcomes = outcomes
+    ran = run("test", WEBHOOK, "--timeout", "50ms")
+    assert ran.code == 1
+    assert why in ran.err
+    document = run("test", WEBHOOK, "--timeout", "50ms", "--json").document
+    assert document["status"] == "error"
+    assert why in document["error"]
+    assert len(document["events"]) == 1
+
+
+def test_an_event_that_ingest_has_not_received_is_reported(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert aws.outputs
+    monkeypatch.setattr(Queue, "send", lambda *_: {})
+    ran = run("test", WEBHOOK, "--timeout", "10ms")
+    assert (ran.code, "ingest has not received it" in ran.err) == (1, True)
+
+
+def test_nothing_is_sent_to_a_paused_target(run: Run, deployment: Deployment) -> None:
+    assert run("target", "pause", WEBHOOK).code == 0
+    ran = run("test", WEBHOOK)
+    assert ran.code == 1
+    assert f"{WEBHOOK} is paused since " in ran.err
+    assert f"bucketcast target resume {WEBHOOK}" in ran.err
+    assert deployment.sent == []
+
+
+def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployment) -> None:
+    configure("Bucketcast-postgres-main", format="namespace")
+    ran = run("test", "postgres:main", "--event", "put")
+    assert ran.code == 1
+    assert "would leave a row for an object that does not exist" in ran.err
+    ran = run("test", "postgres:main", "--bucket", "uploads", "--key", "photo.jpg")
+    assert (ran.code, "would lose its row" in ran.err) == (1, True), ran.err
+    assert deployment.sent == []
+    assert run("test", "postgres:main").code == 0
+    assert [event.name for event in deployment.sent] == ["s3:ObjectRemoved:Delete"]
+    configure("Bucketcast-postgres-main", format="access")
+    assert run("test", "postgres:main", "--event", "put").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("webhook",), "invalid target"),
+        ((WEBHOOK, "--count", "0"), "1<=x<=10000"),
+        ((WEBHOOK, "--event", "pot"), "invalid event 'pot'"),
+        ((WEBHOOK, "--timeout", "5"), "a duration with its unit"),
+        ((WEBHOOK, "--key", "a/../b"), "between slashes"),
+    ],
+)
+def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], expected: str) -> None:
+    ran = run("test", *words)
+    assert (ran.code, expected in ran.err) == (2, True), ran.err
+
+
+def test_a_target_that_is_not_there_is_refused(run: Run) -> None:
+    ran = run("test", "webhook:nobody", "--json")
+    assert (ran.code, "no target" in json.loads(ran.out)["error"]) == (1, True)

@@ -1,0 +1,135 @@
+"""`bucketcast trace`: a story out of the functions' logs."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery import tracing
+from bucketcast.delivery.tracing import Outcomes
+from bucketcast.destination import Destination
+from bucketcast.event import Event
+from bucketcast.rules import Hit
+from tests.unit.conftest import Run
+from tests.unit.made import event
+from tests.unit.moto_aws import MotoAws, log
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+FUNCTION = "Bucketcast-webhook-primary"
+CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg")
+
+
+def received(*events: tuple[Event, tuple[Hit, ...]]) -> Any:
+    return tracing.received(events)
+
+
+@pytest.fixture
+def delivered_late(aws: MotoAws) -> MotoAws:
+    """The cat was retried once and then delivered; the dog died."""
+    hit = Hit(Destination.of(WEBHOOK), "r1")
+    log("Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
+    log(FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
+    outcomes = Outcomes(delivered=[CAT], dead={"HTTP 410": [DOG]})
+    log(FUNCTION, tracing.dispatched(WEBHOOK, outcomes), ago=10)
+    return aws
+
+
+@pytest.mark.usefixtures("delivered_late")
+def test_an_event_that_was_retried_and_then_delivered(run: Run) -> None:
+    document = run("trace", "s3://uploads/photos/cat.jpg", "--json").document
+    assert [(step["what"], step["target"], step["why"]) for step in document["steps"]] == [
+        ("received", "", ""),
+        ("queued", WEBHOOK, "by rule r1"),
+        ("retried", WEBHOOK, "HTTP 503"),
+        ("delivered", WEBHOOK, ""),
+    ]
+    assert {step["event"] for step in document["steps"]} == {"09:26:53.589"}
+
+
+def test_the_story_begins_at_its_beginning(run: Run) -> None:
+    """Ingest writes its line last, when a quick target has the event already."""
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
+    log("Bucketcast-ingest", received((CAT, (Hit(Destination.of(WEBHOOK), "r1"),))), ago=9)
+    steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert [step["what"] for step in steps] == ["received", "queued", "delivered"]
+
+
+@pytest.mark.usefixtures("delivered_late")
+def test_a_dead_one_has_its_reason(run: Run) -> None:
+    ran = run("trace", "s3://uploads/photos/dog.jpg")
+    assert ran.code == 0
+    assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "queued", "dead"]
+    assert "HTTP 410" in ran.out
+
+
+def test_an_event_that_no_rule_asks_for_is_reported(run: Run) -> None:
+    log("Bucketcast-ingest", received((CAT, ())))
+    (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert (step["what"], step["why"]) == ("received", "no rule matches")
+
+
+@pytest.mark.parametrize("gone", ["arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"])
+def test_an_event_for_a_missing_target_or_topic_is_not_queued(run: Run, gone: str) -> None:
+    hits = (Hit(Destination.of(gone), "r1"), Hit(Destination.of(WEBHOOK), "r2"))
+    log("Bucketcast-ingest", received((CAT, hits), (DOG, hits)), ago=30)
+    assert whats(run) == ["received", "queued", "queued"]
+    log("Bucketcast-ingest", tracing.dropped(gone, [CAT]), ago=29)
+    assert whats(run) == ["received", "not deployed", "queued"]
+    step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"][1]
+    assert (step["what"], step["target"]) == ("not deployed", gone)
+    assert step["why"] == "by rule r1; the event was dropped"
+
+
+def test_a_drop_that_is_all_the_logs_know_is_shown(run: Run) -> None:
+    gone = "arn:minio:sqs::gone:webhook"
+    log("Bucketcast-ingest", tracing.dropped(gone, [CAT]))
+    (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert (step["what"], step["target"]) == ("not deployed", gone)
+    assert step["why"] == "the event was dropped"
+
+
+def whats(run: Run) -> list[str]:
+    steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    return [step["what"] for step in steps]
+
+
+def test_what_is_too_long_ago_is_left_out(run: Run) -> None:
+    log("Bucketcast-ingest", received((CAT, ())), ago=7200)
+    ran = run("trace", "s3://uploads/photos/cat.jpg")
+    assert "no log entries found" in ran.err
+    assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
+
+
+def test_functions_that_never_ran_are_no_error(run: Run) -> None:
+    ran = run("trace", "s3://uploads/photos/cat.jpg")
+    assert (ran.code, ran.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["uploads/cat.jpg"], "invalid object"),
+        (["s3://uploads"], "invalid object"),
+        (["s3://uploads/a", "--since", "5"], "a duration with its unit"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], expected: str) -> None:
+    ran = run("trace", *arguments)
+    assert ran.code == 2
+    assert expected in ran.err
+
+
+def test_a_line_of_a_thousand_events_fits_a_log_event() -> None:
+    many = [event(f"key-{number}") for number in range(12_000)]
+    hit = (Hit(Destination.of(WEBHOOK), "r1"),)
+    lines = list(tracing.received([(one, hit) for one in many]))
+    assert len(lines) == 3
+    assert max(map(len, lines)) < 262_144
+    outcomes = Outcomes(delivered=many, retried={"why": many})
+    assert len(list(tracing.dispatched(WEBHOOK, outcomes))) == 6
+
+
+def test_no_key_can_be_read_from_a_log() -> None:
+    (line,) = received((CAT, ()))
+    assert "cat" not in line
+    assert "uploads" not in line

@@ -1,0 +1,513 @@
+"""`bucketcast dlq` against moto's queues."""
+
+import io
+import json
+import re
+import resource
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery import dead_letters
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
+from bucketcast.delivery.queue import GROUP, Outgoing, Queue
+from bucketcast.dlq.aws import reader, redrive
+from tests.unit.conftest import Run, cells
+from tests.unit.made import event, message, received, record
+from tests.unit.moto_aws import MotoAws, configure
+
+ARN = "arn:minio:sqs::primary:webhook"
+OTHER = "arn:minio:sqs::main:postgresql"
+DEAD = "Bucketcast-webhook-primary-dead"
+OWN = "Bucketcast-webhook-primary"
+TOPIC = "arn:aws:sns:us-east-1::mytopic"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
+    monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
+    # moto does not tell the time; what a test sent before is older than its command.
+    ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
+    monkeypatch.setattr("bucketcast.dlq.command.move.server_time", ahead)
+    for name in ("Bucketcast-ingress", "Bucketcast-ingress-dead"):
+        aws.sqs.create_queue(QueueName=name)
+
+
+def dead_letter(body: str, reason: str, error: str = "", **about: Any) -> Outgoing:
+    return dead_letters.letter(Dead(body, History(**about), error, reason, "r1"), ARN)
+
+
+def envelope(*keys: str) -> str:
+    (packed,) = pack([Delivery("r1", event(key, request_id=key), created=9) for key in keys])
+    return packed.body
+
+
+def bury(
+    aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: Any
+) -> None:
+    told = {"since": 5, "tries": 3} | about
+    put(aws, queue, dead_letter(envelope(*keys), reason, "Rejected", **told))
+
+
+def move(aws: MotoAws, body: str, history: History, queue: str = DEAD) -> None:
+    """What SQS does by itself: the message keeps its body and attributes."""
+    put(aws, queue, Outgoing(body, history=history))
+
+
+def put(aws: MotoAws, queue: str, message: Outgoing) -> None:
+    assert not Queue(aws.queue(queue), aws.sqs).send([message])
+
+
+def keys(aws: MotoAws, queue: str) -> list[str]:
+    found = received(aws.sqs, aws.queue(queue))
+    return sorted(one.event.key for each in found for one in unpack(each["Body"]))
+
+
+def histories(aws: MotoAws, queue: str) -> list[History]:
+    """Those of all messages in a queue, by body."""
+    found = sorted(received(aws.sqs, aws.queue(queue)), key=lambda each: str(each["Body"]))
+    return [History.read(each["texts"].get(ATTRIBUTE, "")) for each in found]
+
+
+def count(aws: MotoAws, queue: str) -> int:
+    """How many messages can be received at once."""
+    names: Any = ["ApproximateNumberOfMessages"]
+    answer = aws.sqs.get_queue_attributes(QueueUrl=aws.queue(queue), AttributeNames=names)
+    return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
+
+def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: MotoAws) -> None:
+    for number in range(25):
+        bury(aws, f"k{number}", reason=f"answered 422: row {number}")
+    bury(aws, "a", "b", reason="too large")
+    unread = dead_letters.letter(Dead("hello", History(), "BadEvent", "no JSON object"))
+    put(aws, "Bucketcast-ingress-dead", unread)
+    aws.sqs.send_message(QueueUrl=aws.queue(DEAD), MessageBody="moved by SQS itself")
+    ran = run("dlq", "ls")
+    rows = [row[:2] + row[4:7] for row in cells(ran.out)[1:]]
+    assert ["ingress", "1", "BadEvent", "-", "no JSON object"] in rows
+    (rejected,) = [row for row in rows if row[:4] == [ARN, "25", "Rejected", "r1"]]
+    # SQS gives letters in no order, and any of them may be the one that is shown.
+    assert re.fullmatch(r"answered 422: row \d+", rejected[4])
+    assert [ARN, "2", "Rejected", "r1", "too large"] in rows
+    assert any(row[0] == ARN and "SQS moved it" in row[4] for row in rows)
+    assert count(aws, DEAD) == 27
+    document = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
+    assert (document["events"], document["messages"]) == (2, 1)
+    assert document["reasons"][0]["moved_by"] == "bucketcast"
+
+
+def test_no_dead_letters_is_reported(run: Run) -> None:
+    ran = run("dlq", "ls")
+    assert (ran.code, ran.out) == (0, "")
+    assert "no dead letters" in ran.err
+
+
+def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: MotoAws) -> None:
+    bury(aws, "a")
+    aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
+    ran = run("dlq", "ls")
+    assert cells(ran.out)[1][0] == ARN
+    assert "ingress: not read" in ran.err
+    assert run("dlq", "ls", "ingress").code == 1
+
+
+def test_the_command_to_use_instead_is_named(run: Run, aws: MotoAws) -> None:
+    bury(aws, "a")
+    bury(aws, "b")
+    aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)
+    ran = run("dlq", "ls", ARN)
+    assert "about 1 messages were in flight elsewhere" in ran.err
+    assert cells(ran.out)[1][1] == "1"
+
+
+def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: MotoAws) -> None:
+    configure(OWN, endpoint="http://h/", auth_token="secret:token")
+    bury(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
+    ran = run("dlq", "show", "webhook:primary")
+    assert ran.code == 0
+    assert "\x1b" not in ran.out + ran.err
+    assert "evil\\x1b[2Jkey" in ran.out
+    assert "answered 422" in ran.out
+    assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
+    assert "3 attempts before" in ran.out
+    (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
+    assert json.loads(document["events"][0]["body"])["Key"] == "uploads/evil\x1b[2Jkey"
+    assert count(aws, DEAD) == 1
+    assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
+
+
+def test_what_sqs_moved_is_shown_with_its_topic_and_the_last_known_reason(
+    run: Run, aws: MotoAws
+) -> None:
+    configure(OWN, endpoint="http://h/")
+    history = History(5, 3, "connection refused", "NotConnected", topic=TOPIC)
+    move(aws, envelope("a"), history)
+    (group,) = run("dlq", "ls", "--json").document["reasons"]
+    assert (group["topic"], group["moved_by"], group["error"]) == (TOPIC, "sqs", "NotConnected")
+    assert group["reason"].endswith("the last known failure: connection refused")
+    assert "the last known failure: connection refused" in run("dlq", "ls").out
+    ran = run("dlq", "show", ARN)
+    assert f"topic     {TOPIC}" in ran.out
+    assert "the last known failure: connection refused" in ran.out
+    assert "3 attempts before" in ran.out
+    (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
+    assert (document["topic"], document["attempts"]) == (TOPIC, 3)
+
+
+def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> None:
+    for number in range(23):
+        bury(aws, f"k{number:02}")
+    dry = run("dlq", "redrive", ARN, "--dry-run", "--json").document
+    assert (dry["events"], dry["to"]) == (23, ARN)
+    assert count(aws, DEAD) == 23
+    document = run("dlq", "redrive", ARN, "--json").document
+    assert (document["events"], document["messages"], document["failed"]) == (23, 23, {})
+    assert count(aws, DEAD) == 0
+    found = received(aws.sqs, aws.queue(OWN))
+    opened = [unpack(each["Body"]) for each in found]
+    assert len(opened) < 5
+    assert {History.read(each["texts"][ATTRIBUTE]) for each in found} == {History(redriven=True)}
+    assert {one.created for several in opened for one in several} == {9}
+    assert sum(map(len, opened)) == 23
+
+
+def test_a_redrive_of_a_topics_events_knows_no_limits_of_it(run: Run, aws: MotoAws) -> None:
+    """Whether a function dead-lettered them, or SQS moved the live message by itself."""
+    bury(aws, "a", topic=TOPIC)
+    move(aws, envelope("b"), History(5, 3, "refused", "NotConnected", topic=TOPIC, not_before=9))
+    assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
+    assert set(histories(aws, OWN)) == {History(topic=TOPIC, redriven=True)}
+    limits = Policy(time_to_live=1, retries=1)
+    assert {limits.of(each) for each in histories(aws, OWN)} <= {Policy()}
+
+
+def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
+    run: Run, aws: MotoAws
+) -> None:
+    bury(aws, "in/a", "out/b", "in/c")
+    bury(aws, "out/d")
+    document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
+    assert (document["events"], document["messages"], document["skipped"]) == (2, 1, 1)
+    assert keys(aws, OWN) == ["in/a", "in/c"]
+    left = received(aws.sqs, aws.queue(DEAD))
+    assert {each["texts"]["reason"] for each in left} == {"answered 422"}
+    bodies = [unpack(each["Body"]) for each in left]
+    assert sorted(one.event.key for several in bodies for one in several) == ["out/b", "out/d"]
+    assert {each["texts"]["history"] for each in left} == {History(since=5, tries=3).text}
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
+    """Let SQS refuse what is sent to a queue."""
+    send = Queue.send
+
+    def sent(self: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
+        if self.url.endswith(f"/{queue}"):
+            return dict.fromkeys(range(len(messages)), "InternalError: try later")
+        return send(self, messages)
+
+    monkeypatch.setattr(Queue, "send", sent)
+
+
+def test_a_target_that_refuses_the_chosen_leaves_their_letter_as_it_is(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "in/a", "out/b")
+    with monkeypatch.context() as patch:
+        refuse(patch, OWN)
+        for _ in range(3):
+            ran = run("dlq", "redrive", ARN, "--prefix", "in/")
+            assert (ran.code, "1 event left: SQS: InternalError" in ran.err) == (1, True), ran.err
+            assert count(aws, DEAD) == 1
+    assert run("dlq", "redrive", ARN, "--prefix", "in/").code == 0
+    assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a"], ["out/b"])
+
+
+def test_a_letter_whose_rest_is_refused_stays_whole_and_only_the_chosen_come_twice(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "in/a", "out/b", "out/c")
+    with monkeypatch.context() as patch:
+        refuse(patch, DEAD)
+        ran = run("dlq", "redrive", ARN, "--prefix", "in/")
+    assert ran.code == 1
+    assert "2 events left: SQS: InternalError" in ran.err
+    assert "1 message not deleted: what was taken may come twice" in ran.err
+    assert count(aws, DEAD) == 1
+    document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
+    assert (document["events"], document["failed"]) == (1, {})
+    assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a", "in/a"], ["out/b", "out/c"])
+
+
+def test_purge_removes_nothing_of_a_letter_whose_rest_is_refused(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bury(aws, "in/a", "out/b")
+
+    def purge(name: str) -> Any:
+        return run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(tmp_path / name), "--yes")
+
+    with monkeypatch.context() as patch:
+        refuse(patch, DEAD)
+        ran = purge("first")
+    assert (ran.code, "1 message not deleted" in ran.err) == (1, True), ran.err
+    assert count(aws, DEAD) == 1
+    assert purge("second").code == 0
+    assert keys(aws, DEAD) == ["out/b"]
+    for name in ("first", "second"):
+        (line,) = (tmp_path / name).read_text().splitlines()
+        assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
+
+
+def test_what_comes_back_while_it_runs_is_not_sent_again(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer that refuses everything, at once."""
+    bury(aws, "poison")
+    send = Queue.send
+
+    def refuse(queue: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
+        time.sleep(0.01)
+        bury(aws, "poison") if queue.url.endswith(OWN) and len(messages) else None
+        return send(queue, messages)
+
+    monkeypatch.setattr(
+        Queue,
+        "send",
+        lambda queue, messages: (
+            send(queue, messages) if queue.url.endswith(DEAD) else refuse(queue, messages)
+        ),
+    )
+    document = run("dlq", "redrive", ARN, "--json").document
+    assert (document["events"], document["arrived_later"]) == (1, 1)
+    assert count(aws, DEAD) == 1
+
+
+def test_what_sqs_refuses_stays_and_fails(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "a")
+    refuse(monkeypatch, OWN)
+    ran = run("dlq", "redrive", ARN)
+    assert ran.code == 1
+    assert "1 event left: SQS: InternalError" in ran.err
+    monkeypatch.undo()
+    assert count(aws, DEAD) == 1
+
+
+def test_interrupted_between_sending_and_deleting_repeats_only_that(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(25):
+        bury(aws, f"k{number:02}")
+    deleted = redrive.Mover._deleted
+    calls = []
+
+    def interrupt(mover: Any, letters: Any) -> Any:
+        calls.append(len(letters))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return deleted(mover, letters)
+
+    monkeypatch.setattr(redrive.Mover, "_deleted", interrupt)
+    ran = run("dlq", "redrive", ARN)
+    assert ran.code == 1
+    assert "run the same command again" in ran.err
+    assert count(aws, DEAD) == 15
+    monkeypatch.setattr(redrive.Mover, "_deleted", deleted)
+    assert run("dlq", "redrive", ARN).code == 0
+    arrived = keys(aws, OWN)
+    assert set(arrived) == {f"k{number:02}" for number in range(25)}
+    assert len(arrived) == 25 + 10
+
+
+def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: MotoAws) -> None:
+    newer = json.dumps({"v": 9, "events": []})
+    put(aws, DEAD, dead_letter(newer, "no"))
+    ran = run("dlq", "redrive", ARN)
+    assert ran.code == 0
+    assert "version 9" in ran.err
+    assert count(aws, DEAD) == 1
+
+
+def test_limit_sends_a_few_for_a_trial(run: Run, aws: MotoAws) -> None:
+    for number in range(12):
+        bury(aws, f"k{number:02}")
+    assert run("dlq", "redrive", ARN, "--limit", "3", "--json").document["events"] == 3
+    assert count(aws, DEAD) == 9
+
+
+def test_limit_counts_events_of_a_message_of_many(run: Run, aws: MotoAws) -> None:
+    bury(aws, *(f"k{number}" for number in range(5)))
+    assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
+    assert keys(aws, OWN) == ["k0", "k1"]
+    assert keys(aws, DEAD) == ["k2", "k3", "k4"]
+
+
+def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
+    run: Run, aws: MotoAws
+) -> None:
+    for names in ("abc", "def"):
+        body = message(*map(record, names))
+        put(aws, "Bucketcast-ingress-dead", dead_letter(body, "crash", "Crash"))
+    assert run("dlq", "redrive", "ingress", "--limit", "2", "--json").document["events"] == 3
+    assert count(aws, "Bucketcast-ingress") == count(aws, "Bucketcast-ingress-dead") == 1
+
+
+def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: MotoAws) -> None:
+    for _ in range(3):
+        put(aws, DEAD, dead_letter("hello", "no envelope"))
+    bury(aws, "a")
+    document = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
+    assert document["events"] == 1
+    assert sum(document["unusable"].values()) == 3
+
+
+def test_a_rate_is_kept_by_waiting(run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(redrive.Mover.run, "__defaults__", (None, slept.append))
+    for number in range(6):
+        bury(aws, *(f"k{number}-{index}" for index in range(50)))
+    assert run("dlq", "redrive", ARN, "--rate", "100").code == 0
+    assert count(aws, DEAD) == 0
+    # Five of the six wait, half a second longer each: the clock hardly moves here.
+    assert sum(slept) > 5 * 0.5
+
+
+def test_a_fifo_queue_gets_its_group_and_a_token_for_each_event(run: Run, aws: MotoAws) -> None:
+    fifo: Any = {"FifoQueue": "true"}
+    for name, key in ((f"{OWN}.fifo", "queue"), (f"{DEAD}.fifo", "dead")):
+        url = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
+        aws.change(ARN, **{key: url})
+    bury(aws, *"abc", queue=f"{DEAD}.fifo")
+    assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
+    (left,) = received(aws.sqs, aws.queue(f"{DEAD}.fifo"))
+    assert left["Attributes"]["MessageGroupId"] != GROUP, "each dead letter is a group of its own"
+    found = received(aws.sqs, aws.queue(f"{OWN}.fifo"))
+    groups = {each["Attributes"]["MessageGroupId"] for each in found}
+    tokens = {each["Attributes"]["MessageDeduplicationId"] for each in found}
+    assert (groups, len(tokens), len(found)) == ({GROUP}, 2, 2)
+
+
+def test_to_another_target_whose_topic_does_not_limit_them(run: Run, aws: MotoAws) -> None:
+    bury(aws, "a", topic=TOPIC)
+    document = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
+    assert document["events"] == 1
+    assert histories(aws, "Bucketcast-postgres-main") == [History(redriven=True)]
+    assert Policy(time_to_live=1, retries=1).of(History(redriven=True)) == Policy()
+
+
+def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws: MotoAws) -> None:
+    aws.sqs.create_queue(QueueName="Bucketcast-webhook-old-dead")
+    aws.sqs.create_queue(QueueName="Bucketcast-pipeline-dead")
+    bury(aws, "a", queue="Bucketcast-webhook-old-dead")
+    assert cells(run("dlq", "ls").out)[1][0] == "Bucketcast-webhook-old-dead"
+    ran = run("dlq", "redrive", "Bucketcast-webhook-old-dead")
+    assert ran.code == 1
+    assert "--to" in ran.err
+    assert run("dlq", "redrive", "Bucketcast-webhook-old-dead", "--to", "webhook:primary").code == 0
+    assert keys(aws, OWN) == ["a"]
+
+
+def test_ingress_gets_its_messages_as_they_came(run: Run, aws: MotoAws) -> None:
+    dead, body = "Bucketcast-ingress-dead", message(record("a"))
+    put(aws, dead, dead_letter(body, "crash", "Crash", created=77, tries=9, since=5))
+    move(aws, "hello", History(to=ARN), dead)
+    assert "--to" in run("dlq", "redrive", "ingress", "--to", ARN).err
+    assert run("dlq", "show", "ingress", "--bucket", "uploads").code == 0
+    assert run("dlq", "redrive", "ingress", "--json").document["messages"] == 2
+    found = received(aws.sqs, aws.queue("Bucketcast-ingress"))
+    told = {each["Body"]: History.read(each["texts"][ATTRIBUTE]) for each in found}
+    assert told.keys() == {body, "hello"}
+    assert told[body] == History(created=77, redriven=True)
+    assert told["hello"]._replace(created=0) == History(to=ARN, redriven=True)
+    assert told["hello"].created
+    assert count(aws, dead) == 0
+
+
+@pytest.mark.parametrize("to", [ARN, ""])
+def test_events_that_ingest_could_not_send_go_back_to_it(run: Run, aws: MotoAws, to: str) -> None:
+    """Addressed to the one that did not get them, or to be routed."""
+    bury(aws, "in/a", "out/b", queue="Bucketcast-ingress-dead", to=to)
+    move(aws, envelope("in/c"), History(5, 3, "refused", to=to), "Bucketcast-ingress-dead")
+    ran = run("dlq", "redrive", "ingress", "--prefix", "in/", "--json")
+    assert ran.document["events"] == 2
+    assert set(histories(aws, "Bucketcast-ingress")) == {History(to=to, redriven=True)}
+    assert histories(aws, "Bucketcast-ingress-dead") == [History(to=to, redriven=True)]
+
+
+def test_purge_writes_before_it_removes_and_needs_the_file(
+    run: Run, aws: MotoAws, tmp_path: Path
+) -> None:
+    bury(aws, "in/a", "out/b")
+    put(aws, DEAD, dead_letter("hello", "no envelope"))
+    path = tmp_path / "gone.ndjson"
+    assert "--file" in run("dlq", "purge", ARN, "--yes").err
+    assert count(aws, DEAD) == 2
+    document = run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(path), "--yes", "--json")
+    assert document.document["events"] == 1
+    (line,) = path.read_text().splitlines()
+    assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    again = run("dlq", "purge", ARN, "--file", str(path), "--yes")
+    assert again.code == 1
+    assert "exists already" in again.err
+    assert count(aws, DEAD) == 2
+    rest = tmp_path / "rest.ndjson"
+    assert run("dlq", "purge", ARN, "--file", str(rest), "--yes").code == 0
+    assert count(aws, DEAD) == 0
+    assert len(rest.read_text().splitlines()) == 2
+
+
+def test_purge_removes_nothing_when_the_disk_is_full(
+    run: Run, aws: MotoAws, tmp_path: Path
+) -> None:
+    for number in range(30):
+        bury(aws, f"k{number}")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        ran = run("dlq", "purge", ARN, "--file", str(tmp_path / "f"), "--yes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ran.code == 1
+    assert "nothing more is removed" in ran.err
+    assert count(aws, DEAD) == 30
+
+
+def test_purge_asks_for_confirmation(
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "a")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    ran = run("dlq", "purge", ARN, "--file", str(tmp_path / "f"))
+    assert ran.code == 1
+    assert count(aws, DEAD) == 1
+    assert run("dlq", "purge", ARN, "--file", str(tmp_path / "g"), "--json").code == 2
+
+
+def test_export_writes_a_line_a_message_and_deletes_none(
+    run: Run, aws: MotoAws, tmp_path: Path
+) -> None:
+    bury(aws, "a", "b")
+    bury(aws, "c")
+    lines = [json.loads(line) for line in run("dlq", "export", ARN).out.splitlines()]
+    assert sorted(each["key"] for line in lines for each in line["events"]) == ["a", "b", "c"]
+    assert {line["message"]["attributes"]["error"] for line in lines} == {"Rejected"}
+    assert count(aws, DEAD) == 2
+    path = tmp_path / "all.ndjson"
+    document = run("dlq", "export", ARN, "--file", str(path), "--json").document
+    assert document["messages"] == 2 == len(path.read_text().splitlines())
+    assert run("dlq", "export", ARN, "--json").code == 2
+
+
+def test_an_unknown_target_names_those_that_there_are(run: Run) -> None:
+    ran = run("dlq", "ls", "webhook:primry")
+    assert ran.code == 1
+    assert ARN in ran.err
+    assert "ingress" in ran.err

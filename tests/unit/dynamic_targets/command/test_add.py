@@ -1,0 +1,140 @@
+"""`bucketcast target add`, `rm` and `ls` of targets made at run time."""
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import asdict
+
+from tests.unit.conftest import Run, cells
+from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
+from tests.unit.moto_aws import TABLE, MotoAws
+
+HOOK = "arn:minio:sqs::audit:webhook"
+
+
+@pytest.fixture(autouse=True)
+def with_dynamic(aws: MotoAws) -> None:
+    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "later": "unknown"})
+    make_functions(aws.client("iam"), aws.mappings)
+    online = {"online": True, "why": "", "where": "http://h"}
+    aws.answers["Bucketcast-dynamic-webhook"] = online
+
+
+def add(run: Run, *more: str) -> None:
+    ran = run("target", "add", "webhook:audit", "endpoint=http://h", *more)
+    assert ran.code == 0, ran.err
+
+
+def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: MotoAws) -> None:
+    ran = run("target", "add", "webhook:audit", "endpoint=http://h", "auth_token=hunter2", "--json")
+    assert (ran.document["arn"], ran.document["what"]) == (HOOK, "made")
+    (note,) = ran.document["notes"]
+    assert "endpoint: is http://, so that events and auth_token can be read" in note
+    rows = {row[0]: row[1:] for row in cells(run("target", "ls").out)}
+    assert rows["ARN"][-1] == "MADE"
+    assert rows[HOOK] == ["yes", "0", "-", "0", "0", "0", "-", "at run time"]
+    assert rows["arn:minio:sqs::primary:webhook"][-1] == "by the deploy"
+    assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
+    (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert rule["deployed"] is True
+    explained = run("explain", "s3://uploads/x", "--event", "put", "--json").document
+    assert [each["target"] for each in explained["deliveries"]] == [HOOK]
+    assert run("target", "rm", "webhook:audit", "--discard").out == f"Removed {HOOK}\n"
+    (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert rule["deployed"] is False
+    assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)
+
+
+def test_a_value_may_come_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2\n")
+    add(run, "--from-file", f"auth_token={tmp_path / 'token'}")
+    (secret,) = aws.secretsmanager.list_secrets()["SecretList"]
+    secret_text = aws.secretsmanager.get_secret_value(SecretId=secret["Name"])["SecretString"]
+    assert json.loads(secret_text) == {"auth_token": "hunter2"}
+    ran = run("target", "add", "webhook:audit", "--from-file", "auth_token=/nowhere/x")
+    assert (ran.code, "No such file" in ran.err) == (2, True)
+
+
+def test_merge_changes_what_is_named(run: Run) -> None:
+    add(run, "auth_token=hunter2")
+    ran = run("target", "add", HOOK, "timeout=20s", "--merge")
+    assert ran.out == f"{HOOK} is changed\n"
+    ran = run("target", "add", "notify_webhook:audit", "timeout=20s", "--merge")
+    assert ran.out == f"{HOOK} is unchanged\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
+        (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
+        (("add", "nats:audit"), 2, "no function for dynamic targets of kind nats"),
+        (
+            ("add", "webhook"),
+            2,
+            "invalid target 'webhook'; allowed is KIND:ID, e.g. webhook:primary",
+        ),
+        (("add", "webhook:audit", "endpoint"), 2, "found 'endpoint'; allowed is KEY=VALUE"),
+        (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
+        (("rm", "webhook:other"), 1, "no dynamic target arn:minio:sqs::other:webhook"),
+        (("rm", "webhok:other"), 2, "unknown kind 'webhok': did you mean 'webhook'?"),
+    ],
+)
+def test_what_is_impossible_is_reported(
+    run: Run, words: tuple[str, ...], code: int, expected: str
+) -> None:
+    ran = run("target", *words)
+    assert (ran.code, expected in ran.err) == (code, True), ran.err
+
+
+def test_what_is_switched_off_is_a_target_whose_events_wait(run: Run) -> None:
+    add(run)
+    assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
+    run("target", "add", HOOK, "enable=off", "--merge")
+    targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
+    assert (targets[HOOK]["enabled"], targets[HOOK]["why"]) == (False, "switched off")
+    *rows, reason = cells(run("target", "ls").out)
+    assert {row[0]: row[1] for row in rows}[HOOK] == "off"
+    assert reason == [f"{HOOK}: off: events are queued"]
+    (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert rule["deployed"] is True
+    assert run("event", "add", "uploads", HOOK, "--event", "delete").code == 0
+
+
+def test_what_was_removed_is_listed_and_gets_no_events(run: Run) -> None:
+    add(run)
+    run("target", "rm", HOOK)
+    target = run("target", "ls", "--json").document["targets"][-1]
+    assert target["why"] == "removed; what waited is kept"
+    assert run("event", "add", "uploads", HOOK, "--event", "put").code == 1
+
+
+@pytest.mark.parametrize("job", ["backfill", "reconcile"])
+def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None:
+    add(run)
+    aws.outputs["Pipeline"] = json.dumps({"bucket": "p", "jobs": {job: job}})
+    ran = run(job, "uploads", "--target", HOOK)
+    assert ran.code == 1
+    assert "is a dynamic target" in ran.err
+
+
+def test_a_stack_without_the_functions_has_the_hint(run: Run, aws: MotoAws) -> None:
+    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
+    ran = run("target", "add", "webhook:audit", "endpoint=http://h")
+    assert (ran.code, "[dynamic_targets] kinds in bucketcast.toml" in ran.err) == (2, True)
+
+
+def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: MotoAws) -> None:
+    add(run)
+    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
+    targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
+    assert "no function for dynamic targets of kind webhook" in targets[HOOK]["why"]
+    found = {
+        each["hint"]
+        for each in run("doctor", "--json").document["findings"]
+        if (each["check"], each["subject"], each["status"]) == ("function", HOOK, "error")
+    }
+    assert found == {'add "webhook" to [dynamic_targets] kinds in bucketcast.toml, and deploy'}
+    assert run("target", "rm", HOOK, "--discard").out == f"Removed {HOOK}\n"
+    assert HOOK not in run("target", "ls").out

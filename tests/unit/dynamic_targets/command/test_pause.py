@@ -1,0 +1,83 @@
+"""Pausing and resuming a target: what the table says, and what the command does."""
+
+import json
+
+import pytest
+
+from bucketcast.state.breakers import Breakers
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import TABLE, MotoAws, refusal
+
+HOOK, NAME = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
+
+
+def paused(aws: MotoAws) -> int:
+    found = Breakers(TABLE, lambda: aws.dynamodb).of(HOOK).read()
+    return found.paused if found else 0
+
+
+def test_pause_and_resume_may_be_repeated(run: Run, aws: MotoAws) -> None:
+    first = run("target", "pause", HOOK, "--json").document
+    assert (first["paused"], first["changed"], first["arn"]) == (True, True, HOOK)
+    since = paused(aws)
+    assert since
+    again = run("target", "pause", "webhook:primary", "--json").document
+    assert again == {**first, "changed": False}
+    assert paused(aws) == since
+    assert "Already paused since" in run("target", "pause", HOOK).out
+    ended = run("target", "resume", HOOK, "--json").document
+    assert ended == {
+        "status": "success",
+        "arn": HOOK,
+        "paused": False,
+        "since": first["since"],
+        "changed": True,
+    }
+    assert paused(aws) == 0
+    ran = run("target", "resume", HOOK)
+    assert (ran.code, ran.out) == (0, f"{HOOK} is not paused\n")
+
+
+def test_pause_prints_until_when_events_wait(run: Run) -> None:
+    ran = run("target", "pause", HOOK)
+    assert ran.code == 0
+    assert "dead-lettered from" in ran.out
+    assert "13 days" in ran.out
+
+
+def test_a_function_that_does_not_see_the_pause_leaves_nothing_paused(
+    run: Run, aws: MotoAws
+) -> None:
+    aws.pause_answers[NAME] = {"paused": False}
+    ran = run("target", "pause", HOOK)
+    assert (ran.code, paused(aws)) == (1, 0)
+    assert "gateway endpoint for DynamoDB" in ran.err
+
+
+def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
+    run: Run, aws: MotoAws
+) -> None:
+    aws.pause_answers[NAME] = refusal("AccessDeniedException", "Invoke")
+    ran = run("target", "pause", HOOK)
+    assert ran.code == 0
+    assert paused(aws)
+    assert "its function did not confirm it" in ran.err
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+@pytest.mark.parametrize(
+    ("arn", "code", "expected"),
+    [
+        ("arn:minio:sqs::primray:webhook", 1, "did you mean"),
+        ("arn:aws:sns:us-east-1::none", 1, "no topic"),
+        ("primary", 2, "allowed is KIND:ID"),
+        ("arn:minio:x", 2, "arn"),
+    ],
+)
+def test_an_unknown_target_is_a_clear_error(
+    run: Run, verb: str, arn: str, code: int, expected: str
+) -> None:
+    ran = run("target", verb, arn)
+    assert ran.code == code
+    assert expected in ran.err
+    assert json.loads(run("target", verb, arn, "--json").out)["status"] == "error"

@@ -1,0 +1,126 @@
+"""Settings of dynamic targets are checked as those of the file are, by the same declarations."""
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from bucketcast import config
+from bucketcast.delivery.queue_names import id_of
+from bucketcast.dynamic_targets.validation import validate
+from bucketcast.errors import ConfigErrors
+from bucketcast.targets import kinds
+from tests.unit.dynamic_targets.made import DYNAMIC
+
+EVERY = replace(DYNAMIC, functions={kind: f"f-{kind}" for kind in kinds()})
+WRONG = {
+    "webhook": {"endpoint": "no url", "tiemout": "1s"},
+    "kafka": {"brokers": "", "topic": "x"},
+    "redis": {"address": "127.0.0.1:6379", "key": "x", "format": "upside-down"},
+    "postgres": {"table": "x", "format": "namespace", "shape": "ceph", "host": "h"},
+    "nats": {"address": "h:4222", "subject": "x", "client_key": "-----BEGIN x"},
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_the_same_is_wrong_as_in_the_file(kind: str, tmp_path: Path) -> None:
+    values = WRONG[kind]
+    with pytest.raises(ConfigErrors) as here:
+        validate(EVERY, kind, "x", values)
+    lines = [f'{key} = "{text}"' for key, text in values.items()]
+    (tmp_path / "b.toml").write_text("\n".join([f"[notify_{kind}.x]", *lines]))
+    with pytest.raises(ConfigErrors) as refused:
+        config.load(tmp_path / "b.toml", {}, local=True)
+    assert str(here.value) == str(refused.value)
+
+
+def test_what_is_hidden_is_in_the_secret_alone() -> None:
+    values = {"endpoint": "https://example.org/", "auth_token": "hunter2", "queue_dir": "/x"}
+    found = validate(DYNAMIC, "webhook", "audit", values)
+    assert found.with_references("s") == {
+        "endpoint": "https://example.org/",
+        "enable": "on",
+        "auth_token": "secret:s#auth_token",
+        "queue_dir": "/x",
+    }
+    assert json.loads(found.secret_text) == {"auth_token": "hunter2"}
+    assert "hunter2" not in repr(found)
+    assert "queue_dir" in found.notes[0]
+
+
+def test_a_url_without_a_login_may_be_seen_and_one_with_may_not() -> None:
+    open_ = {"url": "amqp://h:5672", "exchange": "x"}
+    hidden = {**open_, "url": "amqp://u:hunter2@h:5672"}
+    setup = replace(DYNAMIC, functions={"amqp": "f"})
+    assert validate(setup, "amqp", "x", open_).secrets == {}
+    assert validate(setup, "amqp", "x", hidden).secrets == {"url": hidden["url"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "id_", "values", "expected"),
+    [
+        ("webhok", "x", {}, "found no kind 'webhok'; did you mean 'webhook'?"),
+        ("kafka", "x", {}, "no function for dynamic targets of kind kafka; it has one for: "),
+        ("webhook", "a b", {}, "found the id 'a b'; 1 to 32 of"),
+        ("webhook", "x", {"auth_token": "secret:a"}, "found a reference to a secret; allowed is"),
+        (
+            "webhook",
+            "x",
+            {"endpoint": "http://h", "timeout": "5m"},
+            "allowed is 60s: [dynamic_targets]",
+        ),
+        ("webhook", "x", {"endpoint": "http://h", "enable": "maybe"}, "enable: found 'maybe'"),
+        (
+            "webhook",
+            "x",
+            {"endpoint": "http://h", "client_key": "hunter2"},
+            "client_key: found ***",
+        ),
+        ("webhook", "x", {"endpoint": "http://h", "auth_token": "x" * 70_000}, "its secrets have"),
+        ("webhook", "x", {"endpoint": "http://h", "comment": "x" * 400_000}, "its settings have"),
+    ],
+)
+def test_what_is_impossible_is_reported_in_words(
+    kind: str, id_: str, values: dict[str, str], expected: str
+) -> None:
+    with pytest.raises(ConfigErrors) as wrong:
+        validate(DYNAMIC, kind, id_, values)
+    assert expected in str(wrong.value)
+    assert "hunter2" not in str(wrong.value)
+
+
+SKIPS = {"address": "h:6379", "key": "x", "tls": "on", "tls_skip_verify": "on"}
+
+
+def test_on_aws_certificates_are_checked_unless_the_deploy_says_it_too() -> None:
+    with pytest.raises(ConfigErrors) as wrong:
+        validate(DYNAMIC, "redis", "x", SKIPS)
+    assert "notify_redis.x.tls_skip_verify: found 'on'; set cert_authority;" in str(wrong.value)
+    assert 'tls_skip_verify = "on" in [dynamic_targets] of bucketcast.toml, and a deploy' in str(
+        wrong.value
+    )
+    allowed = validate(replace(DYNAMIC, tls_skip_verify=True), "redis", "x", SKIPS)
+    assert "whoever stands between can read and change" in "".join(allowed.notes)
+    assert validate(replace(DYNAMIC, local=True), "redis", "x", SKIPS).notes == ()
+
+
+def test_what_goes_in_the_clear_is_noted_on_aws() -> None:
+    values = {"endpoint": "http://h", "auth_token": "hunter2"}
+    (note,) = validate(DYNAMIC, "webhook", "x", values).notes
+    assert note.startswith("notify_webhook.x.endpoint: is http://, so that events and auth_token")
+    assert validate(replace(DYNAMIC, local=True), "webhook", "x", values).notes == ()
+
+
+def test_a_name_too_long_for_sqs_is_refused_with_the_limit_of_an_id() -> None:
+    setup = replace(DYNAMIC, prefix="A-stack-with-a-very-long-name-indeed-dynamic-")
+    with pytest.raises(ConfigErrors, match="choose an id of 15 or fewer"):
+        validate(setup, "webhook", "x" * 20, {"endpoint": "http://h"})
+    validate(setup, "webhook", "x" * 15, {"endpoint": "http://h"})
+
+
+@pytest.mark.parametrize("end", [".fifo", ""])
+def test_the_id_is_read_from_the_queue(end: str) -> None:
+    setup = replace(DYNAMIC, queue_end=end)
+    queue = setup.queue_name("webhook", "a-b-c", "0a1b2c")
+    assert id_of(queue, setup.prefix + "webhook-") == "a-b-c"

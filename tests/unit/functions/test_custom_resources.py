@@ -1,0 +1,457 @@
+"""The custom resource: what it writes to S3, and that CloudFormation always gets its answer."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from unittest.mock import DEFAULT, Mock
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
+from bucketcast.notifications.document import Overlap, Part, part_of
+from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
+from functions.custom_resources import bucket as custom_bucket
+from functions.custom_resources import response
+from functions.custom_resources.deadline import RESERVE, Deadline
+from tests.unit.conftest import Watch
+from tests.unit.made import lambda_context
+from tests.unit.moto_aws import (
+    ACCOUNT,
+    ENTRY,
+    INGRESS_ARN,
+    REGION,
+    TABLE,
+    client,
+    logged_calls,
+    make_bucket,
+    make_trail,
+    notification,
+    notify,
+    refusal,
+    select,
+)
+
+apply: Any = custom_bucket.apply  # the tests hand in fakes
+follow_trail: Any = custom_bucket.follow  # the tests hand in fakes
+OTHERS = {
+    "TopicConfigurations": [
+        {
+            "Id": "theirs",
+            "TopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:t",
+            "Events": ["s3:ObjectRestore:*"],
+        }
+    ]
+}
+CONTEXT = lambda_context()
+
+
+@pytest.fixture
+def put(s3: Any, watch: Watch) -> Mock:
+    """Every write of the notifications of the bucket uploads, which has none at first."""
+    make_bucket("uploads")
+    return watch(s3, "put_bucket_notification_configuration")
+
+
+@pytest.fixture
+def function(s3: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The handler's module; it makes its client on import, which needs a region."""
+    from functions.custom_resources import handler  # noqa: PLC0415 - after the region is set
+
+    monkeypatch.setattr(handler, "_s3", s3)
+    return handler
+
+
+def properties(via: str = "sqs") -> dict[str, str]:
+    return {
+        "Account": ACCOUNT,
+        "Bucket": "uploads",
+        "Id": "Bucketcast-ingress",
+        "QueueArn": INGRESS_ARN,
+        "Via": via,
+    }
+
+
+def request(kind: str, properties: Any, before: Any = None) -> dict[str, Any]:
+    old = {"OldResourceProperties": before} if before else {}
+    fields = {"RequestType": kind, "ResourceProperties": properties, "RequestId": "r"}
+    return {**fields, "StackId": "stack", **old}
+
+
+def in_state(state: str, dynamodb: Any) -> Any:
+    """Return what makes the clients, of a stack in this state."""
+    cloudformation = Mock()
+    cloudformation.describe_stacks.return_value = {"Stacks": [{"StackStatus": state}]}
+    return {"dynamodb": dynamodb, "cloudformation": cloudformation}.__getitem__
+
+
+def no_sleep(_: float) -> None:
+    pass
+
+
+def test_create_adds_our_entry_and_delete_removes_it(s3: Any, put: Mock) -> None:
+    other = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
+    notify("uploads", **other)
+    apply(request("Create", properties()), s3, sleep=no_sleep)
+    assert notification("uploads")["QueueConfigurations"] == [ENTRY]
+    assert put.call_args.kwargs["ExpectedBucketOwner"] == ACCOUNT
+    apply(request("Delete", properties()), s3, sleep=no_sleep)
+    assert notification("uploads") == other
+    # A destination of somebody else that is gone must not keep our entry in.
+    assert put.call_args.kwargs["SkipDestinationValidation"] is True
+
+
+def test_what_is_there_already_is_not_written_again(s3: Any, put: Mock) -> None:
+    for _ in range(2):
+        apply(request("Create", properties()), s3, sleep=no_sleep)
+    assert put.call_count == 1
+
+
+def test_an_overlap_writes_nothing(s3: Any, put: Mock) -> None:
+    notify("uploads", **OTHERS)
+    put.reset_mock()
+    with pytest.raises(Overlap, match="'theirs'"):
+        apply(request("Create", properties()), s3, sleep=no_sleep)
+    assert not put.called
+
+
+@pytest.mark.parametrize(
+    "refusals",
+    [
+        # The queue's policy is not in effect everywhere yet.
+        [refusal("AccessDenied"), refusal("InvalidArgument", message="Unable to validate the")],
+        # Somebody else writes to the bucket.
+        [refusal("OperationAborted")],
+    ],
+)
+def test_refusals_that_pass_are_waited_for(s3: Any, put: Mock, refusals: list[Exception]) -> None:
+    pauses = list[float]()
+    put.side_effect = [*refusals, DEFAULT]
+    apply(request("Create", properties()), s3, sleep=pauses.append)
+    assert len(pauses) == len(refusals)
+    assert notification("uploads") == {"QueueConfigurations": [ENTRY]}
+
+
+class Fresh:
+    """DynamoDB where the right to each of the calls is not known the first time."""
+
+    def __init__(self, dynamodb: Any) -> None:
+        self._dynamodb = dynamodb
+        self.refused: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.refused:
+            return getattr(self._dynamodb, name)
+        self.refused.append(name)
+
+        def refuse(**_: Any) -> None:
+            raise refusal("AccessDeniedException")
+
+        return refuse
+
+
+@pytest.mark.usefixtures("put")
+def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
+    s3: Any, dynamodb: Any, state_table: str
+) -> None:
+    ours, pauses = {**properties(), "StateTable": state_table}, list[float]()
+    made = Fresh(dynamodb)
+    apply(request("Create", ours), s3, lambda _: made, pauses.append)
+    assert made.refused == ["get_item", "put_item"]
+    assert Cutovers(state_table, dynamodb).of("uploads")
+    gone = Fresh(dynamodb)
+    apply(request("Delete", ours), s3, lambda _: gone, pauses.append)
+    assert gone.refused == ["get_item", "delete_item"]
+    assert Cutovers(state_table, dynamodb).of("uploads") is None
+    assert notification("uploads") == {}
+    assert pauses == [PAUSE_SECONDS] * 4
+
+
+def test_an_error_that_does_not_pass_is_raised_at_once(s3: Any) -> None:
+    pauses = list[float]()
+    with pytest.raises(ClientError, match="NoSuchBucket"):
+        apply(request("Create", properties()), s3, sleep=pauses.append)
+    assert not pauses
+
+
+@pytest.mark.parametrize(
+    ("state", "stays"), [("UPDATE_ROLLBACK_IN_PROGRESS", True), ("UPDATE_COMPLETE", False)]
+)
+def test_a_deploy_that_is_rolled_back_leaves_what_attach_had_made(
+    s3: Any, dynamodb: Any, state_table: str, state: str, *, stays: bool
+) -> None:
+    """CloudFormation deletes what the deploy had created, as it does where a bucket goes."""
+    make_bucket("uploads", QueueConfigurations=[ENTRY])
+    before = Cutover("sqs", 1_000.0, "attach")
+    switches = Cutovers(state_table, dynamodb)
+    switches.put("uploads", before)
+    ours = {**properties(), "StateTable": state_table}
+    for kind in ("Create", "Delete"):
+        apply(request(kind, ours), s3, in_state(state, dynamodb), no_sleep)
+    assert notification("uploads") == ({"QueueConfigurations": [ENTRY]} if stays else {})
+    assert switches.of("uploads") == (before if stays else None)
+
+
+@pytest.fixture
+def taken_over(s3: Any, dynamodb: Any, state_table: str) -> Any:
+    """Attach a bucket by one transport, deploy it by another, and delete it in that state."""
+
+    def take_over(
+        attached: str, deployed: str, state: str
+    ) -> tuple[dict[str, Any], Cutover | None, list[float]]:
+        make_bucket("uploads")
+        switches, pauses = Cutovers(state_table, dynamodb), list[float]()
+        apply(request("Create", properties(attached)), s3, sleep=no_sleep)
+        switches.put("uploads", Cutover(attached, 1_000.0, "attach"))
+        ours = {**properties(deployed), "StateTable": state_table, "Overlap": "600"}
+        clients = in_state(state, dynamodb)
+        for kind in ("Create", "Create", "Delete", "Delete"):  # each may come twice
+            clock = lambda: 5_000.0 + sum(pauses)  # noqa: E731
+            apply(request(kind, ours), s3, clients, pauses.append, clock)
+        return notification("uploads"), switches.of("uploads"), pauses
+
+    return take_over
+
+
+def test_a_bucket_that_a_deploy_took_over_from_the_queue_is_attached_again_in_a_rollback(
+    taken_over: Any,
+) -> None:
+    """The rule of EventBridge goes after the answer: both are kept until S3 heeds our entry."""
+    stored, switch, pauses = taken_over("sqs", "eventbridge", "UPDATE_ROLLBACK_IN_PROGRESS")
+    assert stored["QueueConfigurations"] == [ENTRY]
+    assert switch == Cutover("sqs", 6_200.0, "attach")
+    assert pauses == [600.0, 600.0]
+
+
+def test_a_part_that_a_deploy_took_over_is_a_part_again_in_a_roll_back(
+    s3: Any, dynamodb: Any, state_table: str
+) -> None:
+    make_bucket("uploads")
+    switches, part = Cutovers(state_table, dynamodb), Part(("s3:ObjectCreated:*",), "in/")
+    switches.put("uploads", Cutover("sqs", 1_000.0, "attach", part=part))
+    ours = {**properties("sqs"), "StateTable": state_table, "Overlap": "0"}
+    clients = in_state("UPDATE_ROLLBACK_IN_PROGRESS", dynamodb)
+    for kind, wanted in (("Create", Part()), ("Delete", part)):
+        apply(request(kind, ours), s3, clients, no_sleep)
+        (entry,) = notification("uploads")["QueueConfigurations"]
+        assert set(part_of(entry).events) == set(wanted.events)
+        assert part_of(entry).prefix == wanted.prefix
+    found = switches.of("uploads")
+    assert found is not None
+    assert (found.by, found.part.prefix) == ("attach", "in/")
+
+
+def test_a_bucket_that_a_deploy_took_over_from_its_rule_is_by_it_again_in_a_rollback(
+    taken_over: Any,
+) -> None:
+    stored, switch, pauses = taken_over("eventbridge", "sqs", "ROLLBACK_IN_PROGRESS")
+    assert stored == {"EventBridgeConfiguration": {}}
+    assert switch == Cutover("eventbridge", 5_000.0, "attach")
+    assert pauses == []
+
+
+def test_a_bucket_that_was_taken_over_goes_with_its_deploy(taken_over: Any) -> None:
+    stored, switch, _ = taken_over("sqs", "eventbridge", "UPDATE_COMPLETE")
+    assert (stored, switch) == ({"EventBridgeConfiguration": {}}, None)
+
+
+def test_a_rollback_does_not_fail_on_an_entry_of_others_for_our_events(
+    s3: Any, dynamodb: Any, state_table: str
+) -> None:
+    switches = Cutovers(state_table, dynamodb)
+    switches.put("uploads", Cutover("eventbridge", 1_000.0, "request", "sqs"))
+    others = {**OTHERS["TopicConfigurations"][0], "Events": ["s3:ObjectCreated:*"]}
+    make_bucket("uploads", TopicConfigurations=[others])
+    ours = {**properties("eventbridge"), "StateTable": state_table, "Overlap": "600"}
+    clients = in_state("UPDATE_ROLLBACK_IN_PROGRESS", dynamodb)
+    apply(request("Delete", ours), s3, clients, no_sleep)
+    assert notification("uploads") == {"TopicConfigurations": [others]}
+    assert switches.of("uploads") is None
+
+
+def test_a_bucket_that_is_gone_needs_no_taking_out(s3: Any) -> None:
+    apply(request("Delete", properties()), s3, sleep=no_sleep)
+
+
+class Answers(HTTPServer):
+    """Takes the responses to CloudFormation; refuses the first `refusals` times."""
+
+    refusals = 0
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Take)
+        self.taken: list[dict[str, Any]] = []
+        self.types: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/answer?signature=x"
+
+
+class _Take(BaseHTTPRequestHandler):
+    server: Answers
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.refusals -= 1
+        if self.server.refusals >= 0:
+            self.send_error(503)
+            return
+        self.server.taken.append(json.loads(body))
+        self.server.types.append(self.headers["Content-Type"])
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answers() -> Iterator[Answers]:
+    with Answers() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def event(answers: Answers, request: str, **more: Any) -> dict[str, Any]:
+    return {
+        "RequestType": request,
+        "ResponseURL": answers.url,
+        "StackId": "stack",
+        "RequestId": "request",
+        "LogicalResourceId": "Notification",
+        "ResourceType": "Custom::BucketNotification",
+        "ResourceProperties": properties(),
+        **more,
+    }
+
+
+@pytest.mark.usefixtures("put")
+def test_success_is_answered(function: Any, answers: Answers) -> None:
+    function.handler(event(answers, "Create"), CONTEXT)
+    assert answers.taken == [
+        {
+            "Status": "SUCCESS",
+            "Reason": f"see log stream {CONTEXT.log_stream_name}",
+            "PhysicalResourceId": "uploads/Bucketcast-ingress",
+            "StackId": "stack",
+            "RequestId": "request",
+            "LogicalResourceId": "Notification",
+        }
+    ]
+    # The address is signed for an empty type.
+    assert answers.types == [""]
+
+
+@pytest.mark.usefixtures("put")
+def test_failure_is_answered_with_its_reason(function: Any, answers: Answers) -> None:
+    notify("uploads", **OTHERS)
+    function.handler(event(answers, "Update", PhysicalResourceId="uploads/older"), CONTEXT)
+    (answer,) = answers.taken
+    assert answer["Status"] == "FAILED"
+    assert "'theirs'" in answer["Reason"]
+    assert answer["PhysicalResourceId"] == "uploads/older"
+
+
+def test_even_a_malformed_request_is_answered(function: Any, answers: Answers) -> None:
+    function.handler(event(answers, "Create", ResourceProperties={}), CONTEXT)
+    (answer,) = answers.taken
+    assert answer["Status"] == "FAILED"
+    assert "Bucket" in answer["Reason"]
+
+
+def test_what_does_not_come_is_answered_while_there_is_time(
+    function: Any, put: Mock, answers: Answers
+) -> None:
+    """Each wait of a request has its own end, and their sum is longer than the function runs."""
+    put.side_effect = refusal("OperationAborted")
+    nearly_over = lambda_context(get_remaining_time_in_millis=lambda: RESERVE * 1_000 + 1)
+    function.handler(event(answers, "Create"), nearly_over)
+    (answer,) = answers.taken
+    assert answer["Status"] == "FAILED"
+    assert "deploy again" in answer["Reason"]
+
+
+def test_all_waits_of_a_request_share_its_time() -> None:
+    slept: list[float] = []
+    deadline = Deadline(RESERVE + 100, clock=lambda: sum(slept), sleep=slept.append)
+    deadline.sleep(60)
+    deadline.sleep(40)
+    with pytest.raises(BucketcastError, match="deploy again"):
+        deadline.sleep(1)
+    assert slept == [60, 40]
+
+
+@pytest.mark.usefixtures("put")
+def test_an_answer_that_is_not_accepted_is_sent_again(
+    function: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response, "_PAUSE_SECONDS", 0)
+    answers.refusals = 2
+    function.handler(event(answers, "Create"), CONTEXT)
+    assert len(answers.taken) == 1
+
+
+@pytest.fixture
+def trails(mocked_aws: None, dynamodb: Any, state_table: str) -> Any:  # noqa: ARG001 - it answers
+    """Two trails, and what makes the clients; a rule needs reads of the bucket."""
+    for name in ("ours", "theirs"):
+        make_trail(name)
+    rule = Rule(bucket="uploads", arn="arn:minio:sqs::a:webhook", events=("s3:ObjectAccessed:Get",))
+    Rules(state_table, dynamodb).add(rule)
+    return client
+
+
+def logging(trail: str) -> dict[str, str]:
+    arn = f"arn:aws:cloudtrail:{REGION}:{ACCOUNT}:trail/{trail}"
+    return {**properties(), "Trail": arn, "StateTable": TABLE, "Stack": "Bucketcast"}
+
+
+def follow(clients: Any, kind: str, wanted: Any, before: Any = None) -> None:
+    follow_trail(request(kind, wanted, before), clients, no_sleep)
+
+
+def test_a_trail_logs_what_the_rules_of_the_bucket_need(trails: Any, watch: Watch) -> None:
+    own, cloudtrail = logging("ours"), trails("cloudtrail")
+    written = watch(cloudtrail, "put_event_selectors")
+    follow(trails, "Create", properties())
+    assert not written.called
+    # The right to it is not in effect everywhere yet.
+    watch(cloudtrail, "get_event_selectors", refusal("AccessDeniedException"))
+    follow(trails, "Create", own)
+    assert logged_calls("ours") == ["GetObject"]
+    watch(cloudtrail, "get_event_selectors", refusal("AccessDeniedException"))
+    follow(trails, "Update", properties(), own)
+    assert logged_calls("ours") == []
+    follow(trails, "Update", own, properties())
+    follow(trails, "Delete", own)
+    assert logged_calls("ours") == []
+    cloudtrail.delete_trail(Name="ours")
+    follow(trails, "Delete", own)  # with the trail all is gone
+
+
+def test_the_trail_of_before_logs_nothing_more_where_another_is_named(trails: Any) -> None:
+    follow(trails, "Create", logging("ours"))
+    follow(trails, "Update", logging("theirs"), logging("ours"))
+    assert (logged_calls("ours"), logged_calls("theirs")) == ([], ["GetObject"])
+
+
+def test_a_trail_that_was_refused_does_not_keep_the_deploy_from_being_rolled_back(
+    trails: Any, watch: Watch
+) -> None:
+    """CloudFormation then removes the entry, and could not if that were refused too."""
+    data = [{"Type": "AWS::S3::Object", "Values": ["arn:aws:s3:::theirs/"]}]
+    select("theirs", EventSelectors=[{"ReadWriteType": "All", "DataResources": data}])
+    written = watch(trails("cloudtrail"), "put_event_selectors")
+    with pytest.raises(BucketcastError, match="name another trail"):
+        follow(trails, "Create", logging("theirs"))
+    follow(trails, "Delete", logging("theirs"))
+    assert not written.called

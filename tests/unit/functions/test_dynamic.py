@@ -1,0 +1,192 @@
+"""The function of a kind, called for the queues of many dynamic targets."""
+
+import json
+import time
+from importlib import import_module
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.aws import secrets
+from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.destination import TargetArn
+from bucketcast.errors import NotAuthorized
+from tests.unit.dynamic_targets.made import DYNAMIC, Account
+from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, Handler, body, invocation
+from tests.unit.made import received
+
+TOKEN = {"endpoint": "https://example.org/hook", "auth_token": "one"}
+
+
+class DynamicFunction:
+    """The account, and the webhooks' function as Lambda would load it."""
+
+    def __init__(self, account: Account, handler: Handler) -> None:
+        self.account = account
+        self.handler = handler
+
+    def put(self, id_: str, **values: str) -> str:
+        """Make a target; the name of its queue."""
+        targets = self.account.targets()
+        return targets.put("webhook", id_, {**TOKEN, **values}).target.queue
+
+    def __call__(self, queue: str, *messages: str) -> list[str]:
+        event = invocation(*messages)
+        for record in event["Records"]:
+            record["eventSourceARN"] = DYNAMIC.arn(queue)
+        answer = self.handler(event, Context(60 * SECONDS))
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+    def probe(self, arn: str) -> dict[str, Any]:
+        return self.handler({"probe": True, "target": arn}, Context(60 * SECONDS))
+
+
+def webhooks_environ(state_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Set and return what Lambda gives the webhooks' function; `Fake` and its secrets are new."""
+    secrets.forget()
+    Fake.sent, Fake.answers = [], {}
+    environ = {
+        "BUCKETCAST_KIND": "webhook",
+        "BUCKETCAST_STATE_TABLE": state_table,
+        "BUCKETCAST_QUEUES": DYNAMIC.queues,
+        "BUCKETCAST_QUEUE_PREFIX": f"{DYNAMIC.prefix}webhook-",
+        "POWERTOOLS_SERVICE_NAME": "dispatch",
+    }
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    return environ
+
+
+@pytest.fixture
+def setup(state_table: str, monkeypatch: pytest.MonkeyPatch) -> DynamicFunction:
+    environ = webhooks_environ(state_table, monkeypatch)
+    module = import_module("functions.dispatch.dynamic")
+    return DynamicFunction(Account(state_table), module.build(environ, lambda _: Fake))
+
+
+def test_each_queue_goes_to_its_own_target(setup: DynamicFunction) -> None:
+    first, second = setup.put("a-1", auth_token="one"), setup.put("a", auth_token="two")
+    assert setup(first, body("x")) == []
+    assert setup(second, body("y")) == []
+    assert setup(first, body("z")) == []
+    assert Fake.sent == [("one", ["x"]), ("two", ["y"]), ("one", ["z"])]
+
+
+def test_new_settings_apply_from_the_next_batch(setup: DynamicFunction) -> None:
+    queue = setup.put("audit", auth_token="one")
+    setup(queue, body("x"))
+    setup.put("audit", auth_token="two")
+    assert setup(queue, body("y")) == []
+    assert Fake.sent == [("one", ["x"]), ("two", ["y"])]
+
+
+def test_a_secret_replaced_while_a_batch_is_under_way_is_found(setup: DynamicFunction) -> None:
+    queue = setup.put("audit", auth_token="one")
+    Fake.answers = {"x": NotAuthorized("who are you")}
+    replaced: list[str] = []
+
+    def send(self: Fake, events: Any) -> Any:
+        if not replaced:
+            replaced.append(setup.put("audit", auth_token="two"))
+            return {0: NotAuthorized("who are you")}
+        Fake.sent.append((self.settings.auth_token.reveal(), [each.key for each in events]))
+        return {}
+
+    class Late(Fake):
+        pass
+
+    Late.send = send  # type: ignore[method-assign]
+    setup.handler._kind = Late  # type: ignore[attr-defined]
+    assert setup(queue, body("x")) == []
+    assert Fake.sent == [("two", ["x"])]
+
+
+def waiting(
+    setup: DynamicFunction, queue: str, *, since: int = 0, receives: int = 1
+) -> tuple[int, History]:
+    """Pass a message that has waited since then (ms ago); return its delay and history."""
+    now = round(time.time() * 1_000)
+    history = History(since=now - since if since else 0)
+    event = invocation(body("x"), history=history)
+    event["Records"][0]["eventSourceARN"] = DYNAMIC.arn(queue)
+    event["Records"][0]["attributes"] = {
+        "SentTimestamp": str(now),
+        "ApproximateReceiveCount": str(receives),
+    }
+    sent: list[Any] = []
+    events = setup.handler._sqs.meta.events  # type: ignore[attr-defined]
+    name = "provide-client-params.sqs.SendMessageBatch"
+    note = events.register(name, lambda params, **_: sent.extend(params["Entries"]), "note")
+    answer = setup.handler(event, Context(60 * SECONDS))
+    events.unregister(name, note, "note")
+    assert answer == {"batchItemFailures": []}
+    assert Fake.sent == []
+    (entry,) = sent
+    told = History.read(entry["MessageAttributes"][ATTRIBUTE]["StringValue"])
+    return entry.get("DelaySeconds", 0), told
+
+
+@pytest.mark.parametrize("how", ["off", "removed", "unknown"])
+def test_messages_wait_while_their_target_is_not_there(
+    setup: DynamicFunction, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Each is sent again after a sixth of the time it has waited, and it is no try."""
+    queue = setup.put("audit", **({"enable": "off"} if how == "off" else {}))
+    if how == "removed":
+        setup.account.fill(queue)
+        (target,) = setup.account.table.targets()
+        setup.account.targets().remove(TargetArn.parse(target.arn))
+    if how == "unknown":
+
+        def denied(_: str) -> None:
+            raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetItem")
+
+        monkeypatch.setattr(setup.handler._table, "target", denied)  # type: ignore[attr-defined]
+    for minutes, delay in ((0, 1), (10, 100), (24 * 60, 900)):
+        seconds, told = waiting(setup, queue, since=minutes * 60_000)
+        assert seconds == pytest.approx(delay, abs=1)
+        assert (told.tries, told.reason) == (0, "")
+
+
+def test_what_is_refused_is_buried_beside_its_own_queue(setup: DynamicFunction) -> None:
+    from bucketcast.errors import Rejected  # noqa: PLC0415 - only here
+
+    queue = setup.put("audit")
+    Fake.answers = {"x": Rejected("too long")}
+    assert setup(queue, body("x", "y")) == []
+    (letter,) = received(setup.account.sqs, DYNAMIC.url(f"{queue}-dead"))
+    assert letter["texts"]["target"] == "arn:minio:sqs::audit:webhook"
+    assert letter["texts"]["reason"] == "too long"
+
+
+def test_counts_and_traces_name_the_target(
+    setup: DynamicFunction, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup(setup.put("audit"), body("x"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["target"] for line in lines if "_aws" in line or "trace" in line] == [
+        "arn:minio:sqs::audit:webhook"
+    ] * 2
+
+
+def test_probe_is_of_one_target(setup: DynamicFunction) -> None:
+    setup.put("audit")
+    assert setup.probe("arn:minio:sqs::audit:webhook") == {
+        "online": True,
+        "why": "",
+        "where": "https://example.org/hook",
+    }
+    assert "was removed" in setup.probe("arn:minio:sqs::other:webhook")["why"]
+
+
+def test_the_connections_that_are_kept_have_a_limit(
+    setup: DynamicFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.dispatch.kept.KEPT", 2)
+    queues = [setup.put(name) for name in ("a", "b", "c")]
+    closed: list[str] = []
+    monkeypatch.setattr(Fake, "close", lambda _: closed.append("one"))
+    for queue in queues:
+        assert setup(queue, body("x")) == []
+    assert closed == ["one"]

@@ -1,0 +1,121 @@
+"""The gateway on Lambda: a call of a function URL is the call that was signed."""
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from bucketcast.gateway.app import S3, build
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.request import RawRequest
+from bucketcast.web.responses import Send, send_response
+from functions.gateway.url import answered
+from tests.unit.web.requests import HOST, gate, signed
+
+
+async def echo(admitted: AuthenticatedRequest, send: Send) -> None:
+    call, body = admitted.call, await admitted.body.read(1_000)
+    kind = "application/octet-stream" if body == b"\xff" else "application/xml"
+    await send_response(send, f"{call.bucket} {call.key} ".encode() + body, content_type=kind)
+
+
+def answers(call: RawRequest) -> Any:
+    return echo if "notification" in call.params else None
+
+
+async def at_s3(_: AuthenticatedRequest, send: Send) -> None:
+    await send_response(send, b"from S3")
+
+
+def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mapping[str, Any]:
+    """What Lambda hands over for a call signed by botocore."""
+    request = signed(method, target, body)
+    parts = urlsplit(target)
+    headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
+    return {
+        "version": "2.0",
+        "rawPath": parts.path,
+        "rawQueryString": parts.query,
+        "headers": {**headers, **changed},
+        "requestContext": {"http": {"method": method, "path": parts.path, "sourceIp": "1.2.3.4"}},
+        "body": base64.b64encode(body).decode(),
+        "isBase64Encoded": True,
+    }
+
+
+def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
+    app = build(S3(gate(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com"))
+    return asyncio.run(answered(app, event(method, target, body, **changed)))
+
+
+def test_a_call_is_answered() -> None:
+    answer = called("PUT", "/images?notification", b"<xml/>")
+    assert (answer["statusCode"], answer["body"]) == (200, "images  <xml/>")
+    assert answer["headers"]["content-type"] == "application/xml"
+
+
+def test_an_answer_that_is_no_text_is_packed() -> None:
+    answer = called("PUT", "/images?notification", b"\xff")
+    assert base64.b64decode(answer["body"]) == b"images  \xff"
+    assert answer["isBase64Encoded"] is True
+
+
+@pytest.mark.parametrize("note", ["é ü", "日本", "é ü".encode().decode("latin-1")])
+def test_a_header_beyond_ascii_may_come_decoded_in_any_way(note: str) -> None:
+    text = note.encode("latin-1").decode() if "Ã" in note else note
+    request = signed("PUT", "/images?notification", b"", {"x-amz-meta-note": text})
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers["x-amz-meta-note"] = note
+    answer = called("PUT", "/images?notification", b"", **headers)
+    assert answer["statusCode"] == 200
+
+
+def test_what_was_changed_on_the_way_is_refused() -> None:
+    answer = called("PUT", "/images?notification", b"<xml/>", host="other.example")
+    assert answer["statusCode"] == 403
+    assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
+
+
+async def fault(_: AuthenticatedRequest, send: Send) -> None:  # noqa: ARG001 - nothing is answered
+    raise RuntimeError("nobody foresaw this")
+
+
+async def half(_: AuthenticatedRequest, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"ha", "more_body": True})
+    raise RuntimeError("nobody foresaw this")
+
+
+def test_a_fault_is_answered_as_s3_does() -> None:
+    """The framework answers, and raises again for its server to log."""
+    app = build(S3(gate(), answers, fault, objects="https://s3.us-east-1.amazonaws.com"))
+    answer = asyncio.run(answered(app, event("GET", "/")))
+    assert answer["statusCode"] == 500
+    assert "<Code>InternalError</Code>" in answer["body"]
+
+
+def test_half_an_answer_is_none() -> None:
+    app = build(S3(gate(), answers, half, objects="https://s3.us-east-1.amazonaws.com"))
+    with pytest.raises(RuntimeError, match="nobody foresaw this"):
+        asyncio.run(answered(app, event("GET", "/")))
+
+
+@pytest.mark.parametrize(
+    ("method", "target"), [("GET", "/"), ("HEAD", "/images"), ("GET", "/images?location")]
+)
+def test_what_every_client_asks_first_is_forwarded_to_s3(method: str, target: str) -> None:
+    assert called(method, target)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [("GET", "/images/a.jpg"), ("PUT", "/images"), ("GET", "/images"), ("HEAD", "/images/a.jpg")],
+)
+def test_a_listing_through_the_gateway_is_redirected(method: str, target: str) -> None:
+    answer = called(method, target)
+    assert answer["statusCode"] == 501
+    if method != "HEAD":
+        assert "objects are at https://s3.us-east-1.amazonaws.com" in answer["body"]

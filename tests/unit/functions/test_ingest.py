@@ -1,0 +1,467 @@
+"""Ingest's function, from the messages that Lambda hands over to what waits for each target."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.listen.aws.listeners import Listeners
+from bucketcast.listen.aws.listeners import Table as ListenerTable
+from bucketcast.listen.listener import ListenFilter
+from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
+from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
+from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.rules import Rules
+from tests.unit.made import lambda_context, message, received, record, recorded
+from tests.unit.moto_aws import refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+HOOK = "arn:minio:sqs::primary:webhook"
+TABLE = "arn:minio:sqs::_:postgresql"
+LOST = "arn:minio:sqs::lost:redis"
+DAY = 86_400
+LATER = "2099-01-02T03:04:05.678Z"
+"""After anything that a test puts: an event with no ETag is of an object put before it."""
+Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
+
+
+@dataclass
+class Ingest:
+    """The deployed part of ingest, and the handler as Lambda would load it."""
+
+    handler: Handler
+    rules: Rules
+    sqs: "SQSClient"
+    urls: dict[str, str]
+    s3: "S3Client"
+
+    def __call__(self, *bodies: str) -> list[str]:
+        """Return the ids of the messages to be seen again, which are their indexes."""
+        records = [_record(n, body) for n, body in enumerate(bodies)]
+        return self.handle(*records)
+
+    def handle(self, *records: Mapping[str, Any], context: Any = None) -> list[str]:
+        answer = self.handler({"Records": records}, context or lambda_context())
+        assert answer.keys() == {"batchItemFailures"}
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+    def put(self, arn: str = HOOK, *, prefix: str = "", bucket: str = "uploads") -> None:
+        self.rules.add(Rule(bucket=bucket, arn=arn, events=("s3:ObjectCreated:*",), prefix=prefix))
+
+    def keys(self, queue: str) -> list[list[str]]:
+        found = received(self.sqs, self.urls[queue])
+        return [[each.event.key for each in unpack(one["Body"])] for one in found]
+
+    def left(self) -> tuple[list[str], History]:
+        """The keys and the history of the one message that waits in the ingress queue."""
+        (back,) = self.waiting()
+        told = back["messageAttributes"][ATTRIBUTE]["stringValue"]
+        return [each.event.key for each in unpack(back["body"])], History.read(told)
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """The messages in the ingress queue, as Lambda hands them over; they are taken out."""
+        found: list[dict[str, Any]] = []
+        end = time.monotonic() + 30
+        while not found and time.monotonic() < end:
+            for each in received(self.sqs, self.urls["ingress"]):
+                beside = {
+                    name: {"stringValue": one["StringValue"], "dataType": one["DataType"]}
+                    for name, one in each.get("MessageAttributes", {}).items()
+                }
+                one = _record(0, each["Body"]) | {"messageAttributes": beside}
+                found.append(one | {"messageId": each["MessageId"]})
+                self.sqs.delete_message(
+                    QueueUrl=self.urls["ingress"], ReceiptHandle=each["ReceiptHandle"]
+                )
+        return found
+
+    def any_waiting(self) -> bool:
+        names: Any = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
+        attributes = self.sqs.get_queue_attributes(
+            QueueUrl=self.urls["ingress"], AttributeNames=names
+        )
+        return any(int(text) for text in attributes["Attributes"].values())
+
+    def dead(self) -> list[dict[str, Any]]:
+        return received(self.sqs, self.urls["ingress-dead"])
+
+
+def _record(
+    index: int, body: str, receives: int = 1, age: float = 0.0, to: str = ""
+) -> dict[str, Any]:
+    told = {ATTRIBUTE: {"stringValue": History(to=to).text, "dataType": "String"}} if to else {}
+    sent = str(round((time.time() - age) * 1_000))
+    return {
+        "messageId": str(index),
+        "receiptHandle": f"receipt {index}",
+        "body": body,
+        "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:Bucketcast-ingress",
+        "attributes": {"SentTimestamp": sent, "ApproximateReceiveCount": str(receives)},
+        "messageAttributes": told,
+    }
+
+
+def _keys(waiting: Mapping[str, Any]) -> list[str]:
+    return [each.event.key for each in unpack(waiting["body"])]
+
+
+@pytest.fixture
+def ingest(
+    sqs: "SQSClient",
+    s3: "S3Client",
+    dynamodb: "DynamoDBClient",
+    state_table: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Ingest:
+    s3.create_bucket(Bucket="uploads")
+    names = ("ingress", "ingress-dead", "webhook-primary", "postgres-_")
+    urls = {name: sqs.create_queue(QueueName=f"Bucketcast-{name}")["QueueUrl"] for name in names}
+    environ = {
+        "BUCKETCAST_STATE_TABLE": state_table,
+        "BUCKETCAST_TARGET_QUEUES": urls["ingress"].removesuffix("ingress") + "*",
+        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
+        "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of([HOOK, TABLE, LOST]).to_text(),
+        "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
+        "POWERTOOLS_SERVICE_NAME": "ingest",
+    }
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    module = import_module("functions.ingest.handler")
+    return Ingest(module.build(environ), Rules(state_table, dynamodb), sqs, urls, s3)
+
+
+def test_event_goes_to_the_targets_that_its_rules_name(ingest: Ingest) -> None:
+    ingest.put(prefix="photos/")
+    ingest.put(TABLE)
+    assert ingest(recorded("s3/put-2.1"), message(record("b"))) == []
+    assert ingest.keys("webhook-primary") == [["photos/cat.jpg"]]
+    assert ingest.keys("postgres-_") == [["photos/cat.jpg", "b"]]
+    assert ingest.dead() == []
+
+
+def test_keys_that_grow_by_the_same_piece_are_warned_of(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    ingest.put()
+    assert ingest(message(record("thumbs/thumbs/thumbs/cat.jpg"))) == []
+    assert "a loop, which costs money" in caplog.text
+    assert "thumbs" not in str([vars(each) for each in caplog.records])
+    assert '"LoopsSuspected":1' in capsys.readouterr().out
+
+
+def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Ingest) -> None:
+    ingest.put()
+    rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
+    assert ingest(message(record("a")), *rubbish, message(record("b"))) == []
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
+    dead = ingest.dead()
+    assert [each["Body"] for each in dead][:3] == rubbish[:3]
+    assert json.loads(dead[3]["Body"]).keys() == {"zstd"}
+    reasons = [each["texts"]["reason"] for each in dead]
+    assert reasons[0].startswith("the message is no JSON object")
+    assert "no Records, s3:TestEvent or S3 detail-type" in reasons[1]
+    assert "$.s3.bucket.name" in reasons[2]
+    assert {each["texts"]["error"] for each in dead} == {"BadEvent"}
+
+
+@pytest.mark.parametrize("body", ["", '{"Records": []}', recorded("s3/test-event")])
+def test_message_without_events_makes_none(ingest: Ingest, body: str) -> None:
+    ingest.put()
+    ingest.sqs.purge_queue(QueueUrl=ingest.urls["ingress-dead"])
+    assert ingest(body) == []
+    assert ingest.keys("webhook-primary") == []
+    assert len(ingest.dead()) == (0 if body else 1)
+
+
+def test_broken_message_stays_where_it_cannot_be_buried(ingest: Ingest) -> None:
+    ingest.put()
+    ingest.sqs.delete_queue(QueueUrl=ingest.urls["ingress-dead"])
+    assert ingest(message(record("a")), "rubbish") == ["1"]
+    assert ingest.keys("webhook-primary") == [["a"]]
+
+
+def test_counts_are_written_for_cloudwatch(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingest.put(prefix="a")
+    ingest(message(record("a")), message(record("b")), "rubbish")
+    lines = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
+    (counts,) = map(json.loads, lines)
+    assert counts["target"] == "ingress"
+    assert (counts["EventsReceived"], counts["EventsMatched"], counts["MessagesBroken"]) == (
+        2,
+        1,
+        1,
+    )
+
+
+def test_a_rule_on_a_tag_matches_only_objects_with_it(ingest: Ingest) -> None:
+    public = Condition("tag:class", ("public",))
+    ingest.rules.add(
+        Rule(bucket="uploads", arn=HOOK, events=("s3:ObjectCreated:*",), conditions=(public,))
+    )
+    for key in ("public", "private"):
+        ingest.s3.put_object(Bucket="uploads", Key=key, Body=b"x", Tagging=f"class={key}")
+    keys = ("public", "private", "gone")
+    assert ingest(*(message(record(key, eventTime=LATER)) for key in keys)) == []
+    # It cannot be read of an object that is gone, and no event is lost by that.
+    assert ingest.keys("webhook-primary") == [["public", "gone"]]
+
+
+def test_without_the_right_to_look_the_events_wait_in_the_queue(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise refusal("AccessDenied", "GetObjectTagging")
+
+    ingest.put(TABLE)
+    ingest.put(bucket="photos")
+    monkeypatch.setattr("bucketcast.ingest.aws.object_facts.ObjectReader._look", refuse)
+    other = record("b", s3__bucket__name="photos")
+    assert ingest(message(record("payroll"), other), message(other), message(record("c"))) == []
+    assert ingest.keys("webhook-primary") == [["b", "b"]]
+    assert ingest.keys("postgres-_") == []
+    logged = str([vars(each) for each in caplog.records])
+    assert "S3 could not be asked about an object of uploads" in logged
+    assert "payroll" not in logged
+    keys, history = ingest.left()
+    assert (keys, history.tries, history.to) == (["payroll", "c"], 1, "")
+
+
+def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was waited for with each chunk: two took longer than the function may."""
+    answered = threading.Event()
+    monkeypatch.setattr(
+        "bucketcast.ingest.aws.object_facts.ObjectReader._look", lambda *_: answered.wait(60)
+    )
+    ingest.put(TABLE)
+    ingest.put(bucket="photos")
+    other = message(record("b", s3__bucket__name="photos"))
+    bodies = [message(record(key)) + " " * 700_000 for key in ("a", "c", "d")]
+    end = time.monotonic() + 10.5
+    context = lambda_context(get_remaining_time_in_millis=lambda: 1_000 * (end - time.monotonic()))
+    try:
+        records = [_record(n, body) for n, body in enumerate([*bodies, other])]
+        assert ingest.handle(*records, context=context) == []
+    finally:
+        answered.set()
+    assert context.get_remaining_time_in_millis() > 0
+    assert ingest.keys("webhook-primary") == [["b"]]
+    assert sorted(key for one in ingest.waiting() for key in _keys(one)) == ["a", "c", "d"]
+
+
+def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(
+    ingest: Ingest,
+) -> None:
+    """The messages were read again until it did: neighbours got their events a hundred times."""
+    ingest.put()
+    ingest.put(LOST)
+    assert ingest(message(record("a"))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+    url = ingest.sqs.create_queue(QueueName="Bucketcast-redis-lost")["QueueUrl"]
+    ingest.urls["redis-lost"] = url
+    (back,) = ingest.waiting()
+    assert ingest.handle(back) == []
+    assert ingest.keys("redis-lost") == [["a"]]
+    assert ingest.keys("webhook-primary") == []
+    assert not ingest.any_waiting()
+
+
+def test_what_is_addressed_waits_while_its_queue_still_refuses(ingest: Ingest) -> None:
+    ingest.put(LOST)
+    assert ingest(message(record("a"))) == []
+    for tries in (1, 2):
+        (back,) = ingest.waiting()
+        told = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
+        assert (told.to, told.tries, _keys(back)) == (LOST, tries, ["a"])
+        time.sleep(1)
+        assert ingest.handle(back) == []
+
+
+def test_what_is_addressed_and_nobody_reads_stops_nobody(ingest: Ingest) -> None:
+    ingest.put()
+    strange = _record(0, "x", to="no arn")
+    assert ingest.handle(strange, _record(1, message(record("a")))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+    assert [each["Body"] for each in ingest.dead()] == ["x"]
+
+
+def test_records_that_are_addressed_go_to_their_target_alone_without_a_rule(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingest.put()
+    test = _record(0, message(record("a")), to=TABLE)
+    assert ingest.handle(test, _record(1, message(record("b")))) == []
+    assert ingest.keys("postgres-_") == [["a"]]
+    assert ingest.keys("webhook-primary") == [["b"]]
+    assert f'"{TABLE} bucketcast-test":[' in capsys.readouterr().out
+
+
+def test_addressed_records_wait_where_their_queue_refuses(ingest: Ingest) -> None:
+    assert ingest.handle(_record(0, message(record("a")), to=LOST)) == []
+    keys, history = ingest.left()
+    assert (keys, history.to) == (["a"], LOST)
+
+
+def test_bug_of_ours_stops_one_message_only(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(body: str) -> Any:
+        if "poison" in body:
+            raise KeyError("a bug")
+        return read(body)
+
+    ingest.put()
+    read = sources.events
+    monkeypatch.setattr("bucketcast.sources.events", stumble)
+    assert ingest(message(record("a")), message(record("poison")), message(record("b"))) == []
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
+    assert ingest.dead() == []
+    (back,) = ingest.waiting()
+    assert back["body"] == message(record("poison"))
+    old = _record(1, message(record("poison")), age=13 * DAY + 60)
+    assert ingest.handle(old) == []
+    (letter,) = ingest.dead()
+    assert letter["Body"] == message(record("poison"))
+    assert letter["texts"]["reason"] == "unexpected KeyError: 'a bug'"
+    created = History.read(letter["texts"][ATTRIBUTE]).created
+    assert created == int(old["attributes"]["SentTimestamp"])
+
+
+def test_while_the_rules_cannot_be_read_everything_waits(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise refusal("InternalServerError", "BatchGetItem")
+
+    ingest.put()
+    with monkeypatch.context() as broken:
+        broken.setattr("bucketcast.state.rule_cache.RuleCache.__call__", refuse)
+        assert ingest(message(record("a")), message(record("b"))) == []
+    (back,) = ingest.waiting()
+    assert _keys(back) == ["a", "b"]
+    assert ingest.dead() == []
+    assert ingest.handle(back) == []
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
+
+
+def test_aged_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
+    ingest.put()
+    aged = _record(0, message(record("a")), receives=500, age=3 * DAY)
+    assert ingest.handle(aged) == []
+    assert ingest.keys("webhook-primary") == []
+    (back,) = ingest.waiting()
+    history = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
+    assert back["body"] == aged["body"]
+    sent = int(aged["attributes"]["SentTimestamp"])
+    assert (history.since, history.created) == (sent, sent)
+    assert ingest.handle(back) == []
+    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
+    (delivery,) = unpack(found["Body"])
+    assert delivery.created == sent
+
+
+def test_event_knows_when_it_came(ingest: Ingest) -> None:
+    ingest.put()
+    old = _record(0, message(record("a")), age=5 * DAY)
+    assert ingest.handle(old, _record(1, message(record("b")))) == []
+    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
+    first, second = unpack(found["Body"])
+    assert first.created == int(old["attributes"]["SentTimestamp"])
+    assert second.created - first.created >= 4 * DAY * 1_000
+
+
+def test_events_for_a_target_that_is_not_there_are_counted(
+    ingest: Ingest, dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    gone = "arn:minio:sqs::gone:webhook"
+    ingest.put(gone)
+    ingest.put(HOOK)
+    assert ingest(message(record("a"), record("b"))) == []
+    assert Counters(state_table, lambda: dynamodb).read() == {gone: Counts(skipped=2)}
+
+
+def test_events_are_counted_once_for_each_notification_of_a_topic(
+    ingest: Ingest, dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    counters = Counters(state_table, lambda: dynamodb)
+    assert counters.triggered() == 0
+    for name in ("n1", "n2"):
+        names = ("s3:ObjectCreated:*",)
+        rule = Rule(bucket="uploads", arn="arn:aws:sns:r::t1", events=names, name=name)
+        ingest.rules.add(rule)
+    ingest.put(HOOK)
+    assert ingest(message(record("a"), record("b"))) == []
+    assert ingest(message(record("c"))) == []
+    assert counters.triggered() == 6
+
+
+def test_a_listener_gets_events_beside_the_rules_and_a_removed_one_harms_none(
+    ingest: Ingest, state_table: str, dynamodb: "DynamoDBClient"
+) -> None:
+    ingest.put()
+    prefix = ingest.urls["ingress"].rpartition("/")[0]
+    listeners = Listeners(
+        "Bucketcast", ListenerTable(state_table, dynamodb), ingest.sqs, lambda: prefix
+    )
+    listeners.renew()
+    stays, goes = (
+        listeners.take(ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",), key))
+        for key in ("", "a")
+    )
+    assert ingest(message(record("a"))) == []
+    # Its client went away, and ingest does not know it yet.
+    ingest.sqs.delete_queue(QueueUrl=listeners.url(goes))
+    assert ingest(message(record("ab"))) == []
+    ingest.urls["heard"] = listeners.url(stays)
+    assert ingest.keys("heard") == [["a"], ["ab"]]
+    assert ingest.keys("webhook-primary") == [["a"], ["ab"]]
+    # SQS may show a queue late to others: what it did not take comes again, for it alone.
+    (back,) = ingest.waiting()
+    listeners.remove(goes)
+    assert ingest(message(record("c"))) == []
+    assert ingest.handle(back) == []
+    assert not ingest.any_waiting()
+    assert ingest.keys("heard") == [["c"]]
+    assert ingest.keys("webhook-primary") == [["c"]]
+
+
+def test_a_full_queue_discards_counts_and_reports(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of({HOOK: 1}).to_text()}
+    module = import_module("functions.ingest.handler")
+    handler = module.build({**os.environ, **limited})
+    ingest.put()
+    ingest.put(TABLE)
+    records = [_record(0, message(record("a")))]
+    assert handler({"Records": records}, lambda_context()) == {"batchItemFailures": []}
+    ingest.sqs.send_message(QueueUrl=ingest.urls["webhook-primary"], MessageBody="waits")
+    handler = module.build({**os.environ, **limited})
+    records = [_record(n, message(record(key))) for n, key in enumerate("bc")]
+    assert handler({"Records": records}, lambda_context()) == {"batchItemFailures": []}
+    bodies = [each["Body"] for each in received(ingest.sqs, ingest.urls["webhook-primary"])]
+    assert "waits" in bodies
+    bodies.remove("waits")
+    assert [each.event.key for body in bodies for each in unpack(body)] == ["a"]
+    assert ingest.keys("postgres-_") == [["a"], ["b", "c"]], "its neighbour has no limit"
+    out = capsys.readouterr().out
+    assert '"EventsDiscarded":2' in out
+    assert '"dead":{"discarded: ' in out, "so that a trace shows it"

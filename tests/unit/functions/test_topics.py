@@ -1,0 +1,309 @@
+"""Topics on their way: which queue ingest finds, and the one attempt of those not persistent."""
+
+import time
+from importlib import import_module
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.messages import Item, Message, Received
+from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.destination import Destination, TopicArn
+from bucketcast.dynamic_targets.aws.resources import Resources
+from bucketcast.errors import NotConnected, Rejected, Retryable
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.routing import Routed
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts
+from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import Topics, Wanted
+from bucketcast.topics.model import Topic
+from tests.unit.delivery.bench import NEW
+from tests.unit.dynamic_targets.made import DYNAMIC, Account
+from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, invocation
+from tests.unit.functions.test_dynamic import webhooks_environ
+from tests.unit.made import event, received
+from tests.unit.moto_aws import REGION
+
+SHARED = "Bucketcast-dynamic-webhook-once"
+URL = {"push-endpoint": "https://example.org/hook"}
+
+
+class Clock(Context):
+    """So many seconds are left at first, and then so many."""
+
+    def __init__(self, seconds: int, then: int) -> None:
+        super().__init__(then * SECONDS)
+        self._first = [seconds * SECONDS]
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._first.pop() if self._first else super().get_remaining_time_in_millis()
+
+
+class Stack:
+    """The account with topics, and the webhooks' function as Lambda would load it."""
+
+    def __init__(self, account: Account, module: Any, environ: dict[str, str]) -> None:
+        self.account = account
+        self.handler = module.build(environ, lambda _: Fake)
+        self.items = TopicTable(account.table_name, account.dynamodb)
+        resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
+        self.topics = Topics(self.items, DYNAMIC, account.targets(), resources, lambda: account.now)
+
+    def put(self, name: str, **given: str) -> Topic:
+        values = {key.replace("_", "-"): text for key, text in given.items()}
+        arn = TopicArn(REGION, "acme", name)
+        return self.topics.put(arn, lambda *_: Wanted("ann", checked({**URL, **values})))
+
+    def __call__(
+        self,
+        *bodies: tuple[str, str],
+        queue: str = SHARED,
+        receives: int = 1,
+        seconds: int = 60,
+        then: int | None = None,
+        history: History = History(),  # noqa: B008 - immutable
+    ) -> list[str]:
+        records = [
+            invocation(text, history=history._replace(topic=arn))["Records"][0]
+            for arn, text in bodies
+        ]
+        call = {"Records": [{**each, "messageId": str(n)} for n, each in enumerate(records)]}
+        for record in call["Records"]:
+            record["eventSourceARN"] = DYNAMIC.arn(queue)
+            record["attributes"]["ApproximateReceiveCount"] = str(receives)
+        context = Clock(seconds, seconds if then is None else then)
+        answer = self.handler(call, context)
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+    def counts(self) -> dict[str, Counts]:
+        return dict(Counters(self.account.table_name, lambda: self.account.dynamodb).read())
+
+
+@pytest.fixture
+def stack(state_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    environ = webhooks_environ(state_table, monkeypatch)
+    account = Account(state_table)
+    account.sqs.create_queue(QueueName=SHARED)
+    return Stack(account, import_module("functions.dispatch.dynamic"), environ)
+
+
+def body(arn: str, *keys: str) -> tuple[str, str]:
+    """The topic and the body of a message."""
+    return arn, next(pack([Delivery("one", event(key), named=True) for key in keys])).body
+
+
+def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
+    kept, once = stack.put("kept", persistent="true"), stack.put("once")
+    book = stack.account.book()
+    assert (book.queue(Destination.of(kept.arn)) or "").startswith(
+        f"Bucketcast-dynamic-webhook-{kept.id}-"
+    )
+    assert book.queue(TopicArn("default", "acme", "once")) == SHARED
+    assert book.queue(TopicArn(REGION, "acme", "never")) is None
+    stack.topics.put(TopicArn(REGION, "acme", "silent"), lambda *_: Wanted("ann", checked({})))
+    book.begin()
+    assert book.queue(TopicArn(REGION, "acme", "silent")) is None
+    stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
+    book.begin()
+    assert book.queue(Destination.of(once.arn)) is None
+
+
+def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = stack.put("kept", persistent="true")
+    book = stack.account.book()
+    monkeypatch.setattr(book, "_of_target", lambda _: None)
+    with pytest.raises(LookupError, match="has no queue yet"):
+        book.queue(Destination.of(kept.arn))
+
+
+def routed(key: str, history: History = NEW) -> Routed:
+    """An event of a message of the ingress queue."""
+    nothing: Any = None
+    delivery = Delivery("one", event(key), named=True)
+    return Routed(Item(Received(Message(key, key, "", 1, 1, history), nothing), delivery), delivery)
+
+
+def test_what_was_redriven_to_ingest_is_tried_without_the_limits_of_its_topic(stack: Stack) -> None:
+    topic = stack.put("once")
+    fanout = Fanout(
+        f"{DYNAMIC.queues}/Bucketcast-*",
+        stack.account.sqs,
+        deployed=lambda _: False,
+        dynamic_queue=stack.account.book().queue,
+    )
+    box = [routed("a"), routed("b", History(redriven=True)), routed("c")]
+    assert not [*fanout.send({Destination.of(topic.arn): box}, lambda: 60.0)]
+    marks = {
+        each.event.key: History.read(one["texts"][ATTRIBUTE]).redriven
+        for one in received(stack.account.sqs, DYNAMIC.url(SHARED))
+        for each in unpack(one["Body"])
+    }
+    assert marks == {"a": False, "b": True, "c": False}
+
+
+def test_a_message_names_its_topic(stack: Stack) -> None:
+    topic, gone = stack.put("once"), TopicArn(REGION, "acme", "gone")
+    fanout = Fanout(
+        f"{DYNAMIC.queues}/Bucketcast-*.fifo",
+        stack.account.sqs,
+        deployed=lambda _: False,
+        dynamic_queue=stack.account.book().queue,
+    )
+    box = [routed("a")]
+    assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
+    (message,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
+    (delivery,) = unpack(message["Body"])
+    assert History.read(message["texts"][ATTRIBUTE]).topic == topic.arn
+    assert (delivery.rule, delivery.named) == ("one", True)
+    assert fanout.take_skipped() == {gone.arn: 1}
+
+
+def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
+    first = stack.put("first", push_endpoint="https://a:b@example.org/1")
+    second = stack.put("second")
+    assert stack(body(first.arn, "x", "y"), body(second.arn, "z"), body(first.arn, "v")) == []
+    assert Fake.sent == [("Basic YTpi", ["x"]), ("Basic YTpi", ["y", "v"]), ("", ["z"])]
+    assert stack.counts() == {first.arn: Counts(sent=3), second.arn: Counts(sent=1)}
+
+
+def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> None:
+    topic = stack.put("once")
+    Fake.answers = {"a": Retryable("busy"), "b": Rejected("never"), "d": NotConnected("gone")}
+    assert stack(body(topic.arn, "a", "b", "c")) == []
+    assert stack(body(topic.arn, "d")) == []
+    assert [keys for _, keys in Fake.sent] == [["a"], ["b", "c"], ["d"]]
+    assert stack.counts() == {topic.arn: Counts(sent=1, dead=3)}
+    assert received(stack.account.sqs, DYNAMIC.url(SHARED)) == []
+
+
+def test_new_settings_apply_from_the_next_batch(stack: Stack) -> None:
+    topic = stack.put("once")
+    stack(body(topic.arn, "x"))
+    stack.put("once", push_endpoint="https://a:b@example.org/1")
+    stack(body(topic.arn, "y"))
+    assert Fake.sent == [("", ["x"]), ("Basic YTpi", ["y"])]
+
+
+def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
+    topic = stack.put("once")
+    stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
+    assert stack(body(topic.arn, "x"), ("", "no envelope"), body("", "y")) == []
+    assert Fake.sent == []
+    assert stack.counts() == {topic.arn: Counts(dead=1)}
+
+
+def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
+    topic = stack.put("once")
+    assert stack(body(topic.arn, "x"), then=2) == []
+    assert Fake.sent == []
+    (again,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
+    assert [each.event.key for each in unpack(again["Body"])] == ["x"]
+    assert stack.counts() == {}
+
+
+def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None:
+    """Where the time limit was lowered it was sent to the queue again at once, and for ever."""
+    first, second = stack.put("first"), stack.put("second")
+    assert stack(body(first.arn, "x"), body(second.arn, "y"), seconds=5) == []
+    assert Fake.sent == [("", ["x"])]
+    (again,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
+    assert [each.event.key for each in unpack(again["Body"])] == ["y"]
+
+
+def test_an_event_over_which_the_function_ends_is_abandoned(stack: Stack) -> None:
+    topic = stack.put("once")
+    assert stack(body(topic.arn, "x"), receives=4) == []
+    assert Fake.sent == []
+    assert stack.counts() == {topic.arn: Counts(dead=1)}
+
+
+def test_what_nobody_could_try_is_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table refuses for as long as it does: a received message that is not tried is new."""
+    topic = stack.put("once")
+
+    def denied(_: object) -> None:
+        raise ClientError({"Error": {"Code": "ThrottlingException"}}, "GetItem")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(stack.handler._topics, "topic", denied)
+        assert stack(body(topic.arn, "x"), receives=3) == []
+    assert stack.counts() == {}
+    assert depth(stack) == "1"
+    assert stack(body(topic.arn, "x")) == []
+    assert Fake.sent == [("", ["x"])]
+
+
+def depth(stack: Stack) -> str:
+    """How many messages wait in the shared queue, with a delay."""
+    counted = "ApproximateNumberOfMessagesDelayed"
+    found = stack.account.sqs.get_queue_attributes(
+        QueueUrl=DYNAMIC.url(SHARED), AttributeNames=[counted]
+    )
+    return str(found["Attributes"][counted])
+
+
+def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
+    """A persistent topic with these limits, and its queue."""
+    given = checked({**URL, "persistent": "true", **limits})
+    topic = stack.topics.put(TopicArn(REGION, "acme", "kept"), lambda *_: Wanted("ann", given))
+    queue = stack.account.book().queue(Destination.of(topic.arn))
+    assert queue
+    stack.account.fill(queue)  # moto calls no function for it from now on
+    received(stack.account.sqs, DYNAMIC.url(queue))
+    return topic, queue
+
+
+def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
+    topic, queue = with_queue(stack, {"max_retries": "1", "retry_sleep_duration": "0"})
+    Fake.answers = {"x": Retryable("busy")}
+    assert stack(body(topic.arn, "x", "y"), queue=queue) == []
+    (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=3)
+    history = History.read(again["texts"][ATTRIBUTE])
+    assert stack((topic.arn, again["Body"]), queue=queue, history=history) == []
+    assert [keys for _, keys in Fake.sent] == [["x"], ["y"], ["x"]]
+    (target,) = stack.account.table.targets()
+    (dead,) = received(stack.account.sqs, DYNAMIC.url(target.dead))
+    assert dead["texts"]["reason"] == "busy (max_retries of 1: 2 tries failed)"
+    assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
+
+
+def test_a_redriven_dead_letter_has_no_limits(stack: Stack) -> None:
+    topic, queue = with_queue(stack, {"max_retries": "1", "time_to_live": "1"})
+    Fake.answers = {"x": Retryable("busy")}
+    (_, text) = body(topic.arn, "x")
+    assert stack((topic.arn, text), queue=queue, history=History(tries=5, redriven=True)) == []
+    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
+
+
+def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stack) -> None:
+    topic, queue = with_queue(stack, {})
+    Fake.answers = {"x": Retryable("busy")}
+    assert stack(body(topic.arn, "x"), queue=queue) == []
+    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_retries": "1"}])
+def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[str, str]) -> None:
+    topic, queue = with_queue(stack, limits)
+    breakers = Breakers(stack.account.table_name, lambda: stack.account.dynamodb)
+    breakers.pause(topic.target_arn, round(time.time() * 1_000))
+    assert stack(body(topic.arn, "x"), queue=queue) == []
+    assert Fake.sent == []
+    (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=10)
+    assert History.read(again["texts"][ATTRIBUTE]).tries == 0
+
+
+def test_an_endpoint_that_is_away_delays_no_other_topic(stack: Stack) -> None:
+    """Its events are lost at once and counted, until a probe gets through."""
+    away, well = stack.put("away"), stack.put("well")
+    Fake.answers = {"a": NotConnected("gone")}
+    assert stack(body(away.arn, "a")) == []
+    assert stack(body(away.arn, "b"), body(well.arn, "c")) == []
+    assert [keys for _, keys in Fake.sent] == [["a"], ["c"]]
+    assert stack.counts() == {away.arn: Counts(dead=2), well.arn: Counts(sent=1)}

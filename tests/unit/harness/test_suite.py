@@ -1,0 +1,49 @@
+"""`make test`: what CI calls, its parts, and what it counts."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import servers, suite
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_ci_calls_the_readme_s_command() -> None:
+    readme, script = (ROOT / "README.md").read_text("utf-8"), (ROOT / ".ci/run").read_text("utf-8")
+    commands = re.findall(r"^\$ (.+?) +# all tests$", readme, re.MULTILINE)
+    calls = re.findall(r"^timeout (?:--\S+ )*\S+ (.+) </dev/null", script, re.MULTILINE)
+    assert calls == commands == ["make test"]
+
+
+def test_each_folder_of_tests_is_a_part() -> None:
+    folders = {word for command in suite.PARTS.values() for word in command if "/" in word}
+    found = {f"tests/{file.relative_to(ROOT / 'tests').parts[0]}" for file in _files()}
+    assert {"/".join(folder.split("/")[:2]) for folder in folders} == found
+    assert {f"isolated-{kind}" for kind in servers.kinds()} < set(suite.PARTS)
+
+
+def _files() -> list[Path]:
+    return [
+        file
+        for file in (ROOT / "tests").glob("*/**/test_*.py")
+        if not file.is_relative_to(ROOT / "tests" / "servers")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("log", "passed"),
+    [
+        ("", 0),
+        ("..", 2),
+        ("..F.x [ 50%]\n....... [100%]\n", 10),
+        (
+            "...\nFAILED tests/unit/x.py::test_it - assert ...\n3 passed in 0.1s\n",
+            3,
+        ),
+        ("E   ...\nWith the server, version 1.2.3\n", 0),
+    ],
+)
+def test_what_has_passed_is_counted_from_the_log(log: str, passed: int) -> None:
+    assert suite.passed(log) == passed

@@ -1,0 +1,222 @@
+"""Which version is visible after one was removed, which S3 does not report."""
+
+import json
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from bucketcast.event import AGENT, Event
+from bucketcast.ingest.aws.object_facts import ObjectReader
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import Fact
+from bucketcast.settings.environment import ObjectFacts
+from tests.contract.oracle import visible
+from tests.unit.ingest.routed import batches, route
+from tests.unit.made import TIME, event, message, record
+from tests.unit.moto_aws import refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+MIRROR, HOOK = "arn:minio:sqs::mirror:postgresql", "arn:minio:sqs::hook:webhook"
+BUCKETS = frozenset({"uploads"})
+
+
+@pytest.fixture
+def bucket(s3: "S3Client") -> "S3Client":
+    """One with versions."""
+    s3.create_bucket(Bucket="uploads")
+    s3.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
+    return s3
+
+
+def objects(s3: "S3Client") -> ObjectReader:
+    return ObjectReader(s3, ObjectFacts(BUCKETS, {}, frozenset({MIRROR})), "Bucketcast-ingest")
+
+
+def put(s3: "S3Client", body: bytes = b"1", **more: Any) -> str:
+    return s3.put_object(Bucket="uploads", Key="a", Body=body, **more)["VersionId"]
+
+
+def removal(version: str | None, **more: Any) -> Event:
+    fields = {"sequencer": "0055AED6DCD9", "version_id": version} | more
+    return event("a", name=fields.pop("name", "s3:ObjectRemoved:Delete"), **fields)
+
+
+def seen(s3: "S3Client", after: Event, fact: Fact = Fact.HEAD) -> Event | None:
+    (found,) = objects(s3).shown([(after, fact)], 30.0)
+    return found
+
+
+def test_the_version_below_is_sent_as_a_put_right_after_the_removal(bucket: "S3Client") -> None:
+    below = put(bucket, b"12", Metadata={"team": "red"}, Tagging="class=public")
+    above = put(bucket, b"345")
+    bucket.delete_object(Bucket="uploads", Key="a", VersionId=above)
+    after = removal(above)
+    found = seen(bucket, after, Fact.HEAD | Fact.TAGS)
+    assert found is not None
+    assert (found.name, found.bucket, found.key) == ("s3:ObjectCreated:Put", "uploads", "a")
+    assert (found.version_id, found.size) == (below, 2)
+    assert found.etag == "c20ad4d76fe97759aa27a0c99bff6710"
+    assert found.metadata == {"x-amz-meta-team": "red"}
+    assert found.tags == [("class", "public")]
+    assert (found.sequencer, found.time) == (after.sequencer, "2026-03-14T09:26:53.590Z")
+    assert after.order < found.order
+    assert found.user_agent.startswith(AGENT)
+    assert json.loads(bytes(found.record))["s3"]["object"]["versionId"] == below
+    # Redelivered it is the same event.
+    assert seen(bucket, after, Fact.HEAD | Fact.TAGS) == found
+
+
+def test_a_removed_marker_shows_the_object_again(bucket: "S3Client") -> None:
+    version = put(bucket)
+    marker = bucket.delete_object(Bucket="uploads", Key="a")["VersionId"]
+    assert seen(bucket, removal("v0")) is None  # the marker is there
+    bucket.delete_object(Bucket="uploads", Key="a", VersionId=marker)
+    found = seen(bucket, removal(marker))
+    assert found is not None
+    assert found.version_id == version
+
+
+def test_a_key_without_versions_shows_nothing(bucket: "S3Client") -> None:
+    assert seen(bucket, removal("v1")) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reads"),
+    [
+        ({}, True),
+        ({"version_id": None}, False),
+        ({"sequencer": ""}, False),
+        ({"dialect": "eventbridge"}, True),
+        ({"bucket": "others"}, False),
+        ({"name": "s3:ObjectRemoved:DeleteMarkerCreated"}, False),
+        ({"name": "s3:LifecycleDelMarkerExpiration:Delete"}, False),
+        ({"name": "s3:ObjectCreated:Put"}, False),
+    ],
+)
+def test_only_a_version_of_amazons_that_went_asks(
+    bucket: "S3Client", change: dict[str, Any], *, reads: bool
+) -> None:
+    assert objects(bucket).uncovers(removal("v1", **({"version_id": "v1"} | change))) is reads
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        refusal("SlowDown", "HeadObject"),
+        refusal("403", "HeadObject"),
+        EndpointConnectionError(endpoint_url="https://s3"),
+    ],
+)
+def test_a_refusal_is_reported_and_delays_nothing(
+    bucket: "S3Client",
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    refused: Exception,
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise refused
+
+    monkeypatch.setattr(ObjectReader, "_show", refuse)
+    body = message(record_of("Delete", "a", 7, versionId="v1"))
+    routed = route([("1", body)], rulebook(), objects(bucket))
+    (one,) = batches(routed)[MIRROR]
+    assert one.delivery.event.name == "s3:ObjectRemoved:Delete"
+    assert routed.failed == []
+    assert '"ObjectsUnseen":1' in capsys.readouterr().out
+    assert "S3 does not say what its key shows now" in caplog.text
+
+
+def record_of(name: str, key: str, moment: int, **item: Any) -> dict[str, Any]:
+    """S3's record of what happened at a moment."""
+    family = "Created" if name == "Put" else "Removed"
+    made = record(key, eventName=f"Object{family}:{name}")
+    made["s3"]["object"] |= {"sequencer": f"{moment:016X}", **item}
+    made["eventTime"] = TIME[:-4] + f"{moment % 1000:03}Z"
+    made["responseElements"] = {"x-amz-request-id": f"R{moment}"}
+    return made
+
+
+def rulebook() -> Callable[[frozenset[str]], dict[str, RuleIndex]]:
+    both = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+    rules = [Rule(bucket="uploads", arn=arn, events=both) for arn in (MIRROR, HOOK)]
+    return lambda _: {"uploads": RuleIndex(rules)}
+
+
+class Bucket:
+    """One that is put to, deleted from and undeleted by chance, and S3's records of it."""
+
+    def __init__(self, s3: "S3Client", chance: random.Random) -> None:
+        self._s3 = s3
+        self._chance = chance
+        self._moment = 0
+
+    def changed(self) -> dict[str, Any]:
+        self._moment += 1
+        key = self._chance.choice("abcd")
+        versions = self._versions(key)
+        what = self._chance.choice(["put", "put", "delete", "version", "version"])
+        if what == "put" or not versions:
+            made = self._s3.put_object(Bucket="uploads", Key=key, Body=b"x" * self._moment)
+            return record_of(
+                "Put",
+                key,
+                self._moment,
+                versionId=made["VersionId"],
+                size=self._moment,
+                eTag=made["ETag"].strip('"'),
+            )
+        if what == "delete":
+            marker = self._s3.delete_object(Bucket="uploads", Key=key)["VersionId"]
+            return record_of("DeleteMarkerCreated", key, self._moment, versionId=marker)
+        # Half of the time the one that shows, so that another comes up.
+        version = self._chance.choice([versions[0], self._chance.choice(versions)])
+        self._s3.delete_object(Bucket="uploads", Key=key, VersionId=version)
+        return record_of("Delete", key, self._moment, versionId=version)
+
+    def _versions(self, key: str) -> list[str]:
+        """All of a key, markers too, the one that shows first."""
+        found = self._s3.list_object_versions(Bucket="uploads", Prefix=key)
+        every: list[Any] = [*found.get("Versions", []), *found.get("DeleteMarkers", [])]
+        every.sort(key=lambda each: not each["IsLatest"])
+        return [each["VersionId"] for each in every]
+
+    def listing(self) -> dict[str, tuple[int, str]]:
+        found = self._s3.list_objects_v2(Bucket="uploads").get("Contents", [])
+        return {f"uploads/{each['Key']}": (each["Size"], each["ETag"].strip('"')) for each in found}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_mirror_is_what_the_bucket_lists_though_versions_and_markers_go(
+    bucket: "S3Client", seed: int
+) -> None:
+    """Read by ingest sooner or later, some twice, and delivered in any order."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    it, facts = Bucket(bucket, chance), objects(bucket)
+    waiting: list[str] = []
+    delivered: list[Event] = []
+    for _ in range(60):
+        waiting.append(message(it.changed()))
+        if chance.random() < 0.3:
+            chance.shuffle(waiting)
+            taken = [waiting.pop() for _ in range(chance.randint(1, len(waiting)))]
+            again = chance.sample(taken, 1)
+            delivered += mirrored([*taken, *again], facts)
+            waiting += again
+    delivered += mirrored(waiting, facts)
+    chance.shuffle(delivered)
+    rows = {key: (row.size, row.etag) for key, row in visible(delivered).items()}
+    assert rows == it.listing()
+
+
+def mirrored(bodies: list[str], facts: ObjectReader) -> list[Event]:
+    """What ingest sends the mirror of these messages; others get only what S3 reports."""
+    messages = [(str(number), body) for number, body in enumerate(bodies)]
+    routed = route(messages, rulebook(), facts)
+    assert len(batches(routed)[HOOK]) == len(routed.matches)
+    return [one.delivery.event for one in batches(routed)[MIRROR]]

@@ -1,0 +1,82 @@
+"""Creating and removing a bucket through the gateway sends an event, once S3 has done it."""
+
+import asyncio
+import json
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.listen.bucket_events import BucketEvents
+from bucketcast.web.authentication import AuthenticatedRequest
+from tests.unit.web.requests import ACCESS, Wire, gate, scope_of, signed
+
+
+def events_of(method: str, target: str, status: int = 200) -> list[str]:
+    """Return what listeners get of a call that S3 answers with this status."""
+    found: list[str] = []
+
+    async def forward(_: AuthenticatedRequest, send: Any) -> None:
+        headers = [(b"x-amz-request-id", b"R1")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def test() -> None:
+        sent: list[MutableMapping[str, Any]] = []
+        logged_in = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def notify(bucket: str, body: str) -> None:
+            assert bucket == "fresh"
+            found.append(body)
+            loop.call_soon_threadsafe(logged_in.set)
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
+        admitted = await gate().admit(scope, Wire(b""))
+        await BucketEvents(forward, notify, "eu-central-1")(admitted, send)
+        assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others)
+
+    asyncio.run(test())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status", "name"),
+    [
+        ("PUT", "/fresh", 200, "s3:BucketCreated:*"),
+        ("PUT", "/fresh/", 200, "s3:BucketCreated:*"),
+        ("DELETE", "/fresh?x-id=DeleteBucket", 204, "s3:BucketRemoved:*"),
+    ],
+)
+def test_ingest_reads_the_configured_object_facts(
+    method: str, target: str, status: int, name: str
+) -> None:
+    (body,) = events_of(method, target, status)
+    (event,) = sources.events(body)
+    assert (event.name, event.bucket, event.key) == (name, "fresh", "")
+    assert (event.principal, event.source_ip, event.request_id) == (ACCESS, "192.0.2.7", "R1")
+    record = json.loads(body)["Records"][0]
+    assert record["s3"]["object"].keys() == {"key", "sequencer"}
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("PUT", "/fresh", 409),
+        ("DELETE", "/fresh", 404),
+        ("PUT", "/fresh?versioning", 200),
+        ("DELETE", "/fresh?tagging", 204),
+        ("PUT", "/fresh/key", 200),
+        ("DELETE", "/fresh/key", 204),
+        ("GET", "/fresh", 200),
+        ("HEAD", "/fresh", 200),
+    ],
+)
+def test_other_calls_notify_no_listener(method: str, target: str, status: int) -> None:
+    assert events_of(method, target, status) == []

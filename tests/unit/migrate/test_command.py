@@ -1,0 +1,247 @@
+import io
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bucketcast.config import load
+from bucketcast.errors import ConfigErrors
+from tests.unit.conftest import Run
+
+GUIDE = Path(__file__).parents[3] / "docs" / "moving-from-minio.md"
+HIDDEN = "it's hunter2"
+XML = (
+    "<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
+    "<Filter><S3Key><FilterRule><Name>suffix</Name><Value>.jpg</Value></FilterRule></S3Key></Filter>"
+    "<Queue>{arn}</Queue></QueueConfiguration></NotificationConfiguration>"
+)
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    path = tmp_path / "export.txt"
+    path.write_text(
+        "site name= region=eu-west-1 \n"
+        f'notify_webhook:primary endpoint=https://h/ auth_token="{HIDDEN}" queue_dir=/events \n'
+        "# notify_redis enable=off address= key= \n"
+    )
+    return path
+
+
+@pytest.fixture
+def xml(tmp_path: Path) -> Path:
+    path = tmp_path / "images" / "notification.xml"
+    path.parent.mkdir()
+    path.write_text(XML.format(arn="arn:minio:sqs::primary:webhook"))
+    return path
+
+
+def test_what_is_made_is_taken_by_a_deploy(run: Run, export: Path, tmp_path: Path) -> None:
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), "--output", str(output))
+    assert (ran.code, ran.out) == (0, "")
+    (target,) = load(output, {}, local=False).targets
+    assert target.settings == {
+        "endpoint": "https://h/",
+        "auth_token": "secret:bucketcast/webhook-primary/auth_token",
+    }
+    assert HIDDEN not in ran.err + output.read_text()
+
+
+def test_without_output_it_is_printed(run: Run, export: Path, tmp_path: Path) -> None:
+    ran = run("import", "minio", str(export))
+    (tmp_path / "printed.toml").write_text(ran.out)
+    assert load(tmp_path / "printed.toml", {}, local=False).targets
+
+
+def test_standard_input_is_read(run: Run, export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(export.read_bytes())))
+    assert "[notify_webhook.primary]" in run("import", "minio", "-").out
+
+
+def test_what_is_left_out_is_reported_with_its_reason(run: Run, export: Path) -> None:
+    ran = run("import", "minio", str(export))
+    server, store, off = ran.err.splitlines()[:3]
+    assert server == "skipped: site: it is about the MinIO server, not about notifications"
+    assert store.startswith("skipped: notify_webhook.primary.queue_dir: the target's SQS queue rep")
+    assert off == "skipped: notify_redis._: switched off in MinIO"
+
+
+def test_secrets_are_stored_by_a_script_of_its_own(run: Run, export: Path, tmp_path: Path) -> None:
+    script = tmp_path / "store.sh"
+    ran = run("import", "minio", str(export), "--secrets", str(script))
+    assert HIDDEN not in ran.out + ran.err
+    assert f"store the secrets before the deploy: sh {script}; then delete that file" in ran.err
+    assert stat.S_IMODE(script.stat().st_mode) == 0o600
+    name, value = "bucketcast/webhook-primary/auth_token", ["--secret-string", "file:///dev/stdin"]
+    for exists, wanted in (
+        (1, ["create-secret", "--name"]),
+        (0, ["put-secret-value", "--secret-id"]),
+    ):
+        stub = (
+            f'aws() {{ [ "$2" = describe-secret ] && return {exists}; printf "%s|" "$@"; cat; }}\n'
+        )
+        printed = subprocess.run(
+            ["sh"], input=stub + script.read_text(), capture_output=True, text=True, check=True
+        )
+        *words, text = printed.stdout.split("|")
+        assert words == ["secretsmanager", *wanted, name, *value]
+        assert text == HIDDEN
+
+
+def test_without_a_script_the_commands_are_printed_without_values(run: Run, export: Path) -> None:
+    assert run("import", "minio", str(export)).err.splitlines()[-1] == (
+        "  aws secretsmanager create-secret --name bucketcast/webhook-primary/auth_token "
+        "--secret-string 'VALUE OF notify_webhook.primary.auth_token'"
+    )
+
+
+def test_plain_secrets_are_for_a_local_deploy(run: Run, export: Path, tmp_path: Path) -> None:
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), "--plain-secrets", "--output", str(output))
+    assert ran.code == 0
+    assert "aws secretsmanager" not in ran.err
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600
+    (target,) = load(output, {}, local=True).targets
+    assert list(target.plain_secrets.values()) == [HIDDEN]
+    with pytest.raises(ConfigErrors):
+        load(output, {}, local=False)
+
+
+def test_keys_and_certificates_are_files_of_the_minio_server(run: Run, tmp_path: Path) -> None:
+    export = tmp_path / "export.txt"
+    export.write_text(
+        "notify_webhook:a endpoint=https://h/ client_cert=/no/where.pem client_key=/no/where.key"
+    )
+    ran = run("import", "minio", str(export))
+    assert ran.code == 0
+    assert 'client_cert = "/no/where.pem"' in ran.out
+    assert 'client_key = "secret:bucketcast/webhook-a/client_key"' in ran.out
+    assert "note: notify_webhook.a.client_cert: copy /no/where.pem from the MinIO server" in ran.err
+    assert "--secret-string file:///no/where.key" in ran.err
+
+
+def test_rules_become_commands(run: Run, xml: Path) -> None:
+    ran = run("import", "minio", str(xml))
+    assert ran.out == (
+        "bucketcast event add images arn:minio:sqs::primary:webhook --event 's3:ObjectCreated:*' "
+        "--suffix .jpg\n"
+    )
+    assert "connect the buckets with [bucket.NAME] in bucketcast.toml: images" in ran.err
+
+
+def test_the_bucket_can_be_given(run: Run, xml: Path) -> None:
+    assert run("import", "minio", str(xml), "--bucket", "photos").out.split()[3] == "photos"
+
+
+def test_both_at_once(run: Run, export: Path, xml: Path, tmp_path: Path) -> None:
+    ran = run("import", "minio", str(export), str(xml))
+    assert (ran.code, ran.out) == (2, "")
+    assert "write the configuration to a file with --output FILE" in ran.err
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), str(xml), "--output", str(output))
+    assert ran.out.startswith("bucketcast event add images")
+    made = load(output, {}, local=False)
+    assert not made.buckets["images"].create
+    assert "the configuration expects these buckets in S3: images" in ran.err
+    assert "which is no target" not in ran.err
+
+
+def test_a_rule_for_no_target_is_reported(
+    run: Run, export: Path, xml: Path, tmp_path: Path
+) -> None:
+    xml.write_text(XML.format(arn="arn:minio:sqs:us-east-1:gone:webhook"))
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), str(xml), "--output", str(output))
+    assert (
+        "rules refer to arn:minio:sqs::gone:webhook, which these files do not configure" in ran.err
+    )
+
+
+def test_as_json(run: Run, export: Path, xml: Path) -> None:
+    ran = run("import", "minio", str(export), str(xml), "--json")
+    assert (ran.code, ran.err) == (0, "")
+    document = ran.document
+    assert document["targets"] == ["arn:minio:sqs::primary:webhook"]
+    assert "[notify_webhook.primary]" in document["configuration"]
+    assert document["secrets"][0]["name"] == "bucketcast/webhook-primary/auth_token"
+    assert document["rules"][0]["suffix"] == ".jpg"
+    assert document["left_out"][0]["what"] == "site"
+    assert document["notes"] == [
+        "the configuration expects these buckets in S3: images; create = true creates them"
+    ]
+    assert HIDDEN not in ran.out
+
+
+def test_the_guide_shows_what_is_printed(
+    run: Run, xml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("export.txt").write_text(
+        "site name= region= \napi requests_max=0 sync_events=off \nscanner speed=default \n"
+        "# notify_kafka enable=off topic= \n# notify_redis enable=off key= \n"
+        "notify_webhook:primary endpoint=https://h/ auth_token=x queue_dir=/home/events \n"
+    )
+    xml.write_text(XML.format(arn="arn:minio:sqs:us-east-1:1:webhook"))
+    for line in GUIDE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("$ bucketcast import"):
+            words = line.replace("*/", "images/").split()[2:]
+            ran = run(*words)
+            assert ran.code == 0
+            assert f"{line}\n{ran.out}{ran.err}" in GUIDE.read_text(encoding="utf-8")
+
+
+def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None:
+    output = tmp_path / "bucketcast.toml"
+    output.write_text("mine")
+    for option in ("--output", "--secrets"):
+        ran = run("import", "minio", str(export), option, str(output))
+        assert ran.code == 2
+        assert "already exists: choose another file, or add --force" in ran.err
+    assert output.read_text() == "mine"
+    assert run("import", "minio", str(export), "--output", str(output), "--force").code == 0
+    assert output.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("notify_foo:1 url=x", "unknown sub-system 'notify_foo'"),
+        (
+            "notify_webhook:1 endpoint=nowhere",
+            "notify_webhook.1.endpoint: found 'nowhere'; allowed",
+        ),
+        ("notify_webhook:1 auth_token=x", "notify_webhook.1.endpoint: missing; a url is needed"),
+        ("notify_webhook:a.b endpoint=http://h/", "found the id 'a.b'; 1 to 32 of"),
+    ],
+)
+def test_what_cannot_be_taken_is_misuse_and_nothing_is_written(
+    run: Run, export: Path, tmp_path: Path, text: str, problem: str
+) -> None:
+    export.write_text(text)
+    output, script = tmp_path / "out.toml", tmp_path / "out.sh"
+    ran = run("import", "minio", str(export), "--output", str(output), "--secrets", str(script))
+    assert (ran.code, ran.out) == (2, "")
+    assert problem in ran.err
+    assert not output.exists()
+    assert not script.exists()
+    assert run("import", "minio", str(export), "--json").document["errors"]
+
+
+def test_rules_that_no_command_would_take_are_refused(run: Run, xml: Path) -> None:
+    xml.write_text(xml.read_text().replace(".jpg", "../x"))
+    ran = run("import", "minio", str(xml))
+    assert (ran.code, ran.out) == (2, "")
+    assert "found '.' or '..' between slashes" in ran.err
+
+
+def test_a_file_that_cannot_be_read_or_written(run: Run, export: Path, tmp_path: Path) -> None:
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes(b"notify_webhook comment=\xe9")
+    ran = run("import", "minio", str(latin))
+    assert ran.code == 2
+    assert "not UTF-8 text" in ran.err
+    ran = run("import", "minio", str(export), "--output", str(tmp_path / "no" / "where.toml"))
+    assert ran.code == 1
+    assert "cannot be written: No such file or directory" in ran.err

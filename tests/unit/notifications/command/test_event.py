@@ -1,0 +1,227 @@
+import pytest
+
+from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
+from tests.unit.conftest import Run, Watch, cells
+from tests.unit.moto_aws import TABLE, MotoAws, make_bucket, notify, refusal
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+POSTGRES = "arn:minio:sqs::main:postgresql"
+PUT_DELETE = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+
+
+def rules(aws: MotoAws, bucket: str = "uploads") -> list[Rule]:
+    return Rules(TABLE, aws.dynamodb).of(bucket)
+
+
+def test_add_puts_a_rule_in_force(run: Run, aws: MotoAws) -> None:
+    ran = run(
+        *("event", "add", "uploads", WEBHOOK, "--event", "put,delete"),
+        *("--prefix", "images/", "--suffix", ".jpg"),
+    )
+    assert (ran.code, ran.out, ran.err) == (0, f"Successfully added {WEBHOOK}\n", "")
+    assert rules(aws) == [
+        Rule(bucket="uploads", arn=WEBHOOK, events=PUT_DELETE, prefix="images/", suffix=".jpg")
+    ]
+
+
+def test_add_asks_for_put_delete_and_get_by_default(run: Run, aws: MotoAws) -> None:
+    run("event", "add", "uploads", WEBHOOK)
+    assert rules(aws)[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
+
+
+def test_add_notes_a_target_that_writes_into_the_bucket(run: Run, aws: MotoAws) -> None:
+    aws.change(WEBHOOK, writes="uploads")
+    ran = run("event", "add", "uploads", WEBHOOK, "--json")
+    assert "every event causes another one" in ran.document["note"]
+    assert (
+        "itself writes into uploads"
+        in run("event", "add", "uploads", WEBHOOK, "--event", "put").err
+    )
+    assert "itself" not in run("event", "add", "uploads", POSTGRES).err
+    assert "itself" not in run("event", "add", "others", WEBHOOK, "--ahead").err
+
+
+def test_add_drops_the_region_of_an_arn(run: Run, aws: MotoAws) -> None:
+    assert run("event", "add", "uploads", "arn:minio:sqs:us-east-1:primary:webhook").code == 0
+    assert rules(aws)[0].arn == WEBHOOK
+
+
+def test_add_refuses_an_exact_repeat_by_default(run: Run, aws: MotoAws) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    again = run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    assert again.code == 1
+    assert "has this rule already" in again.err
+    assert run("event", "add", "uploads", WEBHOOK, "--event", "put", "-p").code == 0
+    assert len(rules(aws)) == 1
+
+
+def test_add_names_the_targets_that_there_are(run: Run, aws: MotoAws) -> None:
+    ran = run("event", "add", "uploads", "arn:minio:sqs::primry:webhook")
+    assert ran.code == 1
+    assert f"did you mean '{WEBHOOK}'?" in ran.err
+    assert POSTGRES in ran.err
+    assert rules(aws) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["uploads", "arn:aws:sqs:x"], "the form is arn:minio:sqs:"),
+        (["Uploads/x", WEBHOOK], "invalid bucket name"),
+        (["uploads", WEBHOOK, "--event", "putt"], "did you mean 'put'?"),
+        (["uploads", WEBHOOK, "--event", ","], "name at least one"),
+        (["uploads", WEBHOOK, "--prefix", "a/../b"], "between slashes"),
+        (["uploads", WEBHOOK, "--suffix", "."], "between slashes"),
+        (["uploads", WEBHOOK, "--suffix", "a\\b"], "backslash"),
+        (["uploads", WEBHOOK, "--prefix", "ä" * 513], "1026 bytes"),
+        (["uploads", WEBHOOK, "--prefix", "\udcff"], "not UTF-8"),
+        (["uploads", WEBHOOK, "--sufix", "x"], "--suffix"),
+        (["uploads"], "Missing argument 'ARN'"),
+    ],
+)
+def test_add_reports_misuse(run: Run, aws: MotoAws, words: list[str], expected: str) -> None:
+    ran = run("event", "add", *words)
+    assert ran.code == 2
+    assert expected in ran.err
+    assert "Traceback" not in ran.err
+    assert rules(aws) == []
+
+
+def test_1024_bytes_are_allowed(run: Run) -> None:
+    assert run("event", "add", "uploads", WEBHOOK, "--prefix", "ä" * 512).code == 0
+
+
+def test_add_notes_a_bucket_that_is_not_attached(run: Run) -> None:
+    notify("uploads")
+    ran = run("event", "add", "uploads", WEBHOOK)
+    assert ran.code == 0
+    assert "uploads is not connected to this deployment; connect it with `buck" in ran.err
+
+
+def test_add_notes_a_bucket_that_it_may_not_look_at(run: Run, aws: MotoAws, watch: Watch) -> None:
+    denied = refusal("AccessDenied", "GetBucketNotification")
+    watch(aws.s3, "get_bucket_notification_configuration", denied)
+    ran = run("event", "add", "uploads", WEBHOOK)
+    assert ran.code == 0
+    assert "cannot check whether uploads is connected" in ran.err
+
+
+def test_a_bucket_that_does_not_exist_is_refused_unless_ahead(run: Run, aws: MotoAws) -> None:
+    for events in ("put", "scanner"):
+        ran = run("event", "add", "uplods", WEBHOOK, "--event", events)
+        assert ran.code == 1
+        assert "bucket 'uplods' does not exist: check the name, or add --ahead" in ran.err
+        assert rules(aws) == []
+    ran = run("event", "add", "uplods", WEBHOOK, "--event", "put", "--ahead")
+    assert ran.code == 0
+    assert "note: bucket 'uplods' does not exist; connect it with" in ran.err
+
+
+def test_ls_without_a_bucket_lists_all_rules(run: Run) -> None:
+    assert run("event", "ls").err == "no bucket has rules\n"
+    make_bucket("archive")
+    for bucket in ("uploads", "archive"):
+        assert run("event", "add", bucket, WEBHOOK, "--event", "put").code == 0
+    ran = run("event", "ls")
+    assert ran.out.split()[0] == "BUCKET"
+    assert [line.split()[:2] for line in ran.out.splitlines()[1:]] == [
+        ["archive", WEBHOOK],
+        ["uploads", WEBHOOK],
+    ]
+    document = run("event", "ls", "--json").document
+    assert [rule["bucket"] for rule in document["rules"]] == ["archive", "uploads"]
+    assert run("event", "rm", "archive", "--force").code == 0
+    assert "archive" not in run("event", "ls").out
+    assert "BUCKET" not in run("event", "ls", "uploads").out
+
+
+def test_add_takes_eventbridge_for_attached(run: Run) -> None:
+    notify("uploads", EventBridgeConfiguration={})
+    assert run("event", "add", "uploads", WEBHOOK).err == ""
+
+
+def test_ls_shows_rules_and_what_is_gone(run: Run, aws: MotoAws) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put", "--suffix", ".jpg")
+    Rules(TABLE, aws.dynamodb).add(
+        Rule(bucket="uploads", arn="arn:minio:sqs::old:redis", events=PUT_DELETE)
+    )
+    ids = {rule.arn: rule.id for rule in rules(aws)}
+    gone = "arn:minio:sqs::old:redis"
+    assert cells(run("event", "ls", "uploads").out) == [
+        ["ARN", "EVENTS", "PREFIX", "SUFFIX", "ID"],
+        [f"{gone} (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*", ids[gone]],
+        [WEBHOOK, "s3:ObjectCreated:*", ".jpg", ids[WEBHOOK]],
+    ]
+    document = run("event", "ls", "uploads", WEBHOOK, "--json").document
+    assert document["status"] == "success"
+    assert {rule.pop("bucket") for rule in document["rules"]} == {"uploads"}
+    assert [rule | {"id": ""} for rule in document["rules"]] == [
+        {
+            "id": "",
+            "arn": WEBHOOK,
+            "event": ["s3:ObjectCreated:*"],
+            "prefix": "",
+            "suffix": ".jpg",
+            "conditions": [],
+            "name": "",
+            "deployed": True,
+        }
+    ]
+
+
+def test_ls_without_rules_prints_a_note_and_succeeds(run: Run) -> None:
+    ran = run("event", "ls", "uploads")
+    assert (ran.code, ran.out, ran.err) == (0, "", "uploads has no rules\n")
+    assert run("event", "ls", "uploads", "--json").document["rules"] == []
+
+
+@pytest.fixture
+def some(run: Run) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    run("event", "add", "uploads", WEBHOOK, "--event", "put", "--suffix", ".jpg")
+    run("event", "add", "uploads", WEBHOOK, "--event", "delete", "--suffix", ".jpg")
+    run("event", "add", "uploads", POSTGRES, "--event", "put,delete")
+
+
+@pytest.mark.usefixtures("some")
+@pytest.mark.parametrize(
+    ("words", "code", "left"),
+    [
+        ([WEBHOOK], 0, 1),
+        ([WEBHOOK, "--event", "put"], 0, 3),
+        ([WEBHOOK, "--event", "put", "--suffix", ".jpg"], 0, 3),
+        ([WEBHOOK, "--suffix", ".jpg"], 1, 4),
+        ([WEBHOOK, "--suffix", ".jpg", "--force"], 0, 2),
+        ([POSTGRES, "--event", "delete,put"], 0, 3),
+        ([POSTGRES, "--event", "put"], 1, 4),
+        ([WEBHOOK, "--prefix", "x"], 1, 4),
+        (["arn:minio:sqs::old:redis"], 1, 4),
+        ([], 2, 4),
+        (["--force"], 0, 0),
+        (["--force", "--suffix", ".jpg"], 0, 2),
+    ],
+)
+def test_rm_removes_what_was_named_and_nothing_else(
+    run: Run, aws: MotoAws, words: list[str], code: int, left: int
+) -> None:
+    ran = run("event", "rm", "uploads", *words)
+    assert (ran.code, len(rules(aws))) == (code, left)
+    assert bool(ran.out) is (code == 0)
+
+
+@pytest.mark.usefixtures("some")
+def test_rm_lists_what_it_did(run: Run) -> None:
+    ran = run("event", "rm", "uploads", POSTGRES)
+    assert ran.out == (
+        f"Successfully removed {POSTGRES} s3:ObjectCreated:*,s3:ObjectRemoved:* "
+        "prefix='' suffix=''\n"
+    )
+    assert len(run("event", "rm", "uploads", WEBHOOK, "--json").document["removed"]) == 3
+
+
+def test_the_scanners_events_come_from_no_bucket(run: Run) -> None:
+    notify("uploads")
+    command = ("event", "add", "uploads", "arn:minio:sqs::primary:webhook", "--event")
+    assert "is not connected" in run(*command, "put").err
+    assert run(*command, "scanner").err == ""

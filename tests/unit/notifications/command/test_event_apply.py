@@ -1,0 +1,131 @@
+"""`bucketcast event apply`: rules as a file."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import TABLE, MotoAws
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+POSTGRES = "arn:minio:sqs::main:postgresql"
+ONE: dict[str, Any] = {"bucket": "uploads", "arn": WEBHOOK, "event": ["s3:ObjectCreated:*"]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "rules.json"
+
+
+def rules(aws: MotoAws, bucket: str = "uploads") -> list[Rule]:
+    return Rules(TABLE, aws.dynamodb).of(bucket)
+
+
+def save(file: Path, *entries: Any, **more: Any) -> str:
+    file.write_text(json.dumps({"rules": entries, **more}))
+    return str(file)
+
+
+def test_what_is_listed_can_be_applied_to_an_empty_deployment(
+    run: Run, aws: MotoAws, file: Path
+) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/", "--name", "a")
+    run("event", "add", "uploads", POSTGRES, "--size", "1KiB-", "--not", "key^=tmp/")
+    run("event", "add", "archive", WEBHOOK, "--ahead", "--event", "delete")
+    stored = Rules(TABLE, aws.dynamodb)
+    labelled = Rule(bucket="archive", arn=WEBHOOK, events=("s3:ObjectCreated:Put",), label="x")
+    stored.add(labelled)
+    before = {bucket: rules(aws, bucket) for bucket in ("archive", "uploads")}
+    file.write_text(run("event", "ls", "--json").out)
+    for bucket, rules_before in before.items():
+        stored.remove(rules_before)
+        assert rules(aws, bucket) == []
+    ran = run("event", "apply", str(file))
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "4 rules added, 0 removed")
+    assert {bucket: rules(aws, bucket) for bucket in before} == before
+    again = run("event", "apply", str(file))
+    assert (again.code, again.out) == (0, "0 rules added, 0 removed\n")
+
+
+def test_a_bucket_has_just_the_rules_of_the_file_and_others_keep_theirs(
+    run: Run, aws: MotoAws, file: Path
+) -> None:
+    run("event", "add", "uploads", POSTGRES, "--event", "put")
+    run("event", "add", "archive", POSTGRES, "--ahead", "--event", "put")
+    name = save(file, ONE)
+    dry = run("event", "apply", name, "--dry-run")
+    assert dry.out.splitlines() == [
+        f"- uploads {POSTGRES} s3:ObjectCreated:* prefix='' suffix=''",
+        f"+ uploads {WEBHOOK} s3:ObjectCreated:* prefix='' suffix=''",
+        "1 rule would be added, 1 would be removed",
+    ]
+    assert [rule.arn for rule in rules(aws)] == [POSTGRES]
+    done = run("event", "apply", name, "--yes", "--json").document
+    assert [each["arn"] for each in done["added"]] == [WEBHOOK]
+    assert [each["arn"] for each in done["removed"]] == [POSTGRES]
+    assert [rule.arn for rule in rules(aws)] == [WEBHOOK]
+    assert len(rules(aws, "archive")) == 1
+    pruned = run("event", "apply", name, "--prune", "--yes")
+    assert pruned.out.splitlines()[-1] == "0 rules added, 1 removed"
+    assert rules(aws, "archive") == []
+
+
+def test_a_removal_needs_confirmation(
+    run: Run, aws: MotoAws, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("event", "add", "uploads", POSTGRES, "--event", "put")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    applied = run("event", "apply", save(file, bucket="uploads"))
+    assert applied.code != 0
+    assert f"- uploads {POSTGRES} s3:ObjectCreated:*" in applied.err
+    assert "remove 1 rule?" in applied.err
+    assert run("event", "apply", str(file), "--json").code == 2
+    assert len(rules(aws)) == 1
+    assert run("event", "apply", str(file), "--yes").code == 0
+    assert rules(aws) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"bucket": "a b"}, "rules[1].bucket: invalid bucket name 'a b'"),
+        ({"arn": "arn:x"}, "rules[1].arn: "),
+        ({"arn": "arn:minio:sqs::nobody:webhook"}, "no target arn:minio:sqs::nobody:webhook"),
+        ({"arn": "arn:aws:sns:us-east-1::nobody"}, "found no topic arn:aws:sns:us-east-1::nobody"),
+        ({"event": ["puut"]}, "rules[1].event: "),
+        ({"event": []}, "rules[1].event: no event in ''"),
+        ({"prefix": "a/../b"}, "rules[1].prefix: found '.' or '..'"),
+        ({"name": "a b"}, "rules[1].name: invalid name 'a b'"),
+        ({"conditions": [{"on": "colour", "values": ["red"]}]}, "rules[1].conditions: "),
+        ({"conditions": [{"on": "key", "values": ["a"], "how": "range"}]}, "rules[1].conditions: "),
+        ({"prefixes": "x"}, "unknown field `prefixes` - at `$.rules[1]`"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_changes(
+    run: Run, aws: MotoAws, file: Path, entry: Any, expected: str
+) -> None:
+    ran = run("event", "apply", save(file, ONE, {**ONE, **entry}))
+    assert ran.code == 2
+    assert expected in ran.err
+    assert rules(aws) == []
+
+
+def test_a_listing_of_one_target_is_not_mistaken_for_all_rules(run: Run, file: Path) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    run("event", "add", "uploads", POSTGRES, "--event", "put")
+    file.write_text(run("event", "ls", "uploads", WEBHOOK, "--json").out)
+    ran = run("event", "apply", str(file), "--yes")
+    assert (ran.code, f"found a listing of the rules for {WEBHOOK} only" in ran.err) == (2, True)
+
+
+def test_a_rule_that_lost_its_target_may_stay(run: Run, aws: MotoAws, file: Path) -> None:
+    lost = Rule(bucket="uploads", arn="arn:minio:sqs::gone:webhook", events=("s3:ObjectCreated:*",))
+    Rules(TABLE, aws.dynamodb).add(lost)
+    file.write_text(run("event", "ls", "--json").out)
+    assert run("event", "apply", str(file)).code == 0
+    assert rules(aws) == [lost]

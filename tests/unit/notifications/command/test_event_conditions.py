@@ -1,0 +1,183 @@
+"""`bucketcast event` with all that a rule may ask for beyond event, prefix and suffix."""
+
+from shlex import split
+
+import pytest
+
+from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
+from bucketcast.state.rules import Rules
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import TABLE, MotoAws
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+ADD = ("event", "add", "uploads", WEBHOOK, "--event", "put")
+
+
+@pytest.fixture(autouse=True)
+def looks(aws: MotoAws) -> None:
+    aws.outputs["ObjectFacts"] = '["uploads"]'
+
+
+def rules(aws: MotoAws) -> list[Rule]:
+    return Rules(TABLE, aws.dynamodb).of("uploads")
+
+
+@pytest.mark.parametrize(
+    ("words", "conditions"),
+    [
+        ("--prefix a/ --prefix b/", [Condition("key", ("a/", "b/"), "prefix")]),
+        ("--suffix .png --suffix .jpg", [Condition("key", (".jpg", ".png"), "suffix")]),
+        ("--regex 'team-[0-9]+/.*'", [Condition("key", ("team-[0-9]+/.*",), "regex")]),
+        ("--tag class=public", [Condition("tag:class", ("public",))]),
+        (
+            "--tag class=open --tag class=public --tag 'Class^=x'",
+            [
+                Condition("tag:Class", ("x",), "prefix"),
+                Condition("tag:class", ("open", "public")),
+            ],
+        ),
+        ("--metadata Team=a=b", [Condition("metadata:x-amz-meta-team", ("a=b",))]),
+        (
+            "--metadata 'x-amz-meta-team$=ed'",
+            [Condition("metadata:x-amz-meta-team", ("ed",), "suffix")],
+        ),
+        ("--content-type image/jpeg", [Condition("content_type", ("image/jpeg",))]),
+        ("--size 1KiB-10MB", [Condition("size", ("1KiB-10MB",), "range")]),
+        ("--storage-class STANDARD_IA", [Condition("storage_class", ("STANDARD_IA",))]),
+        ("--principal AWS:anna", [Condition("principal", ("AWS:anna",))]),
+        ("--source-ip 10.1.2.3", [Condition("source_ip", ("10.1.2.3",))]),
+        ("--source-ip 10.0.0.0/8", [Condition("source_ip", ("10.0.0.0/8",), "cidr")]),
+        ("--if 'content-type^=image/'", [Condition("content_type", ("image/",), "prefix")]),
+        ("--if key=exactly", [Condition("key", ("exactly",))]),
+        (
+            "--not tag:class=private --not 'key^=tmp/' --not 'key^=log/'",
+            [
+                Condition("key", ("log/", "tmp/"), "prefix", unless=True),
+                Condition("tag:class", ("private",), unless=True),
+            ],
+        ),
+    ],
+)
+def test_conditions_are_stored_shown_and_removed_by_the_same_options(
+    run: Run, aws: MotoAws, words: str, conditions: list[Condition]
+) -> None:
+    assert run(*ADD).code == 0
+    ran = run(*ADD, *split(words))
+    assert (ran.code, ran.err) == (0, "")
+    (made,) = [rule for rule in rules(aws) if rule.conditions]
+    assert list(made.conditions) == conditions
+    (line,) = [each for each in run("event", "ls", "uploads").out.splitlines() if made.id in each]
+    printed = line.partition("  ")[2].strip().rpartition("  ")[0].partition("  ")[2].strip()
+    assert run("event", "rm", "uploads", WEBHOOK, *split(printed)).code == 0
+    assert [rule.conditions for rule in rules(aws)] == [()]
+    assert run(*ADD, *split(printed)).code == 0
+    assert made in rules(aws)
+    assert run("event", "rm", "uploads", WEBHOOK, *split(words)).code == 0
+
+
+def test_json_has_the_parts_of_each_condition(run: Run) -> None:
+    run(*ADD, "--not", "tag:class=private", "--name", "audit")
+    (listed,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert listed["conditions"] == [
+        {"on": "tag:class", "how": "equals", "values": ["private"], "unless": True}
+    ]
+    assert listed["name"] == "audit"
+
+
+def test_a_rule_with_a_name_stands_beside_its_like(run: Run, aws: MotoAws) -> None:
+    for name in ((), ("--name", "audit"), ("--name", "copy")):
+        assert run(*ADD, *name).code == 0
+    assert run("event", "rm", "uploads", WEBHOOK, "--name", "copy").code == 0
+    assert {rule.name for rule in rules(aws)} == {"", "audit"}
+
+
+def test_rm_removes_by_id_and_nothing_when_one_is_unknown(run: Run, aws: MotoAws) -> None:
+    for words in ((), ("--size", "5-"), ("--size", "9-")):
+        run(*ADD, *words)
+    first, second, third = (rule.id for rule in rules(aws))
+    ran = run("event", "rm", "uploads", "--id", first, "--id", "none")
+    assert (ran.code, len(rules(aws))) == (1, 3)
+    assert "has the id none" in ran.err
+    assert run("event", "rm", "uploads", "--id", first, "--id", third).code == 0
+    assert [rule.id for rule in rules(aws)] == [second]
+
+
+def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: MotoAws) -> None:
+    run(*ADD)
+    run(*ADD, "--prefix", "a/")
+    assert run("event", "rm", "uploads", WEBHOOK, "--prefix", "").code == 0
+    assert [rule.prefix for rule in rules(aws)] == ["a/"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--tag class", "'--tag': 'tag:class' is no condition"),
+        ("--tag =x", "'--tag': unknown 'tag:'"),
+        ("--tag class=", "has no value"),
+        ("--metadata team", "'--metadata'"),
+        ("--size 5", "'--size': found '5'; allowed is a range of sizes"),
+        ("--source-ip 10.0.0.1/8", "'--source-ip': found '10.0.0.1/8'"),
+        ("--regex (a", "'--regex': the regular expression '(a' cannot be"),
+        ("--if colour=red", "'--if': unknown 'colour'"),
+        ("--if content-typ=red", "did you mean 'content_type'"),
+        ("--if size^=5", "size does not support ^=; allowed is size=VALUE"),
+        ("--not key", "'--not': 'key' is no condition"),
+        ("--prefix a* --prefix b", "--prefix: found 'a*' with wildcards"),
+        ("--name 'a b'", "'--name': invalid name 'a b'"),
+        ("--name ''", "invalid name"),
+    ],
+)
+def test_misuse_names_option_found_and_allowed(
+    run: Run, aws: MotoAws, words: str, expected: str
+) -> None:
+    ran = run(*ADD, *split(words))
+    assert (ran.code, rules(aws)) == (2, [])
+    assert expected in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("outputs", "hint"),
+    [
+        ("[]", 'put object_facts = "on" and [bucket.uploads] into bucketcast.toml and deploy'),
+        ('["other"]', "put [bucket.uploads] into bucketcast.toml and deploy"),
+        (None, 'object_facts = "all"'),
+    ],
+)
+def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
+    run: Run, aws: MotoAws, outputs: str | None, hint: str
+) -> None:
+    aws.outputs.pop("ObjectFacts")
+    aws.outputs |= {"ObjectFacts": outputs} if outputs else {}
+    for words in (["--tag", "a=b"], ["--not", "content_type^=image/"], ["--storage-class", "X"]):
+        ran = run(*ADD, *words)
+        assert ran.code == 1
+        assert "is about what only the object knows" in ran.err
+        assert hint in ran.err
+    assert run(*ADD, "--size", "5-", "--principal", "anna").code == 0
+    assert len(rules(aws)) == 1
+
+
+def test_every_bucket_may_be_looked_into(run: Run, aws: MotoAws) -> None:
+    aws.outputs["ObjectFacts"] = '["*"]'
+    assert run(*ADD, "--tag", "a=b").code == 0
+
+
+def test_regular_expressions_that_ingest_could_not_hold_are_refused(run: Run, aws: MotoAws) -> None:
+    stored = Rules(TABLE, aws.dynamodb)
+    for number in range(5):
+        values = tuple(rf"(?i)\w{{1,999}}/{number}/{index}" for index in range(45))
+        stored.add(
+            Rule(
+                bucket="uploads",
+                arn=WEBHOOK,
+                events=("s3:ObjectCreated:*",),
+                conditions=(Condition("key", values, "regex"),),
+            )
+        )
+    ran = run(*ADD, "--regex", r"(?i)\w{1,999}/one-more", "--regex", r"(?i)\w{1,998}/two-more")
+    assert ran.code == 2
+    assert "2,000,000 are allowed" in ran.err
+    assert len(rules(aws)) == 5

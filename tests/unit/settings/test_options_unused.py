@@ -1,0 +1,77 @@
+"""MinIO's options without an effect here give a note when they are set."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.settings.options import Option, options_of, read
+from bucketcast.targets.base.options import Common
+
+ROWS = [
+    line.split(" | ")[0].removeprefix("| ")
+    for line in (Path(__file__).parents[3] / "docs/differences.md").read_text("utf-8").splitlines()
+]
+GIVEN = {"string": "2.2.0", "number": "3", "duration": "5s", "on|off": "on"}
+"""A value of each type that is no default."""
+
+
+def declared(kind: str) -> dict[str, Option]:
+    settings: Any = targets.load(kind).Settings
+    return dict(options_of(settings))
+
+
+UNUSED = [
+    (kind, key)
+    for kind in targets.kinds()
+    for key, option in declared(kind).items()
+    if option.unused
+]
+
+
+def notes(kind: str, **given: str) -> list[str]:
+    """What is said of the least that the kind needs, and what is given beside it."""
+    least = {key: option.example for key, option in declared(kind).items() if option.required}
+    target = targets.load(kind)
+    return target.notes(read(target.Settings, least | given))
+
+
+def test_the_outputs_are_those_documented() -> None:
+    own = {(kind, key) for kind, key in UNUSED if key not in options_of(Common)}
+    assert own == {
+        ("kafka", "batch_commit_timeout"),
+        ("kafka", "batch_size"),
+        ("kafka", "tls_client_auth"),
+        ("kafka", "version"),
+        ("mqtt", "reconnect_interval"),
+    }
+    assert {key for _, key in UNUSED} & options_of(Common).keys() == {"queue_dir"}
+
+
+@pytest.mark.parametrize(("kind", "key"), UNUSED)
+def test_one_that_is_given_says_why_it_does_nothing(kind: str, key: str) -> None:
+    option = declared(kind)[key]
+    note = f"{key} does nothing here: {option.unused}"
+    assert note in notes(kind, **{key: GIVEN[option.type]})
+    assert note in notes(kind, **{key: "secret:somewhere"})
+    assert note not in notes(kind)
+    assert note not in notes(kind, **{key: option.default})
+    assert option.help == f"accepted and not used: {option.unused}"
+
+
+@pytest.mark.parametrize(("kind", "key"), UNUSED)
+def test_it_stands_where_it_differs_from_minio(kind: str, key: str) -> None:
+    where = "" if key in options_of(Common) else f"{kind}: "
+    assert any(row.startswith(where) and f"`{key}`" in row for row in ROWS)
+
+
+@pytest.mark.parametrize("key", ["cert_authority", "client_cert"])
+def test_certificates_beside_a_plain_webhook_are_reported_as_unused(key: str) -> None:
+    """Other kinds refuse them, or encrypt because of them; MinIO's users may have them here."""
+    given = {key: "-----BEGIN CERTIFICATE-----"}
+    if key == "client_cert":
+        given["client_key"] = "-----BEGIN PRIVATE KEY-----"
+    assert notes("webhook", endpoint="https://example.org/", **given) == []
+    (note,) = notes("webhook", endpoint="http://example.org/", **given)
+    assert note == f"{', '.join(given)}: beside an http:// endpoint they do nothing"

@@ -1,0 +1,361 @@
+"""Rules in DynamoDB: active when the command that added them returns."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.delivery.envelope import zstd
+from bucketcast.errors import BucketcastError
+from bucketcast.rules import Rule
+from bucketcast.state.rule_cache import RuleCache
+from bucketcast.state.rules import RuleExistsError, Rules
+from tests.unit.made import matched
+from tests.unit.moto_aws import refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PUT = "s3:ObjectCreated:Put"
+HOOK = "arn:minio:sqs::primary:webhook"
+
+
+def rule(prefix: str = "", bucket: str = "uploads", events: Sequence[str] = (PUT,)) -> Rule:
+    return Rule(bucket=bucket, arn=HOOK, events=tuple(events), prefix=prefix)
+
+
+@pytest.fixture
+def rules(dynamodb: "DynamoDBClient", state_table: str) -> Rules:
+    return Rules(state_table, dynamodb)
+
+
+def test_rule_is_there_as_it_was_given(rules: Rules) -> None:
+    made = Rule(
+        bucket="uploads",
+        arn=HOOK,
+        events=("s3:ObjectRemoved:*", "s3:ObjectCreated:*"),
+        prefix="é *",
+        suffix="?😀",
+    )
+    rules.add(made)
+    assert rules.of("uploads") == [made]
+    assert rules.of("photos") == []
+
+
+def test_same_rule_again_is_refused_and_changes_nothing(rules: Rules) -> None:
+    rules.add(rule("a", events=["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]))
+    before = rules.versions(["uploads"])
+    with pytest.raises(RuleExistsError, match="uploads has this rule already: arn:minio:sqs::pr"):
+        rules.add(rule("a", events=["s3:ObjectRemoved:*", "s3:ObjectCreated:*"]))
+    assert len(rules.of("uploads")) == 1
+    assert rules.versions(["uploads"]) == before
+
+
+def test_overlapping_rules_are_accepted(rules: Rules) -> None:
+    for prefix in ("", "a", "ab"):
+        rules.add(rule(prefix))
+    assert {each.prefix for each in rules.of("uploads")} == {"", "a", "ab"}
+
+
+def test_removed_rule_is_gone_and_may_come_again(rules: Rules) -> None:
+    rules.add(rule("a"))
+    rules.add(rule("b"))
+    rules.remove([rule("a")])
+    assert rules.of("uploads") == [rule("b")]
+    rules.remove([rule("a")])
+    rules.add(rule("a"))
+    assert {each.prefix for each in rules.of("uploads")} == {"a", "b"}
+
+
+def test_removing_nothing_is_no_change(rules: Rules) -> None:
+    rules.remove([])
+    assert rules.versions(["uploads"]) == {}
+
+
+def test_every_change_is_seen_in_the_number_of_its_bucket(rules: Rules) -> None:
+    assert rules.versions(["uploads", "photos"]) == {}
+    rules.add(rule("a"))
+    rules.add(rule("b"))
+    rules.add(rule("a", "photos"))
+    assert rules.versions(["uploads", "photos", "nobody"]) == {"uploads": 2, "photos": 1}
+    rules.remove([rule("a"), rule("b")])
+    assert rules.versions(["uploads", "photos"]) == {"uploads": 3, "photos": 1}
+
+
+def test_more_rules_than_one_transaction_holds_are_removed(rules: Rules) -> None:
+    made = [rule(f"{number:03}") for number in range(120)]
+    for each in (made[0], made[60], made[119]):
+        rules.add(each)
+    rules.remove(made)
+    assert rules.of("uploads") == []
+
+
+def test_rules_of_a_bucket_are_ordered_by_id(rules: Rules) -> None:
+    made = [rule(f"{number:03}") for number in range(10)]
+    for each in made:
+        rules.add(each)
+    assert rules.of("uploads") == sorted(made, key=lambda each: each.id)
+
+
+def test_more_buckets_than_one_call_reads_are_all_read(rules: Rules) -> None:
+    for number in (0, 99, 100, 249):
+        rules.add(rule(bucket=f"b{number:03}"))
+    buckets = [f"b{number:03}" for number in range(250)]
+    assert rules.versions(buckets) == {f"b{number:03}": 1 for number in (0, 99, 100, 249)}
+
+
+def test_what_a_busy_table_left_out_is_asked_for_after_a_pause(
+    rules: Rules, dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    read = dynamodb.batch_get_item
+
+    def busy(RequestItems: Any) -> Any:  # noqa: N803 - boto3's name
+        calls.append("read")
+        if len(calls) < 6:
+            return {"Responses": {}, "UnprocessedKeys": RequestItems}
+        return read(RequestItems=RequestItems)
+
+    rules.add(rule())
+    monkeypatch.setattr(dynamodb, "batch_get_item", busy)
+    monkeypatch.setattr(time, "sleep", lambda _: calls.append("pause"))
+    assert Rules(state_table, dynamodb).versions(["uploads"]) == {"uploads": 1}
+    assert calls == ["read", "pause"] * 3 + ["read"]
+
+
+class Read(Rules):
+    """Rules that remember which buckets were read in full."""
+
+    def __init__(self, table: str, client: "DynamoDBClient") -> None:
+        super().__init__(table, client)
+        self.read: list[str] = []
+        self.reads: list[frozenset[str]] = []
+
+    def of(self, bucket: str) -> list[Rule]:
+        self.read.append(bucket)
+        return super().of(bucket)
+
+    def versions(self, buckets: Iterable[str]) -> dict[str, int]:
+        self.reads.append(frozenset(buckets))
+        return super().versions(buckets)
+
+
+@pytest.fixture
+def read(dynamodb: "DynamoDBClient", state_table: str) -> Read:
+    return Read(state_table, dynamodb)
+
+
+UPLOADS = frozenset({"uploads"})
+
+
+def test_rulebook_sees_a_rule_at_once_and_reads_only_what_changed(read: Read) -> None:
+    rulebook = RuleCache(read)
+    assert rulebook(UPLOADS) == {}
+    read.add(rule("a"))
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
+    index = rulebook(UPLOADS)["uploads"]
+    assert rulebook(UPLOADS)["uploads"] is index
+    assert read.read == ["uploads"]
+    read.add(rule("b"))
+    read.add(rule(bucket="photos"))
+    both = rulebook(frozenset({"uploads", "photos"}))
+    assert matched(both["uploads"], PUT, "b").keys() == {HOOK}
+    assert matched(both["photos"], PUT, "x").keys() == {HOOK}
+    read.remove([rule("a"), rule("b")])
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}
+    assert Counter(read.read) == {"uploads": 3, "photos": 1}
+
+
+def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
+    read: Read, dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    """Such as a condition that only a newer release knows."""
+    read.add(rule("a"))
+    read.add(rule(bucket="photos"))
+    page = {"partition": {"S": "uploads"}, "key": {"S": "page#000"}, "written": {"N": "1"}}
+    unknown = {"rules": {"B": zstd.compress(b'[{"bucket":"uploads","conditions":1}]')}}
+    dynamodb.put_item(TableName=state_table, Item={**page, **unknown})
+    rulebook = RuleCache(read)
+    for _ in range(2):
+        both = rulebook(frozenset({"uploads", "photos"}))
+        assert matched(both["photos"], PUT, "x").keys() == {HOOK}
+        with pytest.raises(BucketcastError, match="the rules of uploads cannot be read: "):
+            matched(both["uploads"], PUT, "a")
+    none = {"rules": {"B": zstd.compress(b"[]")}}
+    dynamodb.put_item(TableName=state_table, Item={**page, **none})
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}, "it was read again"
+
+
+def test_while_the_table_cannot_be_read_no_bucket_has_rules(read: Read) -> None:
+    read.add(rule("a"))
+    with pytest.raises(ClientError, match="InternalServerError"):
+        RuleCache(Refused(read))(UPLOADS)
+
+
+class Refused(Rules):
+    """Rules whose numbers can be read, and not themselves."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.versions = rules.versions  # type: ignore[method-assign]
+
+    def of(self, bucket: str) -> list[Rule]:  # noqa: ARG002
+        raise refusal("InternalServerError", "Query")
+
+
+def test_without_buckets_no_rules_are_read(read: Read) -> None:
+    assert RuleCache(read)(frozenset()) == {}
+    assert read.reads == []
+
+
+def test_changes_of_another_are_seen_too(
+    read: Read, dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    rulebook = RuleCache(read)
+    rulebook(UPLOADS)
+    Rules(state_table, dynamodb).add(rule("a"))
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
+
+
+class Contended:
+    """A table whose transactions meet another one first, some times."""
+
+    def __init__(self, client: Any, conflicts: int) -> None:
+        self._client = client
+        self.exceptions = client.exceptions
+        self.conflicts = conflicts
+
+    def transact_write_items(self, **given: Any) -> Any:
+        if not self.conflicts:
+            return self._client.transact_write_items(**given)
+        self.conflicts -= 1
+        reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+        raise self.exceptions.TransactionCanceledException(
+            {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons},
+            "TransactWriteItems",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def test_change_that_meets_another_comes_after_it(
+    dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    contended: Any = Contended(dynamodb, conflicts=3)
+    Rules(state_table, contended).add(rule("in/"))
+    assert [each.prefix for each in Rules(state_table, dynamodb).of("uploads")] == ["in/"]
+
+
+def test_change_that_meets_others_for_ever_is_an_error(
+    dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    contended: Any = Contended(dynamodb, conflicts=1_000)
+    with pytest.raises(dynamodb.exceptions.TransactionCanceledException):
+        Rules(state_table, contended).add(rule("in/"))
+
+
+def test_all_rules_are_exchanged_at_once_and_keep_their_order(rules: Rules) -> None:
+    many = [rule(f"user-{number:05}/") for number in reversed(range(10_000))]
+    rules.change("uploads", lambda _: many)
+    assert rules.in_order("uploads") == many
+    assert rules.versions(["uploads"]) == {"uploads": 1}
+    rules.change("uploads", lambda _: [rule("a")])
+    assert rules.of("uploads") == [rule("a")]
+    rules.change("uploads", lambda _: [])
+    assert rules.of("uploads") == []
+    assert rules.versions(["uploads"]) == {"uploads": 3}
+
+
+def test_a_change_that_changes_nothing_is_none(rules: Rules) -> None:
+    rules.add(rule("a"))
+    rules.change("uploads", lambda stored: stored)
+    assert rules.versions(["uploads"]) == {"uploads": 1}
+
+
+def test_a_change_that_fails_leaves_all_as_it_was(rules: Rules) -> None:
+    def fail(_: list[Rule]) -> list[Rule]:
+        raise ValueError("no")
+
+    rules.add(rule("a"))
+    with pytest.raises(ValueError, match="no"):
+        rules.change("uploads", fail)
+    assert rules.of("uploads") == [rule("a")]
+
+
+def test_a_change_meanwhile_is_not_lost(rules: Rules) -> None:
+    rules.add(rule("a"))
+    reads: list[list[str]] = []
+
+    def edit(stored: list[Rule]) -> list[Rule]:
+        reads.append([each.prefix for each in stored])
+        if len(reads) == 1:
+            rules.add(rule("meanwhile"))
+        return [*stored, rule("b")]
+
+    rules.change("uploads", edit)
+    assert reads == [["a"], ["a", "meanwhile"]]
+    assert [each.prefix for each in rules.in_order("uploads")] == ["a", "meanwhile", "b"]
+
+
+def test_more_rules_than_an_item_holds_lie_in_several(
+    rules: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEM", 400)
+    many = [rule(f"{number:03}" * 9) for number in range(60)]
+    rules.change("uploads", lambda _: many)
+    assert rules.in_order("uploads") == many
+    rules.remove(many[1:])
+    assert rules.in_order("uploads") == many[:1]
+    monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEMS", 2)
+    with pytest.raises(BucketcastError, match="rules of the bucket take"):
+        rules.change("uploads", lambda _: [rule(f"{number:03}" * 9) for number in range(999)])
+
+
+class Torn:
+    """A table of which one page is read before a change and the rest after it."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        self._client = client
+        self._table = table
+        self.exceptions = client.exceptions
+        self.reads = 0
+
+    def get_paginator(self, name: str) -> Any:
+        self.reads += 1
+        if self.reads == 1:
+            before = list(self._client.get_paginator(name).paginate(**self._all()))
+            Rules(self._table, self._client).add(rule("later"))
+            after = self._client.scan(TableName=self._table)["Items"]
+            items = [item for page in before for item in page["Items"]]
+            pages = [item for item in items if item["key"]["S"].startswith("page#")]
+            versions = [item for item in after if item["key"]["S"] == "#version"]
+            return _Pages([{"Items": [*pages, *versions]}])
+        return self._client.get_paginator(name)
+
+    def _all(self) -> Any:
+        return {
+            "TableName": self._table,
+            "KeyConditionExpression": "#partition = :bucket",
+            "ExpressionAttributeNames": {"#partition": "partition"},
+            "ExpressionAttributeValues": {":bucket": {"S": "uploads"}},
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+class _Pages(list[Any]):
+    def paginate(self, **_: Any) -> "_Pages":
+        return self
+
+
+def test_a_read_that_meets_a_change_gives_one_of_both(
+    rules: Rules, dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    rules.add(rule("a"))
+    torn: Any = Torn(dynamodb, state_table)
+    assert [each.prefix for each in Rules(state_table, torn).in_order("uploads")] == ["a", "later"]
+    assert torn.reads == 2

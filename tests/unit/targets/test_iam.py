@@ -1,0 +1,331 @@
+"""The options of a login by IAM: what goes together, and what each service's token is made of."""
+
+import hashlib
+import re
+from base64 import urlsafe_b64decode
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from msgspec.structs import replace
+
+from bucketcast import targets
+from bucketcast.aws import iam_login
+from bucketcast.dynamic_targets.validation import validate
+from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
+from bucketcast.settings.options import read
+from bucketcast.targets.base import database
+from bucketcast.targets.elasticsearch.iam import signed
+from bucketcast.targets.kafka.iam import Tokens
+from bucketcast.targets.mqtt import address
+from bucketcast.targets.mqtt.iam import signed_path
+from bucketcast.targets.redis.iam import IamCredentials
+from tests.unit.dynamic_targets.made import DYNAMIC
+
+HERE = "eu-west-1:111122223333"
+RDS = {
+    "host": "db.example",
+    "table": "t",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:rds-db:{HERE}:dbuser:db-ABC/bucketcast",
+}
+REDIS = {
+    "address": "cache.example",
+    "key": "k",
+    "tls": "on",
+    "user": "bucketcast",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:elasticache:{HERE}:replicationgroup:events",
+}
+SEARCH = {
+    "url": "https://search.example",
+    "index": "events",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:es:{HERE}:domain/events",
+}
+KAFKA = {
+    "brokers": "b-1.example:9098",
+    "topic": "events",
+    "tls": "on",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:kafka:{HERE}:cluster/events/0123-1",
+}
+IOT = {
+    "broker": "wss://abc-ats.iot.eu-west-1.amazonaws.com/mqtt",
+    "topic": "bucketevents",
+    "qos": "1",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:iot:{HERE}:topic/bucketevents",
+}
+RIGHT: dict[str, dict[str, str]] = {
+    "postgres": RDS,
+    "mysql": RDS,
+    "redis": REDIS,
+    "elasticsearch": SEARCH,
+    "kafka": KAFKA,
+    "mqtt": IOT,
+}
+
+
+KEYS = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret")
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> Credentials:
+    found = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret", "session-s3cret")
+    session = SimpleNamespace(get_credentials=lambda: found)
+    monkeypatch.setattr(iam_login, "_session", lambda: session)
+    return found
+
+
+def verify(token: str, service: str, host: str, path: str = "/", *, session: bool = True) -> None:
+    """See that this is a URL without its scheme as the service expects it, signed just now."""
+    parts = urlsplit(f"https://{token}")
+    assert (parts.netloc, parts.path) == (host, path)
+    found = dict(parse_qsl(parts.query, keep_blank_values=True))
+    signature, date = found.pop("X-Amz-Signature"), found["X-Amz-Date"]
+    verify_time(date)
+    scope = f"{date[:8]}/eu-west-1/{service}/aws4_request"
+    assert found["X-Amz-Algorithm"] == "AWS4-HMAC-SHA256"
+    assert found["X-Amz-Credential"] == f"AKIAIOSFODNN7EXAMPLE/{scope}"
+    assert (found["X-Amz-Expires"], found["X-Amz-SignedHeaders"]) == ("900", "host")
+    assert found.get("X-Amz-Security-Token") == ("session-s3cret" if session else None)
+    request = AWSRequest("GET", f"https://{host}{path}", params=found)
+    request.context["timestamp"] = date
+    signer = SigV4QueryAuth(KEYS, service, "eu-west-1")
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    assert signature == signer.signature(text, request)
+
+
+def verify_time(date: str) -> None:
+    signed_at = datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    assert abs(datetime.now(UTC) - signed_at) < timedelta(minutes=5)
+
+
+def errors(kind: str, **changed: str) -> list[tuple[str, str]]:
+    target = targets.load(kind)
+    texts = {key: text for key, text in {**RIGHT[kind], **changed}.items() if text}
+    return [(key, found) for key, found, _ in target.check(read(target.Settings, texts))]
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_what_is_right_has_no_errors(kind: str) -> None:
+    assert errors(kind) == []
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_the_resource_is_one_arn_of_the_service(kind: str) -> None:
+    assert ("iam_resource", "missing") in errors(kind, iam_resource="")
+    for wrong in (f"arn:aws:s3:{HERE}:bucket", "events", f"{RIGHT[kind]['iam_resource']}/*"):
+        assert ("iam_resource", f"found {wrong!r}") in errors(kind, iam_resource=wrong)
+    found = errors(kind, iam_resource="secret:arn")
+    assert ("iam_resource", "found a reference to a secret") in found
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_a_resource_alone_is_an_error(kind: str) -> None:
+    assert ("iam_resource", "given without auth = iam") in errors(kind, auth="password")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "key", "found"),
+    [
+        ("postgres", {"password": "x"}, "password", "given beside auth = iam"),
+        ("mysql", {"password": "x"}, "password", "given beside auth = iam"),
+        ("redis", {"password": "x"}, "password", "given beside auth = iam"),
+        ("redis", {"tls": "off"}, "tls", "found off"),
+        ("redis", {"tls_skip_verify": "on"}, "tls_skip_verify", "found on"),
+        ("redis", {"user": ""}, "user", "missing"),
+        ("elasticsearch", {"api_key": "x"}, "api_key", "given beside auth = iam"),
+        ("elasticsearch", {"url": "http://s.example"}, "url", "found http://"),
+        (
+            "elasticsearch",
+            {"url": "https://a:b@s.example"},
+            "url",
+            "found a login in it beside auth = iam",
+        ),
+        ("kafka", {"sasl": "on", "sasl_username": "x"}, "sasl", "given beside auth = iam"),
+        ("kafka", {"tls": "off"}, "tls", "found off"),
+        ("kafka", {"topic": "secret:topic"}, "topic", "found a reference to a secret"),
+        ("kafka", {"auth": "secret:a"}, "auth", "found a reference to a secret"),
+        ("mqtt", {"broker": "tls://abc.iot.example"}, "broker", "found tls://"),
+        (
+            "mqtt",
+            {"broker": "wss://a:b@abc.example"},
+            "broker",
+            "found a login in it beside auth = iam",
+        ),
+        ("mqtt", {"username": "x"}, "username", "given beside auth = iam"),
+        ("mqtt", {"qos": "2"}, "qos", "found '2' beside auth = iam"),
+        ("mqtt", {"topic": "other"}, "topic", "found 'other'"),
+        ("mqtt", {"tls_skip_verify": "on"}, "tls_skip_verify", "found on"),
+    ],
+)
+def test_what_does_not_go_together(
+    kind: str, changed: dict[str, str], key: str, found: str
+) -> None:
+    assert (key, found) in errors(kind, **changed)
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mysql"])
+def test_a_login_without_password_is_not_deprecated(kind: str) -> None:
+    target = targets.load(kind)
+    assert target.notes(read(target.Settings, RIGHT[kind])) == []
+
+
+@pytest.mark.parametrize("kind", ["redis", "kafka"])
+def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
+    functions = {**DYNAMIC.functions, kind: "f"}
+    setup = replace(DYNAMIC, functions=functions)
+    with pytest.raises(ConfigErrors, match=f"notify_{kind}.audit.auth: found 'iam'"):
+        validate(setup, kind, "audit", RIGHT[kind])
+
+
+def test_a_database_login_is_for_one_user_at_one_address() -> None:
+    settings: Any = read(targets.load("postgres").Settings, RDS)
+    token = database.password(settings, "db.example", 5432, "bucketcast")
+    verify(token, "rds-db", "db.example:5432")
+    query = dict(parse_qsl(urlsplit(f"https://{token}").query))
+    assert (query["Action"], query["DBUser"]) == ("connect", "bucketcast")
+    with pytest.raises(NotAuthorized, match="user is not the one of iam_resource, bucketcast"):
+        database.password(settings, "db.example", 5432, "root")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "login", "without"),
+    [
+        ("postgres", "connection_string", "host=127.0.0.1 password=s3cret", "host=127.0.0.1"),
+        (
+            "mysql",
+            "dsn_string",
+            "bucketcast:s3cret@tcp(127.0.0.1)/d",
+            "bucketcast@tcp(127.0.0.1)/d",
+        ),
+    ],
+)
+def test_a_whole_login_with_a_password_is_refused(
+    kind: str, key: str, login: str, without: str
+) -> None:
+    target = targets.load(kind)
+    base = {name: text for name, text in RDS.items() if name != "host"}
+    with (
+        target(read(target.Settings, {**base, key: login, "port": "1"})) as made,
+        pytest.raises(NotAuthorized, match=f"{key} holds a password beside auth = iam") as refused,
+    ):
+        made.login()
+    assert "s3cret" not in str(refused.value)
+    settings: Any = read(target.Settings, {**base, key: without})
+    with target(settings) as made, pytest.raises(NotConnected):  # there is no server
+        made.login()
+
+
+@pytest.mark.parametrize("string", ["dbname=d", "host=a,b", "host=a port=1,2"])
+def test_a_database_login_is_for_one_host(string: str) -> None:
+    target = targets.load("postgres")
+    settings = {"connection_string": string, "host": ""}
+    settings = {key: text for key, text in {**RDS, **settings}.items() if text}
+    made = target(read(target.Settings, settings))
+    with made, pytest.raises(NotAuthorized, match="auth = iam signs the name of one host"):
+        made.login()
+
+
+@pytest.mark.parametrize(
+    ("resource", "service", "more"),
+    [
+        (f"arn:aws:elasticache:{HERE}:replicationgroup:events", "elasticache", {}),
+        (
+            f"arn:aws:elasticache:{HERE}:serverlesscache:events",
+            "elasticache",
+            {"ResourceType": "ServerlessCache"},
+        ),
+        (f"arn:aws:memorydb:{HERE}:cluster/events", "memorydb", {}),
+    ],
+)
+def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[str, str]) -> None:
+    settings: Any = read(targets.load("redis").Settings, {**REDIS, "iam_resource": resource})
+    user, token = IamCredentials(settings).get_credentials()
+    verify(token, service, "events")
+    query = dict(parse_qsl(urlsplit(f"https://{token}").query))
+    own = {key: text for key, text in query.items() if not key.startswith("X-Amz-")}
+    assert user == "bucketcast"
+    assert own == {"Action": "connect", "User": "bucketcast", **more}
+
+
+def test_a_cluster_login_is_a_signed_url_with_the_clients_name_behind_it() -> None:
+    settings: Any = read(targets.load("kafka").Settings, KAFKA)
+    token, _ = Tokens(settings)()
+    url = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+    signed_url, agent, _ = url.partition("&User-Agent=")
+    assert "=" not in token
+    assert agent
+    verify(signed_url.removeprefix("https://"), "kafka-cluster", "kafka.eu-west-1.amazonaws.com")
+    assert "Action=kafka-cluster%3AConnect" in signed_url
+
+
+def test_a_websockets_path_is_signed_without_the_sessions_token_behind_it() -> None:
+    settings: Any = read(targets.load("mqtt").Settings, IOT)
+    host = "abc-ats.iot.eu-west-1.amazonaws.com"
+    path = signed_path(settings, address.parse(IOT["broker"]))
+    signed_part, session, token = path.partition("&X-Amz-Security-Token=")
+    assert session
+    assert token == "session-s3cret"
+    verify(f"{host}{signed_part}", "iotdevicegateway", host, "/mqtt", session=False)
+
+
+@pytest.mark.parametrize("body", [None, b'{"index":{}}\n'])
+def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> None:
+    settings: Any = read(targets.load("elasticsearch").Settings, SEARCH)
+    url = "https://search.example/_bulk?filter_path=items"
+    headers = signed(settings, "POST", url, body, {"Content-Type": "application/x-ndjson"})
+    lower = {name.lower(): text for name, text in headers.items()}
+    verify_time(lower["x-amz-date"])
+    assert lower["x-amz-security-token"] == "session-s3cret"
+    assert lower["x-amz-content-sha256"] == hashlib.sha256(body or b"").hexdigest()
+    found = re.fullmatch(
+        rf"AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/{lower['x-amz-date'][:8]}/eu-west-1/es/"
+        r"aws4_request, SignedHeaders=(?P<names>[a-z0-9;-]+), "
+        r"Signature=(?P<signature>[0-9a-f]{64})",
+        lower["authorization"],
+    )
+    assert found
+    names = found["names"].split(";")
+    assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
+    covered = {name: lower.get(name, "search.example") for name in names}
+    request = AWSRequest("POST", url, data=body or b"", headers=covered)
+    request.context["timestamp"] = lower["x-amz-date"]
+    signer = SigV4Auth(KEYS, "es", "eu-west-1")
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    assert found["signature"] == signer.signature(text, request)
+
+
+def test_without_credentials_no_login_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = SimpleNamespace(get_credentials=lambda: None)
+    monkeypatch.setattr(iam_login, "_session", lambda: session)
+    settings: Any = read(targets.load("postgres").Settings, RDS)
+    with pytest.raises(NotAuthorized, match="no AWS credentials to sign the login with"):
+        database.password(settings, "db.example", 5432, "bucketcast")
+
+
+def test_a_token_is_over_with_the_credentials_that_signed_it(credentials: Any) -> None:
+    settings: Any = read(targets.load("kafka").Settings, KAFKA)
+    tokens = Tokens(settings)
+    assert tokens.expired
+    tokens()
+    assert not tokens.expired
+
+    ends = datetime.now(UTC) + timedelta(minutes=3)
+    credentials._expiry_time = ends
+    assert tokens()[1] == ends.timestamp()
+
+    credentials._expiry_time = datetime.now(UTC) - timedelta(seconds=1)
+    tokens()
+    assert tokens.expired
+
+
+def test_a_token_does_not_show_itself() -> None:
+    assert "s3cret" not in repr(iam_login.token("rds-db", "eu-west-1", "host:1", {}))

@@ -1,0 +1,62 @@
+"""What is hidden in a key does nothing to a terminal; programs get the key as it is."""
+
+import pytest
+
+from bucketcast.printable import printable
+from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.pipeline.test_command import deployed
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+BAD = "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
+ESCAPED = r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
+
+
+@pytest.fixture(params=["pipe", "terminal"], autouse=True)
+def out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both tables: the plain one, and the one that is drawn."""
+    if request.param == "terminal":
+        monkeypatch.setattr("bucketcast.terminal.output.is_terminal", lambda: True)
+        monkeypatch.setenv("COLUMNS", "300")
+
+
+def plain(text: str) -> str:
+    """What a command said; it fails if anything but lines and what is printed is in it."""
+    hidden = {sign for sign in text.replace("\n", "") if not sign.isprintable()}
+    assert not hidden
+    assert "\nmade-up row" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("photos/Ä 日本.jpg", "photos/Ä 日本.jpg"),
+        (BAD, ESCAPED),
+        ("a\udcffb", r"a\udcffb"),
+        ("back\\slash", "back\\slash"),
+    ],
+)
+def test_only_what_hides_is_escaped(text: str, escaped: str) -> None:
+    assert printable(text) == escaped
+
+
+def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
+    made = deployed(aws, None)
+    made.states = ["FAILED"]
+    made.result = {"status": "error", "error": "the row of a\x1b[2Jb\n\tand more"}
+    ran = run("scan", "uploads")
+    assert "the row of a\\x1b[2Jb\n\tand more" in ran.err
+
+
+def test_rules(run: Run, aws: MotoAws) -> None:
+    rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",), prefix=BAD)
+    Rules(TABLE, aws.dynamodb).add(rule)
+    assert ESCAPED in plain(run("event", "ls", "uploads").out)
+    assert run("event", "ls", "uploads", "--json").document["rules"][0]["prefix"] == BAD
+    configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
+    explained = plain(run("explain", f"s3://uploads/{BAD}", "--event", "put").out)
+    assert f"s3://uploads/{ESCAPED}" in explained
+    assert ESCAPED in plain(run("event", "rm", "uploads", "--force").out)

@@ -1,0 +1,125 @@
+"""Topic calls of boto3's own client, answered by the application inside the process."""
+
+import asyncio
+import io
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+from msgspec.structs import replace
+
+from bucketcast.dynamic_targets.aws.resources import Resources
+from bucketcast.gateway.app import build
+from bucketcast.topics.api.sns import Sns
+from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import Topics
+from bucketcast.users import Account as UserAccount
+from bucketcast.users import User
+from bucketcast.web.authentication import Authenticator
+from bucketcast.web.secure import SecureCalls, secure
+from tests.unit.dynamic_targets.made import DYNAMIC, Account
+from tests.unit.web.requests import REGION, Wire
+
+URL = "http://gateway.example:9100"
+USERS = {
+    "ANN": User("ann", "acme", "ANN", admin=False),
+    "ALF": User("alf", "acme", "ALF", admin=False),
+    "BOB": User("bob", "other", "BOB", admin=False),
+    "NOONE": User("noone", "", "NOONE", admin=False),
+    "ROOT": User("root", "", "ROOT", admin=True),
+}
+_FUNCTION = DYNAMIC.functions["webhook"]
+HERE = replace(DYNAMIC, functions={**DYNAMIC.functions, "amqp": _FUNCTION, "kafka": _FUNCTION})
+
+
+class Raw(io.BytesIO):
+    """A body as botocore reads it."""
+
+    def stream(self, **_: Any) -> Any:
+        yield self.read()
+
+
+class Server:
+    """The application with a few users, whose secret keys are their access keys twice."""
+
+    def __init__(
+        self, account: Account, secure_calls: SecureCalls = "never", topics_per_user: int = 0
+    ) -> None:
+        async def find(access_key: str) -> UserAccount | None:
+            user = USERS.get(access_key)
+            return UserAccount(user, access_key * 2) if user else None
+
+        table = account.table._name
+        self.account = account
+        self.setup = replace(HERE, topics_per_user=topics_per_user)
+        self.items = TopicTable(table, account.dynamodb)
+        topics = UserTopics(self.items, self.topics, REGION)
+        self.app = build(Sns(Authenticator(find, REGION), secure(secure_calls), _nothing, topics))
+
+    def topics(self) -> Topics:
+        account = self.account
+        resources = Resources(
+            self.setup, account.sqs, account.functions, account.secrets, timeout=0
+        )
+        targets = account.targets(self.setup)
+        return Topics(self.items, self.setup, targets, resources, lambda: account.now)
+
+    def call(
+        self, method: str, target: str, headers: Any, body: bytes
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Let the application answer a request."""
+        parts = urlsplit(target)
+        lower = {"host": "gateway.example:9100", **{k.lower(): v for k, v in headers.items()}}
+        scope = {
+            "type": "http",
+            "method": method,
+            "scheme": "http",
+            "path": parts.path or "/",
+            "root_path": "",
+            "raw_path": (parts.path or "/").encode(),
+            "query_string": parts.query.encode(),
+            "headers": [(name.encode(), _bytes(value)) for name, value in lower.items()],
+        }
+        sent: list[MutableMapping[str, Any]] = []
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        asyncio.run(self.app(scope, Wire(body), send))
+        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent)
+
+    def client(self, user: str, **headers: str) -> Any:
+        """boto3's client as this user; `headers` are what a proxy adds on the way."""
+        client: Any = boto3.client(
+            "sns",
+            endpoint_url=URL,
+            region_name=REGION,
+            aws_access_key_id=user,
+            aws_secret_access_key=user * 2,
+            config=Config(retries={"max_attempts": 0}),
+        )
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            given = {**request.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
+            status, found, body = self.call(
+                request.method, request.url, given, _bytes(request.body or b"")
+            )
+            headers_: Any = found
+            return AWSResponse(request.url, status, headers_, Raw(body))
+
+        client.meta.events.register("before-send.sns", answer)
+        return client
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+async def _nothing(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - ASGI's form
+    await send({"type": "http.response.start", "status": 299, "headers": []})
+    await send({"type": "http.response.body", "body": b"S3"})

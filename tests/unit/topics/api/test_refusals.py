@@ -1,0 +1,86 @@
+"""How calls about topics fail: in SNS's format, without internal details."""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+from unittest.mock import Mock
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bucketcast.errors import BucketcastError
+from bucketcast.topics.api.sns import Sns
+from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.topics.errors import TopicError
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request_body import ClientDisconnected
+from bucketcast.web.secure import secure
+from tests.unit.web.requests import SECRET, gate, scope_of, signed
+
+SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
+FORM = b"Action=ListTopics"
+
+
+class Call:
+    """A call whose topics raise an error; `came` is what the client sends after its headers."""
+
+    def __init__(
+        self,
+        error: Exception | None = None,
+        *,
+        secret: str = SECRET,
+        came: str = "http.request",
+    ) -> None:
+        self.sent: list[MutableMapping[str, Any]] = []
+        self.unread = [{"type": came, "body": FORM, "more_body": False}]
+
+        async def receive() -> MutableMapping[str, Any]:
+            return self.unread.pop()
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            self.sent.append(message)
+
+        topics = Mock(UserTopics)
+        topics.page.side_effect = error
+        api = Sns(gate(), secure("never"), Mock(), topics)
+        request = signed("POST", "/", FORM, secret=secret)
+        scope = scope_of(request, content_length=str(len(FORM)))
+        asyncio.run(api(scope, receive, send))
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    @property
+    def body(self) -> str:
+        return bytes(self.sent[1]["body"]).decode()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (TopicError("NotFound", "no t1"), 404, "NotFound"),
+        (TopicError("AuthorizationError", "not yours"), 403, "AuthorizationError"),
+        (S3Error("SignatureDoesNotMatch"), 403, "SignatureDoesNotMatch"),
+        (BucketcastError("hunter2"), 503, "ServiceUnavailable"),
+        (ZeroDivisionError("hunter2"), 500, "InternalError"),
+    ],
+)
+def test_error_is_answered_in_the_apis_format(error: Exception, status: int, code: str) -> None:
+    call = Call(error)
+    assert call.status == status
+    tree = ET.fromstring(call.body)  # noqa: S314 - our own answer
+    assert tree.findtext(f"{SPACE}Error/{SPACE}Code") == code
+    sender = "Receiver" if status >= 500 else "Sender"
+    assert tree.findtext(f"{SPACE}Error/{SPACE}Type") == sender
+    assert "hunter2" not in call.body
+
+
+def test_the_rest_of_a_refused_body_is_read_or_the_client_never_sees_why() -> None:
+    call = Call(secret="wrong")
+    assert (call.status, call.unread) == (403, [])
+
+
+def test_a_client_that_is_gone_gets_nothing() -> None:
+    with pytest.raises(ClientDisconnected):
+        Call(came="http.disconnect")

@@ -1,0 +1,218 @@
+"""Who owns a topic, what a policy lets others do, and what is returned over HTTPS only."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.destination import TopicArn
+from bucketcast.topics.model import Topic
+from bucketcast.topics.permissions import may
+from bucketcast.topics.policy import PUBLISH
+from bucketcast.web.secure import secure
+from tests.unit.dynamic_targets.made import Account
+from tests.unit.topics.api.sns_calls import USERS, Server
+
+T1 = "arn:aws:sns:us-east-1:acme:t1"
+LOGIN = {"push-endpoint": "https://u:hunter2@h/x"}
+Call = Callable[[Any], Any]
+CALLS: dict[str, Call] = {
+    "sns:GetTopicAttributes": lambda who: who.get_topic_attributes(TopicArn=T1),
+    "sns:SetTopicAttributes": lambda who: who.set_topic_attributes(
+        TopicArn=T1, AttributeName="OpaqueData", AttributeValue="theirs"
+    ),
+    "sns:DeleteTopic": lambda who: who.delete_topic(TopicArn=T1),
+}
+
+
+@pytest.fixture
+def account(state_table: str) -> Account:
+    return Account(state_table)
+
+
+@pytest.fixture
+def server(account: Account) -> Server:
+    return Server(account)
+
+
+def policy(*actions: str, effect: str = "Allow", user: str = "other:user/bob") -> dict[str, str]:
+    statement = {
+        "Effect": effect,
+        "Principal": {"AWS": [f"arn:aws:iam::{user}"]},
+        "Action": actions,
+        "Resource": T1,
+    }
+    return {"Policy": json.dumps({"Version": "2012-10-17", "Statement": [statement]})}
+
+
+def refused(call: Callable[[], Any]) -> tuple[str, int]:
+    with pytest.raises(ClientError) as caught:
+        call()
+    answer: Any = caught.value.response
+    assert "hunter2" not in str(answer)
+    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def topic(server: Server) -> Topic:
+    found = server.items.topic(TopicArn.parse(T1))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("who", ["ALF", "BOB", "NOONE"])
+@pytest.mark.parametrize("action", CALLS)
+def test_without_a_policy_a_topic_is_its_owner_s_alone(
+    server: Server, who: str, action: str
+) -> None:
+    server.client("ANN").create_topic(Name="t1")
+    before = topic(server)
+    client = server.client(who)
+    assert refused(lambda: CALLS[action](client)) == ("AuthorizationError", 403)
+    assert topic(server) == before
+    assert client.list_topics()["Topics"] == []
+    assert not may(USERS[who], PUBLISH, before)
+    assert may(USERS["ANN"], PUBLISH, before)
+
+
+def test_a_name_is_the_tenant_s_and_creating_over_another_s_topic_is_refused(
+    server: Server,
+) -> None:
+    server.client("ANN").create_topic(Name="t1", Attributes={"OpaqueData": "mine"})
+    assert refused(lambda: server.client("ALF").create_topic(Name="t1")) == (
+        "AuthorizationError",
+        403,
+    )
+    other = server.client("BOB").create_topic(Name="t1")["TopicArn"]
+    assert other == "arn:aws:sns:us-east-1:other:t1"
+    assert topic(server).opaque_data == "mine"
+
+
+@pytest.mark.parametrize("allowed", CALLS)
+def test_with_a_policy_another_tenant_can_do_exactly_what_it_says(
+    server: Server, allowed: str
+) -> None:
+    server.client("ANN").create_topic(Name="t1", Attributes=policy(allowed))
+    bob = server.client("BOB")
+    for action, call in CALLS.items():
+        if action != allowed:
+            assert refused(partial(call, bob)) == ("AuthorizationError", 403)
+    assert not may(USERS["BOB"], PUBLISH, topic(server))
+    CALLS[allowed](bob)
+
+
+def test_a_policy_may_let_others_bind_and_overwrite_and_the_owner_stays(server: Server) -> None:
+    given = policy(PUBLISH, "sns:CreateTopic", user="acme:user/alf")
+    server.client("ANN").create_topic(Name="t1", Attributes=given)
+    assert may(USERS["ALF"], PUBLISH, topic(server))
+    assert not may(USERS["BOB"], PUBLISH, topic(server))
+    server.client("ALF").create_topic(Name="t1", Attributes={"OpaqueData": "alf's"})
+    found = topic(server)
+    assert (found.owner, found.opaque_data, found.policy) == ("ann", "alf's", "")
+
+
+def test_who_may_read_a_topic_of_its_tenant_sees_it_listed(server: Server) -> None:
+    given = policy("sns:GetTopicAttributes", user="acme:user/alf")
+    server.client("ANN").create_topic(Name="t1", Attributes=given)
+    server.client("ANN").create_topic(Name="t2")
+    listed = server.client("ALF").list_topics()["Topics"]
+    assert [each["TopicArn"] for each in listed] == [T1]
+
+
+def test_an_owner_can_be_denied_and_an_administrator_cannot(server: Server) -> None:
+    given = policy("sns:DeleteTopic", effect="Deny", user="acme:user/ann")
+    server.client("ANN").create_topic(Name="t1", Attributes=given)
+    assert refused(lambda: server.client("ANN").delete_topic(TopicArn=T1))[1] == 403
+    server.client("BOB").create_topic(Name="t2")
+    root = server.client("ROOT")
+    assert len(root.list_topics()["Topics"]) == 2
+    for call in CALLS.values():
+        call(root)
+    assert len(root.list_topics()["Topics"]) == 1
+
+
+def test_a_login_is_refused_over_http(server: Server) -> None:
+    ann = server.client("ANN")
+    for given in (LOGIN, {"user-name": "a", "password": "hunter2"}):
+        create = partial(ann.create_topic, Name="t1", Attributes=given)
+        assert refused(create) == ("InvalidArgument", 400)
+    ann.create_topic(Name="t1")
+    assert refused(
+        lambda: ann.set_topic_attributes(
+            TopicArn=T1, AttributeName="push-endpoint", AttributeValue=LOGIN["push-endpoint"]
+        )
+    ) == ("InvalidArgument", 400)
+
+
+def test_a_login_is_accepted_over_https_and_never_returned(account: Account) -> None:
+    ann = Server(account, "always").client("ANN")
+    ann.create_topic(Name="t1", Attributes={**LOGIN, "persistent": "true"})
+    answer = ann.get_topic_attributes(TopicArn=T1)["Attributes"]
+    endpoint = json.loads(answer["EndPoint"])
+    assert endpoint["HasStoredSecret"] is True
+    assert endpoint["EndpointAddress"] == "https://h/x"
+    assert "hunter2" not in str(answer) + str(ann.list_topics())
+    assert "hunter2" in str(account.secret_texts())
+    ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="x")
+    assert {"push-endpoint": LOGIN["push-endpoint"]} in account.secret_texts().values()
+
+
+@pytest.mark.parametrize(
+    ("login", "key", "value"),
+    [
+        ({"user-name": "u", "password": "hunter2"}, "push-endpoint", "kafka://eve"),
+        ({"user-name": "u", "password": "hunter2"}, "kafka-brokers", "eve:9092"),
+        ({"push-endpoint": "kafka://u:hunter2@h"}, "kafka-brokers", "eve:9092"),
+    ],
+)
+def test_who_may_change_a_topic_cannot_send_its_password_elsewhere(
+    account: Account, login: dict[str, str], key: str, value: str
+) -> None:
+    server = Server(account, "always")
+    given = {"push-endpoint": "kafka://h", "use-ssl": "true", **login}
+    given |= policy("sns:SetTopicAttributes")
+    server.client("ANN").create_topic(Name="t1", Attributes=given)
+    before = topic(server)
+    wanted = {"TopicArn": T1, "AttributeName": key, "AttributeValue": value}
+    bob = server.client("BOB")
+    assert refused(lambda: bob.set_topic_attributes(**wanted)) == ("AuthorizationError", 403)
+    assert topic(server) == before
+    bob.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="mine")
+    server.client("ANN").set_topic_attributes(**wanted)
+    assert topic(server).attributes[key] == value
+
+
+def test_a_topic_with_a_login_is_not_returned_over_http(account: Account) -> None:
+    Server(account, "always").client("ANN").create_topic(Name="t1", Attributes=LOGIN)
+    ann = Server(account).client("ANN")
+    assert refused(lambda: ann.get_topic_attributes(TopicArn=T1)) == ("AccessDenied", 403)
+    assert refused(ann.list_topics) == ("AccessDenied", 403)
+    ann.delete_topic(TopicArn=T1)
+    assert ann.list_topics()["Topics"] == []
+    assert account.secret_texts() == {}
+
+
+@pytest.mark.parametrize(
+    ("secure_calls", "header", "accepted"),
+    [
+        ("forwarded", "https", True),
+        ("forwarded", "http", False),
+        ("forwarded", "https, http", False),
+        ("never", "https", False),
+    ],
+)
+def test_a_proxys_headers_are_trusted_only_if_so_configured(
+    account: Account, secure_calls: Any, header: str, *, accepted: bool
+) -> None:
+    ann = Server(account, secure_calls).client("ANN", x_forwarded_proto=header)
+    if accepted:
+        ann.create_topic(Name="t1", Attributes=LOGIN)
+    else:
+        assert refused(lambda: ann.create_topic(Name="t1", Attributes=LOGIN))[1] == 400
+
+
+def test_a_function_url_counts_as_https_whatever_its_headers() -> None:
+    assert secure("never")({"scheme": "https"}, {"x-forwarded-proto": "http"})
+    assert not secure("never")({"scheme": "http"}, {})

@@ -1,0 +1,197 @@
+"""Topic calls as they are on the wire: signatures, forms of both editions, and the XML itself."""
+
+from typing import Any
+from urllib.parse import urlencode
+from xml.etree import ElementTree as ET
+
+import pytest
+from botocore.auth import HmacV1Auth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from tests.unit.dynamic_targets.made import Account
+from tests.unit.topics.api.sns_calls import URL, Server
+from tests.unit.web.requests import REGION
+
+FORM = "application/x-www-form-urlencoded; charset=utf-8"
+SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
+
+
+@pytest.fixture
+def server(state_table: str) -> Server:
+    return Server(Account(state_table))
+
+
+def post(
+    server: Server,
+    body: str | dict[str, str],
+    *,
+    user: str = "ANN",
+    auth: Any = SigV4Auth,
+    service: str = "sns",
+    query: str = "",
+) -> tuple[int, str]:
+    text = (body if isinstance(body, str) else urlencode(body)).encode()
+    request = AWSRequest("POST", f"{URL}/{query}", {"Content-Type": FORM}, text)
+    if auth is HmacV1Auth:
+        HmacV1Auth(Credentials(user, user * 2)).add_auth(request)
+    elif auth is not None:
+        auth(Credentials(user, user * 2), service, REGION).add_auth(request)
+    status, headers, answer = server.call("POST", f"/{query}", dict(request.headers), text)
+    assert headers["content-type"] == "application/xml"
+    return status, answer.decode()
+
+
+def attributes_of(server: Server) -> str:
+    arn = "arn:aws:sns:us-east-1:acme:t1"
+    status, answer = post(server, {"Action": "GetTopic", "TopicArn": arn})
+    assert status == 200, answer
+    return answer
+
+
+def error(answer: str) -> str:
+    tree = ET.fromstring(answer)  # noqa: S314 - our own answer
+    assert tree.tag == f"{SPACE}ErrorResponse"
+    assert tree.findtext(f"{SPACE}RequestId")
+    return tree.findtext(f"{SPACE}Error/{SPACE}Code") or ""
+
+
+@pytest.mark.parametrize(
+    ("service", "auth"), [("sns", SigV4Auth), ("s3", S3SigV4Auth), ("s3", SigV4Auth)]
+)
+def test_calls_are_signed_for_sns_or_s3(server: Server, service: str, auth: Any) -> None:
+    """The last is curl's way, which does not send the body's digest, to S3 neither."""
+    status, answer = post(server, "Action=ListTopics", service=service, auth=auth)
+    assert status == 200, answer
+
+
+@pytest.mark.parametrize("action", ["CreateTopic&Name=t1", "ListTopics", "GetTopic&TopicArn=x"])
+def test_calls_that_are_not_signed_are_refused(server: Server, action: str) -> None:
+    status, answer = post(server, f"Action={action}", auth=None)
+    assert (status, error(answer)) == (403, "AccessDenied")
+    assert server.items.page(None, 9) == ([], "")
+
+
+def test_signature_version_2_and_other_services_are_refused(server: Server) -> None:
+    status, answer = post(server, "Action=ListTopics", auth=HmacV1Auth)
+    assert (status, error(answer)) == (400, "InvalidRequest")
+    status, answer = post(server, "Action=ListTopics", service="sqs")
+    assert (status, error(answer)) == (400, "AuthorizationHeaderMalformed")
+
+
+def test_another_body_than_the_signed_one_is_refused(server: Server) -> None:
+    request = AWSRequest("POST", f"{URL}/", {"Content-Type": FORM}, b"Action=ListTopics")
+    SigV4Auth(Credentials("ANN", "ANNANN"), "sns", REGION).add_auth(request)
+    body = b"Action=CreateTopic&Name=t1"
+    status, _, answer = server.call("POST", "/", dict(request.headers), body)
+    assert (status, error(answer.decode())) == (403, "SignatureDoesNotMatch")
+
+
+def test_a_presigned_call_accepts_nothing_unsigned(server: Server) -> None:
+    request = AWSRequest("POST", f"{URL}/?Action=CreateTopic&Name=t1")
+    S3SigV4QueryAuth(Credentials("ANN", "ANNANN"), "s3", REGION, expires=60).add_auth(request)
+    target = str(request.url).removeprefix(URL)
+    status, _, answer = server.call("POST", target, {}, b"push-endpoint=http%3A%2F%2Feve")
+    assert (status, error(answer.decode())) == (403, "AccessDenied")
+    assert server.items.page(None, 9) == ([], "")
+    assert server.call("POST", target, {}, b"")[0] == 200
+
+
+def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:
+    body = (
+        "Attributes.entry.99999999999999999999.value=ex&Attributes.entry.0.key=push-endpoint&"
+        "Action=CreateTopic&Attributes.entry.7.value=x%20y%2Bz+1&Attributes.entry.0.value="
+        "amqp%3A%2F%2Fh&Name=t1&Attributes.entry.007.key=OpaqueData&"
+        "Attributes.entry.99999999999999999999.key=amqp-exchange"
+    )
+    status, answer = post(server, body)
+    assert status == 200, answer
+    found = attributes_of(server)
+    assert "<OpaqueData>x y+z 1</OpaqueData>" in found
+    assert "<EndpointAddress>amqp://h</EndpointAddress>" in found
+    assert "<EndpointArgs>amqp-exchange=ex</EndpointArgs>" in found
+
+
+def test_the_older_editions_plain_parameters_are_accepted(server: Server) -> None:
+    body = {
+        "Action": "CreateTopic",
+        "Name": "t1",
+        "Version": "2010-03-31",
+        "push-endpoint": "amqp://h/v",
+        "amqp-exchange": "ex",
+        "amqp-ack-level": "none",
+        "verify-ssl": "false",
+    }
+    assert post(server, body)[0] == 200
+    assert "amqp-ack-level=none&amp;amqp-exchange=ex&amp;verify-ssl=false<" in attributes_of(server)
+
+
+def test_parameters_may_stand_in_the_query(server: Server) -> None:
+    status, answer = post(server, "", query="?Action=CreateTopic&Name=t1")
+    assert status == 200, answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Action=ListTopics&Action=ListTopics",
+        "Action",
+        "Action=CreateTopic&Name=t1&Attributes.entry.1.value=x",
+        "Action=CreateTopic&Name=t1&Attributes.entry.1.key=OpaqueData&Attributes.entry.01.key=x",
+        "Action=CreateTopic&Name=t1&OpaqueData=a&Attributes.entry.1.key=OpaqueData",
+        "Action=CreateTopic&Name=%ff",
+        "Action=CreateTopic&Name=\u00e4",
+        "",
+        "Name=t1",
+        "&".join(f"a{number}=b" for number in range(1_001)),
+        "{}",
+    ],
+)
+def test_a_form_that_cannot_be_read_in_one_way_is_refused(server: Server, body: str) -> None:
+    status, answer = post(server, body)
+    assert (status, error(answer)) == (400, "InvalidArgument"), answer
+
+
+def test_a_huge_form_is_refused(server: Server) -> None:
+    status, answer = post(server, "Action=ListTopics&x=" + "y" * (1 << 20))
+    assert (status, error(answer)) == (400, "EntityTooLarge")
+
+
+def test_answers_are_ceph_s_documents(server: Server) -> None:
+    _, answer = post(server, "Action=CreateTopic&Name=t1&OpaqueData=%01a%26")
+    assert answer.startswith(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<CreateTopicResponse '
+        'xmlns="https://sns.amazonaws.com/doc/2010-03-31/"><CreateTopicResult>'
+        "<TopicArn>arn:aws:sns:us-east-1:acme:t1</TopicArn></CreateTopicResult>"
+        "<ResponseMetadata><RequestId>"
+    )
+    assert attributes_of(server).startswith(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<GetTopicResponse><GetTopicResult><Topic>'
+        "<User>acme$ann</User><Name>t1</Name><EndPoint><EndpointAddress></EndpointAddress>"
+        "<EndpointArgs></EndpointArgs><EndpointTopic>t1</EndpointTopic>"
+        "<HasStoredSecret>false</HasStoredSecret><Persistent>false</Persistent>"
+        "<TimeToLive>None</TimeToLive><MaxRetries>None</MaxRetries>"
+        "<RetrySleepDuration>None</RetrySleepDuration></EndPoint>"
+        "<TopicArn>arn:aws:sns:us-east-1:acme:t1</TopicArn><OpaqueData>a&amp;</OpaqueData>"
+        "<Policy></Policy></Topic></GetTopicResult><ResponseMetadata><RequestId>"
+    )
+    _, answer = post(server, "Action=ListTopics")
+    assert "<ListTopicsResult><Topics><member><User>acme$ann</User>" in answer
+    _, answer = post(server, "Action=DeleteTopic&TopicArn=arn:aws:sns:us-east-1:acme:t1")
+    assert "><ResponseMetadata><RequestId>" in answer
+    ET.fromstring(answer)  # noqa: S314 - our own answer
+
+
+def test_what_is_no_call_about_topics_is_forwarded_to_s3(server: Server) -> None:
+    for method, target in (("GET", "/"), ("POST", "/bucket"), ("POST", "/bucket?delete")):
+        assert server.call(method, target, {}, b"")[0] == 299
+
+
+def test_no_more_is_read_before_the_signature_is_checked_than_attributes_may_have(
+    server: Server,
+) -> None:
+    body = "Action=CreateTopic&Name=t1&OpaqueData=" + "x" * (640 * 1024)
+    status, answer = post(server, body)
+    assert (status, error(answer)) == (400, "EntityTooLarge")
+    status, answer = post(server, "Action=CreateTopic&Name=t1&OpaqueData=" + "%C3%A4" * 90_000)
+    assert status == 200, answer

@@ -1,0 +1,308 @@
+"""Topics: made, changed and deleted by calls that may be killed at any step."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bucketcast.destination import Destination, TopicArn
+from bucketcast.dynamic_targets.aws.resources import Resources
+from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import LEASE_SECONDS, Topics, Wanted
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import Topic
+from tests.unit.dynamic_targets.made import DYNAMIC, Account, Killed
+
+T1 = TopicArn("eu-central-1", "acme", "t1")
+LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}
+
+
+@pytest.fixture
+def account(state_table: str) -> Account:
+    return Account(state_table)
+
+
+def items(account: Account) -> TopicTable:
+    return TopicTable(account.table._name, account.dynamodb)
+
+
+def topics(account: Account) -> Topics:
+    resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
+    return Topics(items(account), DYNAMIC, account.targets(), resources, lambda: account.now)
+
+
+def put(account: Account, given: Mapping[str, str], arn: TopicArn = T1, owner: str = "a") -> Topic:
+    return topics(account).put(arn, lambda *_: Wanted(owner, checked(given)))
+
+
+def test_what_can_be_no_name_is_no_topics() -> None:
+    """DynamoDB refuses a key of more than 1,024 bytes."""
+    nobody: Any = None
+    assert TopicTable("table", nobody).topic(TopicArn("", "acme", "x" * 1_020)) is None
+
+
+def delete(account: Account) -> bool:
+    return topics(account).delete(T1, lambda _: None)
+
+
+def clean_up(account: Account) -> None:
+    """What later calls do."""
+    for _ in range(2):
+        account.now += LEASE_SECONDS + 1
+        topics(account).sweep()
+        account.targets().sweep()
+
+
+def assert_empty(account: Account) -> None:
+    assert items(account).topic(T1) is None
+    assert list(items(account).works.all()) == []
+    assert account.queues() == set()
+    assert account.mapped() == set()
+    assert account.secret_texts() == {}
+    assert account.table.targets() == []
+    assert list(account.table.tasks.all()) == []
+
+
+def it_is_whole(account: Account) -> Topic:
+    """The topic has what it names, and nothing else is there."""
+    topic = items(account).topic(T1)
+    assert topic is not None
+    assert list(items(account).works.all()) == []
+    assert list(account.table.tasks.all()) == []
+    made = {each.arn: each for each in account.table.targets()}
+    assert set(made) == ({topic.target_arn} if topic.target_arn else set())
+    queues = {name for each in made.values() for name in (each.queue, each.dead)}
+    assert account.queues() == queues
+    assert account.mapped() == {each.queue for each in made.values()}
+    secrets = {topic.secret, *(each.secret for each in made.values())} - {""}
+    assert set(account.secret_texts()) == secrets
+    return topic
+
+
+def test_a_persistent_topic_has_a_queue_that_its_arn_leads_to(account: Account) -> None:
+    book = account.book()
+    made = put(account, LOGIN)
+    assert it_is_whole(account) == made
+    assert str(made.arn) == "arn:aws:sns:eu-central-1:acme:t1"
+    book.begin()
+    found = items(account).topic(TopicArn.parse("arn:aws:sns:elsewhere:acme:t1"))
+    assert found is not None
+    queue = book.queue(Destination.of(found.target_arn))
+    assert queue is not None
+    assert queue.startswith(f"Bucketcast-dynamic-webhook-{found.id}-")
+
+
+def test_a_login_is_in_secrets_manager_alone(account: Account) -> None:
+    made = put(account, LOGIN)
+    rows = account.dynamodb.scan(TableName=account.table._name)["Items"]
+    assert "hunter2" not in str(rows)
+    assert "hunter2" not in repr(made)
+    assert account.secret_texts()[made.secret] == {"push-endpoint": LOGIN["push-endpoint"]}
+    assert made.references == {"push-endpoint": f"secret:{made.secret}#push-endpoint"}
+    assert made.secret.startswith(f"{DYNAMIC.secrets}webhook-")
+
+
+def test_a_topic_that_is_not_persistent_has_no_queue(account: Account) -> None:
+    made = put(account, {**LOGIN, "persistent": "false"})
+    assert made.target_arn == ""
+    it_is_whole(account)
+    assert account.queues() == set()
+
+
+def test_a_topic_accepts_every_change_and_keeps_its_queue(account: Account) -> None:
+    put(account, LOGIN)
+    queues = account.queues()
+    for given in (
+        {**LOGIN, "OpaqueData": "x"},
+        {**LOGIN, "push-endpoint": "http://h/y"},
+        {**LOGIN, "push-endpoint": "https://u:new@h/y"},
+    ):
+        put(account, given)
+        assert account.queues() == queues
+        it_is_whole(account)
+    put(account, {"push-endpoint": "http://h/y"})
+    it_is_whole(account)
+    assert account.queues() == set()
+
+
+def test_a_change_raises_the_number_that_ingest_reads(account: Account) -> None:
+    before = account.table.version()
+    put(account, {})
+    between = account.table.version()
+    assert before < between
+    delete(account)
+    assert between < account.table.version()
+
+
+def test_deleting_removes_everything_and_twice_is_no_error(account: Account) -> None:
+    put(account, LOGIN)
+    (target,) = account.table.targets()
+    account.fill(target.queue)
+    assert delete(account)
+    assert_empty(account)
+    assert not delete(account)
+
+
+def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
+    account: Account,
+) -> None:
+    put(account, LOGIN)
+    (before,) = account.table.targets()
+    account.fill(before.queue)
+    # moto's table has functions of three kinds only.
+    deployed = {**DYNAMIC.functions, "amqp": DYNAMIC.functions["redis"]}
+    setup = replace(DYNAMIC, functions=deployed)
+    resources = Resources(setup, account.sqs, account.functions, account.secrets, timeout=0)
+    both = Topics(items(account), setup, account.targets(setup), resources)
+    given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex", "persistent": "true"}
+    both.put(T1, lambda *_: Wanted("a", checked(given)))
+    states = {each.kind: each.state for each in account.table.targets()}
+    assert states == {"webhook": "kept", "amqp": "on"}
+    assert both.delete(T1, lambda _: None)
+    assert_empty(account)
+
+
+def test_a_change_of_a_topic_that_was_deleted_meanwhile_is_made_to_the_new_one(
+    account: Account,
+) -> None:
+    put(account, {"OpaqueData": "old"}, owner="old")
+    calls = []
+
+    def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+        calls.append(existing)
+        if len(calls) == 1:
+            delete(account)
+            account.now += 1
+            put(account, {}, owner="new")
+        assert existing is not None
+        return Wanted(existing.owner, checked({**existing.attributes, "max_retries": "1"}))
+
+    made = topics(account).put(T1, later)
+    assert (made.owner, made.attributes) == ("new", {"max_retries": "1"})
+
+
+def test_what_a_caller_may_not_do_changes_nothing(account: Account) -> None:
+    put(account, LOGIN)
+
+    def no(*_: Any) -> Wanted:
+        raise TopicError("AuthorizationError", "no")
+
+    before = it_is_whole(account)
+    with pytest.raises(TopicError):
+        topics(account).put(T1, no)
+    with pytest.raises(TopicError):
+        topics(account).delete(T1, no)  # type: ignore[arg-type]  # it only raises
+    assert it_is_whole(account) == before
+
+
+def test_a_kind_that_the_stack_has_no_function_for_is_refused(account: Account) -> None:
+    given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex"}
+    with pytest.raises(TopicError, match="no function for dynamic targets of kind amqp"):
+        put(account, given)
+    assert_empty(account)
+
+
+def test_two_simultaneous_calls_both_succeed(account: Account) -> None:
+    calls = []
+
+    def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+        calls.append(existing)
+        if len(calls) == 1:
+            put(account, {**LOGIN, "OpaqueData": "first"}, owner="b")
+        found = existing.attributes if existing else {}
+        return Wanted("a", checked({**LOGIN, "OpaqueData": found.get("OpaqueData", "") + "+"}))
+
+    made = topics(account).put(T1, later)
+    assert made.opaque_data == "first+"
+    assert it_is_whole(account) == made
+    assert [each and each.owner for each in calls] == [None, "b"]
+
+
+@pytest.mark.parametrize("step", range(19))
+def test_a_call_that_is_killed_leaves_the_topic_as_it_was_or_as_wanted(
+    account: Account, step: int
+) -> None:
+    before = put(account, {"OpaqueData": "before"})
+    with pytest.raises(Killed), account.killed(step):
+        put(account, LOGIN)
+    clean_up(account)
+    found = it_is_whole(account)
+    assert found.number in (before.number, before.number + 1)
+
+
+@pytest.mark.parametrize("step", range(25))
+def test_a_deletion_that_is_killed_is_finished_or_never_was(account: Account, step: int) -> None:
+    put(account, LOGIN)
+    with pytest.raises(Killed), account.killed(step):
+        delete(account)
+    clean_up(account)
+    if items(account).topic(T1) is None:
+        assert_empty(account)
+    else:
+        it_is_whole(account)
+
+
+def test_the_last_of_many_topics_takes_as_many_calls_as_the_first(account: Account) -> None:
+    seen = []
+    for number in range(12):
+        with account.killed(-1):
+            put(account, LOGIN, TopicArn("r", "acme", f"t{number}"))
+            seen.append(list(account.calls))
+    assert seen[-1] == seen[0]
+
+
+def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:
+    for tenant, count in (("", 3), ("acme", 5), ("acme2", 1)):
+        for number in range(count):
+            put(account, {}, TopicArn("r", tenant, f"t{number}"), owner=f"u{number % 2}")
+    listed, after = items(account).page("acme", 2)
+    assert [each.name for each in listed] == ["t0", "t1"]
+    listed, after = items(account).page("acme", 2, after)
+    assert [each.name for each in listed] == ["t2", "t3"]
+    listed, after = items(account).page("acme", 2, after)
+    assert ([each.name for each in listed], after) == (["t4"], "")
+    everyone, after = items(account).page(None, 9)
+    assert len(everyone) == 9
+    assert after == ""
+    mine, after = items(account).page(None, 9, keep=lambda topic: topic.owner == "u1")
+    assert {each.arn for each in mine} == {
+        "arn:aws:sns:r::t1",
+        "arn:aws:sns:r:acme:t1",
+        "arn:aws:sns:r:acme:t3",
+    }
+
+
+@pytest.mark.parametrize(("persistent", "others"), [("false", 60), ("true", 10)])
+def test_a_creation_costs_the_same_however_many_topics_there_are(
+    account: Account, persistent: str, others: int
+) -> None:
+    """By calls and by what they return: it is not the number of topics that makes it slower."""
+
+    def cost(name: str) -> list[tuple[str, int]]:
+        answers: list[tuple[str, int]] = []
+
+        def answered(model: Any, parsed: Any, **_: Any) -> None:
+            answers.append((model.name, len(parsed.get("Items", ()))))
+
+        events = [client.meta.events for client in (account.dynamodb, account.sqs)]
+        for each in events:
+            each.register("after-call", answered)
+        put(account, {"persistent": persistent, "push-endpoint": "http://h/x"}, topic(name))
+        for each in events:
+            each.unregister("after-call", answered)
+        return answers
+
+    def topic(name: str) -> TopicArn:
+        return TopicArn("eu-central-1", "acme", name)
+
+    first = cost("first")
+    for number in range(others):
+        put(
+            account,
+            {"persistent": persistent, "push-endpoint": "http://h/x"},
+            topic(f"one-{number:04}"),
+        )
+    assert first
+    assert cost("last") == first

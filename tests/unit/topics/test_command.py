@@ -1,0 +1,192 @@
+"""`bucketcast topic`, with the fields of `radosgw-admin topic`."""
+
+import json
+
+import pytest
+from msgspec.structs import asdict
+
+from bucketcast.delivery.dead_letters import Dead, DeadLetters
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Queue
+from bucketcast.destination import TopicArn
+from bucketcast.rules import Rule
+from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.rules import Rules
+from bucketcast.topics.attributes import checked
+from bucketcast.topics.aws.factory import topics_of
+from bucketcast.topics.aws.topics import Wanted
+from bucketcast.topics.model import Topic
+from tests.unit.conftest import Run, cells
+from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
+from tests.unit.made import event, received
+from tests.unit.moto_aws import TABLE, MotoAws
+
+LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "me"}
+
+
+@pytest.fixture(autouse=True)
+def with_dynamic(aws: MotoAws) -> None:
+    aws.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
+    make_functions(aws.client("iam"), aws.mappings)
+
+
+def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:
+    attributes = checked({key.replace("push_", "push-"): text for key, text in given.items()})
+    topics = topics_of("Bucketcast", TABLE, aws)
+    return topics.put(TopicArn("r", tenant, name), lambda *_: Wanted(owner, attributes))
+
+
+def queues(aws: MotoAws, topic: Topic) -> tuple[str, str]:
+    """The URLs of a topic's queue and of its dead-letter queue."""
+    made = Table(TABLE, aws.dynamodb).target(topic.target_arn)
+    assert made is not None
+    return DYNAMIC.url(made.queue), DYNAMIC.url(made.dead)
+
+
+def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws: MotoAws) -> None:
+    make(aws, "a", push_endpoint="http://h/")
+    hook = make(aws, "b", "acme", "bob", **LOGIN)
+    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=hook.arn, events=("put",)))
+    rows = cells(run("topic", "ls").out)
+    assert rows[1:] == [
+        ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-"],
+        ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads"],
+    ]
+    listed = run("topic", "ls", "--tenant", "acme", "--json").document["topics"]
+    found = run("topic", "get", "b", "--tenant", "acme", "--json").document
+    assert {"status": "success", **listed[0]} == found
+    assert len(listed) == 1
+    assert [
+        each["name"] for each in run("topic", "ls", "--uid", "ann", "--json").document["topics"]
+    ]
+    assert run("topic", "ls", "--uid", "eve").out == ""
+
+
+@pytest.mark.parametrize("call", [("rm",), ("rm", "--discard"), ("add", "endpoint=http://h/")])
+def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
+    run: Run, aws: MotoAws, call: tuple[str, ...]
+) -> None:
+    """Without it ingest would keep the topic's events, and send none."""
+    topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
+    stored = Table(TABLE, aws.dynamodb).target(topic.target_arn)
+    refused = run("target", call[0], f"webhook:{topic.id}", *call[1:])
+    assert refused.code == 1
+    assert "change or remove the topic" in refused.err
+    assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == stored
+
+
+def test_topics_are_listed_in_pages(run: Run, aws: MotoAws) -> None:
+    for name in ("a", "b", "c"):
+        make(aws, name)
+    page = run("topic", "ls", "--max-entries", "2", "--json").document
+    assert ([each["name"] for each in page["topics"]], page["truncated"]) == (["a", "b"], True)
+    rest = run("topic", "ls", "--max-entries", "2", "--marker", page["marker"], "--json").document
+    assert [each["name"] for each in rest["topics"]] == ["c"]
+    assert "truncated" not in rest
+
+
+def test_a_topic_is_shown_in_radosgw_admin_s_fields_without_its_login(
+    run: Run, aws: MotoAws
+) -> None:
+    make(aws, "b", "acme", "bob", max_retries="3", **LOGIN)
+    ran = run("topic", "get", "arn:aws:sns:elsewhere:acme:b", "--json")
+    assert ran.document == {
+        "status": "success",
+        "owner": "acme$bob",
+        "name": "b",
+        "dest": {
+            "push_endpoint": "https://h/x",
+            "push_endpoint_args": "",
+            "push_endpoint_topic": "b",
+            "stored_secret": True,
+            "persistent": True,
+            "persistent_queue": "acme:b",
+            "time_to_live": "None",
+            "max_retries": "3",
+            "retry_sleep_duration": "None",
+        },
+        "arn": "arn:aws:sns:r:acme:b",
+        "opaqueData": "me",
+        "policy": "",
+        "subscribed_buckets": [],
+    }
+    printed = run("topic", "get", "b", "--tenant", "acme").out
+    assert "push_endpoint: https://h/x\n" in printed
+    assert "hunter2" not in printed
+
+
+def bury(aws: MotoAws, url: str, body: str) -> None:
+    letter = Dead(body, History(), "Rejected", "no")
+    assert not DeadLetters("t", Queue(url, aws.sqs)).write([letter])
+
+
+def test_topic_stats_reports_what_sqs_counts(run: Run, aws: MotoAws) -> None:
+    topic = make(aws, "b", **LOGIN)
+    url, dead = queues(aws, topic)
+    waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(4)]
+    bodies = [packed.body for one in waiting for packed in pack([one])]
+    for body in bodies[:3]:
+        aws.sqs.send_message(QueueUrl=url, MessageBody=body)
+    aws.sqs.send_message(QueueUrl=url, MessageBody=bodies[3], DelaySeconds=900)
+    aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=600)
+    bury(aws, dead, bodies[0])
+    Counters(TABLE, lambda: aws.dynamodb).add(topic.target_arn, Counts(sent=5, failed=2, dead=1))
+    for _ in range(2):
+        assert run("topic", "stats", "b", "--json").document == {
+            "status": "success",
+            "Topic Stats": {"Entries": 4},
+            "messages": 4,
+            "visible": 2,
+            "in_flight": 1,
+            "delayed": 1,
+            "dead_letters": 1,
+            "pushed": 5,
+            "failed": 2,
+            "dead": 1,
+        }
+    assert run("topic", "stats", "b").out.splitlines() == [
+        "4 messages waiting: 2 visible, 1 in flight, 1 delayed",
+        "1 message in the dead-letter queue",
+        "5 events pushed, 2 failed attempts, 1 dead",
+    ]
+
+
+def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
+    url, _ = queues(aws, topic := make(aws, "b", **LOGIN))
+    letters = aws.queue("Bucketcast-webhook-primary-dead")
+    (packed,) = pack([Delivery("r1", event(key="k"))])
+    bury(aws, letters, packed.body)
+    ran = run("dlq", "redrive", "webhook:primary", "--to", topic.arn)
+    assert (ran.code, ran.out) == (0, f"1 event sent to {topic.target_arn}\n"), ran.err
+    (found,) = received(aws.sqs, url)
+    assert [one.event.key for one in unpack(found["Body"])] == ["k"]
+    once = make(aws, "once", push_endpoint="http://h/")
+    for to, expected in ((once.arn, "it is not persistent"), (f"{once.arn}x", "no topic oncex")):
+        ran = run("dlq", "redrive", "webhook:primary", "--to", to)
+        assert (ran.code, expected in ran.err) == (1, True), ran.err
+
+
+def test_deleting_twice_is_no_error_and_removes_the_queue(run: Run, aws: MotoAws) -> None:
+    make(aws, "b", **LOGIN)
+    assert run("topic", "rm", "b").out == "Deleted b\n"
+    assert run("topic", "rm", "b").out == "No such topic: b\n"
+    assert Table(TABLE, aws.dynamodb).targets() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("get", "b"), 1, "no topic b; `bucketcast topic ls` lists them"),
+        (("get", "b", "--tenant", "acme"), 1, "no topic b of the tenant acme"),
+        (("stats", "a"), 1, "has no queue: it is not persistent"),
+        (("get", "arn:aws:sqs:x"), 2, "invalid ARN 'arn:aws:sqs:x': the form is arn:aws:sns:"),
+    ],
+)
+def test_what_cannot_be_says_so(
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
+) -> None:
+    make(aws, "a", push_endpoint="http://h/")
+    ran = run("topic", *words)
+    assert (ran.code, expected in ran.err) == (code, True), ran.err
