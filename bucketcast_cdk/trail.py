@@ -76,9 +76,9 @@ class AccessTrail(Construct):
         )
         made = self.trail.node.default_child
         if isinstance(made, cloudtrail.CfnTrail):
-            nothing = trail_selectors.nothing(log.bucket_arn)
+            unused = trail_selectors.unused_selector(log.bucket_arn)
             first = (
-                dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else nothing
+                dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else unused
             )
             made.event_selectors = None
             made.add_property_override("AdvancedEventSelectors", [first])

@@ -115,7 +115,7 @@ def build(environ: Mapping[str, str]) -> Handler:
 def _report(routes: Routes) -> None:
     """Log traces, and warn of buckets that seem to be in a loop."""
     telemetry.trace(tracing.received(routes.matches))
-    for bucket in loops.suspected(routes.matches):
+    for bucket in loops.suspected_buckets(routes.matches):
         telemetry.logger.warning(
             "keys grow by the same piece again and again, as they do where what a target starts "
             "writes under a prefix that its own rule asks for: a loop, which costs money",

@@ -39,18 +39,18 @@ def rule(*events: str, prefix: str = "") -> Rule:
         ),
     ],
 )
-def test_only_what_a_rule_asks_for_is_logged(
+def test_required_calls_are_those_of_the_rules(
     rules: tuple[Rule, ...], expected: AccessCalls
 ) -> None:
     assert access_events.required_calls(rules) == expected
 
 
-def test_many_prefixes_leave_room_for_the_selectors_of_others() -> None:
+def test_required_calls_drop_too_many_prefixes() -> None:
     many = [rule("s3:ObjectAccessed:Get", prefix=f"{number:03}/") for number in range(51)]
     assert access_events.required_calls(many) == AccessCalls(("GetObject",), ("",))
 
 
-def test_the_pattern_matches_only_our_successful_calls() -> None:
+def test_access_pattern_matches_only_the_buckets_successful_calls() -> None:
     detail = access_pattern("uploads")["detail"]
     assert detail["errorCode"] == [{"exists": False}]
     assert detail["requestParameters"] == {"bucketName": ["uploads"]}
@@ -58,10 +58,10 @@ def test_the_pattern_matches_only_our_successful_calls() -> None:
     assert not {"PutObjectRetention", "CreateBucket"} & set(detail["eventName"])
 
 
-def test_that_a_bucket_is_made_is_taken_where_a_trail_tells_of_it() -> None:
+def test_access_pattern_includes_bucket_events_if_wanted() -> None:
     detail = access_pattern("uploads", bucket_events=True)["detail"]
     assert {"GetObject", "CreateBucket", "DeleteBucket"} <= set(detail["eventName"])
 
 
-def test_no_bucket_can_be_called_as_the_rule_of_anothers_access_events() -> None:
+def test_access_rule_name_is_no_bucket_name() -> None:
     assert access_rule_name("Bucketcast", "uploads") == "Bucketcast-attached-access_uploads"

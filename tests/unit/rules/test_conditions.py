@@ -14,9 +14,9 @@ TABLE = "arn:minio:sqs::table:postgresql"
 
 
 def when(on: str, how: Any = "equals", *values: str, unless: bool = False) -> Condition:
-    made = Condition(on=on, how=how, values=values, unless=unless)
-    check(made)
-    return made
+    condition = Condition(on=on, how=how, values=values, unless=unless)
+    check(condition)
+    return condition
 
 
 def rule(*conditions: Condition, arn: str = HOOK, **more: Any) -> Rule:
@@ -61,19 +61,19 @@ def enriched(**more: Any) -> Event:
     ids=str,
 )
 def test_a_condition_matches_or_explains_why_not(condition: Condition, *, holds: bool) -> None:
-    found = enriched()
-    assert condition.unknown(found) == NOTHING
-    assert condition.holds(found) is holds
-    assert (condition.failure(found) is None) is holds
-    assert bool(RuleIndex([rule(condition)]).match(found)) is holds
-    assert (rule(condition).failure(found) is None) is holds
+    enriched_event = enriched()
+    assert condition.unknown_facts(enriched_event) == NOTHING
+    assert condition.holds(enriched_event) is holds
+    assert (condition.failure(enriched_event) is None) is holds
+    assert bool(RuleIndex([rule(condition)]).match(enriched_event)) is holds
+    assert (rule(condition).failure(enriched_event) is None) is holds
 
 
-def test_a_service_for_an_address_is_in_no_network() -> None:
+def test_service_name_is_in_no_network() -> None:
     assert not when("source_ip", "cidr", "0.0.0.0/0").holds(enriched(source_ip="s3.amazonaws.com"))
 
 
-def test_a_failure_names_what_was_found_and_what_is_required() -> None:
+def test_failure_names_actual_and_required_values() -> None:
     why = when("tag:class", "equals", "public", "open").failure(enriched())
     assert why == "tag:class is 'a' and 'b'; the rule asks for tag:class is 'public' or 'open'"
     why = when("size", "range", "1MiB-").failure(enriched())
@@ -96,8 +96,8 @@ def test_a_failure_names_what_was_found_and_what_is_required() -> None:
     ],
 )
 def test_a_rule_reports_the_first_failure(changes: dict[str, Any], why: str) -> None:
-    one = rule(when("size", "range", "10-20"), prefix="photos/", suffix=".jpg")
-    reason = one.failure(event(**{"key": "photos/x.jpg", "size": 21, **changes}))
+    narrow = rule(when("size", "range", "10-20"), prefix="photos/", suffix=".jpg")
+    reason = narrow.failure(event(**{"key": "photos/x.jpg", "size": 21, **changes}))
     assert reason is not None
     assert why in reason
 
@@ -116,7 +116,7 @@ def test_prefix_and_suffix_that_overlap_are_reported() -> None:
     ],
     ids=str,
 )
-def test_missing_facts_are_requested_and_until_then_match(condition: Condition, fact: Fact) -> None:
+def test_missing_facts_are_requested_and_match_meanwhile(condition: Condition, fact: Fact) -> None:
     bare = event("photos/2026/cat.jpg")
     requested: set[Fact] = set()
     index = RuleIndex([rule(condition)])
@@ -125,19 +125,19 @@ def test_missing_facts_are_requested_and_until_then_match(condition: Condition, 
     assert [hit.to.arn for hit in index.match(bare)] == [HOOK]
 
 
-def test_no_facts_are_requested_for_a_rule_that_fails_anyway() -> None:
+def test_failing_rule_requests_no_facts() -> None:
     tag = when("tag:a", "equals", "x")
     requested: set[Fact] = set()
-    for one in (
+    for failing in (
         rule(tag, prefix="films/"),
         rule(tag, when("principal", "equals", "nobody")),
         rule(tag, when("key", "regex", "films/.*")),
     ):
-        assert not RuleIndex([one]).match(event("photos/cat.jpg", principal="anna"), requested)
+        assert not RuleIndex([failing]).match(event("photos/cat.jpg", principal="anna"), requested)
     assert not requested
 
 
-def test_regular_expressions_of_many_rules_find_their_own_events() -> None:
+def test_index_matches_each_rules_own_regular_expression() -> None:
     rules = [
         rule(when("key", "regex", rf"team-{number}/\d+"), arn=f"arn:minio:sqs::{number}:redis")
         for number in range(100)
@@ -149,16 +149,16 @@ def test_regular_expressions_of_many_rules_find_their_own_events() -> None:
 
 
 def test_a_regular_expression_stands_beside_prefix_suffix_and_size() -> None:
-    one = rule(
+    narrow = rule(
         when("key", "regex", r"[a-z]+/.*"), when("size", "range", "5-"), prefix="a", suffix=".j*g"
     )
-    index = RuleIndex([one])
+    index = RuleIndex([narrow])
     assert index.match(event("ab/x.jpeg", size=5))
     for key, size in (("ab/x.jpeg", 4), ("b/x.jpeg", 5), ("ab/x.png", 5), ("a1/x.jpeg", 5)):
         assert not index.match(event(key, size=size))
 
 
-def test_a_target_gets_an_event_once_and_a_notification_its_own_copy() -> None:
+def test_target_gets_one_copy_and_each_named_rule_its_own() -> None:
     plain = [rule(prefix="photos/"), rule(suffix=".jpg"), rule(arn=TABLE)]
     named = [rule(prefix="photos/", name="one"), rule(suffix=".jpg", name="two")]
     hits = list(RuleIndex([*plain, *named]).match(event("photos/cat.jpg")))
@@ -194,7 +194,7 @@ def test_an_invalid_condition_is_refused(condition: tuple[Any, ...], reason: str
 
 
 @pytest.mark.parametrize(
-    ("text", "both"),
+    ("text", "limits"),
     [
         ("1-2", (1, 2)),
         ("1kB-1MB", (1_000, 1_000_000)),
@@ -202,8 +202,8 @@ def test_an_invalid_condition_is_refused(condition: tuple[Any, ...], reason: str
         ("5T-", (5 * 10**12, None)),
     ],
 )
-def test_sizes_have_units(text: str, both: tuple[int, int | None]) -> None:
-    assert size_range(text) == both
+def test_sizes_have_units(text: str, limits: tuple[int, int | None]) -> None:
+    assert size_range(text) == limits
 
 
 def test_rules_without_conditions_keep_their_ids() -> None:

@@ -26,12 +26,12 @@ from tests.unit.made import event
         ("", ""),
     ],
 )
-def test_an_address_in_s3_names_its_bucket(url: str, bucket: str) -> None:
+def test_bucket_in_finds_the_bucket_of_an_s3_url(url: str, bucket: str) -> None:
     assert loops.bucket_in(url) == bucket
 
 
 @pytest.mark.parametrize(
-    ("key", "grows"),
+    ("key", "repeats"),
     [
         ("thumbs/thumbs/thumbs/cat.jpg", True),
         ("a/thumb-thumb-thumb-cat.jpg", True),
@@ -51,16 +51,16 @@ def test_an_address_in_s3_names_its_bucket(url: str, bucket: str) -> None:
         ("ab/" * 2 + "abc/" * 2, False),
     ],
 )
-def test_a_key_that_repeats_itself_grows(key: str, *, grows: bool) -> None:
-    assert loops.grows(key) is grows
+def test_repeats_itself_recognises_repeated_parts(key: str, *, repeats: bool) -> None:
+    assert loops.repeats_itself(key) is repeats
 
 
-def test_buckets_are_suspected_by_what_is_sent_on_and_made() -> None:
+def test_suspected_buckets_are_those_of_matched_creations() -> None:
     loop = "t/thumbs/thumbs/thumbs/a"
     hits = [object()]
-    assert loops.suspected([(event(loop), hits), (event("a"), hits)]) == ["uploads"]
-    assert loops.suspected([(event(loop), ())]) == []
-    assert loops.suspected([(event(loop, name="s3:ObjectRemoved:Delete"), hits)]) == []
+    assert loops.suspected_buckets([(event(loop), hits), (event("a"), hits)]) == ["uploads"]
+    assert loops.suspected_buckets([(event(loop), ())]) == []
+    assert loops.suspected_buckets([(event(loop, name="s3:ObjectRemoved:Delete"), hits)]) == []
     many = [(event(loop if n % 2 else "a"), hits) for n in range(1_001)]
-    assert loops.suspected(many[1:] + many[1:]) == ["uploads"]
-    assert loops.suspected([]) == []
+    assert loops.suspected_buckets(many[1:] + many[1:]) == ["uploads"]
+    assert loops.suspected_buckets([]) == []

@@ -29,27 +29,27 @@ def teams(count: int) -> list[str]:
 def test_a_set_too_large_for_re2_is_matched_in_parts(
     patterns: list[str], key: str, index: int
 ) -> None:
-    made = RegexSet(patterns)
-    assert made.matching(key) == [index]
-    assert made.any(key)
-    assert not made.any("nothing")
+    regexes = RegexSet(patterns)
+    assert regexes.matching(key) == [index]
+    assert regexes.any(key)
+    assert not regexes.any("nothing")
 
 
-def test_rules_of_a_bucket_with_many_regular_expressions_find_their_events() -> None:
+def test_index_matches_many_regular_expressions() -> None:
     index = RuleIndex(_rule(pattern, number) for number, pattern in enumerate(photos(200)))
     assert [hit.to.arn for hit in index.match(_at("holiday/17/x.jpg"))] == [_arn(17)]
     assert not index.match(_at("holiday/200/x.jpg"))
 
 
 def test_a_regular_expression_applies_to_the_events_of_its_own_rule() -> None:
-    one, same = _rule("a/.*", 1), _rule("a/.*", 2, event="s3:ObjectRemoved:*")
-    index = RuleIndex([one, same, _rule("b/.*", 3)])
+    first, same = _rule("a/.*", 1), _rule("a/.*", 2, event="s3:ObjectRemoved:*")
+    index = RuleIndex([first, same, _rule("b/.*", 3)])
     assert [hit.to.arn for hit in index.match(_at("a/x"))] == [_arn(1)]
     assert [hit.to.arn for hit in index.match(_at("a/x", "s3:ObjectRemoved:Delete"))] == [_arn(2)]
     assert not index.match(_at("a/x", "s3:ObjectAccessed:Get"))
 
 
-def test_what_a_bucket_could_not_hold_in_memory_is_refused() -> None:
+def test_check_total_refuses_more_than_memory_holds() -> None:
     check_total(photos(1_000))
     with pytest.raises(ValueError, match=f"{MAX_INSTRUCTIONS:,} are allowed"):
         check_total(photos(3_000))

@@ -10,7 +10,7 @@ from bucketcast.rules.access_events import CALLS, PRICE
 from bucketcast.settings.options import OnOff, option
 from bucketcast.targets.base.options import ValidationError
 
-_A_BUCKET: Final = trail_selectors.least_values(1)
+_A_BUCKET: Final = trail_selectors.min_values(1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,7 +84,7 @@ def _answer(event: Event, rule: Rule) -> Answer:
     failure = rule.failure(event)
     if failure:
         return Answer(event, rule, matched=False, because=failure)
-    unknown = [str(condition) for condition in rule.conditions if condition.unknown(event)]
+    unknown = [str(condition) for condition in rule.conditions if condition.unknown_facts(event)]
     because = f"taken as met, since nobody said it: {'; '.join(unknown)}" if unknown else ""
     return Answer(event, rule, matched=True, because=because)
 

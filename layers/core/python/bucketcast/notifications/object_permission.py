@@ -10,7 +10,7 @@ def missing_permission(rule: Rule, deployment: Deployed) -> str:
 
     Conditions on unreadable facts count as met, so the rule would match everything.
     """
-    one = next((one for one in rule.conditions if one.about_object), None)
+    one = next((one for one in rule.conditions if one.needs_object), None)
     if one is None or deployment.looks_into(rule.bucket):
         return ""
     hint = (

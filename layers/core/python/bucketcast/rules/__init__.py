@@ -7,6 +7,10 @@ it further.
 The index looks a key up by the prefix lengths that occur, shortest first, and stops where no longer
 prefix can match; each prefix has an index of suffixes in the same way. So the cost grows with the
 rules that match, not with the others.
+
+`conditions` and `regexes` check events, `grammar` and `listing` read and write rules as text,
+`loops` recognises endless loops, `access_events` and `trail_selectors` compute the CloudTrail
+logging that rules need.
 """
 
 import fnmatch
@@ -30,7 +34,7 @@ _MISS: Any = object()
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One rule of a bucket; `events` are names or families as they were given.
+    """One rule of a bucket; `events` are names or families, as the user wrote them.
 
     All `conditions` must hold. A target gets an event once, however many of its rules match; a rule
     with a `name` is a notification of its own, as with Ceph, and sends its own copy. `label` is the
@@ -54,7 +58,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def id(self) -> str:
-        """The id of the rule, the same for an equal rule, so that repeats are recognised."""
+        """The id of the rule; equal rules have equal ids, so repeats are recognised."""
         parts = [self.bucket, self.arn, *sorted(self.events), self.prefix, self.suffix]
         if self.conditions or self.name:
             parts += [self.name, *sorted(map(str, self.conditions))]
@@ -63,9 +67,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     def failure(self, event: Event) -> str | None:
-        """Return why the rule does not match the event: the first check that fails."""
+        """Return the first reason why the event does not match; None if it matches."""
         names = spellings(event)
-        wanted = {single for given in self.events for single in expand(given)}
+        wanted = {name for family in self.events for name in expand(family)}
         if event.bucket != self.bucket:
             return f"the rule is about the bucket {self.bucket}"
         if not wanted.intersection(names):
@@ -76,12 +80,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return f"the key {event.key!r} does not end with {self.suffix!r}"
         if not wildcard(f"{self.prefix}*{self.suffix}")(event.key):
             return f"prefix {self.prefix!r} and suffix {self.suffix!r} overlap in {event.key!r}"
-        return next(filter(None, (one.failure(event) for one in self.conditions)), None)
+        return next(filter(None, (condition.failure(event) for condition in self.conditions)), None)
 
 
 def patterns(rule: Rule) -> set[str]:
     """Return the regular expressions of a rule."""
-    return {text for one in rule.conditions if one.how == "regex" for text in one.values}
+    return {
+        pattern
+        for condition in rule.conditions
+        if condition.how == "regex"
+        for pattern in condition.values
+    }
 
 
 class Hit(NamedTuple):
@@ -102,26 +111,26 @@ class RuleIndex:
             entry = _IndexedRule(rule)
             if entry.regex:
                 patterns.setdefault(entry.regex, len(patterns))
-            for name in dict.fromkeys(single for given in rule.events for single in expand(given)):
+            for name in dict.fromkeys(name for family in rule.events for name in expand(family)):
                 by_name.setdefault(name, []).append(entry)
         # One set for all event names: most rules ask for the same ones, and a set takes memory.
-        searched = RegexSet(list(patterns)) if patterns else None
+        regexes = RegexSet(list(patterns)) if patterns else None
         self._names = {
-            name: _Named(entries, patterns, searched) for name, entries in by_name.items()
+            name: _Named(entries, patterns, regexes) for name, entries in by_name.items()
         }
 
     def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:
         """Return the matches; one per target, and one more per named rule.
 
-        If a rule depends on facts that must be fetched first, they are added to `needed` and it is
-        left out; without `needed`, unknown facts count as met.
+        A rule that depends on facts not fetched yet adds them to `needed` and does not match.
+        Without `needed`, conditions on unknown facts hold.
         """
-        found: dict[str, Hit] = {}
+        hits: dict[str, Hit] = {}
         for name in spellings(event):
             rules = self._names.get(name)
             if rules is not None:
-                rules.match(event, found, needed)
-        return found.values()
+                rules.match(event, hits, needed)
+        return hits.values()
 
 
 class _Named:
@@ -133,34 +142,34 @@ class _Named:
     __slots__ = ("_by_pattern", "_prefixes", "_searched")
 
     def __init__(
-        self, entries: list["_IndexedRule"], patterns: Mapping[str, int], searched: RegexSet | None
+        self, entries: list["_IndexedRule"], patterns: Mapping[str, int], regexes: RegexSet | None
     ) -> None:
         self._prefixes = _index([entry for entry in entries if not entry.regex])
         self._by_pattern: dict[int, list[_IndexedRule]] = {}
         for entry in entries:
             if entry.regex:
                 self._by_pattern.setdefault(patterns[entry.regex], []).append(entry)
-        self._searched = searched.matching if searched and self._by_pattern else None
+        self._searched = regexes.matching if regexes and self._by_pattern else None
 
-    def match(self, event: Event, found: dict[str, Hit], needed: set[Fact] | None) -> None:
+    def match(self, event: Event, hits: dict[str, Hit], needed: set[Fact] | None) -> None:
         key = event.key
         backwards = key[::-1]
         for suffixes in self._prefixes.along(key):
             for entries in suffixes.along(backwards):
                 for entry in entries:
-                    if entry.slot not in found and entry.matches(event, needed):
-                        found[entry.slot] = entry.hit
+                    if entry.slot not in hits and entry.matches(event, needed):
+                        hits[entry.slot] = entry.hit
         if self._searched is not None:
             for pattern in self._searched(key):
                 for entry in self._by_pattern.get(pattern, ()):
-                    if entry.slot not in found and entry.matches(event, needed):
-                        found[entry.slot] = entry.hit
+                    if entry.slot not in hits and entry.matches(event, needed):
+                        hits[entry.slot] = entry.hit
 
 
 class _IndexedRule:
-    """A rule in the index: literal ends to look up, and what is left to check.
+    """A rule in the index: literal ends to look up, and further checks.
 
-    One regular expression for the key is looked up too: all of them at once.
+    The index also looks up one regular expression for the key, together with those of other rules.
     """
 
     __slots__ = ("conditions", "heads", "hit", "pattern", "regex", "shortest", "slot", "tails")
@@ -168,8 +177,12 @@ class _IndexedRule:
     def __init__(self, rule: Rule) -> None:
         self.hit = Hit(rule.to, rule.name or rule.id, bool(rule.name))
         self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
-        self.regex = next((one.values[0] for one in rule.conditions if _is_regex(one)), "")
-        self.conditions = tuple(one for one in rule.conditions if not _is_regex(one))
+        self.regex = next(
+            (condition.values[0] for condition in rule.conditions if _is_regex(condition)), ""
+        )
+        self.conditions = tuple(
+            condition for condition in rule.conditions if not _is_regex(condition)
+        )
         head = re.split(r"[*?]", rule.prefix, maxsplit=1)[0]
         tail = re.split(r"[*?]", rule.suffix[::-1], maxsplit=1)[0]
         self.heads = _ends(rule, "prefix") if not head else (head,)
@@ -186,25 +199,31 @@ class _IndexedRule:
             return True
         if not all(condition.holds(event) for condition in self.conditions):
             return False
-        unknown = {fact for one in self.conditions if (fact := one.unknown(event))}
+        unknown = {
+            fact for condition in self.conditions if (fact := condition.unknown_facts(event))
+        }
         if needed is None or not unknown:
             return True
         needed |= unknown
         return False
 
 
-def _ends(rule: Rule, how: str) -> tuple[str, ...]:
-    """Return the texts that the key must begin with, or end with reversed; "" is any."""
-    for one in rule.conditions:
-        if one.on == "key" and one.how == how and not one.unless:
-            return one.values if how == "prefix" else tuple(text[::-1] for text in one.values)
+def _ends(rule: Rule, operator: str) -> tuple[str, ...]:
+    """Return the prefixes of matching keys, or their suffixes reversed; "" is any."""
+    for condition in rule.conditions:
+        if condition.on == "key" and condition.how == operator and not condition.unless:
+            return (
+                condition.values
+                if operator == "prefix"
+                else tuple(end[::-1] for end in condition.values)
+            )
     return ("",)
 
 
 def _is_regex(condition: Condition) -> bool:
-    """Return whether it is a single regular expression for the key, which the index looks up."""
-    one = condition.how == "regex" and condition.on == "key" and len(condition.values) == 1
-    return one and not condition.unless
+    """Return True for a single regular expression for the key, which the index looks up."""
+    single = condition.how == "regex" and condition.on == "key" and len(condition.values) == 1
+    return single and not condition.unless
 
 
 def wildcard(pattern: str) -> Match:

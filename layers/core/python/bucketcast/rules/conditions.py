@@ -1,4 +1,4 @@
-r"""Conditions: what a rule asks of an event beyond its name and the ends of its key.
+r"""Conditions of a rule on events, beyond the event name and the key's prefix and suffix.
 
 ::
 
@@ -8,9 +8,9 @@ r"""Conditions: what a rule asks of an event beyond its name and the ends of its
     Condition(on="source_ip", how="cidr", values=("10.0.0.0/8",), unless=True)
 
 `S3Key`'s regex, `S3Metadata` and `S3Tags` are Ceph's ("Bucket Notifications", filtering by
-metadata, tags and regular expression); the rest goes beyond it. What only the object knows, its
-metadata, tags and content type, is fetched when a rule asks for it. Nobody can say it of an object
-that is gone: such a condition counts as met, so that no event is lost by it.
+metadata, tags and regular expression); the rest goes beyond it. Ingest fetches the object's
+metadata, tags and content type when a rule needs them. They are unknown once the object is deleted:
+a condition on them then holds, so that no event is lost.
 """
 
 import re
@@ -70,12 +70,12 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{'not ' if self.unless else ''}{self.on} {_VERBS[self.how]} {words}"
 
     @property
-    def about_object(self) -> bool:
-        """Whether it needs facts about the object that S3's notifications do not have."""
+    def needs_object(self) -> bool:
+        """True if checking it needs facts about the object that S3's notifications lack."""
         return self.on.startswith((METADATA, TAG)) or self.on in ("content_type", "storage_class")
 
-    def unknown(self, event: Event) -> Fact:
-        """Return the facts that must be fetched before it can be checked."""
+    def unknown_facts(self, event: Event) -> Fact:
+        """Return the facts to fetch before the condition can be checked."""
         if self.on.startswith(METADATA):
             return NOTHING if event.metadata is not None else Fact.HEAD
         if self.on.startswith(TAG):
@@ -85,25 +85,25 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
         return NOTHING
 
     def holds(self, event: Event) -> bool:
-        """Return whether it holds; unknown facts count as met."""
-        if self.unknown(event):
+        """Return True if the event meets the condition, or needed facts are unknown."""
+        if self.unknown_facts(event):
             return True
-        test = _compiled(self)
-        return any(map(test, self._found(event))) is not self.unless
+        test = _build_test(self)
+        return any(map(test, self._values(event))) is not self.unless
 
     def failure(self, event: Event) -> str | None:
-        """Return why it does not hold, in words; None if it does."""
+        """Return the reason why the event does not meet the condition; None if it does."""
         if self.holds(event):
             return None
-        found = self._found(event)
-        shown = " and ".join(map(repr, found)) if found else "missing"
+        values = self._values(event)
+        shown = " and ".join(map(repr, values)) if values else "missing"
         return f"{self.on} is {shown}; the rule asks for {self}"
 
-    def _found(self, event: Event) -> list[Any]:
-        """Return the event's values for it: none, one, or several tags of one name."""
+    def _values(self, event: Event) -> list[Any]:
+        """Return the event's values to check: none, one, or those of several tags of one name."""
         if self.on.startswith(METADATA):
             value = (event.metadata or {}).get(self.on.removeprefix(METADATA))
-            # Beyond ASCII it may be in encoded words, as S3's clients have to send it.
+            # S3 clients send metadata beyond ASCII as encoded words.
             return [] if value is None else list(dict.fromkeys((value, decoded(value))))
         if self.on.startswith(TAG):
             name = self.on.removeprefix(TAG)
@@ -126,7 +126,7 @@ def check(condition: Condition) -> None:
     """Check that the condition is valid.
 
     Raises:
-        ValueError: with what was found and what is allowed.
+        ValueError: it is not; the text names the value and the allowed ones.
     """
     on = condition.on
     named = on.startswith((METADATA, TAG)) and on.partition(":")[2]
@@ -142,14 +142,14 @@ def check(condition: Condition) -> None:
         raise ValueError(f"{on} does not support '{condition.how}'; allowed is {allowed}")
     if not condition.values:
         raise ValueError(f"{on}: no value; at least one is needed")
-    _compiled(condition)
+    _build_test(condition)
 
 
 def size_range(text: str) -> tuple[int, int | None]:
-    """Return `1KiB-10MB`, `1024-` or `-5GiB` as bytes, both inclusive; None is no limit.
+    """Parse `1KiB-10MB`, `1024-` or `-5GiB` to bytes, both inclusive; None is no limit.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text has another form.
     """
     low, dash, high = text.partition("-")
     if not dash or not (low.strip() or high.strip()):
@@ -161,19 +161,19 @@ def size_range(text: str) -> tuple[int, int | None]:
 
 
 def _bytes(text: str) -> int:
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
+    size = _SIZE.fullmatch(text.strip())
+    if not size:
         raise ValueError(f"found {text!r}; allowed is a size such as 1024, 10kB or 5MiB")
-    unit = (found[2] or "").lower()
-    return int(found[1]) * (_UNITS | _BINARY)[unit]
+    unit = (size[2] or "").lower()
+    return int(size[1]) * (_UNITS | _BINARY)[unit]
 
 
 @lru_cache(maxsize=4096)
-def _compiled(condition: Condition) -> Test:
-    """Return a test of one value against the condition's.
+def _build_test(condition: Condition) -> Test:
+    """Return a function that tests a value of an event.
 
     Raises:
-        ValueError: a value of it is not of the form that `how` asks for.
+        ValueError: a value of the condition does not have the form that `how` requires.
     """
     values = condition.values
     if condition.how == "equals":
@@ -205,7 +205,7 @@ def _in_networks(networks: "list[IPv4Network | IPv6Network]") -> Test:
     def test(text: str) -> bool:
         try:
             address = ipaddress.ip_address(text)
-        except ValueError:  # a service's name, as for what S3 does by itself
+        except ValueError:  # a service name, as in events of S3's own operations
             return False
         return any(address in network for network in networks)
 

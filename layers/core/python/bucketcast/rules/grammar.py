@@ -1,4 +1,4 @@
-r"""Conditions as text, one grammar for the command line and for what it shows.
+r"""Conditions as text: one grammar for the command line's options and output.
 
 ::
 
@@ -6,8 +6,8 @@ r"""Conditions as text, one grammar for the command line and for what it shows.
                         size=1KiB-10MB          source_ip=10.0.0.0/8    content_type^=image/
 
 `=` is equal, `^=` begins with, `$=` ends with, `~=` matches as a whole. A size is in a range, an
-address is equal or in a network. A text is one question with one value: the same question with
-another value is an alternative.
+address is equal or in a network. A text has one value; texts that differ only in the value are
+alternatives.
 """
 
 import re
@@ -24,15 +24,15 @@ _META = "x-amz-meta-"
 
 
 def parse(text: str, *, unless: bool = False) -> Condition:
-    """Return the condition in a text.
+    """Parse a condition.
 
     Raises:
-        ValueError: it is none; with what was found and what is allowed.
+        ValueError: the text is no condition, or an invalid one; the error names what is allowed.
     """
-    found = _FORM.fullmatch(text)
-    if not found:
+    parts = _FORM.fullmatch(text)
+    if not parts:
         raise ValueError(f"'{text}' is no condition: ON=VALUE, or with ^= $= ~=, as tag:class=open")
-    on, operator, value = _subject(found[1].strip()), found[2], found[3]
+    on, operator, value = _subject(parts[1].strip()), parts[2], parts[3]
     if not value:
         raise ValueError(f"'{text}' has no value: allowed is ON{operator}VALUE")
     if on in _EXACT and operator != "=":
@@ -49,24 +49,26 @@ def texts(condition: Condition) -> list[str]:
     return [f"{on}{operator}{value}" for value in condition.values]
 
 
-def joined(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+def merge(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     """Return the conditions with values of the same subject and operator merged."""
-    values: dict[tuple[str, How, bool], set[str]] = {}
-    for one in conditions:
-        values.setdefault((one.on, one.how, one.unless), set()).update(one.values)
+    merged: dict[tuple[str, How, bool], set[str]] = {}
+    for condition in conditions:
+        merged.setdefault((condition.on, condition.how, condition.unless), set()).update(
+            condition.values
+        )
     return tuple(
-        Condition(on, tuple(sorted(found)), how, unless)
-        for (on, how, unless), found in sorted(values.items())
+        Condition(on, tuple(sorted(values)), how, unless)
+        for (on, how, unless), values in sorted(merged.items())
     )
 
 
 def metadata_name(text: str) -> str:
-    """Return a user metadata name as events have it; `x-amz-meta-` may be left out."""
+    """Return the full name of user metadata in lower case; `x-amz-meta-` may be left out."""
     return _META + text.lower().removeprefix(_META)
 
 
 def _subject(text: str) -> str:
-    """Return the subject as conditions name it; a dash may replace the underscore."""
+    """Return the subject's name in conditions; a dash may replace the underscore."""
     if text.startswith(METADATA) and text != METADATA:
         return METADATA + metadata_name(text.removeprefix(METADATA))
     if text.startswith(TAG) and text != TAG:

@@ -1,4 +1,4 @@
-"""Rules as a document: what `bucketcast event ls --json` prints and `event apply` reads.
+"""Rules as a JSON document, printed by `bucketcast event ls --json`, read by `event apply`.
 
 ::
 
@@ -7,7 +7,7 @@
                 "conditions": [{"on": "size", "how": "range", "values": ["1KiB-"],
                                 "unless": false}]}]}
 
-The keys of a rule are those of `mc event ls --json`, and some more.
+A rule has the keys of `mc event ls --json` and some more.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from bucketcast.rules.grammar import parse, texts
 _FORM = "allowed is what `bucketcast event ls --json` prints"
 
 Rules = dict[str, list[Rule]]
-"""By bucket; a bucket without rules has an empty list."""
+"""Rules by bucket; a bucket without rules has an empty list."""
 
 
 class _ListedRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -51,7 +51,7 @@ class _Listing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 def document(rule: Rule) -> dict[str, Any]:
     """Return a rule's entry, without its bucket."""
-    kept = {"label": rule.label, "filters": list(rule.filters)}
+    stored = {"label": rule.label, "filters": list(rule.filters)}
     return {
         "id": rule.id,
         "arn": rule.arn,
@@ -59,41 +59,46 @@ def document(rule: Rule) -> dict[str, Any]:
         "prefix": rule.prefix,
         "suffix": rule.suffix,
         "conditions": [
-            {"on": one.on, "how": one.how, "values": list(one.values), "unless": one.unless}
-            for one in rule.conditions
+            {
+                "on": condition.on,
+                "how": condition.how,
+                "values": list(condition.values),
+                "unless": condition.unless,
+            }
+            for condition in rule.conditions
         ],
         "name": rule.name,
-        **{key: value for key, value in kept.items() if value},
+        **{key: value for key, value in stored.items() if value},
     }
 
 
 def read(text: bytes, checks: Mapping[str, Callable[[str], object]]) -> Rules:
-    """Return the rules of a document; `checks` are by field and raise ValueError.
+    """Parse a document; `checks` by field raise ValueError for an invalid value.
 
     Raises:
-        ConfigErrors: all that is wrong with it.
+        ConfigErrors: every error in the document.
     """
     try:
-        found = msgspec.json.decode(text, type=_Listing)
+        listing = msgspec.json.decode(text, type=_Listing)
     except msgspec.DecodeError as error:
         raise ConfigErrors([ConfigError("file", f"found no listing: {error}", _FORM)]) from None
-    if found.arn:
-        some = f"found a listing of the rules for {found.arn} only"
-        raise ConfigErrors([ConfigError("arn", some, "allowed is one of all rules of a bucket")])
+    if listing.arn:
+        found = f"found a listing of the rules for {listing.arn} only"
+        raise ConfigErrors([ConfigError("arn", found, "allowed is one of all rules of a bucket")])
     errors: list[ConfigError] = []
-    rules: Rules = {found.bucket: []} if found.bucket else {}
-    for number, entry in enumerate(found.rules):
-        wrong = _wrong(entry, checks, f"rules[{number}]")
-        errors += wrong
-        if not wrong:
+    rules: Rules = {listing.bucket: []} if listing.bucket else {}
+    for number, entry in enumerate(listing.rules):
+        problems = _check_entry(entry, checks, f"rules[{number}]")
+        errors += problems
+        if not problems:
             rules.setdefault(entry.bucket, []).append(_rule(entry))
     if errors:
         raise ConfigErrors(errors)
     return rules
 
 
-def _wrong(
-    entry: _ListedRule, checks: Mapping[str, Callable[[str], object]], where: str
+def _check_entry(
+    entry: _ListedRule, checks: Mapping[str, Callable[[str], object]], path: str
 ) -> list[ConfigError]:
     errors = []
     if not isinstance(Destination.of(entry.arn), TopicArn):
@@ -103,20 +108,23 @@ def _wrong(
             try:
                 check(text)
             except ValueError as error:
-                errors.append(ConfigError(f"{where}.{field}", str(error), _FORM))
+                errors.append(ConfigError(f"{path}.{field}", str(error), _FORM))
     try:
         names.from_words(",".join(entry.event))
     except ValueError as error:
-        errors.append(ConfigError(f"{where}.event", str(error), _FORM))
-    for one in entry.conditions:
+        errors.append(ConfigError(f"{path}.event", str(error), _FORM))
+    for condition in entry.conditions:
         try:
-            again = {parse(each, unless=one.unless) for each in texts(one)}
+            parsed = {parse(text, unless=condition.unless) for text in texts(condition)}
         except ValueError as error:
-            errors.append(ConfigError(f"{where}.conditions", str(error), _FORM))
+            errors.append(ConfigError(f"{path}.conditions", str(error), _FORM))
             continue
-        if again != {Condition(one.on, (each,), one.how, one.unless) for each in one.values}:
-            shown = f"found {one}"
-            errors.append(ConfigError(f"{where}.conditions", shown, "no condition means that"))
+        if parsed != {
+            Condition(condition.on, (text,), condition.how, condition.unless)
+            for text in condition.values
+        }:
+            found = f"found {condition}"
+            errors.append(ConfigError(f"{path}.conditions", found, "no condition means that"))
     return errors
 
 

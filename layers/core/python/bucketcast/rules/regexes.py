@@ -1,9 +1,8 @@
 r"""Sets of regular expressions, matched in linear time and in bounded memory.
 
-RE2 matches a set of patterns in one pass over the text, but refuses to compile a set whose program
-and states do not fit its memory. `RegexSet` then compiles halves of the set, down to single
-patterns; so the number of passes grows by one for each 8 MiB, and no pattern fails because of its
-neighbours.
+RE2 matches a set of patterns in one pass over the text, but does not compile a set whose program
+and states exceed its memory. `RegexSet` then compiles halves of the set, down to single patterns;
+so each 8 MiB add one pass, and no pattern fails because of the others.
 
 Source: RE2's `set.h` and `re2.h` (`max_mem`).
 """
@@ -15,42 +14,46 @@ if TYPE_CHECKING:
     import re2
 
 LONGEST: Final = 1_000
-"""Characters that one pattern may have."""
+"""Longest pattern, in characters."""
 MAX_INSTRUCTIONS: Final = 2_000_000
-"""RE2 instructions that the patterns of one bucket may take: about 110 MB in ingest's memory."""
+"""Most RE2 instructions of one bucket's patterns: about 110 MB in ingest's memory."""
 
 
 class RegexSet:
     """Find the patterns that match a whole text.
 
     Raises:
-        ValueError: a pattern is longer than `LONGEST`, is no RE2 syntax (lookaround and
+        ValueError: a pattern is longer than `LONGEST`, is not RE2 syntax (lookaround and
             back-references cannot be matched in linear time) or is too large by itself.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
         for pattern in patterns:
             instructions(pattern)
-        self._sets = list(_compiled(patterns, 0))
+        self._sets = list(_compile(patterns, 0))
 
     def matching(self, text: str) -> list[int]:
         """Return the indexes of the patterns that match, in no order."""
         encoded = text.encode("utf-8", "replace")
         if len(self._sets) == 1:
             return self._sets[0][1].Match(encoded) or []
-        return [first + index for first, one in self._sets for index in one.Match(encoded) or ()]
+        return [
+            first + index
+            for first, patterns in self._sets
+            for index in patterns.Match(encoded) or ()
+        ]
 
     def any(self, text: str) -> bool:
-        """Return whether at least one pattern matches."""
+        """Return True if at least one pattern matches."""
         encoded = text.encode("utf-8", "replace")
-        return any(one.Match(encoded) for _, one in self._sets)
+        return any(patterns.Match(encoded) for _, patterns in self._sets)
 
 
 def instructions(pattern: str) -> int:
     """Return the size of the pattern's program, in RE2 instructions.
 
     Raises:
-        ValueError: it cannot be compiled; the text says why.
+        ValueError: RE2 cannot compile the pattern; the text has the reason.
     """
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
@@ -71,7 +74,7 @@ def check_total(patterns: Iterable[str]) -> None:
     """Check that the patterns of one bucket fit into ingest's memory together.
 
     Raises:
-        ValueError: they take more than `MAX_INSTRUCTIONS`.
+        ValueError: their programs have more than `MAX_INSTRUCTIONS`.
     """
     total = sum(map(instructions, set(patterns)))
     if total > MAX_INSTRUCTIONS:
@@ -81,17 +84,17 @@ def check_total(patterns: Iterable[str]) -> None:
         )
 
 
-def _compiled(patterns: Sequence[str], first: int) -> Iterator[tuple[int, "re2.Set"]]:
-    """Yield sets of adjacent patterns with the index of their first, as few as compile."""
+def _compile(patterns: Sequence[str], first: int) -> Iterator[tuple[int, "re2.Set"]]:
+    """Yield as few sets of adjacent patterns as possible, each with the index of its first."""
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
     if not patterns:
         return
-    made = re2.Set.FullMatchSet(_options())
+    compiled = re2.Set.FullMatchSet(_options())
     for pattern in patterns:
-        made.Add(pattern)
+        compiled.Add(pattern)
     try:
-        made.Compile()
+        compiled.Compile()
     except re2.error:
         if len(patterns) == 1:
             raise ValueError(
@@ -99,10 +102,10 @@ def _compiled(patterns: Sequence[str], first: int) -> Iterator[tuple[int, "re2.S
                 "repeat less in it"
             ) from None
         half = len(patterns) // 2
-        yield from _compiled(patterns[:half], first)
-        yield from _compiled(patterns[half:], first + half)
+        yield from _compile(patterns[:half], first)
+        yield from _compile(patterns[half:], first + half)
     else:
-        yield first, made
+        yield first, compiled
 
 
 def _options() -> Any:
@@ -115,5 +118,5 @@ def _options() -> Any:
 
 def _reason(error: Exception) -> object:
     """Return RE2's error text, which its Python binding gives as bytes."""
-    given = error.args[0] if error.args else error
-    return given.decode() if isinstance(given, bytes) else given
+    text = error.args[0] if error.args else error
+    return text.decode() if isinstance(text, bytes) else text

@@ -138,14 +138,14 @@ class Trail:
                     access_events.required_calls(rules.of(bucket)) if rules else AccessCalls((), ())
                 )
                 found: Any = self._client.get_event_selectors(TrailName=self.name)
-                before = trail_selectors.selected(found, self._stack)
+                before = trail_selectors.read_calls(found, self._stack)
                 if rules is None and bucket not in before:
                     # A trail that was refused must not refuse to be left too.
                     return Logged(self.name, wanted, None)
-                made: Any = trail_selectors.selectors(
+                made: Any = trail_selectors.update_selectors(
                     found, self._stack, bucket, wanted, self._partition
                 )
-                after = trail_selectors.selected({"AdvancedEventSelectors": made}, self._stack)
+                after = trail_selectors.read_calls({"AdvancedEventSelectors": made}, self._stack)
                 if before == after:
                     return Logged(self.name, wanted, after.get(bucket))
                 if in_time():
@@ -166,4 +166,4 @@ class Trail:
 
     def _logged(self, bucket: str) -> AccessCalls | None:
         found: Any = self._client.get_event_selectors(TrailName=self.name)
-        return trail_selectors.selected(found, self._stack).get(bucket)
+        return trail_selectors.read_calls(found, self._stack).get(bucket)

@@ -9,7 +9,7 @@ import click
 from bucketcast.printable import printable
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.rules.grammar import joined, parse, texts
+from bucketcast.rules.grammar import merge, parse, texts
 from bucketcast.terminal import params
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,7 +87,7 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
     prefix, begins = _ends("prefix", given["prefixes"])
     suffix, ends = _ends("suffix", given["suffixes"])
     short = [one for option, *_ in _SHORT for one in given[option.replace("-", "_")]]
-    conditions = joined([*begins, *ends, *short, *given["more"], *given["unless"]])
+    conditions = merge([*begins, *ends, *short, *given["more"], *given["unless"]])
     return {
         "prefix": prefix,
         "suffix": suffix,

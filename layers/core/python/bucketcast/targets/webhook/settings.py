@@ -56,7 +56,7 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         idle = [key for key in options_of(options.Tls) if getattr(self, key)]
         if idle and self.endpoint.lower().startswith("http://"):
             yield f"{', '.join(idle)}: beside an http:// endpoint they do nothing"
-        yield from loops.note("endpoint", self.endpoint)
+        yield from loops.warnings("endpoint", self.endpoint)
 
 
 def authorization(token: str) -> str:
