@@ -10,7 +10,7 @@ from constructs import IValidation
 
 from bucketcast.config import Bucket, Deployment
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast.settings.options import on_off
+from bucketcast.settings.types import on_off
 
 _OF_CDK: Final = "Notifications"
 """The construct that a bucket has once CDK writes its notifications."""

@@ -15,7 +15,7 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from bucketcast.config import Deployment, TargetConfig
-from bucketcast.settings.options import REFERENCE
+from bucketcast.settings.types import REFERENCE
 from localstack import background, databases, ports
 from localstack.layout import ROOT, Failure
 

@@ -21,8 +21,9 @@ from bucketcast.diagnose.target import diagnose
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.finding import Finding
 from bucketcast.limits import TO_COUNT
-from bucketcast.settings.options import REFERENCE, read
+from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
+from bucketcast.settings.types import REFERENCE
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets.base import Target
 from bucketcast.telemetry import Histogram

@@ -20,7 +20,7 @@ from bucketcast import telemetry
 from bucketcast.aws import secrets
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.event import Event
-from bucketcast.settings.options import REFERENCE
+from bucketcast.settings.types import REFERENCE
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Target
 from tests.contract.trial import (

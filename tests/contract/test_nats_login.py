@@ -13,7 +13,8 @@ from nats.aio.client import RawCredentials
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
 from bucketcast.event import Event
-from bucketcast.settings.options import Secret, read
+from bucketcast.settings.options import read
+from bucketcast.settings.types import Secret
 from bucketcast.targets.nats import Target
 from tests.contract.made_targets import made_targets
 from tests.contract.trial import events

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.printable import printable
-from bucketcast.settings.options import Duration
+from bucketcast.display import printable
 from bucketcast.settings.pipeline import Scan
+from bucketcast.settings.types import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, folders, report, versions

@@ -13,7 +13,7 @@ from typing import Final
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from bucketcast.printable import printable
+from bucketcast.display import printable
 
 _EVERYTHING: Final = "(the whole bucket)"
 """How the key of the bucket itself, "", is shown."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bucketcast.config import load
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
-from bucketcast.settings.egress import ANY, PRIVATE, Egress, allowable
+from bucketcast.settings.egress import ANY, PRIVATE, Egress, parse_entry
 from tests.unit.dynamic_targets.made import DYNAMIC
 
 NEVER = (
@@ -72,10 +72,10 @@ def test_the_variable_has_the_list() -> None:
 def test_entries_without_effect_are_refused() -> None:
     good = ["10.0.0.0/8", "10.1.2.3", "fd00::/8", "::1", "hooks.internal", "localhost"]
     bad = ["a b", "1.2.3.400", "169.254.0.0/16", "169.254.169.254", "10.0.0.1/8", "fe80::/10", ""]
-    assert list(map(allowable, good)) == good
+    assert list(map(parse_entry, good)) == good
     for entry in bad:
         with pytest.raises(ValueError, match="link-local addresses cannot be allowed"):
-            allowable(entry)
+            parse_entry(entry)
 
 
 def notes(folder: Path, endpoint: str, deploy: str = "", *, local: bool = False) -> list[str]:

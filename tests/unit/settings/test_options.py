@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from bucketcast import targets
 from bucketcast.errors import ConfigErrors
-from bucketcast.settings.options import (
+from bucketcast.settings.options import Limits, option, options_of, read, validation_errors
+from bucketcast.settings.types import (
     TYPES,
     Address,
     Csv,
     Duration,
-    Limits,
     OnOff,
     Pem,
     Seconds,
@@ -26,10 +26,6 @@ from bucketcast.settings.options import (
     WholeSeconds,
     choice,
     duration,
-    option,
-    options_of,
-    read,
-    validation_errors,
 )
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.settings.options import LoginUrl
+from bucketcast.settings.types import LoginUrl
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms
 

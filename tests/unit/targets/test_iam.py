@@ -303,7 +303,7 @@ def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> No
     assert found["signature"] == signer.signature(text, request)
 
 
-def test_without_credentials_no_login_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redacted_url_no_login_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     session = SimpleNamespace(get_credentials=lambda: None)
     monkeypatch.setattr(iam_login, "_session", lambda: session)
     settings: Any = read(targets.load("postgres").Settings, RDS)

@@ -12,7 +12,7 @@ from wsproto.events import AcceptConnection
 
 from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.settings.options import Secret
+from bucketcast.settings.types import Secret
 from bucketcast.shapes import minio
 from bucketcast.targets.base.sockets import DeadlineSocket
 from bucketcast.targets.mqtt import protocol

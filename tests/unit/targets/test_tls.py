@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from bucketcast.errors import NotConnected
-from bucketcast.settings.options import Pem, SecretPem, read
+from bucketcast.settings.options import read
+from bucketcast.settings.types import Pem, SecretPem
 from bucketcast.targets.base import tls
 from bucketcast.targets.base.options import TlsUnverified
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from bucketcast.printable import printable
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
@@ -28,19 +27,6 @@ def plain(text: str) -> str:
     assert not hidden
     assert "\nmade-up row" not in text
     return text
-
-
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
-        ("photos/Ä 日本.jpg", "photos/Ä 日本.jpg"),
-        (BAD, ESCAPED),
-        ("a\udcffb", r"a\udcffb"),
-        ("back\\slash", "back\\slash"),
-    ],
-)
-def test_only_what_hides_is_escaped(text: str, escaped: str) -> None:
-    assert printable(text) == escaped
 
 
 def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import Secret
+from bucketcast.settings.types import Secret
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials

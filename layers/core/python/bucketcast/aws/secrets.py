@@ -20,7 +20,7 @@ from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterEr
 
 from bucketcast.aws import function_clients
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import REFERENCE
+from bucketcast.settings.types import REFERENCE
 
 MAX_AGE_SECONDS: Final = 300
 FRESH_SECONDS: Final = 60

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from bucketcast.config.patterns import SNS_TOPIC
 from bucketcast.settings.options import option
+from bucketcast.settings.types import SNS_TOPIC
 from bucketcast.targets.base.options import ValidationError
 
 NOBODY: Final = "nobody is notified of alarms: set a topic or an email address in [alarms]"

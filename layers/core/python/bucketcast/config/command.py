@@ -21,7 +21,8 @@ from bucketcast.config import (
     TargetConfig,
     load,
 )
-from bucketcast.settings.options import REFERENCE, options_of
+from bucketcast.settings.options import options_of
+from bucketcast.settings.types import REFERENCE
 from bucketcast.terminal import page, params
 from bucketcast.terminal.output import Output, shared
 

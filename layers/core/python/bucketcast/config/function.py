@@ -10,7 +10,8 @@ from bucketcast.limits import MAX_CONCURRENCY, SPARE
 from bucketcast.rules.conditions import FACTS
 from bucketcast.settings import egress
 from bucketcast.settings.egress import PRIVATE, Egress
-from bucketcast.settings.options import Csv, Limits, OnOff, WholeSeconds, choice, option
+from bucketcast.settings.options import Limits, option
+from bucketcast.settings.types import Csv, OnOff, WholeSeconds, choice
 from bucketcast.targets.base.options import ValidationError
 
 ALL = "all"
@@ -69,7 +70,7 @@ class Deploy(FunctionOptions):
         "in a VPC all private addresses are allowed",
         default="",
         example="hooks.internal,10.0.0.0/8",
-        parse=egress.allowable,
+        parse=egress.parse_entry,
     )
     facts: Csv = option(
         "facts to add to every event: metadata (and content type), tags; needs object_facts",
@@ -107,7 +108,7 @@ class DynamicOptions(FunctionOptions):
         "may connect to; others cannot even in a VPC, as topics are given by users",
         default="",
         example="hooks.internal,10.0.0.0/8",
-        parse=egress.allowable,
+        parse=egress.parse_entry,
     )
     tls_skip_verify: OnOff = option(
         "let targets that are made at run time on AWS skip the check of certificates", default="off"

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bucketcast.limits import INGEST_RESERVED
-from bucketcast.settings.options import Limits, WholeSeconds, option
+from bucketcast.settings.options import Limits, option
+from bucketcast.settings.types import WholeSeconds
 
 SMALL_ACCOUNT: Final = (
     "ingest: {} of the account's concurrent executions are reserved for it; in a new account, "

@@ -8,7 +8,6 @@ from bucketcast import targets
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.function import Deploy, DynamicOptions
 from bucketcast.config.ingest import IngestOptions
-from bucketcast.config.patterns import KMS_KEY
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.topics import TopicOptions
@@ -17,7 +16,8 @@ from bucketcast.delivery.policy import FIFO
 from bucketcast.destination import TargetArn
 from bucketcast.limits import WINDOW
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
-from bucketcast.settings.options import REFERENCE, Csv, OnOff, choice, option, options_of
+from bucketcast.settings.options import option, options_of
+from bucketcast.settings.types import KMS_KEY, REFERENCE, Csv, OnOff, choice
 from bucketcast.targets.base.options import Common, Shaped
 
 _LOG_RETENTION_DAYS: Final = choice(

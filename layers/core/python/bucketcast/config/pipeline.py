@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from bucketcast.config.patterns import matching
 from bucketcast.errors import ConfigError
-from bucketcast.settings.options import Csv, Duration, Limits, OnOff, option, options_of
+from bucketcast.settings.options import Limits, option, options_of
 from bucketcast.settings.pipeline import Alerts
+from bucketcast.settings.types import Csv, Duration, OnOff, matching
 from bucketcast.targets.base.options import ValidationError
 
 ANY: Final = "*"

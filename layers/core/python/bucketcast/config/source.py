@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from bucketcast.config.patterns import ACCOUNT, SNS_TOPIC
-from bucketcast.settings.options import Csv, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import ACCOUNT, SNS_TOPIC, Csv
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bucketcast.errors import ConfigError
-from bucketcast.settings.options import REFERENCE, options_of, read, validation_errors
+from bucketcast.settings.options import options_of, read, validation_errors
+from bucketcast.settings.types import REFERENCE
 
 _WORDS: Final = {dict: "a table", float: "a number with decimals"}
 

@@ -13,7 +13,8 @@ from bucketcast.config.tables import Tables
 from bucketcast.errors import ConfigError
 from bucketcast.limits import RETENTION_DAYS
 from bucketcast.settings.egress import ANY
-from bucketcast.settings.options import REFERENCE, Option, options_of, validation_errors
+from bucketcast.settings.options import Option, options_of, validation_errors
+from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base.queue_limit import limit_of
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")

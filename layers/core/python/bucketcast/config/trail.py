@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bucketcast.config.patterns import matching
 from bucketcast.rules import trail_selectors
 from bucketcast.rules.access_events import CALLS, PRICE
-from bucketcast.settings.options import OnOff, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import OnOff, matching
 from bucketcast.targets.base.options import ValidationError
 
 _A_BUCKET: Final = trail_selectors.min_values(1)

@@ -14,7 +14,8 @@ from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.limits import SPARE
 from bucketcast.settings.egress import Egress
-from bucketcast.settings.options import REFERENCE, options_of, read, validation_errors
+from bucketcast.settings.options import options_of, read, validation_errors
+from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 from bucketcast.targets.base.iam import IamLogin
 

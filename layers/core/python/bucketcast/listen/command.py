@@ -19,10 +19,10 @@ import click
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
+from bucketcast.display import printable
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import KEPT_SECONDS, RENEWED_SECONDS, EventsLostError, ListenFilter
 from bucketcast.notifications.aws import attached
-from bucketcast.printable import printable
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 

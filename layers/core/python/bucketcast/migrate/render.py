@@ -14,7 +14,8 @@ from bucketcast import config, targets
 from bucketcast.migrate.merge import Merged
 from bucketcast.migrate.parsed import TargetId
 from bucketcast.rules import Rule
-from bucketcast.settings.options import REFERENCE, Option, options_of
+from bucketcast.settings.options import Option, options_of
+from bucketcast.settings.types import REFERENCE
 
 _STORE = """\
 set -e

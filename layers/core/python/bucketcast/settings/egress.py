@@ -4,7 +4,7 @@ A URL comes from a configuration, or from a tenant who creates a topic. Loopback
 own machine, with Lambda's runtime API; private addresses are the network of whoever deployed it.
 Both are allowed by name only. Link-local addresses, where clouds serve credentials, never are.
 
-What decides is the address that is connected to: a name may resolve to another one at any time.
+The address at the time of connecting decides: a name may resolve to another one at any time.
 """
 
 import re
@@ -43,15 +43,15 @@ class Egress:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self | None:
-        """Return what the stack has set; None where nothing is checked."""
-        text = environ.get(VARIABLE)
-        return cls(tuple(text.split(",")) if text != _NONE else ()) if text else None
+        """Return what the stack allows; None if nothing is checked."""
+        hosts = environ.get(VARIABLE)
+        return cls(tuple(hosts.split(",")) if hosts != _NONE else ()) if hosts else None
 
     def to_text(self) -> str:
         return ",".join(self.allowed) or _NONE
 
     def refusal(self, host: str, address: str) -> str:
-        """Return why not to connect to this address of a host, "" if it is allowed."""
+        """Return the reason to refuse this address of a host, "" if it is allowed."""
         ip = _embedded(ip_address(address.partition("%")[0]))
         if ip.is_link_local or ip in _EC2:
             return f"{ip} is a link-local address, which is never connected to"
@@ -60,13 +60,13 @@ class Egress:
         is_public = ip.is_global and ip not in _SITE_LOCAL
         if is_public or _without_dot(host) in map(_without_dot, self.allowed):
             return ""
-        if any(ip in ip_network(each) for each in self.allowed if _is_network(each)):
+        if any(ip in ip_network(entry) for entry in self.allowed if _is_network(entry)):
             return ""
         kind = "loopback" if ip.is_loopback else "private"
         return f"{ip} is a {kind} address, which {OPTION} has to name"
 
     def refusal_of_url(self, url: str) -> str:
-        """Return why this URL will be refused, as far as it shows without DNS."""
+        """Return the reason to refuse this URL, as far as it shows without DNS, else ""."""
         host = urlsplit(url).hostname or ""
         address = _literal(host)
         return self.refusal(host, address) if address else ""
@@ -77,13 +77,13 @@ ANY: Final = Egress(("0.0.0.0/0", "::/0"))
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is the machine itself, as far as it shows without DNS."""
+    """Return True if a host is the machine itself, as far as it shows without DNS."""
     address = _literal(host)
     return bool(address) and _embedded(ip_address(address)).is_loopback
 
 
-def allowable(entry: str) -> str:
-    """Return an entry of the option.
+def parse_entry(entry: str) -> str:
+    """Return an entry of the option, checked.
 
     Raises:
         ValueError: it is neither host nor network, or could not have an effect.
@@ -113,7 +113,7 @@ def _literal(host: str) -> str:
 
 
 def _embedded(ip: _Address) -> _Address:
-    """Return the IPv4 address that an IPv6 address leads to, else the address."""
+    """Return the IPv4 address inside an IPv6 address, else the address."""
     if isinstance(ip, IPv4Address):
         return ip
     if ip in _NAT64:
@@ -121,9 +121,9 @@ def _embedded(ip: _Address) -> _Address:
     return ip.ipv4_mapped or ip.sixtofour or ip
 
 
-def _is_network(text: str) -> bool:
+def _is_network(entry: str) -> bool:
     try:
-        ip_network(text)
+        ip_network(entry)
     except ValueError:
         return False
     return True

@@ -104,11 +104,11 @@ class _Settings:
         declared: Any = cls
         hints = get_type_hints(cls)
         values, errors = {}, []
-        for each in fields(declared):
-            variable = f"BUCKETCAST_{each.name.upper()}"
+        for setting in fields(declared):
+            variable = f"BUCKETCAST_{setting.name.upper()}"
             if text := environ.get(variable):
-                values[each.name] = _value(hints[each.name], text)
-            elif each.default_factory is MISSING:
+                values[setting.name] = _value(hints[setting.name], text)
+            elif setting.default_factory is MISSING:
                 errors.append(ConfigError(variable, "not set", "the stack sets it"))
         if errors:
             raise ConfigErrors(errors)
@@ -116,7 +116,7 @@ class _Settings:
 
 
 def _value(hint: Any, text: str) -> Any:
-    """Return a variable's value; what is neither text nor a switch reads itself, or is JSON."""
+    """Return a variable's value: text, a switch, a type with its own `from_text`, else JSON."""
     if hint is str:
         return text
     if hint is bool:
@@ -178,8 +178,8 @@ class DispatchSettings(_Settings):
 class DynamicSettings(_Settings):
     """Settings of dispatch for dynamic targets; `queues` is the base URL of queues.
 
-    `state_table` holds the targets, `queue_prefix` begins the names of this kind's queues, and
-    `topics` are the defaults of topics.
+    `state_table` holds the targets, `queue_prefix` is the beginning of the names of this kind's
+    queues, and `topics` are the defaults of topics.
     """
 
     kind: str

@@ -7,210 +7,33 @@ A declaration::
         endpoint: Url = option("where events are posted", example="https://example.org/hook")
         timeout: Duration = option("how long one request may take", default="10s")
 
-The field's type says what text is allowed (`TYPES`), and `limits` or a `parse` of its own narrow it
-down. `default` is text too, as a user would write it, and an option without one is required. Any
-option may hold `secret:NAME`, a reference that is resolved where the value is used.
+The field's type decides which text is allowed (`types.TYPES`); `limits` or a `parse` of its own
+narrow it down. `default` is text too, as a user would write it, and an option without one is
+required. Any option may hold `secret:NAME`, a reference that is resolved where the value is used.
 """
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    NewType,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
-from urllib.parse import urlsplit
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+from bucketcast.settings.types import (
+    REFERENCE,
+    TYPES,
+    Csv,
+    LoginUrl,
+    Parse,
+    Secret,
+    SecretSeed,
+    choice,
+    csv,
+    is_seed,
+)
 
-REFERENCE = "secret:"
-
-Address = NewType("Address", str)
-Csv = NewType("Csv", tuple)  # type: ignore[type-arg]  # of str
-Duration = NewType("Duration", float)
-OnOff = NewType("OnOff", bool)
-Pem = NewType("Pem", str)
-Seconds = NewType("Seconds", float)
-Url = NewType("Url", str)
-WholeSeconds = NewType("WholeSeconds", int)
-Parse = Callable[[str], Any]
-"""Returns the value of a text, or raises ValueError with what is allowed."""
 T = TypeVar("T")
-
-
-class Secret:
-    """Text that must not be shown: only `reveal()` returns it."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def reveal(self) -> str:
-        return self._text
-
-    def __bool__(self) -> bool:
-        return bool(self._text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._text == self._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def __repr__(self) -> str:
-        return "***" if self._text else "''"
-
-
-class LoginUrl(Secret):
-    """A URL that is secret only if it contains a login."""
-
-
-class SecretPem(Secret):
-    """A private key in PEM, as text or as the path of a file."""
-
-
-class SecretSeed(Secret):
-    """The seed of a user's NKEY, as text or as the path of a file."""
-
-
-def on_off(text: str) -> OnOff:
-    words = {"on": True, "true": True, "off": False, "false": False}
-    if text.lower() not in words:
-        raise ValueError("on or off")
-    return OnOff(words[text.lower()])
-
-
-def integer(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise ValueError("a whole number, 0 or more")
-    return int(text)
-
-
-def positive(text: str) -> int | None:
-    """Return a number, or None for 0: no limit."""
-    return integer(text) or None
-
-
-_LAST_PORT = 65_535
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def duration(text: str) -> Duration:
-    """Parse a Go duration such as `10s`, `1m30s` or `500ms` into seconds."""
-    if text == "0":
-        return Duration(0.0)
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)", text)
-    if not parts or "".join(map("".join, parts)) != text:
-        raise ValueError("a duration with its unit, such as 10s, 1m30s or 500ms")
-    return Duration(sum(float(number) * _UNITS[unit] for number, unit in parts))
-
-
-def whole_seconds(text: str) -> WholeSeconds:
-    """Return the seconds of a duration; AWS has no fractions of them in most places."""
-    found = duration(text)
-    if found % 1:
-        raise ValueError("whole seconds, such as 10s or 1m30s")
-    return WholeSeconds(int(found))
-
-
-def seconds(text: str) -> Seconds:
-    """Parse a duration, or a plain number of seconds as in older configurations."""
-    if re.fullmatch(r"[0-9]{1,9}", text):
-        return Seconds(float(text))
-    try:
-        return Seconds(float(duration(text)))
-    except ValueError as error:
-        raise ValueError(f"{error}, or a number of seconds") from None
-
-
-def csv(text: str) -> Csv:
-    return Csv(tuple(part.strip() for part in text.split(",") if part.strip()))
-
-
-def url(text: str) -> Url:
-    """Validate an http or https URL without a login, which would be a secret in plain text."""
-    try:
-        parts = urlsplit(text)
-        ok = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        ok = False
-    if not ok or re.search(r"[\s\x00-\x1f]", text):
-        raise ValueError("an http:// or https:// URL with a host")
-    if parts.username or parts.password:
-        raise ValueError(
-            "a URL without user and password: the login goes where the target has an option for it"
-        )
-    return Url(text)
-
-
-def login_url(text: str) -> LoginUrl:
-    """Validate a URL with a percent-encoded login; the target checks the scheme."""
-    try:
-        parts = urlsplit(text)
-        ok = not text or (parts.scheme and parts.hostname and parts.port != 0)
-    except ValueError:
-        ok = False
-    if not ok or re.search(r"[\s\x00-\x1f]", text):
-        raise ValueError("a URL with a scheme and a host, such as scheme://user:password@host:port")
-    return LoginUrl(text)
-
-
-def address(text: str) -> Address:
-    """Validate a host, or an IPv6 address in brackets, with or without a port."""
-    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]*)(?::([0-9]{1,5}))?", text)
-    if not text or not found or int(found[1] or 0) > _LAST_PORT:
-        raise ValueError("host:port, such as localhost:6379")
-    return Address(text)
-
-
-def pem(text: str) -> Pem:
-    if text and "-----BEGIN " not in text and not text.startswith(REFERENCE):
-        raise ValueError("PEM text that begins with -----BEGIN, or the path of such a file")
-    return Pem(text)
-
-
-def pem_key(text: str) -> SecretPem:
-    return SecretPem(pem(text))
-
-
-_SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
-
-
-def seed(text: str) -> SecretSeed:
-    """Validate a seed, alone or between the lines that NATS's tools put around it."""
-    if text and not _SEED.search(text):
-        raise ValueError("a user's NKEY seed, which begins with SU, or the path of such a file")
-    return SecretSeed(text)
-
-
-TYPES: Mapping[Any, tuple[str, Parse]] = {
-    str: ("string", str),
-    str | None: ("string", lambda text: text or None),
-    int: ("number", integer),
-    int | None: ("number", positive),
-    Address: ("address", address),
-    Csv: ("csv", csv),
-    Duration: ("duration", duration),
-    LoginUrl: ("url with login", login_url),
-    OnOff: ("on|off", on_off),
-    Pem: ("pem", pem),
-    Seconds: ("duration or seconds", seconds),
-    Secret: ("secret", Secret),
-    SecretPem: ("secret pem", pem_key),
-    SecretSeed: ("secret seed", seed),
-    Url: ("url", url),
-    WholeSeconds: ("whole seconds", whole_seconds),
-}
-"""What each type is called in help and docs, and how its text is read."""
 
 
 class Limits(NamedTuple):
@@ -224,7 +47,7 @@ class Limits(NamedTuple):
         return f"{'0, or ' if self.or_zero else ''}{self.least} to {self.most}"
 
     def bounding(self, parse: Parse) -> Parse:
-        """Return the function with the limits checked."""
+        """Return the parser with the limits checked."""
         least, most = parse(self.least), parse(self.most)
 
         def bounded(text: str) -> Any:
@@ -240,8 +63,8 @@ class Limits(NamedTuple):
 class Option:
     """One declared option: its MinIO key, its type's name, and its documentation.
 
-    `unused` is why it has no effect, if it has none. A `suggested` option is in the example of its
-    kind's page, though it is not required.
+    `unused` is the reason for which it has no effect, "" if it has one. A `suggested` option is in
+    the example of its kind's page, though it is not required.
     """
 
     key: str
@@ -260,17 +83,17 @@ class Option:
     parse: Parse
 
     def names_file(self, text: str) -> bool:
-        """Return whether this text is the path of the file with the value."""
-        is_value = "-----BEGIN " in text or (self.seed and _SEED.fullmatch(text) is not None)
+        """Return True if this text is the path of the file with the value."""
+        is_value = "-----BEGIN " in text or (self.seed and is_seed(text))
         return (self.pem or self.seed) and not is_value
 
     def hides(self, text: str) -> bool:
-        """Return whether this text is secret."""
+        """Return True if this text is secret."""
         return self.secret and (self.type != TYPES[LoginUrl][0] or _without_login(text) != text)
 
 
-def option(  # noqa: PLR0913 - all that an option declares
-    help: str,  # noqa: A002 - what it is
+def option(  # noqa: PLR0913 - one parameter for each property
+    help: str,  # noqa: A002 - the word of help texts
     *,
     default: str | None = None,
     example: str = "",
@@ -296,10 +119,10 @@ def option(  # noqa: PLR0913 - all that an option declares
     return dataclasses.field(metadata=metadata)
 
 
-def unused(why: str, *, default: str, example: str = "") -> Any:
-    """Declare an option of MinIO's that is accepted without effect, and why."""
-    given: Any = option(f"accepted and not used: {why}", default=default, example=example)
-    return dataclasses.field(metadata={**given.metadata, "unused": why})
+def unused(reason: str, *, default: str, example: str = "") -> Any:
+    """Declare an option of MinIO's that is accepted without effect."""
+    field: Any = option(f"accepted and not used: {reason}", default=default, example=example)
+    return dataclasses.field(metadata={**field.metadata, "unused": reason})
 
 
 @cache
@@ -318,8 +141,8 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
         name, parse = "|".join(choices), choice(choices)
     else:
         name, parse = TYPES[hint]
-    if own := metadata["parse"]:
-        parse = _items(own) if hint is Csv else _unless_empty(own)
+    if custom := metadata["parse"]:
+        parse = _items(custom) if hint is Csv else _unless_empty(custom)
     limits: Limits | None = metadata["limits"]
     secret = isinstance(hint, type) and issubclass(hint, Secret)
     return Option(
@@ -348,23 +171,8 @@ def _unless_empty(parse: Parse) -> Parse:
     return lambda text: text and parse(text)
 
 
-def choice(choices: Iterable[str]) -> Callable[[str], str]:
-    """Return the function that takes one of these words, in any case."""
-    spelled = {choice.lower(): choice for choice in choices}
-
-    def parse(text: str) -> str:
-        if text.lower() not in spelled:
-            near = did_you_mean(text.lower(), spelled).rstrip()
-            raise ValueError(
-                f"one of {', '.join(spelled.values())}" + (f" ({near})" if near else "")
-            )
-        return spelled[text.lower()]
-
-    return parse
-
-
-def without_use(settings: Any) -> Iterator[str]:
-    """Yield a sentence for each given option that has no effect."""
+def unused_notes(settings: Any) -> Iterator[str]:
+    """Yield a sentence for each option that is set and has no effect."""
     declared: Any = type(settings)
     for key, declaration in options_of(declared).items():
         if declaration.unused and getattr(settings, key) != _value(
@@ -387,8 +195,8 @@ def validation_errors(
                 try:
                     options[key].parse(part)
                 except ValueError as error:
-                    found = "***" if options[key].secret else repr(_without_login(part))
-                    yield ConfigError(f"{where}{key}", f"found {found}", f"allowed is {error}")
+                    shown = "***" if options[key].secret else repr(_without_login(part))
+                    yield ConfigError(f"{where}{key}", f"found {shown}", f"allowed is {error}")
     for key, declaration in options.items():
         if declaration.required and not values.get(key):
             example = f", for example {declaration.example}" if declaration.example else ""
@@ -414,7 +222,7 @@ def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
 
 
 def _value(declaration: Option, text: str) -> Any:
-    if text.startswith(REFERENCE):  # a checked configuration, not yet resolved
+    if text.startswith(REFERENCE):  # resolved later, where the value is used
         return Secret(text) if declaration.secret else text
     return (
         declaration.parse(text)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from bucketcast.settings.options import Duration, option, options_of, read
+from bucketcast.settings.options import option, options_of, read
+from bucketcast.settings.types import Duration
 
 T = TypeVar("T")
 MANY_VERSIONS: Final = 1_000

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, unquote
 
-from bucketcast.settings.options import LoginUrl, Secret
+from bucketcast.settings.types import LoginUrl, Secret
 
 SHORTEST = 4
-"""What is shorter may be a part of any word, and is not hidden."""
+"""Shorter texts may be part of any word, and are not hidden."""
 _LOGIN = re.compile(r"(?:^(?!\w+://)|//)([^:/@]*):(.*)@", re.DOTALL)
 """User and password of a URL, or of a DSN of Go's driver for MySQL."""
 _KEYWORD = re.compile(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))")
@@ -24,12 +24,12 @@ def secret_values(settings: Any) -> frozenset[str]:
     if not dataclasses.is_dataclass(settings):
         return frozenset()
     user = str(getattr(settings, "username", ""))
-    found = set[str]()
+    secrets = set[str]()
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if isinstance(value, Secret):
-            found.update(_values(value, user))
-    return frozenset(each for each in found if len(each) >= SHORTEST)
+            secrets.update(_values(value, user))
+    return frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
 
 
 def _values(value: Secret, user: str) -> Iterator[str]:
@@ -48,10 +48,10 @@ def _values(value: Secret, user: str) -> Iterator[str]:
         yield _basic(user, text)
 
 
-def _password(user: str, text: str) -> Iterator[str]:
-    """Yield a password as it is written, decoded and encoded, and as HTTP's Basic sends it."""
-    plain = unquote(text)
-    yield from (text, plain, quote(plain, safe=""), _basic(user, plain))
+def _password(user: str, password: str) -> Iterator[str]:
+    """Yield a password as written, decoded and encoded, and as HTTP's Basic sends it."""
+    plain = unquote(password)
+    yield from (password, plain, quote(plain, safe=""), _basic(user, plain))
 
 
 def _basic(user: str, password: str) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bucketcast.aws.clients import Aws
+from bucketcast.display import printable
 from bucketcast.errors import ConfigErrors
-from bucketcast.printable import printable
 
 if TYPE_CHECKING:
     from bucketcast.deployment import Deployed

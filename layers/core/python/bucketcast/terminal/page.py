@@ -13,7 +13,8 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.destination import TargetArn
-from bucketcast.settings.options import REFERENCE, Option, options_of, read
+from bucketcast.settings.options import Option, options_of, read
+from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)

@@ -12,7 +12,7 @@ from bucketcast.destination import PREFIX, TargetArn
 from bucketcast.event import names
 from bucketcast.rules import grammar
 from bucketcast.rules.conditions import Condition
-from bucketcast.settings.options import duration
+from bucketcast.settings.types import duration
 from bucketcast.targets import load
 
 KEY_BYTES = 1024

@@ -9,7 +9,7 @@ import msgspec
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.settings.environment import TopicDefaults
-from bucketcast.settings.options import REFERENCE
+from bucketcast.settings.types import REFERENCE
 from bucketcast.topics.errors import TopicError, invalid
 
 KINDS: Final = {

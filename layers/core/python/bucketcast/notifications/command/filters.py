@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from bucketcast.printable import printable
+from bucketcast.display import printable
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.grammar import merge, parse, texts

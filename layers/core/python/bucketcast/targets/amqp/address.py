@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bucketcast.settings.options import LoginUrl, Secret
+from bucketcast.settings.types import LoginUrl, Secret
 
 PORTS = {"amqp": 5672, "amqps": 5671}
 

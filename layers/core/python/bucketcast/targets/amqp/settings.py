@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bucketcast.settings.options import LoginUrl, OnOff, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import LoginUrl, OnOff
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.base import options
 

@@ -17,7 +17,7 @@ from bucketcast import shapes
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
-from bucketcast.settings.options import without_use
+from bucketcast.settings.options import unused_notes
 from bucketcast.targets.base import options
 from bucketcast.targets.base.endpoint import Endpoint as Endpoint
 from bucketcast.targets.base.options import ValidationError
@@ -86,7 +86,7 @@ class Target(abc.ABC):
     @classmethod
     def notes(cls, settings: Any) -> list[str]:
         """Return what the user of these settings, which are valid, should know."""
-        return [*without_use(settings), *options.limit_notes(settings), *settings.notes()]
+        return [*unused_notes(settings), *options.limit_notes(settings), *settings.notes()]
 
     @property
     def max_send_seconds(self) -> float:

@@ -10,7 +10,8 @@ from typing import ClassVar, Final, Literal
 
 from bucketcast.aws import iam_login
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import Secret, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import Secret
 from bucketcast.targets.base import iam, options
 from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pattern
 

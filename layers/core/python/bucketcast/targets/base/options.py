@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from bucketcast import shapes
 from bucketcast.limits import QUEUE_LIMIT
-from bucketcast.settings.options import REFERENCE, OnOff, Pem, SecretPem, option, unused
+from bucketcast.settings.options import option, unused
+from bucketcast.settings.types import REFERENCE, OnOff, Pem, SecretPem
 from bucketcast.targets.base.queue_limit import DISCARD
 
 ValidationError = tuple[str, str, str]

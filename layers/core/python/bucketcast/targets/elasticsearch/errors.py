@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from bucketcast.display import redacted_url
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -14,7 +15,6 @@ from bucketcast.errors import (
     Throttled,
     TimedOut,
 )
-from bucketcast.settings import urls
 
 PAUSE = 5.0
 """Seconds after a 429 that names none: its queues are full, which is a matter of seconds."""
@@ -76,7 +76,7 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, where: str) 
         return NotConnected(reason)
     if status == 504:  # noqa: PLR2004 - a proxy whose server is slow
         return TimedOut(reason)
-    moved = f"; set url to {urls.redacted(headers['Location'])}" if "Location" in headers else ""
+    moved = f"; set url to {redacted_url(headers['Location'])}" if "Location" in headers else ""
     return _of_either(status, error, reason, after) or Retryable(reason + moved)
 
 

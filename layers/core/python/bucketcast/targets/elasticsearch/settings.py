@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
-from bucketcast.settings import urls
-from bucketcast.settings.options import LoginUrl, Secret, option
+from bucketcast.display import redacted_url
+from bucketcast.settings.options import option
+from bucketcast.settings.types import LoginUrl, Secret
 from bucketcast.targets.base import iam, options
 
 GUARD = "-guard"
@@ -67,7 +68,7 @@ class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin)
 
 def where(url: LoginUrl) -> str:
     """Return the URL for people: without its login."""
-    return urls.redacted(url.reveal()).rstrip("/")
+    return redacted_url(url.reveal()).rstrip("/")
 
 
 def _url_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:

@@ -5,17 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
-from bucketcast.settings.options import (
-    Csv,
-    Duration,
-    OnOff,
-    Pem,
-    Secret,
-    SecretPem,
-    address,
-    option,
-    unused,
-)
+from bucketcast.settings.options import option, unused
+from bucketcast.settings.types import Csv, Duration, OnOff, Pem, Secret, SecretPem, address
 from bucketcast.targets.base import iam, options
 
 LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from bucketcast.settings.options import Secret
+from bucketcast.settings.types import Secret
 
 PORTS = {"tcp": 1883, "ssl": 8883, "tls": 8883, "tcps": 8883, "ws": 80, "wss": 443}
 """The schemes that MinIO takes, with the port of each where the URL has none."""

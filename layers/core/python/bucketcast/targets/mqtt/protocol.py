@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from bucketcast.event import Event
-from bucketcast.settings.options import Secret
+from bucketcast.settings.types import Secret
 from bucketcast.targets.base import varint
 
 MQTT_3_1, MQTT_3_1_1, MQTT_5 = 3, 4, 5

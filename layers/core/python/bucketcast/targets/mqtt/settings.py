@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from bucketcast.settings.options import Duration, LoginUrl, Secret, option, unused
+from bucketcast.settings.options import option, unused
+from bucketcast.settings.types import Duration, LoginUrl, Secret
 from bucketcast.targets.base import iam, options
 from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.protocol import MAX_TEXT

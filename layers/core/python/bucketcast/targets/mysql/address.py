@@ -12,7 +12,7 @@ from typing import Final, Literal
 from urllib.parse import unquote
 
 from bucketcast.errors import did_you_mean
-from bucketcast.settings.options import duration
+from bucketcast.settings.types import duration
 from bucketcast.targets.base.database import LAST_PORT
 
 Tls = Literal["false", "true", "skip-verify", "preferred"]

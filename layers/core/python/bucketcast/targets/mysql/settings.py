@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import Secret, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import Secret
 from bucketcast.targets.base import database, options
 from bucketcast.targets.base.database import Database
 from bucketcast.targets.mysql.address import FORM, PORT, Dsn, DsnError, parse

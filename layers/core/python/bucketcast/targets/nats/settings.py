@@ -5,15 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bucketcast.settings.options import (
-    Address,
-    OnOff,
-    Seconds,
-    Secret,
-    SecretPem,
-    SecretSeed,
-    option,
-)
+from bucketcast.settings.options import option
+from bucketcast.settings.types import Address, OnOff, Seconds, Secret, SecretPem, SecretSeed
 from bucketcast.targets.base import options
 
 STREAMING_KEYS = (

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bucketcast.settings.options import Address, OnOff, Secret, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import Address, OnOff, Secret
 from bucketcast.targets.base import options
 
 MAX_TOPIC = 64

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import Secret, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import Secret
 from bucketcast.targets.base import database, options
 from bucketcast.targets.base.database import Database
 

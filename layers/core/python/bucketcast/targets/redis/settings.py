@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
-from bucketcast.settings.options import Address, Secret, option
+from bucketcast.settings.options import option
+from bucketcast.settings.types import Address, Secret
 from bucketcast.targets.base import iam, options
 
 IAM_EXAMPLE: Final = "arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events"

@@ -43,8 +43,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from bucketcast.display import redacted_url
 from bucketcast.event import Event
-from bucketcast.settings import urls
 from bucketcast.settings.egress import Egress
 from bucketcast.shapes import ceph
 from bucketcast.shapes.cloudevents import in_header
@@ -72,7 +72,7 @@ class Target(base.Connected["Client"]):
 
     @property
     def where(self) -> str:
-        return urls.redacted(self.settings.endpoint)
+        return redacted_url(self.settings.endpoint)
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         with self._connection() as client:

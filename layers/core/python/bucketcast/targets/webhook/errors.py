@@ -4,6 +4,7 @@ from typing import Any
 
 import pycurl
 
+from bucketcast.display import redacted_url
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -13,7 +14,6 @@ from bucketcast.errors import (
     Throttled,
     TimedOut,
 )
-from bucketcast.settings import urls
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
 
@@ -30,7 +30,7 @@ def connection_error(
 ) -> NotConnected:
     """Return what curl says went wrong before there was an answer, and what to look at."""
     if guard and guard.refused and code == pycurl.E_COULDNT_CONNECT:
-        return NotConnected(f"{urls.redacted(settings.endpoint)}: {guard.refused}")
+        return NotConnected(f"{redacted_url(settings.endpoint)}: {guard.refused}")
     hints = {
         pycurl.E_COULDNT_RESOLVE_HOST: "see endpoint, and the function's VPC",
         pycurl.E_COULDNT_CONNECT: "see endpoint, and the function's VPC and security groups",
@@ -40,7 +40,7 @@ def connection_error(
     }
     dropped = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
     encrypted = settings.endpoint.startswith("https:")
-    reason = f"{urls.redacted(settings.endpoint)}: {text}"
+    reason = f"{redacted_url(settings.endpoint)}: {text}"
     # TLS 1.3 refuses a client's certificate only after the handshake, by an alert or a hang-up.
     if any(word in text for word in ("alert", "private key")) or (encrypted and code in dropped):
         return NotAuthorized(f"{reason} (if it asks for a client's certificate: see client_cert)")
@@ -50,7 +50,7 @@ def connection_error(
 
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
     """Return what an answer means that is no success; `handle` is the `pycurl.Curl` that has it."""
-    reason = f"{urls.redacted(settings.endpoint)} answered {status}"
+    reason = f"{redacted_url(settings.endpoint)} answered {status}"
     if text := _shown(body, settings.auth_token.reveal()):
         reason += f": {text}"
     if status in ABOUT_THE_EVENT:
@@ -62,7 +62,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
         return Throttled(reason, after=min(pause, LONGEST_PAUSE))
     if location := handle.getinfo(pycurl.REDIRECT_URL):
         return Retryable(
-            f"{reason}: redirects are not followed; set endpoint to {urls.redacted(location)}"
+            f"{reason}: redirects are not followed; set endpoint to {redacted_url(location)}"
         )
     return Retryable(reason)
 

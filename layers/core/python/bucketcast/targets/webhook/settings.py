@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bucketcast.rules import loops
-from bucketcast.settings.options import Duration, OnOff, Secret, Url, option, options_of
+from bucketcast.settings.options import option, options_of
+from bucketcast.settings.types import Duration, OnOff, Secret, Url
 from bucketcast.targets.base import options
 from bucketcast.targets.webhook import signature
 

@@ -1,8 +1,8 @@
-"""Addresses as they are shown."""
+"""Text for display."""
 
 import pytest
 
-from bucketcast.settings import urls
+from bucketcast.display import printable, redacted_url
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,21 @@ from bucketcast.settings import urls
         ("/elsewhere?token=s3cret", "/elsewhere"),
     ],
 )
-def test_an_address_shows_no_login(url: str, expected: str) -> None:
-    assert urls.redacted(url) == expected
+def test_url_is_shown_redacted_url(url: str, expected: str) -> None:
+    assert redacted_url(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("photos/Ä 日本.jpg", "photos/Ä 日本.jpg"),
+        (
+            "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028",
+            r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028",
+        ),
+        ("a\udcffb", r"a\udcffb"),
+        ("back\\slash", "back\\slash"),
+    ],
+)
+def test_unprintable_characters_are_escaped(text: str, escaped: str) -> None:
+    assert printable(text) == escaped
