@@ -1,4 +1,4 @@
-"""What is particular to AMQP."""
+"""AMQP alone: exchanges, queues, publisher confirms and its own errors."""
 
 import socket
 import threading
@@ -28,21 +28,21 @@ from tests.servers.amqp import (
     AmqpServer,
 )
 
-MADE, OTHER_QUEUE = "ev.made", "ev.other"
+OTHER_EXCHANGE, OTHER_QUEUE = "ev.exchange", "ev.queue"
 
 
 @pytest.fixture
 def amqp(server: Callable[[str], Any]) -> Iterator[AmqpServer]:
-    """The server, on which tests may make `MADE` and `OTHER_QUEUE`."""
-    found: AmqpServer = server("amqp")
-    remove(found)
-    yield found
-    remove(found)
+    """The server, on which tests may create `OTHER_EXCHANGE` and `OTHER_QUEUE`."""
+    broker: AmqpServer = server("amqp")
+    remove(broker)
+    yield broker
+    remove(broker)
 
 
 def remove(amqp: AmqpServer) -> None:
     with amqp.channel() as channel:
-        channel.exchange_delete(MADE)
+        channel.exchange_delete(OTHER_EXCHANGE)
         channel.queue_delete(OTHER_QUEUE)
 
 
@@ -53,10 +53,10 @@ def make(amqp: AmqpServer) -> Iterator[Callable[..., Target]]:
 
 
 def reasons(target: Target, kind: type[Exception], count: int = 3) -> set[str]:
-    """Why events do not arrive, all of them for a reason of this kind."""
+    """Send events which all fail with an error of this kind; return the errors' texts."""
     failures = target.send(events(count))
-    assert [type(each) for each in failures.values()] == [kind] * count
-    return {str(each) for each in failures.values()}
+    assert [type(error) for error in failures.values()] == [kind] * count
+    return {str(error) for error in failures.values()}
 
 
 def exists(amqp: AmqpServer, exchange: str) -> bool:
@@ -71,26 +71,26 @@ def exists(amqp: AmqpServer, exchange: str) -> bool:
 # The message.
 
 
-@pytest.mark.parametrize(("mode", "kept"), [("0", 2), ("1", 1), ("2", 2)])
-def test_a_message_has_minios_properties_and_an_id(
-    amqp: AmqpServer, make: Callable[..., Target], mode: str, kept: int
+@pytest.mark.parametrize(("option", "delivery_mode"), [("0", 2), ("1", 1), ("2", 2)])
+def test_message_has_minios_properties_and_an_id(
+    amqp: AmqpServer, make: Callable[..., Target], option: str, delivery_mode: int
 ) -> None:
-    one = event("photos/ü b.jpg")
-    target = make(delivery_mode=mode)
-    assert target.send([one]) == {}
-    assert target.send([one]) == {}
+    photo = event("photos/ü b.jpg")
+    target = make(delivery_mode=option)
+    assert target.send([photo]) == {}
+    assert target.send([photo]) == {}
     for properties, _ in amqp.messages():
         assert properties.content_type == "application/json"
         assert properties.headers == {
             "minio-bucket": "uploads",
             "minio-event": "s3:ObjectCreated:Put",
         }
-        assert properties.delivery_mode == kept
-        assert properties.message_id == one.id
+        assert properties.delivery_mode == delivery_mode
+        assert properties.message_id == photo.id
     assert len(amqp.messages()) == 2
 
 
-def test_a_cloud_event_has_its_attributes_in_headers(
+def test_cloud_event_has_its_attributes_in_headers(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     assert make(shape="cloudevents-binary").send([event("a")]) == {}
@@ -99,18 +99,18 @@ def test_a_cloud_event_has_its_attributes_in_headers(
     assert properties.headers["minio-bucket"] == "uploads"
 
 
-def test_the_routing_key_decides_which_queue(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_routing_key_selects_the_queue(amqp: AmqpServer, make: Callable[..., Target]) -> None:
     with amqp.channel() as channel:
-        channel.exchange_declare(MADE, "direct")
+        channel.exchange_declare(OTHER_EXCHANGE, "direct")
         channel.queue_declare(OTHER_QUEUE)
-        channel.queue_bind(OTHER_QUEUE, MADE, "right")
-    plain = {"exchange": MADE, "exchange_type": "", "durable": "off"}
+        channel.queue_bind(OTHER_QUEUE, OTHER_EXCHANGE, "right")
+    plain = {"exchange": OTHER_EXCHANGE, "exchange_type": "", "durable": "off"}
     assert make(**plain, routing_key="right").send(events(2)) == {}
     assert reasons(make(**plain, routing_key="wrong"), Retryable)
     assert len(amqp.messages(OTHER_QUEUE)) == 2
 
 
-def test_without_exchange_the_routing_key_names_the_queue(
+def test_routing_key_names_the_queue_without_exchange(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     plain = {"exchange": "", "exchange_type": "", "durable": "off"}
@@ -126,36 +126,51 @@ def test_without_exchange_the_routing_key_names_the_queue(
 # The exchange.
 
 
-@pytest.mark.parametrize("given", [("direct", "on", "off"), ("headers", "off", "on")])
-def test_the_exchange_is_made_as_configured(
-    amqp: AmqpServer, make: Callable[..., Target], given: tuple[str, str, str]
+@pytest.mark.parametrize(
+    ("exchange_type", "durable", "auto_delete"),
+    [("direct", True, False), ("headers", False, True)],
+)
+def test_exchange_is_declared_as_configured(
+    amqp: AmqpServer,
+    make: Callable[..., Target],
+    exchange_type: str,
+    *,
+    durable: bool,
+    auto_delete: bool,
 ) -> None:
-    kind, durable, gone = given
-    target = make(exchange=MADE, exchange_type=kind, durable=durable, auto_deleted=gone)
+    target = make(
+        exchange=OTHER_EXCHANGE,
+        exchange_type=exchange_type,
+        durable="on" if durable else "off",
+        auto_deleted="on" if auto_delete else "off",
+    )
     target.probe()
-    assert not exists(amqp, MADE), "a probe leaves nothing behind"
+    assert not exists(amqp, OTHER_EXCHANGE), "a probe creates nothing"
     assert reasons(target, Retryable)
     with amqp.channel() as channel:
-        channel.exchange_declare(MADE, kind, durable=durable == "on", auto_delete=gone == "on")
+        channel.exchange_declare(
+            OTHER_EXCHANGE, exchange_type, durable=durable, auto_delete=auto_delete
+        )
     target.probe()
 
 
-@pytest.mark.parametrize(("gone", "stays"), [("on", False), ("off", True)])
-def test_an_exchange_goes_with_its_last_queue_if_so_configured(
-    amqp: AmqpServer, make: Callable[..., Target], gone: str, *, stays: bool
+@pytest.mark.parametrize(("auto_deleted", "stays"), [("on", False), ("off", True)])
+def test_auto_deleted_exchange_is_deleted_with_its_last_queue(
+    amqp: AmqpServer, make: Callable[..., Target], auto_deleted: str, *, stays: bool
 ) -> None:
-    assert make(exchange=MADE, mandatory="off", auto_deleted=gone).send(events(1)) == {}
+    target = make(exchange=OTHER_EXCHANGE, mandatory="off", auto_deleted=auto_deleted)
+    assert target.send(events(1)) == {}
     with amqp.channel() as channel:
         channel.queue_declare(OTHER_QUEUE)
-        channel.queue_bind(OTHER_QUEUE, MADE)
-        channel.queue_unbind(OTHER_QUEUE, MADE)
-    assert exists(amqp, MADE) is stays
+        channel.queue_bind(OTHER_QUEUE, OTHER_EXCHANGE)
+        channel.queue_unbind(OTHER_QUEUE, OTHER_EXCHANGE)
+    assert exists(amqp, OTHER_EXCHANGE) is stays
 
 
 @pytest.mark.parametrize(
     "other", [{"exchange_type": "topic"}, {"durable": "off"}, {"auto_deleted": "on"}]
 )
-def test_an_exchange_with_other_properties_is_named_with_the_hint(
+def test_exchange_with_other_properties_fails_with_a_hint(
     amqp: AmqpServer, make: Callable[..., Target], other: dict[str, str]
 ) -> None:
     target = make(**other)
@@ -168,92 +183,85 @@ def test_an_exchange_with_other_properties_is_named_with_the_hint(
     assert make(exchange_type="", durable="off").send(events(1)) == {}
 
 
-def test_an_exchange_that_is_not_declared_has_to_exist(
+def test_missing_exchange_fails_until_it_is_created(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
-    target = make(exchange=MADE, exchange_type="", durable="off")
+    target = make(exchange=OTHER_EXCHANGE, exchange_type="", durable="off")
     (reason,) = reasons(target, Retryable)
     assert "make it, or set exchange_type" in reason
-    with pytest.raises(Retryable, match=f"no exchange '{MADE}'"):
+    with pytest.raises(Retryable, match=f"no exchange '{OTHER_EXCHANGE}'"):
         target.probe()
-    last = fault(target)
-    assert (
-        f"no exchange '{MADE}'" in last.found,
-        "make it, or set exchange_type" in last.hint,
-    ) == (
-        True,
-        True,
-    )
+    finding = fault(target)
+    assert f"no exchange '{OTHER_EXCHANGE}'" in finding.found
+    assert "make it, or set exchange_type" in finding.hint
     with amqp.channel() as channel:
-        channel.exchange_declare(MADE, "fanout")
-        channel.exchange_bind(amqp.destination, MADE)
+        channel.exchange_declare(OTHER_EXCHANGE, "fanout")
+        channel.exchange_bind(amqp.destination, OTHER_EXCHANGE)
     target.probe()
     assert target.send(events(2)) == {}
     assert len(amqp.messages()) == 2
 
 
-def test_an_exchange_that_was_deleted_is_created_again(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
-    target = make(exchange=MADE, mandatory="off")
+def test_deleted_exchange_is_declared_again(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+    target = make(exchange=OTHER_EXCHANGE, mandatory="off")
     assert target.send(events(1)) == {}
     with amqp.channel() as channel:
-        channel.exchange_delete(MADE)
+        channel.exchange_delete(OTHER_EXCHANGE)
     assert target.send(events(1)) == {}
-    assert exists(amqp, MADE)
+    assert exists(amqp, OTHER_EXCHANGE)
 
 
-def test_an_unknown_type_of_exchange_is_reported(make: Callable[..., Target]) -> None:
-    (reason,) = reasons(make(exchange=MADE, exchange_type="fannout"), Retryable)
+def test_unknown_exchange_type_is_reported(make: Callable[..., Target]) -> None:
+    (reason,) = reasons(make(exchange=OTHER_EXCHANGE, exchange_type="fannout"), Retryable)
     assert "unknown exchange type 'fannout'" in reason
 
 
-def test_a_name_that_is_the_brokers_own_is_reported(make: Callable[..., Target]) -> None:
+def test_reserved_exchange_name_is_reported(make: Callable[..., Target]) -> None:
     (reason,) = reasons(make(exchange="amq.none"), Retryable)
     assert "name another exchange" in reason
 
 
-def test_nothing_can_be_published_to_an_internal_exchange(
+def test_broker_refuses_messages_to_an_internal_exchange(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
-    """Which is why the option cannot be on."""
+    """The reason why the option `internal` cannot be on."""
     with amqp.channel() as channel:
-        channel.exchange_declare(MADE, "fanout", internal=True)
-    (reason,) = reasons(make(exchange=MADE, exchange_type="", durable="off"), Retryable)
+        channel.exchange_declare(OTHER_EXCHANGE, "fanout", internal=True)
+    (reason,) = reasons(make(exchange=OTHER_EXCHANGE, exchange_type="", durable="off"), Retryable)
     assert "only other exchanges may publish there" in reason
 
 
 class Relay:
-    """Passes on what clients and the broker say, and keeps the clients' words."""
+    """Forwards data between a client and the broker, and keeps the client's."""
 
     def __init__(self, port: int) -> None:
-        self.received = b""
+        self.sent = b""
         self._broker = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+        self._thread = threading.Thread(target=self._forward, daemon=True)
         self._thread.start()
 
-    def _pass_on(self) -> None:
-        """One connection, until the client hangs up."""
+    def _forward(self) -> None:
+        """Serve one connection until either side closes it."""
         client, _ = self._listener.accept()
         with client, socket.create_connection(self._broker) as broker:
             while True:
-                for each in select([client, broker], [], [])[0]:
-                    part = each.recv(65536)
-                    if not part:
+                for source in select([client, broker], [], [])[0]:
+                    data = source.recv(65536)
+                    if not data:
                         return
-                    (broker if each is client else client).sendall(part)
-                    self.received += part if each is client else b""
+                    (broker if source is client else client).sendall(data)
+                    self.sent += data if source is client else b""
 
     def methods(self) -> list[Any]:
         """The methods that the client sent."""
-        data, found = self.received, []
+        data, methods = self.sent, []
         while data:
             size, frame = decode_frame(data)
             data = data[size:]
-            found += [frame.method] if hasattr(frame, "method") else []
-        return found
+            methods += [frame.method] if hasattr(frame, "method") else []
+        return methods
 
     def close(self) -> None:
         self._listener.close()
@@ -261,81 +269,81 @@ class Relay:
 
 
 @contextmanager
-def relay(port: int) -> Iterator[Relay]:
-    passing = Relay(port)
-    yield passing
-    passing.close()
+def running_relay(port: int) -> Iterator[Relay]:
+    relay = Relay(port)
+    yield relay
+    relay.close()
 
 
-@pytest.mark.parametrize(("text", "nowait"), [("on", True), ("off", False)])
+@pytest.mark.parametrize(("option", "nowait"), [("on", True), ("off", False)])
 def test_no_wait_declares_the_exchange_without_an_answer(
-    amqp: AmqpServer, make: Callable[..., Target], text: str, *, nowait: bool
+    amqp: AmqpServer, make: Callable[..., Target], option: str, *, nowait: bool
 ) -> None:
-    with relay(amqp.plain) as passing:
-        url = amqp.url().replace(amqp.address, passing.address)
-        target = make(url=url, no_wait=text)
+    with running_relay(amqp.plain) as relay:
+        url = amqp.url().replace(amqp.address, relay.address)
+        target = make(url=url, no_wait=option)
         assert target.send(events(2)) == {}
         target.close()
-        (declared,) = (each for each in passing.methods() if each.NAME == "Exchange.Declare")
-    assert declared.nowait is nowait
+        (declare,) = (method for method in relay.methods() if method.NAME == "Exchange.Declare")
+    assert declare.nowait is nowait
     assert len(amqp.messages()) == 2
 
 
-# What the broker answers.
+# The broker's answers.
 
 
-def test_what_no_queue_takes_waits_until_one_is_bound(
+def test_unroutable_event_waits_until_a_queue_is_bound(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
-    target = make(exchange=MADE)
+    target = make(exchange=OTHER_EXCHANGE)
     (reason,) = reasons(target, Retryable)
     assert "bind one for routing_key" in reason
     with amqp.channel() as channel:
-        channel.queue_bind(amqp.destination, MADE)
+        channel.queue_bind(amqp.destination, OTHER_EXCHANGE)
     assert target.send(events(3)) == {}
     assert len(amqp.messages()) == 3
 
 
-def test_what_no_queue_takes_is_let_go_if_so_configured(make: Callable[..., Target]) -> None:
-    assert make(exchange=MADE, mandatory="off").send(events(3)) == {}
+def test_unroutable_event_is_dropped_with_mandatory_off(make: Callable[..., Target]) -> None:
+    assert make(exchange=OTHER_EXCHANGE, mandatory="off").send(events(3)) == {}
 
 
-def test_with_ack_none_what_was_sent_counts_as_delivered(
+def test_ack_none_counts_sent_events_as_delivered(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     with amqp.channel() as channel:
         full = {"x-max-length": 1, "x-overflow": "reject-publish"}
         channel.queue_declare(OTHER_QUEUE, arguments=full)
-        channel.exchange_declare(MADE, "fanout", durable=True)
-        channel.queue_bind(OTHER_QUEUE, MADE)
-    target = make(exchange=MADE, ack="none", mandatory="off")
+        channel.exchange_declare(OTHER_EXCHANGE, "fanout", durable=True)
+        channel.queue_bind(OTHER_QUEUE, OTHER_EXCHANGE)
+    target = make(exchange=OTHER_EXCHANGE, ack="none", mandatory="off")
     for _ in range(3):
         assert target.send(events(3)) == {}
     target.close()
-    # The broker refused all but the first, and nobody asked.
+    # The broker refused all but the first, which the target ignores.
     with amqp.channel() as channel:
         assert channel.basic_get(OTHER_QUEUE, auto_ack=True)[2] is not None
         assert channel.basic_get(OTHER_QUEUE, auto_ack=True)[2] is None
-    dead = make(exchange=MADE, ack="none", url="amqp://guest:guest@127.0.0.1:1")
+    dead = make(exchange=OTHER_EXCHANGE, ack="none", url="amqp://guest:guest@127.0.0.1:1")
     with pytest.raises(NotConnected):
         dead.send(events(1))
 
 
 @pytest.mark.parametrize("confirms", ["on", "off"])
-def test_what_a_full_queue_refuses_is_not_delivered(
+def test_event_that_a_full_queue_refuses_fails(
     amqp: AmqpServer, make: Callable[..., Target], confirms: str
 ) -> None:
     with amqp.channel() as channel:
         full = {"x-max-length": 1, "x-overflow": "reject-publish"}
         channel.queue_declare(OTHER_QUEUE, arguments=full)
         channel.basic_publish("", OTHER_QUEUE, b"it is full now")
-        channel.exchange_declare(MADE, "fanout", durable=True)
-        channel.queue_bind(OTHER_QUEUE, MADE)
-    (reason,) = reasons(make(exchange=MADE, publisher_confirms=confirms), Retryable)
+        channel.exchange_declare(OTHER_EXCHANGE, "fanout", durable=True)
+        channel.queue_bind(OTHER_QUEUE, OTHER_EXCHANGE)
+    (reason,) = reasons(make(exchange=OTHER_EXCHANGE, publisher_confirms=confirms), Retryable)
     assert "is a queue at its limit" in reason
 
 
-def test_an_event_larger_than_the_brokers_limit_is_rejected_alone(
+def test_event_larger_than_the_limit_is_rejected_alone(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -343,14 +351,14 @@ def test_an_event_larger_than_the_brokers_limit_is_rejected_alone(
     batch = [*events(3, "before"), large, *events(3, "later")]
     failures = dict(target.send(batch))
     assert type(failures.pop(3)) is Rejected
-    assert {type(each) for each in failures.values()} <= {Retryable}
+    assert {type(error) for error in failures.values()} <= {Retryable}
     assert target.send([batch[index] for index in failures]) == {}
     assert {body for _, body in amqp.messages()} == {
-        target.body(each) for each in batch if each is not large
+        target.body(small) for small in batch if small is not large
     }
 
 
-def takes_messages(target: Target) -> bool:
+def accepts_messages(target: Target) -> bool:
     try:
         target.probe()
     except Retryable:
@@ -358,7 +366,7 @@ def takes_messages(target: Target) -> bool:
     return True
 
 
-def test_a_broker_without_memory_is_waited_for_and_nothing_is_lost(
+def test_no_event_is_lost_while_the_broker_lacks_memory(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -367,7 +375,7 @@ def test_a_broker_without_memory_is_waited_for_and_nothing_is_lost(
     try:
         for _ in range(2):
             (reason,) = reasons(target, Retryable)
-            assert "the broker takes no messages: low on memory" in reason
+            assert "the broker accepts no messages: low on memory" in reason
         with pytest.raises(Retryable, match="low on memory"):
             target.probe()
         with amqp.channel() as channel:
@@ -376,18 +384,18 @@ def test_a_broker_without_memory_is_waited_for_and_nothing_is_lost(
     finally:
         amqp.control("set_vm_memory_high_watermark", "0.4")
     give_up = time.monotonic() + 10
-    while not takes_messages(target) and time.monotonic() < give_up:
+    while not accepts_messages(target) and time.monotonic() < give_up:
         time.sleep(0.1)
-    # On the same connection: what was held back must not have been counted.
+    # On the same connection: parts that were never sent must not count as delivery tags.
     assert target.send(events(3)) == {}
     ids = {properties.message_id for properties, _ in amqp.messages()}
-    assert ids == {each.id for each in [*events(1, "before"), *events(3)]}
+    assert ids == {delivered.id for delivered in [*events(1, "before"), *events(3)]}
 
 
 # Rights and logins.
 
 
-def test_a_user_who_may_only_publish_is_enough(
+def test_user_needs_only_the_right_to_publish(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make(amqp.limited_settings())
@@ -396,32 +404,30 @@ def test_a_user_who_may_only_publish_is_enough(
 
 
 @pytest.mark.parametrize(
-    "more", [{"exchange": "amq.fanout"}, {"exchange_type": "fanout", "durable": "on"}]
+    "overrides", [{"exchange": "amq.fanout"}, {"exchange_type": "fanout", "durable": "on"}]
 )
 def test_missing_rights_are_named(
-    amqp: AmqpServer, make: Callable[..., Target], more: dict[str, str]
+    amqp: AmqpServer, make: Callable[..., Target], overrides: dict[str, str]
 ) -> None:
-    (reason,) = reasons(make(amqp.limited_settings(**more)), NotAuthorized)
+    (reason,) = reasons(make(amqp.limited_settings(**overrides)), NotAuthorized)
     assert "the user needs to write to the exchange" in reason
 
 
-def test_a_virtual_host_is_named_in_the_url(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_url_names_the_virtual_host(amqp: AmqpServer, make: Callable[..., Target]) -> None:
     vhost = OTHER_VHOST.replace("/", "%2F")
-    target = make(url=amqp.url(vhost=vhost), exchange=MADE, mandatory="off")
+    target = make(url=amqp.url(vhost=vhost), exchange=OTHER_EXCHANGE, mandatory="off")
     assert target.send(events(1)) == {}
-    assert not exists(amqp, MADE)
+    assert not exists(amqp, OTHER_EXCHANGE)
     with amqp.channel(OTHER_VHOST) as channel:
-        channel.exchange_declare(MADE, passive=True)
-        channel.exchange_delete(MADE)
+        channel.exchange_declare(OTHER_EXCHANGE, passive=True)
+        channel.exchange_delete(OTHER_EXCHANGE)
     with pytest.raises(NotConnected, match="make the virtual host"):
         make(url=amqp.url(vhost="none")).probe()
     with pytest.raises(NotAuthorized, match="let the user into it"):
         make(url=amqp.url(LIMITED_USER, LIMITED_PASSWORD, vhost)).probe()
 
 
-def test_the_client_certificate_can_be_the_login(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Callable[..., Target]) -> None:
     url = f"amqps://localhost:{amqp.tls_port}/?auth_mechanism=external"
     target = make(amqp.mtls_settings(url=url))
     target.probe()
@@ -430,7 +436,7 @@ def test_the_client_certificate_can_be_the_login(
     assert [key for key, *_ in Target.check(plain)] == ["client_cert"]
 
 
-def test_any_certificate_is_accepted_if_so_configured(
+def test_tls_skip_verify_accepts_any_certificate(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     other = amqp.tls.other_ca.read_text()
@@ -440,7 +446,7 @@ def test_any_certificate_is_accepted_if_so_configured(
 
 
 @pytest.mark.parametrize("scheme", ["amqp", "amqps"])
-def test_a_port_of_the_other_scheme_is_reported(
+def test_port_of_the_other_scheme_is_reported(
     amqp: AmqpServer, make: Callable[..., Target], scheme: str
 ) -> None:
     port = amqp.tls_port if scheme == "amqp" else amqp.plain
@@ -451,7 +457,7 @@ def test_a_port_of_the_other_scheme_is_reported(
 # The connection.
 
 
-def test_a_connection_is_kept(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_connection_is_kept(amqp: AmqpServer, make: Callable[..., Target]) -> None:
     target = make()
     assert target.send(events(1)) == {}
     first = target._open
@@ -460,7 +466,7 @@ def test_a_connection_is_kept(amqp: AmqpServer, make: Callable[..., Target]) -> 
     assert len(amqp.messages()) == 2
 
 
-def test_a_connection_that_the_broker_closed_costs_no_try(
+def test_connection_closed_by_the_broker_is_replaced(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -470,21 +476,21 @@ def test_a_connection_that_the_broker_closed_costs_no_try(
     assert len(amqp.messages()) == 4
 
 
-def test_a_function_that_was_frozen_costs_no_try(
+def test_connection_is_replaced_after_missed_heartbeats(
     amqp: AmqpServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(amqp_client, "HEARTBEAT", 1)
     target = make()
     assert target.send(events(1, "before")) == {}
     assert target._open is not None
-    line = target._open._socket._socket
+    connected = target._open._socket._socket
     end = time.monotonic() + HANGS_AFTER
-    while time.monotonic() < end:  # until the broker, which hears no heartbeat, hangs up
-        select([line], [], [], 1.0)
+    while time.monotonic() < end:  # until the broker, which gets no heartbeat, disconnects
+        select([connected], [], [], 1.0)
         try:
-            if not line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+            if not connected.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
                 break
-            target._open._frame()
+            target._open._read()
         except BlockingIOError:
             continue
         except OSError:
@@ -493,7 +499,7 @@ def test_a_function_that_was_frozen_costs_no_try(
     assert len(amqp.messages()) == 4
 
 
-def test_a_connection_that_was_quiet_for_long_is_not_trusted(
+def test_connection_that_was_idle_for_long_is_replaced(
     make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = make()
@@ -505,7 +511,7 @@ def test_a_connection_that_was_quiet_for_long_is_not_trusted(
     assert target._open is not first
 
 
-def test_a_broker_that_says_something_else_is_reported(make: Callable[..., Target]) -> None:
+def test_server_of_another_protocol_is_reported(make: Callable[..., Target]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
@@ -521,7 +527,7 @@ def test_a_broker_that_says_something_else_is_reported(make: Callable[..., Targe
         thread.join(HANGS_AFTER)
 
 
-# What cannot be configured.
+# Invalid settings.
 
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----"
@@ -554,19 +560,19 @@ CERTIFICATE = "-----BEGIN CERTIFICATE-----"
         ({"internal": "secret:i", "immediate": "secret:m"}, None),
     ],
 )
-def test_check(texts: dict[str, str], key: str | None) -> None:
+def test_check_names_the_invalid_option(texts: dict[str, str], key: str | None) -> None:
     usual = {"url": "amqp://h", "exchange": "e", "exchange_type": "fanout", "routing_key": "k"}
-    given = options.read(Target.Settings, {**usual, **texts})
-    assert [found for found, *_ in Target.check(given)] == ([key] if key else [])
+    settings = options.read(Target.Settings, {**usual, **texts})
+    assert [invalid for invalid, *_ in Target.check(settings)] == ([key] if key else [])
 
 
-def test_confirms_are_awaited_although_off_with_a_note() -> None:
-    given = options.read(Target.Settings, {"url": "amqp://h", "publisher_confirms": "off"})
-    assert [note for note in Target.notes(given) if "always awaited" in note]
+def test_publisher_confirms_off_has_no_effect_but_a_note() -> None:
+    settings = options.read(Target.Settings, {"url": "amqp://h", "publisher_confirms": "off"})
+    assert [note for note in Target.notes(settings) if "always awaited" in note]
     assert Target.notes(options.read(Target.Settings, {"url": "amqp://h"})) == []
 
 
-def test_a_secret_that_is_no_url_is_reported_without_its_value(make: Callable[..., Target]) -> None:
+def test_invalid_url_is_reported_without_its_value(make: Callable[..., Target]) -> None:
     target = Target(options.read(Target.Settings, {"url": "http://u:s3cret@h"}))
     with pytest.raises(NotAuthorized, match="amqp:// or amqps:// URL") as refused:
         target.send(events(1))

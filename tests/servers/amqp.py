@@ -22,16 +22,16 @@ from tests.servers.tls import CLIENT_NAME, Tls
 
 USER, PASSWORD = "alice", "alice-s3cret"
 LIMITED_USER, LIMITED_PASSWORD = "bob", "bob-s3cret"
-"""May publish to `ev.*`, and declare and read nothing; in the virtual host `/` only."""
+"""May only publish to `ev.*` in the virtual host `/`."""
 CLIENT_PASSWORD = "carol-s3cret"
-"""Of the user whom the client certificate names, who logs in by it too."""
+"""The password of the user that the client certificate names."""
 OTHER_VHOST = "other/s3"
 """Only `alice` may use it."""
 ROUTING_KEY = "bucketlogs"
 LARGEST_MESSAGE = 4_000_000
 
-# The last of its arguments starts the server. epmd, which Erlang's nodes find each other by, is
-# started here, because the one that Erlang starts itself would outlive it.
+# The second argument starts the server. epmd, Erlang's registry of nodes, is started here, because
+# the one that Erlang starts itself would outlive the server.
 _WITH_EPMD = """
 "$1" -address 127.0.0.1 -port "$ERL_EPMD_PORT" & epmd=$!
 "$2" & server=$!
@@ -53,8 +53,8 @@ auth_mechanisms.1 = PLAIN
 auth_mechanisms.2 = EXTERNAL
 ssl_cert_login_from = common_name
 """
-# RabbitMQ has one set of options for all its TLS ports, but Erlang looks at the name that a client
-# asks for. A client that connects to an address asks for none.
+# RabbitMQ has one set of options for all its TLS ports, but Erlang selects by server name.
+# A client that connects to an IP address sends none.
 _TLS_OPTIONS = """\
 [{{rabbit, [{{ssl_options, [
   {{cacertfile, "{ca}"}}, {{certfile, "{cert}"}}, {{keyfile, "{key}"}},
@@ -66,11 +66,11 @@ _TLS_OPTIONS = """\
 ]}}]}}].
 """
 _ON_DISK = {"x-queue-mode": "lazy"}
-"""Of a queue that is not read while a benchmark fills it."""
+"""Arguments of a queue that is not read while a benchmark fills it."""
 _ERLANG = "+S 2:2 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}"
 
 
-# At the level of the contract tests it describes every step of every connection of ours.
+# At the contract tests' level pika logs every step of every connection.
 logging.getLogger("pika").setLevel(logging.WARNING)
 
 
@@ -97,7 +97,7 @@ class AmqpServer(Server):
             return f"{server_properties['product']} {server_properties['version']}"
 
     def connect(self, vhost: str = "/") -> pika.BlockingConnection:
-        """The full user's connection; the caller closes it."""
+        """Connect as the full user; the caller closes the connection."""
         return pika.BlockingConnection(
             pika.ConnectionParameters(
                 "127.0.0.1",
@@ -112,12 +112,12 @@ class AmqpServer(Server):
 
     @contextmanager
     def channel(self, vhost: str = "/") -> Iterator[BlockingChannel]:
-        """A channel of the full user."""
+        """Open a channel of the full user."""
         with self.connect(vhost) as connection:
             yield connection.channel()
 
     def control(self, *command: str) -> None:
-        """Let `rabbitmqctl` do something."""
+        """Run a command of `rabbitmqctl`."""
         program = Path(self.process.arguments[-1]).with_name("rabbitmqctl")
         environment = {**os.environ, **self.process.environment}
         subprocess.run(
@@ -145,7 +145,7 @@ class AmqpServer(Server):
         return self.settings(**{"url": self.url(password="wr0ng-s3cret"), **overrides})
 
     def limited_settings(self, **overrides: str) -> Settings:
-        """As `settings`, with the user who may only publish."""
+        """Return `settings` with the user who may only publish."""
         limited = {"url": self.url(LIMITED_USER, LIMITED_PASSWORD), "exchange_type": ""}
         return self.settings(**{**limited, "durable": "off", **overrides})
 
@@ -168,32 +168,32 @@ class AmqpServer(Server):
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [
-            Arrival(body=body, headers=_beside(properties))
+            Arrival(body=body, headers=_headers(properties))
             for properties, body in self.messages(destination)
         ]
 
     def messages(self, queue: str = "") -> list[tuple[pika.BasicProperties, bytes]]:
-        """What is in a queue, by default that of `destination`, in its order; it stays there."""
-        found: list[tuple[pika.BasicProperties, bytes]] = []
+        """Return a queue's messages, by default those of `destination`, without removing them."""
+        messages: list[tuple[pika.BasicProperties, bytes]] = []
         with self.channel() as channel:
             name = queue or self.destination
             count = channel.queue_declare(name, passive=True).method.message_count
             if count:
                 for _, properties, body in channel.consume(name, inactivity_timeout=5):
-                    assert properties is not None, f"{len(found)} of {count} messages came"
-                    found.append((properties, body))
-                    if len(found) == count:
+                    assert properties is not None, f"got {len(messages)} of {count} messages"
+                    messages.append((properties, body))
+                    if len(messages) == count:
                         break
-        return found
+        return messages
 
     def clear(self) -> None:
         with self.channel() as channel:
             channel.exchange_delete(self.destination)
             channel.queue_delete(self.destination)
-        self.make()
+        self.declare()
 
-    def make(self) -> None:
-        """Its exchange and queue, where they are not there yet."""
+    def declare(self) -> None:
+        """Declare the exchange and the queue of `destination`."""
         with self.channel() as channel:
             channel.exchange_declare(self.destination, "fanout", durable=True)
             channel.queue_declare(self.destination, durable=True, arguments=_ON_DISK)
@@ -202,7 +202,7 @@ class AmqpServer(Server):
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
     """Start RabbitMQ with its data in `folder`; see `servers.Module.start`."""
-    # Debian's in /usr/sbin would change to another user; it points to a neighbour of the real one.
+    # Debian's script in /usr/sbin would change the user; it is a link beside the real one.
     program = Path(find_program("rabbitmq-server", "/opt/homebrew/sbin", "/usr/local/sbin"))
     epmd = find_program("epmd", "/opt/homebrew/bin", "/usr/local/bin")
     folder.mkdir(parents=True, exist_ok=True)
@@ -222,7 +222,7 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
         ready=lambda: server.connect().close(),
         not_ready_yet=AmqpServer.refusals,
         environment={
-            "HOME": str(folder),  # of Erlang's cookie
+            "HOME": str(folder),  # where Erlang keeps its cookie
             "RABBITMQ_NODENAME": "bucketcast@localhost",
             "RABBITMQ_DIST_PORT": str(chosen["node"]),
             "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
@@ -240,18 +240,18 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
     )
     server = AmqpServer(process, tls, chosen["plain"], chosen["tls"])
     process.start()
-    server.make()
+    server.declare()
     return server
 
 
 def _definitions() -> dict[str, object]:
-    """Users, virtual hosts and rights, which RabbitMQ reads when it starts."""
+    """Return users, virtual hosts and permissions, which RabbitMQ loads when it starts."""
     users = [(USER, PASSWORD), (LIMITED_USER, LIMITED_PASSWORD), (CLIENT_NAME, CLIENT_PASSWORD)]
     everything = {"configure": ".*", "write": ".*", "read": ".*"}
     publishing = {"configure": "", "write": r"^ev\.", "read": ""}
     return {
         "users": [
-            {"name": name, "password_hash": hashed(password), "tags": ""}
+            {"name": name, "password_hash": password_hash(password), "tags": ""}
             for name, password in users
         ],
         "vhosts": [{"name": "/"}, {"name": OTHER_VHOST}],
@@ -264,14 +264,14 @@ def _definitions() -> dict[str, object]:
     }
 
 
-def hashed(password: str) -> str:
-    """RabbitMQ's own form: a salt of 32 bits, then SHA-256 of it and the password."""
+def password_hash(password: str) -> str:
+    """Return RabbitMQ's hash: a salt of 32 bits, then SHA-256 of salt and password."""
     salt = b"salt"
     return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()
 
 
-def _beside(properties: pika.BasicProperties) -> dict[str, str]:
-    """What a message says beside its body: its headers, and what has a property of its own."""
+def _headers(properties: pika.BasicProperties) -> dict[str, str]:
+    """Return a message's headers, with the properties `content-type` and `message-id`."""
     own = {"content-type": properties.content_type, "message-id": properties.message_id}
-    found = own | (properties.headers or {})
-    return {name: str(text) for name, text in found.items() if text is not None}
+    headers = own | (properties.headers or {})
+    return {name: str(value) for name, value in headers.items() if value is not None}

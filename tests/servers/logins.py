@@ -67,7 +67,7 @@ def _amqp(server: Server, old: str, new: str) -> None:
     users = json.loads(definitions.read_text())
     for user in users["users"]:
         if user["name"] == amqp.USER:
-            user["password_hash"] = amqp.hashed(new)
+            user["password_hash"] = amqp.password_hash(new)
     definitions.write_text(json.dumps(users))
     made.control("change_password", amqp.USER, new)
     made.password = new

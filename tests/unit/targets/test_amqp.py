@@ -1,4 +1,4 @@
-"""What the AMQP target makes of a URL, and of the broker's confirms."""
+"""The AMQP target's URLs, and the broker's confirms."""
 
 import pytest
 
@@ -22,10 +22,10 @@ from bucketcast.targets.amqp.batch import Confirms
         ("amqp://u:p@h?auth_mechanism=plain", "h:5672", ("PLAIN", "\0u\0p")),
     ],
 )
-def test_a_url_has_address_and_login(url: str, where: str, login: tuple[str, str] | None) -> None:
+def test_url_has_address_and_login(url: str, where: str, login: tuple[str, str] | None) -> None:
     address = parse(LoginUrl(url))
     assert str(address) == where
-    assert address.login() == (login or address.login())
+    assert address.sasl_login == (login or address.sasl_login)
     assert "p/:+" not in repr(address)
 
 
@@ -39,41 +39,41 @@ def test_a_url_has_address_and_login(url: str, where: str, login: tuple[str, str
         "amqp://h#x",
     ],
 )
-def test_another_url_is_refused(url: str) -> None:
+def test_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="URL"):
         parse(LoginUrl(url))
 
 
-def sent(count: int, first: int = 11) -> Confirms:
-    """Messages with ids m0, m1 …, and tags from `first` on."""
+def pending(count: int, first: int = 11) -> Confirms:
+    """Sent messages with ids m0, m1 …, and tags from `first` on."""
     confirms = Confirms("broker", count)
     for index in range(count):
-        confirms.sent(first + index, index, f"m{index}")
+        confirms.add(first + index, index, f"m{index}")
     return confirms
 
 
-def test_messages_are_confirmed_alone_and_with_all_before() -> None:
-    confirms = sent(6)
-    confirms.settled(13, taken=True, and_before=False)
-    confirms.settled(12, taken=True, and_before=True)
+def test_multiple_confirms_the_messages_before_too() -> None:
+    confirms = pending(6)
+    confirms.settle_tag(13, confirmed=True, multiple=False)
+    confirms.settle_tag(12, confirmed=True, multiple=True)
     assert (confirms.unconfirmed, len(confirms)) == ({3, 4, 5}, 3)
-    confirms.settled(14, taken=False, and_before=True)
-    confirms.settled(16, taken=True, and_before=True)
+    confirms.settle_tag(14, confirmed=False, multiple=True)
+    confirms.settle_tag(16, confirmed=True, multiple=True)
     assert (confirms.unconfirmed, set(confirms.failures), len(confirms)) == (set(), {3}, 0)
 
 
-def test_what_is_returned_and_then_confirmed_has_failed() -> None:
-    confirms = sent(3)
-    confirms.sent(14, 3, "m1")  # the same event twice in a batch
-    confirms.returned("m1", "NO_ROUTE (312)")
-    confirms.settled(14, taken=True, and_before=True)
+def test_returned_message_fails_although_it_is_confirmed() -> None:
+    confirms = pending(3)
+    confirms.add(14, 3, "m1")  # the same event twice in a batch
+    confirms.fail_returned("m1", "NO_ROUTE (312)")
+    confirms.settle_tag(14, confirmed=True, multiple=True)
     assert (confirms.unconfirmed, set(confirms.failures), len(confirms)) == (set(), {1, 3}, 0)
-    assert str(confirms.failures[1]).startswith("broker: NO_ROUTE (312): no queue takes it")
+    assert str(confirms.failures[1]).startswith("broker: NO_ROUTE (312): no queue matches")
 
 
-def test_late_answers_about_an_earlier_batch_confirm_nothing() -> None:
-    confirms = sent(2)
-    confirms.settled(10, taken=True, and_before=True)
-    confirms.settled(9, taken=False, and_before=False)
-    confirms.returned("unknown", "NO_ROUTE (312)")
+def test_late_confirms_of_an_earlier_batch_are_ignored() -> None:
+    confirms = pending(2)
+    confirms.settle_tag(10, confirmed=True, multiple=True)
+    confirms.settle_tag(9, confirmed=False, multiple=False)
+    confirms.fail_returned("unknown", "NO_ROUTE (312)")
     assert (confirms.unconfirmed, confirms.failures, len(confirms)) == ({0, 1}, {}, 2)

@@ -54,7 +54,7 @@ from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.amqp.address import Address, parse
 from bucketcast.targets.amqp.batch import Confirms
-from bucketcast.targets.amqp.client import GOODBYE_SECONDS, BlockedError, Client, ClosedError
+from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client, ClosedError
 from bucketcast.targets.amqp.errors import delivery_error, is_missing, largest_message
 from bucketcast.targets.amqp.protocol import Message
 from bucketcast.targets.amqp.settings import AmqpSettings
@@ -74,23 +74,23 @@ class Target(base.Connected[Client]):
     settings: AmqpSettings
 
     @property
-    def _waits(self) -> bool:
+    def _awaits_confirms(self) -> bool:
         return self.settings.ack != "none"
 
     @property
     def max_send_seconds(self) -> float:
-        return GOODBYE_SECONDS + 2 * base.CONNECT_SECONDS + self.timeout + GOODBYE_SECONDS
+        return CLOSE_SECONDS + 2 * base.CONNECT_SECONDS + self.timeout + CLOSE_SECONDS
 
     @property
     def where(self) -> str:
         settings = self.settings
-        goal = (
+        destination = (
             f"exchange {settings.exchange}"
             if settings.exchange
             else f"queue {settings.routing_key}"
         )
         try:
-            return f"{parse(settings.url)}, {goal}"
+            return f"{parse(settings.url)}, {destination}"
         except ValueError as error:
             return f"(url: allowed is {error})"
 
@@ -101,10 +101,10 @@ class Target(base.Connected[Client]):
         with self._connection() as client:
             try:
                 messages = self._messages(events, confirms)
-                client.publish(messages, confirms, self.timeout, wait=self._waits)
+                client.publish(messages, confirms, self.timeout, wait=self._awaits_confirms)
             except (*_RAISED, BlockedError) as error:
                 self._fail(events, confirms, error)
-                if not isinstance(error, BlockedError):  # after which the connection can be used
+                if not isinstance(error, BlockedError):  # which leaves the connection usable
                     self._drop()
         return confirms.failures
 
@@ -114,12 +114,12 @@ class Target(base.Connected[Client]):
         return properties | self._own_headers(event)
 
     def endpoints(self) -> list[base.Endpoint]:
-        at = self._address()
-        context = tls.context(self.settings) if at.encrypted else None
-        return [base.Endpoint(at.host, at.port, context)]
+        address = self._address()
+        context = tls.context(self.settings) if address.encrypted else None
+        return [base.Endpoint(address.host, address.port, context)]
 
     def probe(self) -> None:
-        """Look for the exchange; one that is there is declared too, to see whether it fits."""
+        """Check that the exchange exists; with `exchange_type`, that its properties match."""
         settings, blocked = self.settings, None
         try:
             with self._connection() as client:
@@ -128,7 +128,7 @@ class Target(base.Connected[Client]):
                         client.declare(passive=True)
                     if settings.exchange_type:
                         client.declare(passive=False)
-                except BlockedError as error:  # the connection, which remembers it, stays
+                except BlockedError as error:  # keep the connection, which knows that it is blocked
                     blocked = error
         except DeliveryError as error:
             if not (settings.exchange_type and is_missing(error)):
@@ -141,10 +141,10 @@ class Target(base.Connected[Client]):
         try:
             return Client(address, self.settings)
         except _RAISED as error:
-            raise delivery_error(error, address, opening=True) from None
+            raise delivery_error(error, address, connecting=True) from None
 
     def _is_usable(self, connection: Client) -> bool:
-        return connection.still_open()
+        return connection.is_open()
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         return delivery_error(error, self._address()) if isinstance(error, _RAISED) else None
@@ -158,24 +158,24 @@ class Target(base.Connected[Client]):
     def _messages(self, events: Sequence[Event], confirms: Confirms) -> Iterator[Message]:
         from pika import BasicProperties  # noqa: PLC0415 - only its own function carries it
 
-        kept = self.settings.delivery_mode or PERSISTENT
+        delivery_mode = self.settings.delivery_mode or PERSISTENT
         for index, event, body in confirms.encoded(events, self.body):
             properties = BasicProperties(
                 content_type=self.shape.content_type,
                 headers=self._own_headers(event),
-                delivery_mode=kept,
+                delivery_mode=delivery_mode,
                 message_id=event.id,
             )
             yield Message(index, properties, body)
 
     def _own_headers(self, event: Event) -> dict[str, str]:
-        minios = {"minio-bucket": event.bucket, "minio-event": event.name}
-        return minios | super().headers(event)
+        minio_headers = {"minio-bucket": event.bucket, "minio-event": event.name}
+        return minio_headers | super().headers(event)
 
     def _fail(self, events: Sequence[Event], confirms: Confirms, error: Exception) -> None:
-        """Say of each event that was not settled why."""
+        """Fail the unconfirmed events; reject those that exceed the broker's limit."""
         reason = delivery_error(error, self._address())
-        most = largest_message(error)
+        limit = largest_message(error)
         for index in list(confirms.unconfirmed):
-            too_large = most is not None and len(self.body(events[index])) > most
+            too_large = limit is not None and len(self.body(events[index])) > limit
             confirms.settle(index, Rejected(str(reason)) if too_large else reason)

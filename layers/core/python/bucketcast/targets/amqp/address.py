@@ -1,4 +1,4 @@
-"""What the option url says: where the broker is, and as whom to log in."""
+"""The option `url`: the broker's address, the virtual host and the login."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -10,7 +10,7 @@ PORTS = {"amqp": 5672, "amqps": 5671}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A broker, a virtual host on it, and a login; `external` is one by the client certificate."""
+    """A broker, a virtual host and a login; if `external`, the client certificate is the login."""
 
     host: str
     port: int
@@ -25,8 +25,9 @@ class Address:
         vhost = "" if self.vhost == "/" else f" virtual host {self.vhost}"
         return f"{host}:{self.port}{vhost}"
 
-    def login(self) -> tuple[str, str]:
-        """Return the mechanism of SASL, and what it says."""
+    @property
+    def sasl_login(self) -> tuple[str, str]:
+        """The SASL mechanism and its response."""
         if self.external:
             return "EXTERNAL", ""
         return "PLAIN", f"\0{self.user}\0{self.password.reveal()}"
@@ -36,7 +37,7 @@ def parse(url: LoginUrl) -> Address:
     """Parse `amqp://user:password@host:port/vhost`; omitted parts get AMQP's defaults.
 
     Raises:
-        ValueError: it says what is allowed, and nothing of what was found.
+        ValueError: the URL is not allowed; the message says what is, and shows none of the URL.
     """
     parts = urlsplit(url.reveal())
     if parts.scheme not in PORTS or not parts.hostname:
@@ -48,13 +49,13 @@ def parse(url: LoginUrl) -> Address:
             "a URL without query, or with ?auth_mechanism=external: time-outs and heartbeats are "
             "the target's own, certificates go into cert_authority, client_cert and client_key"
         )
-    logs_in = parts.username is not None
+    has_login = parts.username is not None
     return Address(
         host=parts.hostname,
         port=parts.port or PORTS[parts.scheme],
         vhost=unquote(parts.path[1:]) or "/",
-        user=unquote(parts.username or "") if logs_in else "guest",
-        password=Secret(unquote(parts.password or "") if logs_in else "guest"),
+        user=unquote(parts.username or "") if has_login else "guest",
+        password=Secret(unquote(parts.password or "") if has_login else "guest"),
         encrypted=parts.scheme == "amqps",
         external=mechanism == "external",
     )

@@ -1,18 +1,18 @@
-"""What the broker said of the messages of one batch."""
+"""The broker's confirms for the messages of one batch."""
 
 from itertools import takewhile
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.base.batch_result import BatchResult
 
-_UNBOUND = "no queue takes it: bind one for routing_key, or let such events go with mandatory = off"
+_UNBOUND = "no queue matches: bind one for routing_key, or set mandatory = off to drop such events"
 _REFUSED = "the broker refused it: is a queue at its limit?"
 
 
 class Confirms(BatchResult):
-    """Settles messages by their tags, which count up.
+    """Settles messages by their delivery tags, which count up.
 
-    A message that no queue takes is returned by its id, and then confirmed all the same.
+    The broker returns an unroutable message by its id, and then confirms it all the same.
     """
 
     def __init__(self, where: str, count: int) -> None:
@@ -22,33 +22,34 @@ class Confirms(BatchResult):
         self._indexes: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
-        """Return how many messages are sent and not settled."""
+        """Return the number of sent messages that are not settled."""
         return len(self._waiting)
 
-    def sent(self, tag: int, index: int, message_id: str) -> None:
+    def add(self, tag: int, index: int, message_id: str) -> None:
+        """Wait for the confirm of a message that is being sent."""
         self._waiting[tag] = index
         self._indexes.setdefault(message_id, []).append(index)
 
-    def forget(self) -> None:
-        """Whatever the broker will say of them, they are settled."""
+    def ignore_pending(self) -> None:
+        """Stop waiting for confirms."""
         self._waiting.clear()
         self._indexes.clear()
 
-    def returned(self, message_id: str, said: str) -> None:
-        """Fail a returned message: perhaps an earlier batch's, whose id this one has too."""
-        reason = Retryable(f"{self._where}: {said}: {_UNBOUND}")
+    def fail_returned(self, message_id: str, reply: str) -> None:
+        """Fail a returned message; the id may also be that of an earlier batch's message."""
+        reason = Retryable(f"{self._where}: {reply}: {_UNBOUND}")
         self.fail(self._indexes.get(message_id, ()), reason)
 
-    def settled(self, tag: int, *, taken: bool, and_before: bool) -> None:
-        """Settle a message as confirmed or refused, with all before it if the broker says so."""
-        for each in self._up_to(tag) if and_before else [tag]:
-            index = self._waiting.pop(each, None)
+    def settle_tag(self, tag: int, *, confirmed: bool, multiple: bool) -> None:
+        """Settle a message as confirmed or refused; with `multiple`, all before it too."""
+        for settled_tag in self._tags_up_to(tag) if multiple else [tag]:
+            index = self._waiting.pop(settled_tag, None)
             if index is None:
                 continue
-            if taken:
+            if confirmed:
                 self.unconfirmed.discard(index)
             else:
                 self.settle(index, Retryable(f"{self._where}: {_REFUSED}"))
 
-    def _up_to(self, tag: int) -> list[int]:
-        return list(takewhile(lambda each: each <= tag, self._waiting))
+    def _tags_up_to(self, last: int) -> list[int]:
+        return list(takewhile(lambda tag: tag <= last, self._waiting))

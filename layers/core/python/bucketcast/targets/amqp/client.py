@@ -1,7 +1,7 @@
-"""A login at the broker with one channel, whose messages the broker confirms.
+"""A connection to the broker with one channel, whose messages the broker confirms.
 
-The steps are those of AMQP 0-9-1 and of RabbitMQ's extensions to it (confirms, blocked). A channel
-that the broker closes takes the session with it: the next one begins with a new connection.
+The steps are those of AMQP 0-9-1 and of RabbitMQ's extensions to it (confirms, blocked). When the
+broker closes the channel, the connection is replaced too.
 """
 
 import time
@@ -12,34 +12,40 @@ from typing import Any
 from bucketcast import __version__
 from bucketcast.targets.amqp.address import Address
 from bucketcast.targets.amqp.batch import Confirms
-from bucketcast.targets.amqp.protocol import CHANNEL, FrameReader, Frames, Message, method
+from bucketcast.targets.amqp.protocol import (
+    CHANNEL,
+    FrameEncoder,
+    FrameReader,
+    Message,
+    encode_method,
+)
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import CONNECT_SECONDS, sockets, tls
 
 HEARTBEAT = 300
 """Seconds, as `IDLE_SECONDS`. A function between two invocations is frozen and sends nothing; the
-broker forgets it after twice as long."""
-GOODBYE_SECONDS = 1.0
+broker disconnects it after twice as long."""
+CLOSE_SECONDS = 1.0
 BYTES_A_WRITE = 32_768
-"""The broker works on one part while the next is made."""
+"""The broker works on one part while the next is encoded."""
 _FRAME_MAX = 131_072
-_ABILITIES = ("authentication_failure_close", "basic.nack", "connection.blocked")
+_CAPABILITIES = ("authentication_failure_close", "basic.nack", "connection.blocked")
 
 
 class ClosedError(Exception):
-    """The broker ended the channel or, if `whole`, the connection; it says why."""
+    """The broker closed the connection, or the `channel_only`; the message is its reason."""
 
-    def __init__(self, said: Any) -> None:
-        super().__init__(f"{said.reply_text} ({said.reply_code})")
-        self.whole = said.NAME == "Connection.Close"
+    def __init__(self, method: Any) -> None:
+        super().__init__(f"{method.reply_text} ({method.reply_code})")
+        self.channel_only = method.NAME != "Connection.Close"
 
 
 class BlockedError(Exception):
-    """The broker takes no messages for now; the session can be used later."""
+    """The broker accepts no messages for now; the connection can be used later."""
 
 
 class Client:
-    """Raises `ClosedError` and `OSError`, after which it can only be closed."""
+    """A connection with a channel; after a `ClosedError` or `OSError` it can only be closed."""
 
     def __init__(self, address: Address, settings: AmqpSettings) -> None:
         self._tag = 0
@@ -54,15 +60,15 @@ class Client:
         )
         self._reader = FrameReader(self._socket)
         try:
-            self._frames = Frames(settings, self._log_in(address))
+            self._encoder = FrameEncoder(settings, self._log_in(address))
         except BaseException:
             self._socket.close()
             raise
 
-    def still_open(self) -> bool:
-        """Return whether it can be used, after a look at what the broker said meanwhile."""
+    def is_open(self) -> bool:
+        """Return False if the broker has closed the connection meanwhile."""
         try:
-            self._listen()
+            self._handle_received()
         except (OSError, ClosedError):
             return False
         return True
@@ -75,149 +81,151 @@ class Client:
         *,
         wait: bool = True,
     ) -> None:
-        """Send all, and wait until each is confirmed or refused; for so many seconds at most.
+        """Send all messages, and wait at most `timeout` seconds until each is settled.
 
         Without `wait` all count as confirmed once they were sent.
 
         Raises:
-            BlockedError: the broker takes no messages for now.
+            BlockedError: the broker accepts no messages for now.
         """
         self._confirms = confirms
-        until = time.monotonic() + timeout
-        part, tag = self._frames.declaration(), self._tag
+        deadline = time.monotonic() + timeout
+        part, tag = self._encoder.encode_batch_start(), self._tag
         for message in messages:
             tag += 1
-            confirms.sent(tag, message.position, message.properties.message_id)
-            part += self._frames.message(message)
+            confirms.add(tag, message.position, message.properties.message_id)
+            part += self._encoder.encode_message(message)
             if len(part) > BYTES_A_WRITE:
-                self._write(part, until)
-                # The broker counts what reached it: not a part that was held back.
+                self._send_part(part, deadline)
+                # The broker counts what reached it: not a part that was never sent.
                 part, self._tag = b"", tag
-                self._listen()
-        self._write(part, until)
+                self._handle_received()
+        self._send_part(part, deadline)
         self._tag = tag
         if not wait:
-            confirms.forget()
+            confirms.ignore_pending()
         while confirms:
-            self._take(self._frame(until))
-            self._not_blocked()
+            self._handle(self._read(deadline))
+            self._raise_if_blocked()
 
     def declare(self, *, passive: bool) -> None:
-        """Have the exchange made, or if `passive` only looked for, and wait until it is.
+        """Declare the exchange, or with `passive` check that it exists; wait for the answer.
 
         Raises:
-            BlockedError: the broker takes no messages for now.
+            BlockedError: the broker accepts no messages for now.
         """
-        self._not_blocked()
-        until = time.monotonic() + CONNECT_SECONDS
-        self._send(self._frames.exchange(passive=passive), until)
-        self._expect("Exchange.DeclareOk", until)
+        self._raise_if_blocked()
+        deadline = time.monotonic() + CONNECT_SECONDS
+        self._send(self._encoder.encode_declare(passive=passive), deadline)
+        self._expect("Exchange.DeclareOk", deadline)
 
     def close(self) -> None:
-        """Take leave of a broker that may still listen, and hang up."""
+        """Close the connection, by AMQP's handshake if it is still usable."""
         from pika import spec  # noqa: PLC0415 - only its own function carries it
 
         if self._usable:
-            until = time.monotonic() + GOODBYE_SECONDS
+            deadline = time.monotonic() + CLOSE_SECONDS
             with suppress(OSError, ClosedError):
-                self._tell(spec.Connection.Close(200, "Goodbye", 0, 0), until)
-                self._expect("Connection.CloseOk", until)
+                self._send_method(spec.Connection.Close(200, "Goodbye", 0, 0), deadline)
+                self._expect("Connection.CloseOk", deadline)
         self._socket.close()
 
     def _log_in(self, address: Address) -> int:
-        """Open connection and channel; the largest frame that the broker takes."""
+        """Open the connection and the channel; return the agreed maximum size of a frame."""
         from pika import spec  # noqa: PLC0415
         from pika.frame import ProtocolHeader  # noqa: PLC0415
 
-        until = time.monotonic() + CONNECT_SECONDS
-        self._send(ProtocolHeader().marshal(), until)
-        self._expect("Connection.Start", until)
-        about_us = {
+        deadline = time.monotonic() + CONNECT_SECONDS
+        self._send(ProtocolHeader().marshal(), deadline)
+        self._expect("Connection.Start", deadline)
+        client_properties = {
             "product": "Bucketcast",
             "version": __version__,
             "connection_name": "bucketcast",
-            "capabilities": dict.fromkeys(_ABILITIES, True),
+            "capabilities": dict.fromkeys(_CAPABILITIES, True),
         }
-        mechanism, login = address.login()
-        self._tell(spec.Connection.StartOk(about_us, mechanism, login, "en_US"), until)
-        tune = self._expect("Connection.Tune", until)
+        start = spec.Connection.StartOk(client_properties, *address.sasl_login, "en_US")
+        self._send_method(start, deadline)
+        tune = self._expect("Connection.Tune", deadline)
         frame_max = min(tune.frame_max or _FRAME_MAX, _FRAME_MAX)
-        self._tell(spec.Connection.TuneOk(tune.channel_max, frame_max, HEARTBEAT), until)
-        self._tell(spec.Connection.Open(address.vhost), until)
-        self._expect("Connection.OpenOk", until)
-        self._tell(spec.Channel.Open(), until, CHANNEL)
-        self._tell(spec.Confirm.Select(), until, CHANNEL)
-        self._expect("Confirm.SelectOk", until)
+        self._send_method(spec.Connection.TuneOk(tune.channel_max, frame_max, HEARTBEAT), deadline)
+        self._send_method(spec.Connection.Open(address.vhost), deadline)
+        self._expect("Connection.OpenOk", deadline)
+        self._send_method(spec.Channel.Open(), deadline, CHANNEL)
+        self._send_method(spec.Confirm.Select(), deadline, CHANNEL)
+        self._expect("Confirm.SelectOk", deadline)
         return frame_max
 
-    def _write(self, part: bytes, until: float) -> None:
-        self._not_blocked()
-        self._send(part, until)
+    def _send_part(self, part: bytes, deadline: float) -> None:
+        self._raise_if_blocked()
+        self._send(part, deadline)
 
-    def _not_blocked(self) -> None:
+    def _raise_if_blocked(self) -> None:
         if self._blocked:
-            raise BlockedError(f"the broker takes no messages: {self._blocked}")
+            raise BlockedError(f"the broker accepts no messages: {self._blocked}")
 
-    def _tell(self, said: Any, until: float, channel: int = 0) -> None:
-        self._send(method(said, channel), until)
+    def _send_method(self, method: Any, deadline: float, channel: int = 0) -> None:
+        self._send(encode_method(method, channel), deadline)
 
-    def _send(self, data: bytes, until: float) -> None:
+    def _send(self, data: bytes, deadline: float) -> None:
         try:
-            self._socket.send(data, until)
+            self._socket.send(data, deadline)
         except OSError:
             self._usable = False
             raise
 
-    def _frame(self, until: float | None = None) -> Any:
+    def _read(self, deadline: float | None = None) -> Any:
         try:
-            return self._reader.next(until)
+            return self._reader.read(deadline)
         except OSError:
             self._usable = False
             raise
 
-    def _expect(self, name: str, until: float) -> Any:
-        """Wait for this answer."""
+    def _expect(self, name: str, deadline: float) -> Any:
+        """Handle frames up to the method of this name, and return the method."""
         while True:
-            said = self._take(self._frame(until))
-            if getattr(said, "NAME", "") == name:
-                return said
+            method = self._handle(self._read(deadline))
+            if getattr(method, "NAME", "") == name:
+                return method
 
-    def _listen(self) -> None:
-        """Take what is here already."""
-        while (frame := self._frame()) is not None:
-            self._take(frame)
+    def _handle_received(self) -> None:
+        """Handle the frames that have arrived; do not wait for more."""
+        while (frame := self._read()) is not None:
+            self._handle(frame)
 
-    def _take(self, frame: Any) -> Any:
-        """Note what a frame says; answer its method, if it has one."""
+    def _handle(self, frame: Any) -> Any:
+        """Handle a frame; return its method, if it has one."""
         if properties := getattr(frame, "properties", None):  # of a message that is returned
-            self._confirms.returned(properties.message_id, self._returned)
-        if (said := getattr(frame, "method", None)) is not None:
-            self._note(said)
-        return said
+            self._confirms.fail_returned(properties.message_id, self._returned)
+        if (method := getattr(frame, "method", None)) is not None:
+            self._handle_method(method)
+        return method
 
-    def _note(self, said: Any) -> None:
-        match said.NAME:
+    def _handle_method(self, method: Any) -> None:
+        match method.NAME:
             case "Basic.Ack" | "Basic.Nack" as name:
-                taken, tag = name == "Basic.Ack", said.delivery_tag
-                self._confirms.settled(tag, taken=taken, and_before=said.multiple)
+                confirmed, tag = name == "Basic.Ack", method.delivery_tag
+                self._confirms.settle_tag(tag, confirmed=confirmed, multiple=method.multiple)
             case "Basic.Return":
-                self._returned = f"{said.reply_text} ({said.reply_code})"
+                self._returned = f"{method.reply_text} ({method.reply_code})"
             case "Connection.Blocked":
-                self._blocked = str(said.reason)
+                self._blocked = str(method.reason)
             case "Connection.Unblocked":
                 self._blocked = ""
             case "Channel.Close" | "Connection.Close":
-                raise self._closed(said)
+                raise self._confirm_close(method)
 
-    def _closed(self, said: Any) -> ClosedError:
-        """Confirm that the broker ended it, as it waits for that."""
+    def _confirm_close(self, method: Any) -> ClosedError:
+        """Send the confirmation that the broker waits for; return the error to raise."""
         from pika import spec  # noqa: PLC0415
 
-        error = ClosedError(said)
-        answer = spec.Connection.CloseOk() if error.whole else spec.Channel.CloseOk()
+        error = ClosedError(method)
+        deadline = time.monotonic() + CLOSE_SECONDS
         with suppress(OSError):
-            until = time.monotonic() + GOODBYE_SECONDS
-            self._tell(answer, until, 0 if error.whole else CHANNEL)
-        if error.whole:
+            if error.channel_only:
+                self._send_method(spec.Channel.CloseOk(), deadline, CHANNEL)
+            else:
+                self._send_method(spec.Connection.CloseOk(), deadline)
+        if not error.channel_only:
             self._usable = False
         return error

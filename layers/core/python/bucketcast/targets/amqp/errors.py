@@ -1,4 +1,4 @@
-"""What went wrong with a connection, as an error that says what to do."""
+"""Errors of a connection as delivery errors, with hints."""
 
 import re
 import ssl
@@ -37,31 +37,33 @@ _HINTS: tuple[tuple[str, type[DeliveryError], str], ...] = (
     ("WRONG_VERSION_NUMBER", NotConnected, "does the port in url suit its scheme?"),
     ("else than AMQP", NotConnected, "does the port in url suit its scheme?"),
 )
-"""By a word of what was said: what it means, and its hint."""
+"""A word of the error's text, the kind of delivery error, and the hint."""
 _too_large = re.compile(r"message size \d+ .*max size (\d+)").search
 
 
-def delivery_error(error: Exception, address: Address, *, opening: bool = False) -> DeliveryError:
-    """Return what the client raised as a delivery error; `opening` while it connects."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    known = ((kind, hint) for word, kind, hint in _HINTS if word in said)
+def delivery_error(
+    error: Exception, address: Address, *, connecting: bool = False
+) -> DeliveryError:
+    """Return the delivery error for an error of the client; `connecting` adds hints for that."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    known = ((kind, hint) for word, kind, hint in _HINTS if word in reason)
     kind, hint = next(known, (NotConnected, ""))
     if isinstance(error, BlockedError):
-        kind, hint = Retryable, "what it has of them is confirmed when it goes on"
-    elif isinstance(error, ClosedError) and not error.whole and kind is NotConnected:
+        kind, hint = Retryable, "it confirms the messages that it already has when it continues"
+    elif isinstance(error, ClosedError) and error.channel_only and kind is NotConnected:
         kind = Retryable
     elif isinstance(error, TimeoutError):
-        kind, said = TimedOut, "no answer in time"
-    if opening and not hint:
-        hint = _while_opening(error, address)
-    return kind.hinted(f"{address}: {said}", hint, ": ")
+        kind, reason = TimedOut, "no answer in time"
+    if connecting and not hint:
+        hint = _connecting_hint(error, address)
+    return kind.hinted(f"{address}: {reason}", hint, ": ")
 
 
-def _while_opening(error: Exception, address: Address) -> str:
+def _connecting_hint(error: Exception, address: Address) -> str:
     if isinstance(error, TimeoutError):
         return "is the host in url right, and does its network let this function in?"
-    hung_up = isinstance(error, ConnectionError | ssl.SSLError)
-    if not hung_up or isinstance(error, ConnectionRefusedError):
+    disconnected = isinstance(error, ConnectionError | ssl.SSLError)
+    if not disconnected or isinstance(error, ConnectionRefusedError):
         return ""
     if address.encrypted:
         return "does the broker want a client certificate (client_cert, client_key)?"
@@ -69,11 +71,11 @@ def _while_opening(error: Exception, address: Address) -> str:
 
 
 def is_missing(error: Exception) -> bool:
-    """Return whether there is no such exchange."""
+    """Return True if the exchange does not exist."""
     return "no exchange" in str(error)
 
 
 def largest_message(error: Exception) -> int | None:
-    """Return the broker's limit in bytes if the error says that a message was larger."""
-    found = _too_large(str(error))
-    return int(found[1]) if found else None
+    """Return the broker's limit in bytes, if the error says that a message exceeded it."""
+    match = _too_large(str(error))
+    return int(match[1]) if match else None

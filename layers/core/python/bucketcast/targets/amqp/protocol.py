@@ -1,4 +1,4 @@
-"""Frames of AMQP 0-9-1, which pika encodes and decodes."""
+"""Frames of AMQP 0-9-1, encoded and decoded by pika."""
 
 import struct
 from typing import Any, NamedTuple
@@ -7,20 +7,20 @@ from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base.sockets import DeadlineSocket
 
 CHANNEL = 1
-_AROUND = 8
-"""Bytes of a frame that are not what it carries."""
+_FRAME_OVERHEAD = 8
+"""Bytes of a frame around its payload."""
 
 
 class Message(NamedTuple):
-    """`position` is that in the batch, `properties` are pika's."""
+    """A message of a batch, with its position there; `properties` are pika's."""
 
     position: int
     properties: Any
     body: bytes
 
 
-class Frames:
-    """Makes them for one exchange and routing key; `frame_max` is what the broker takes."""
+class FrameEncoder:
+    """Encodes frames for one exchange and routing key, of at most `frame_max` bytes each."""
 
     def __init__(self, settings: AmqpSettings, frame_max: int) -> None:
         from pika import spec  # noqa: PLC0415 - only its own function carries it
@@ -31,18 +31,18 @@ class Frames:
             mandatory=settings.mandatory,
         )
         self._settings = settings
-        self._publish = method(publish, CHANNEL)
-        self._piece = frame_max - _AROUND
+        self._publish = encode_method(publish, CHANNEL)
+        self._max_payload = frame_max - _FRAME_OVERHEAD
 
-    def declaration(self) -> bytes:
-        """Return what goes before a batch, as the exchange may be gone since the last one."""
+    def encode_batch_start(self) -> bytes:
+        """Return the frame before a batch, which declares the exchange in case it was deleted."""
         settings = self._settings
         if not settings.exchange_type:
             return b""
-        return self.exchange(passive=False, nowait=settings.no_wait)
+        return self.encode_declare(passive=False, nowait=settings.no_wait)
 
-    def exchange(self, *, passive: bool, nowait: bool = False) -> bytes:
-        """Make the exchange, or if `passive` only look for it."""
+    def encode_declare(self, *, passive: bool, nowait: bool = False) -> bytes:
+        """Return the frame that declares the exchange; `passive` only checks that it exists."""
         from pika import spec  # noqa: PLC0415
 
         settings = self._settings
@@ -54,65 +54,65 @@ class Frames:
             auto_delete=settings.auto_deleted,
             nowait=nowait,
         )
-        return method(declare, CHANNEL)
+        return encode_method(declare, CHANNEL)
 
-    def message(self, message: Message) -> bytes:
+    def encode_message(self, message: Message) -> bytes:
         from pika.frame import Body, Header  # noqa: PLC0415
 
-        body, piece = message.body, self._piece
+        body, size = message.body, self._max_payload
         header = Header(CHANNEL, len(body), message.properties)
-        pieces = (body[start : start + piece] for start in range(0, len(body), piece))
-        content = (Body(CHANNEL, each).marshal() for each in pieces)
+        payloads = (body[start : start + size] for start in range(0, len(body), size))
+        content = (Body(CHANNEL, payload).marshal() for payload in payloads)
         return b"".join((self._publish, header.marshal(), *content))
 
 
-def method(said: Any, channel: int = 0) -> bytes:
-    """Encode one of pika's methods; channel 0 is that of the connection itself."""
+def encode_method(method: Any, channel: int = 0) -> bytes:
+    """Return the frame of one of pika's methods; channel 0 is the connection itself."""
     from pika.frame import Method  # noqa: PLC0415
 
-    return bytes(Method(channel, said).marshal())
+    return bytes(Method(channel, method).marshal())
 
 
 class FrameReader:
-    """The frames that arrive at a socket."""
+    """Reads frames from a socket."""
 
     def __init__(self, connected: DeadlineSocket) -> None:
         self._socket = connected
-        self._read = b""
+        self._buffer = b""
 
-    def next(self, deadline: float | None = None) -> Any:
-        """Return the next frame; without a deadline only one that is here already, else None.
+    def read(self, deadline: float | None = None) -> Any:
+        """Return the next frame; without a deadline, None if none has arrived yet.
 
         Raises:
-            OSError: the connection broke, or time was up; it is of no more use.
+            OSError: the connection broke or the deadline passed, and it cannot be used again.
         """
         while True:
-            size, found = _decoded(self._read)
-            if found is not None:
-                self._read = self._read[size:]
-                return found
+            size, frame = _decode(self._buffer)
+            if frame is not None:
+                self._buffer = self._buffer[size:]
+                return frame
             if deadline is None:
-                more = self._socket.receive_now()
+                data = self._socket.receive_now()
             else:
-                more = self._socket.receive(deadline)
-            if not more:
+                data = self._socket.receive(deadline)
+            if not data:
                 return None
-            self._read += more
+            self._buffer += data
 
 
-def _decoded(data: bytes) -> tuple[int, Any]:
-    """Return the size of the first frame, and the frame; None if it is not here as a whole.
+def _decode(data: bytes) -> tuple[int, Any]:
+    """Return the size of the first frame, and the frame; None if it is incomplete.
 
     Raises:
-        ConnectionError: that is no AMQP 0-9-1.
+        ConnectionError: the data is not AMQP 0-9-1.
     """
     from pika.exceptions import AMQPError  # noqa: PLC0415 - only its own function carries it
     from pika.frame import ProtocolHeader, decode_frame  # noqa: PLC0415
 
     try:
-        size, found = decode_frame(data)
+        size, frame = decode_frame(data)
     except (AMQPError, KeyError, ValueError, struct.error):
-        raise ConnectionError("the server answers something else than AMQP 0-9-1") from None
-    if isinstance(found, ProtocolHeader):
-        raise ConnectionError("the server does not speak AMQP 0-9-1, but another version of it")
-    return size, found
+        raise ConnectionError("the server answers with something else than AMQP 0-9-1") from None
+    if isinstance(frame, ProtocolHeader):
+        raise ConnectionError("the server speaks another version of AMQP than 0-9-1")
+    return size, frame

@@ -20,7 +20,7 @@ _NEVER = {
 
 @dataclass(frozen=True, kw_only=True)
 class AmqpSettings(options.Common, options.TlsUnverified):
-    """MinIO's `notify_amqp`, and TLS of our own."""
+    """MinIO's options of `notify_amqp`, plus those for TLS."""
 
     url: LoginUrl = option(
         "the broker, a virtual host and the login",
@@ -80,27 +80,27 @@ class AmqpSettings(options.Common, options.TlsUnverified):
 
 
 def _errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
-    """References are not looked into."""
-    yield from _of_the_url(settings)
+    """Yield the errors; references are not resolved."""
+    yield from _url_errors(settings)
     for key in ("exchange", "routing_key"):
-        text: str = getattr(settings, key)
-        if len(text.encode()) > MAX_NAME:
-            yield key, f"found {len(text.encode())} bytes", f"at most {MAX_NAME} are allowed"
+        size = len(getattr(settings, key).encode())
+        if size > MAX_NAME:
+            yield key, f"found {size} bytes", f"at most {MAX_NAME} are allowed"
     if not settings.exchange and not settings.routing_key:
-        yield "exchange", "missing", "it is needed, or routing_key, as the name of a queue"
+        yield "exchange", "missing", "it is needed, or routing_key as the name of a queue"
     if settings.exchange_type and not settings.exchange:
-        yield "exchange_type", "given without exchange", "name the exchange that is to be made"
+        yield "exchange_type", "given without exchange", "name the exchange to declare"
     for key in ("durable", "no_wait", "auto_deleted"):
         if getattr(settings, key) and not settings.exchange_type:
             yield key, "on without exchange_type", "nothing is declared then: set both or neither"
-    for key, why in _NEVER.items():
+    for key, reason in _NEVER.items():
         if getattr(settings, key) is True:
-            yield key, "found on", f"only off is allowed: {why}"
+            yield key, "found on", f"only off is allowed: {reason}"
     if isinstance(settings.delivery_mode, int) and settings.delivery_mode not in DELIVERY_MODES:
         yield "delivery_mode", f"found {settings.delivery_mode}", "allowed are 0, 1 and 2"
 
 
-def _of_the_url(settings: AmqpSettings) -> Iterator[options.ValidationError]:
+def _url_errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
     if options.is_reference(settings.url.reveal()):
         return
     try:
