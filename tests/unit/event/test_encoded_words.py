@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.event.encoded_words import as_sent, decoded
+from bucketcast.event.encoded_words import as_sent, decode
 from bucketcast.rules.conditions import Condition
 from tests.unit.made import event
 
@@ -18,7 +18,7 @@ from tests.unit.made import event
     ],
 )
 def test_encoded_words_are_decoded(text: str, expected: str) -> None:
-    assert decoded(text) == expected
+    assert decode(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ def test_sequencer_is_padded_on_the_left(sequencer: str, text: str) -> None:
         ("000000000000000000FF", "0100"),
     ],
 )
-def test_sequencers_compare_as_the_numbers_they_are(earlier: str, later: str) -> None:
+def test_sequencers_compare_as_numbers(earlier: str, later: str) -> None:
     first = event(sequencer=earlier, time="2026-03-14T10:00:00.000Z")
     second = event(sequencer=later, time="2026-03-14T09:00:00.000Z")
     assert first.order < second.order
 
 
-def test_time_decides_where_sequencers_are_the_same_number() -> None:
+def test_time_decides_between_equal_sequencers() -> None:
     put = event(sequencer="00AB", time="2026-03-14T09:00:00.000Z")
     tagged = event(sequencer="ab", time="2026-03-14T09:00:00.001Z")
     assert put.order < tagged.order
@@ -68,12 +68,12 @@ def test_id_is_the_same_on_every_path() -> None:
     assert one.id == other.id
 
 
-def test_id_without_request_is_that_of_the_sequencer_as_a_number() -> None:
+def test_id_without_request_comes_from_the_sequencer() -> None:
     assert event(sequencer="00AB").id == event(sequencer="ab").id
     assert event(sequencer="AB").id != event(sequencer="AC").id
 
 
-def test_id_without_request_and_sequencer_is_that_of_the_time() -> None:
+def test_id_without_request_and_sequencer_comes_from_the_time() -> None:
     one = event(sequencer="", time="2026-03-14T09:26:53.000Z")
     other = event(sequencer="", time="2026-03-14T09:26:54.000Z")
     assert one.id == event(sequencer="", time="2026-03-14T09:26:53.000Z").id

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.event.names import FAMILIES, SINGLES, WORDS, expand, from_words, translated
+from bucketcast.event.names import FAMILIES, SINGLES, WORDS, expand, from_words, translate
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_family_expands_to_its_members_once(family: str, singles: set[str]) -> N
     assert sorted(expand(family)) == sorted(singles)
 
 
-def test_restore_also_covers_the_expiry_that_only_s3_reports() -> None:
+def test_restore_family_includes_the_expiry_of_s3() -> None:
     assert set(expand("s3:ObjectRestore:*")) == {
         "s3:ObjectRestore:Post",
         "s3:ObjectRestore:Completed",
@@ -111,13 +111,13 @@ def test_restore_also_covers_the_expiry_that_only_s3_reports() -> None:
         ("ReducedRedundancyLostObject", "s3:ReducedRedundancyLostObject"),
     ],
 )
-def test_every_name_of_s3_has_one_that_a_rule_can_ask_for(aws: str, minio: str) -> None:
-    assert translated(aws)[0] == minio
+def test_every_name_of_s3_translates_to_one_that_rules_accept(aws: str, minio: str) -> None:
+    assert translate(aws)[0] == minio
     assert minio in SINGLES
 
 
 def test_unknown_name_of_s3_passes_through() -> None:
-    assert translated("ObjectHologram:Put") == ("s3:ObjectHologram:Put", "")
+    assert translate("ObjectHologram:Put") == ("s3:ObjectHologram:Put", "")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_unknown_name_of_s3_passes_through() -> None:
         ("s3:ObjectCreated:Copy,get", ("s3:ObjectCreated:Copy", "s3:ObjectAccessed:*")),
     ],
 )
-def test_words_of_mc_ask_for_names(words: str, names: tuple[str, ...]) -> None:
+def test_words_of_mc_expand_to_names(words: str, names: tuple[str, ...]) -> None:
     assert from_words(words) == names
 
 
@@ -153,12 +153,12 @@ def test_words_of_mc_ask_for_names(words: str, names: tuple[str, ...]) -> None:
         (" , ", "name at least one of put"),
     ],
 )
-def test_wrong_word_is_answered_with_the_right_one(words: str, near: str) -> None:
+def test_unknown_word_gets_a_suggestion(words: str, near: str) -> None:
     with pytest.raises(ValueError, match=r"unknown event|no event") as refused:
         from_words(words)
     assert near in str(refused.value)
 
 
-def test_words_and_families_lead_only_to_known_names() -> None:
+def test_words_and_families_expand_to_known_names() -> None:
     expected = {name for names in WORDS.values() for name in names} | set(FAMILIES)
     assert {single for name in expected for single in expand(name)} <= SINGLES

@@ -17,7 +17,7 @@ from bucketcast.event.names import (
     in_aws,
     in_ceph,
     spellings,
-    translated,
+    translate,
 )
 
 TABLE = """
@@ -106,7 +106,7 @@ ROWS = rows()
 
 
 def event(row: Row) -> NamedEvent:
-    return NamedEvent(*translated(row.source_name), row.version)
+    return NamedEvent(*translate(row.source_name), row.version)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_each_system_has_its_name_for_an_event(row: Row) -> None:
 @pytest.mark.parametrize(
     "row", ROWS, ids=lambda row: f"{row.source_name} {row.version or ''}".strip()
 )
-def test_a_rule_may_use_any_of_an_events_names(row: Row) -> None:
+def test_rule_matches_any_of_an_events_names(row: Row) -> None:
     spelled = spellings(event(row))
     assert spelled[0] == row.minio
     assert {row.minio, row.aws, row.ceph, "s3:" + row.source_name.removeprefix("s3:")} >= set(
@@ -130,7 +130,7 @@ def test_a_rule_may_use_any_of_an_events_names(row: Row) -> None:
     assert set(spelled) <= SINGLES | LISTENERS_ONLY
 
 
-def test_no_single_name_is_without_a_row() -> None:
+def test_table_has_every_single_name() -> None:
     in_table = {name for row in ROWS for name in (row.minio, row.aws, row.ceph)}
     # Ceph accepts the one in a rule and never says it, and S3 does not say what the other does.
     assert in_table == (SINGLES | {"s3:BucketCreated:*", "s3:BucketRemoved:*"}) - {
@@ -145,12 +145,12 @@ def test_families_hold_single_names_only() -> None:
 
 
 @pytest.mark.parametrize("word", sorted(LISTENERS_ONLY))
-def test_no_rule_can_ask_for_what_reaches_listeners_only(word: str) -> None:
+def test_rule_refuses_events_for_listeners_only(word: str) -> None:
     with pytest.raises(ValueError, match="listeners only"):
         from_words(word)
 
 
-def test_the_spelling_of_cephs_documentation_means_that_of_its_parser() -> None:
+def test_spelling_of_cephs_documentation_is_accepted() -> None:
     assert from_words("s3:ObjectLifecycle:Expiration:NonCurrent") == (
         "s3:ObjectLifecycle:Expiration:Noncurrent",
     )

@@ -41,7 +41,7 @@ def test_public_addresses_are_allowed(address: str) -> None:
     assert Egress().refusal("host", address) == ""
 
 
-def test_a_network_allows_its_addresses_however_they_are_written() -> None:
+def test_network_allows_its_addresses_in_any_notation() -> None:
     egress = Egress(("10.1.0.0/16",))
     assert egress.refusal("host", "::ffff:10.1.2.3") == ""
     assert egress.refusal("host", "10.2.0.1")
@@ -54,11 +54,11 @@ def test_a_network_allows_its_addresses_however_they_are_written() -> None:
         "localhost", "LOCALHOST.", "a.localhost", "[::1]", "[::ffff:7f00:1]", "127.0.0.1.",
     ],
 )  # fmt: skip
-def test_any_form_of_an_address_is_seen_in_a_url(host: str) -> None:
+def test_address_in_a_url_is_checked_in_any_notation(host: str) -> None:
     assert "loopback" in Egress().refusal_of_url(f"https://{host}:8080/hook")
 
 
-def test_a_name_is_looked_at_when_it_is_connected_to() -> None:
+def test_host_name_is_not_checked_before_connecting() -> None:
     assert Egress().refusal_of_url("https://example.org/hook") == ""
     assert Egress().refusal_of_url("secret:endpoint") == ""
 
@@ -84,7 +84,7 @@ def notes(folder: Path, endpoint: str, deploy: str = "", *, local: bool = False)
     return [each for each in load(folder / "b.toml", {}, local=local).notes if "endpoint" in each]
 
 
-def test_the_configuration_notes_what_will_be_refused(tmp_path: Path) -> None:
+def test_configuration_notes_that_private_endpoints_are_refused(tmp_path: Path) -> None:
     (note,) = notes(tmp_path, "http://10.0.0.5/hook")
     assert note.startswith("notify_webhook.a.endpoint: found a host that is refused: 10.0.0.5")
     assert "allow_private in [notify_webhook.a.deploy]" in note

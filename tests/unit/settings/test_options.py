@@ -95,7 +95,7 @@ def value(key: str, text: str) -> Any:
         ("format", "Access", "access"),
     ],
 )
-def test_text_is_read_as_its_type(key: str, text: str, found: Any) -> None:
+def test_text_is_parsed_by_its_type(key: str, text: str, found: Any) -> None:
     assert value(key, text) == found
 
 
@@ -201,7 +201,7 @@ def test_any_option_may_be_a_reference(key: str) -> None:
         ("seed", f"SA{HIDDEN}"),
     ],
 )
-def test_what_may_be_a_secret_is_not_shown(key: str, text: str) -> None:
+def test_error_hides_a_value_that_may_be_secret(key: str, text: str) -> None:
     with pytest.raises(ConfigErrors) as refused:
         value(key, text)
     assert HIDDEN not in str(refused.value)
@@ -210,7 +210,7 @@ def test_what_may_be_a_secret_is_not_shown(key: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("made", [Secret(HIDDEN), SecretPem(HIDDEN)])
-def test_a_secret_is_shown_only_by_its_method(made: Secret) -> None:
+def test_secret_is_shown_by_reveal_only(made: Secret) -> None:
     printed = [repr(made), str(made), f"{made}", f"{made!r:>30}", repr([made]), repr({"k": made})]
     printed.append(repr(read(Everything, NEEDED | {"token": HIDDEN})))
     assert not [text for text in printed if HIDDEN in text]
@@ -235,7 +235,7 @@ def test_a_path_is_distinguished_from_file_contents(
     assert options_of(Everything)[key].names_file(text) is names_file
 
 
-def test_secrets_are_equal_where_their_texts_are() -> None:
+def test_secrets_of_equal_text_are_equal() -> None:
     assert Secret("a") == Secret("a")
     assert len({Secret("a"), Secret("a"), Secret("b")}) == 2
     assert Secret("a") != "a"
@@ -243,7 +243,7 @@ def test_secrets_are_equal_where_their_texts_are() -> None:
     assert not Secret("")
 
 
-def test_every_type_has_a_name_for_the_reader() -> None:
+def test_every_type_has_a_name() -> None:
     names = [name for hint, (name, _) in TYPES.items() if not isinstance(hint, UnionType)]
     assert len(set(names)) == len(names)
     assert options_of(Everything)["format"].type == "namespace|access"

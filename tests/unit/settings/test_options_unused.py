@@ -50,7 +50,7 @@ def test_the_outputs_are_those_documented() -> None:
 
 
 @pytest.mark.parametrize(("kind", "key"), UNUSED)
-def test_one_that_is_given_says_why_it_does_nothing(kind: str, key: str) -> None:
+def test_unused_option_that_is_set_is_noted_with_the_reason(kind: str, key: str) -> None:
     option = declared(kind)[key]
     note = f"{key} does nothing here: {option.unused}"
     assert note in notes(kind, **{key: GIVEN[option.type]})
@@ -61,7 +61,7 @@ def test_one_that_is_given_says_why_it_does_nothing(kind: str, key: str) -> None
 
 
 @pytest.mark.parametrize(("kind", "key"), UNUSED)
-def test_it_stands_where_it_differs_from_minio(kind: str, key: str) -> None:
+def test_unused_options_are_listed_in_the_differences_from_minio(kind: str, key: str) -> None:
     where = "" if key in options_of(Common) else f"{kind}: "
     assert any(row.startswith(where) and f"`{key}`" in row for row in ROWS)
 

@@ -76,7 +76,7 @@ def written(one: Event, dialect: str, **more: str) -> Document:
 
 
 @pytest.mark.parametrize("name", [name for name in BODIES if name.startswith("minio/")])
-def test_what_a_server_sent_is_sent_on_whole(name: str) -> None:
+def test_record_of_a_server_is_sent_whole(name: str) -> None:
     theirs = json.loads(recorded(name))
     (one,) = sources.events(recorded(name))
     ours = written(one, "minio")
@@ -86,7 +86,7 @@ def test_what_a_server_sent_is_sent_on_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(BODIES) - ONLY_THERE.keys()))
-def test_events_of_another_source_are_written_as_the_server_would(name: str) -> None:
+def test_event_of_another_source_is_written_like_the_servers_record(name: str) -> None:
     dialect, theirs = name.partition("/")[0], json.loads(recorded(name))
     record = theirs["Records"][0]
     if dialect == "minio":
@@ -103,7 +103,7 @@ def test_events_of_another_source_are_written_as_the_server_would(name: str) -> 
 
 
 @pytest.mark.parametrize(("pattern", "path"), UNREPORTED)
-def test_what_is_listed_as_unreported_is_in_a_body(pattern: str, path: str) -> None:
+def test_values_listed_as_unreported_are_in_a_body(pattern: str, path: str) -> None:
     bodies = [json.loads(recorded(name)) for name in BODIES if fnmatch(name, pattern)]
     assert any(without(body["Records"][0], path) for body in bodies)
 

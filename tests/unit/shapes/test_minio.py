@@ -43,7 +43,7 @@ def s3_object(made: Event) -> dict[str, Any]:
         ("x" * 1024, "x" * 1024),
     ],
 )
-def test_record_escapes_the_key_and_the_body_says_it_plainly(key: str, escaped: str) -> None:
+def test_record_escapes_the_key_and_the_body_does_not(key: str, escaped: str) -> None:
     body = json.loads(minio.log(event(key)))
     assert body["Records"][0]["s3"]["object"]["key"] == escaped
     assert body["Key"] == f"uploads/{key}"
@@ -51,7 +51,7 @@ def test_record_escapes_the_key_and_the_body_says_it_plainly(key: str, escaped: 
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_escaped_key_is_the_key_again_when_unescaped(key: str) -> None:
+def test_escaped_key_unescapes_to_the_key(key: str) -> None:
     escaped = s3_object(event(key))["key"]
     assert unquote_plus(escaped, errors="strict") == key
     assert escaped.isascii()
@@ -111,7 +111,7 @@ def test_names_of_metadata_are_in_the_canonical_form_of_go(name: str, canonical:
     assert s3_object(event(metadata={name: "x"}))["userMetadata"] == {canonical: "x"}
 
 
-def test_metadata_lists_what_else_minio_keeps_there_in_the_order_of_go() -> None:
+def test_metadata_includes_headers_in_the_order_of_go() -> None:
     found = s3_object(
         event(
             content_type="text/plain",
@@ -149,7 +149,7 @@ def test_event_without_sequencer_still_has_the_field() -> None:
     assert s3_object(event(sequencer=""))["sequencer"] == ""
 
 
-def test_everything_that_s3_leaves_out_is_an_empty_text() -> None:
+def test_values_that_s3_leaves_out_are_empty() -> None:
     body = json.loads(minio.log(sources.events(recorded("s3/put-bare"))[0]))
     (found,) = body["Records"]
     assert found["userIdentity"] == {"principalId": ""}
@@ -158,7 +158,7 @@ def test_everything_that_s3_leaves_out_is_an_empty_text() -> None:
     assert found["source"] == {"host": "", "port": "", "userAgent": ""}
 
 
-def test_a_relays_blanks_are_left_out_of_minios_own_record() -> None:
+def test_blanks_of_a_relay_are_removed_from_minios_record() -> None:
     """Products that take a record a line, or find their way in it, would not take them."""
     text = rb'{"a":" \" : [\n , ","eventVersion":1e999,"s3":[[],{},-0.0,"\u003c"]}'
     loose = text.replace(b'":', b'"\t:\r\n ').replace(b',"', b' ,\n"').replace(b"[[", b" [ [ ")
@@ -167,23 +167,23 @@ def test_a_relays_blanks_are_left_out_of_minios_own_record() -> None:
         assert minio.records(made) == b'{"Records":[' + text + b"]}"
 
 
-def test_a_line_of_the_listen_stream_has_the_key_as_it_is() -> None:
-    line = minio.heard(event("a b/ü+.jpg", size=5))
+def test_listen_line_has_the_key_unescaped() -> None:
+    line = minio.listen_line(event("a b/ü+.jpg", size=5))
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
-    (heard,) = json.loads(line)["Records"]
+    (record,) = json.loads(line)["Records"]
     (parsed,) = json.loads(minio.records(event("a b/ü+.jpg", size=5)))["Records"]
-    assert heard["s3"]["object"].pop("key") == "a b/ü+.jpg"
+    assert record["s3"]["object"].pop("key") == "a b/ü+.jpg"
     assert parsed["s3"]["object"].pop("key") == "a+b%2F%C3%BC%2B.jpg"
-    assert heard == parsed
+    assert record == parsed
 
 
-def test_minios_own_record_is_passed_on_unchanged_but_for_its_key() -> None:
+def test_minios_record_is_sent_unchanged_except_for_its_key() -> None:
     body = json.loads(recorded("minio/object-created-put-key-space"))
     (own,) = sources.events(json.dumps(body, indent=1))
-    (heard,) = json.loads(minio.heard(own))["Records"]
+    (record,) = json.loads(minio.listen_line(own))["Records"]
     (parsed_record,) = body["Records"]
-    assert heard["s3"]["object"]["key"] == own.key
+    assert record["s3"]["object"]["key"] == own.key
     parsed_record["s3"]["object"]["key"] = own.key
-    assert heard == parsed_record
-    assert b"\n" not in minio.heard(own)[:-1]
+    assert record == parsed_record
+    assert b"\n" not in minio.listen_line(own)[:-1]

@@ -84,7 +84,7 @@ def test_unusual_keys_survive_any_shape(key: str, name: Name) -> None:
     ),
     st.sampled_from(READ_AGAIN),
 )
-def test_whatever_is_shaped_can_be_read(before: Event, name: Name) -> None:
+def test_shaped_event_can_be_read_again(before: Event, name: Name) -> None:
     after = read_again(before, name)
     for field in ("bucket", "key", "time", "principal", "request_id"):
         assert getattr(after, field) == getattr(before, field), field
@@ -92,18 +92,18 @@ def test_whatever_is_shaped_can_be_read(before: Event, name: Name) -> None:
 
 
 @pytest.mark.parametrize("body", [name for name in BODIES if name.startswith("s3/")])
-def test_what_s3_sent_is_sent_on_byte_for_byte(body: str) -> None:
+def test_record_of_s3_is_sent_byte_for_byte(body: str) -> None:
     one = first(body)
     assert shape("aws").message(one) == b'{"Records":[%b]}' % bytes(one.record)
 
 
-def test_cephs_event_id_is_a_time_and_what_is_unique() -> None:
+def test_cephs_event_id_is_a_time_and_a_unique_part() -> None:
     one = event(time="2026-01-02T03:04:05.678Z", etag="abc", dialect="eventbridge")
     order = "1".zfill(32)
     assert written(one, "ceph")["Records"][0]["eventId"] == f"1767323045.000000.{order}.{one.id}"
 
 
-def test_cephs_event_id_is_one_events_alone_and_the_same_for_every_delivery() -> None:
+def test_cephs_event_id_is_unique_and_the_same_for_every_delivery() -> None:
     """Objects of one DeleteObjects share time and request, and have no ETag."""
     body = json.loads(recorded("s3/multi-delete-three-records"))
     moments = {record["eventTime"] for record in body["Records"]}
@@ -193,5 +193,5 @@ def test_a_subject_is_decoded_as_s3_encodes_keys() -> None:
         ("!#$&'()*+,/:;=?@[]\\^_`{|}~", "!#$&'()*+,/:;=?@[]\\^_`{|}~"),
     ],
 )
-def test_a_header_of_http_escapes_what_the_binding_names(text: str, wanted: str) -> None:
+def test_http_header_escapes_the_characters_of_the_binding(text: str, wanted: str) -> None:
     assert cloudevents.in_header(text) == wanted

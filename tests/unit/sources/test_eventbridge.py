@@ -18,7 +18,7 @@ def only(envelope: dict[str, Any]) -> Event:
     return event
 
 
-def test_an_object_created_is_read_with_its_key_as_it_is() -> None:
+def test_key_is_read_without_decoding() -> None:
     event = only(CREATED)
     assert (event.name, event.bucket) == ("s3:ObjectCreated:Put", "uploads")
     assert event.key == "my+report 1%2F.txt"
@@ -29,7 +29,7 @@ def test_an_object_created_is_read_with_its_key_as_it_is() -> None:
     assert json.loads(bytes(event.record)) == CREATED
 
 
-def test_it_is_the_same_event_as_in_s3s_own_notification() -> None:
+def test_event_has_the_id_of_s3s_own_notification() -> None:
     """During a cutover both arrive: receivers deduplicate by the id."""
     own = record("my%2Breport+1%252F.txt", eventTime="2026-01-02T03:04:05.678Z")
     own["s3"]["object"]["versionId"] = CREATED["detail"]["object"]["version-id"]
@@ -38,7 +38,7 @@ def test_it_is_the_same_event_as_in_s3s_own_notification() -> None:
     assert event.id == only(CREATED).id
 
 
-def test_its_order_is_that_of_s3s_own_notification() -> None:
+def test_event_has_the_order_of_s3s_own_notification() -> None:
     own = "00617F08299329D189"
     assert only(CREATED).order[0] == own.lower().rjust(32, "0")
 
@@ -75,12 +75,12 @@ def test_names(kind: str, detail: dict[str, str], name: str) -> None:
     assert only(envelope).name == name
 
 
-def test_a_broken_one_names_the_field() -> None:
+def test_broken_event_is_refused_with_the_field() -> None:
     detail = {**CREATED["detail"], "object": {"key": 7}}
     with pytest.raises(BadEvent, match=r"broken EventBridge event: .*\$\.detail\.object\.key"):
         only({**CREATED, "detail": detail})
 
 
-def test_another_services_event_is_refused() -> None:
+def test_event_of_another_service_is_refused() -> None:
     with pytest.raises(BadEvent, match="no known event"):
         only({**CREATED, "source": "aws.ec2"})

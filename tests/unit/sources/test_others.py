@@ -82,7 +82,7 @@ ODD_KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.li
 @example("a%2fb")
 @example("100%")
 @example("docs/a%2Fb")
-def test_a_key_is_the_same_from_minios_listen_stream_and_from_its_webhook(key: str) -> None:
+def test_minios_listen_stream_and_webhook_give_the_same_key(key: str) -> None:
     assume("%" not in key or quote_plus(unquote_plus(key), safe="") != key)
     (streamed,) = sources.events(listened(minios(key)))
     (sent,) = sources.events(posted(key))
@@ -92,13 +92,13 @@ def test_a_key_is_the_same_from_minios_listen_stream_and_from_its_webhook(key: s
     assert streamed.id == sent.id
 
 
-def test_a_relay_that_leaves_out_what_stands_beside_the_records_is_read_as_minio_wrote_it() -> None:
+def test_minios_body_reduced_to_its_records_is_read() -> None:
     body = json.dumps({"Records": [minios("docs%2Fa+b%2Bc.txt")]})
     assert [event.key for event in sources.events(body)] == ["docs/a b+c.txt"]
 
 
 @pytest.mark.parametrize("odd", ["1e999", "1" * 400, '"\\u0000"', "[" * 300 + "]" * 300])
-def test_what_nobody_reads_of_a_line_of_the_listen_stream_stays_as_it_is(odd: str) -> None:
+def test_unread_fields_of_a_listen_line_stay_unchanged(odd: str) -> None:
     body = listened(minios("a+b/c")).replace('"source": {', f'"source": {{"odd": {odd}, ')
     (event,) = sources.events(body)
     assert event.key == "a+b/c"
@@ -106,13 +106,13 @@ def test_what_nobody_reads_of_a_line_of_the_listen_stream_stays_as_it_is(odd: st
     assert b'"key":"a%2Bb%2Fc"' in bytes(event.record)
 
 
-def test_several_records_of_minios_dialect_together_have_escaped_keys() -> None:
+def test_keys_of_several_minio_records_together_are_unescaped() -> None:
     """As our own scanner sends them; a line of the listen stream has one."""
     body = json.dumps({"Records": [minios("a+b%2Fc"), minios("d%20e")]})
     assert [event.key for event in sources.events(body)] == ["a b/c", "d e"]
 
 
-def test_minios_ping_of_a_listener_is_no_event() -> None:
+def test_minios_keep_alive_is_no_event() -> None:
     assert sources.events('{"Records":null}\n') == []
 
 
@@ -123,7 +123,7 @@ def test_minios_ipv6_address_is_read_without_its_brackets() -> None:
     assert event.source_ip == "2001:db8::1"
 
 
-def test_minio_leaves_out_a_size_of_0() -> None:
+def test_missing_size_in_minios_record_is_0() -> None:
     document = json.loads(recorded("minio/object-created-put"))
     del document["Records"][0]["s3"]["object"]["size"]
     (event,) = sources.events(json.dumps(document))
@@ -146,7 +146,7 @@ def test_minio_leaves_out_a_size_of_0() -> None:
         ),
     ],
 )
-def test_captured_bodies_of_minio(name: str, expected: dict[str, Any]) -> None:
+def test_captured_bodies_of_minio_are_read(name: str, expected: dict[str, Any]) -> None:
     event = only(f"minio/{name}")
     if "key" in expected and name.endswith("space"):
         expected = {"key": json.loads(recorded(f"minio/{name}"))["Key"].partition("/")[2]}
@@ -166,7 +166,7 @@ def test_eventbridge_through_sns_is_unwrapped() -> None:
     assert event.key == "my+report 1%2F.txt"
 
 
-def test_a_word_of_sns_about_the_subscription_is_reported() -> None:
+def test_sns_message_about_the_subscription_is_refused() -> None:
     with pytest.raises(BadEvent, match="SubscriptionConfirmation"):
         sources.events(recorded("sns/subscription-confirmation"))
 
@@ -183,7 +183,7 @@ def test_a_word_of_sns_about_the_subscription_is_reported() -> None:
         ("put-object-retention", "s3:ObjectCreated:PutRetention"),
     ],
 )
-def test_calls_that_only_cloudtrail_sees(name: str, expected: str) -> None:
+def test_cloudtrail_calls_become_events(name: str, expected: str) -> None:
     event = only(f"cloudtrail/{name}")
     assert_fields(
         event,
@@ -206,12 +206,12 @@ def test_calls_that_only_cloudtrail_sees(name: str, expected: str) -> None:
     ("name", "expected"),
     [("create-bucket", "s3:BucketCreated:*"), ("delete-bucket", "s3:BucketRemoved:*")],
 )
-def test_buckets_made_and_removed(name: str, expected: str) -> None:
+def test_created_and_removed_buckets_become_events(name: str, expected: str) -> None:
     assert_fields(only(f"cloudtrail/{name}"), name=expected, bucket="uploads", key="")
 
 
 @pytest.mark.parametrize("name", ["get-object-denied", "put-object"])
-def test_failed_calls_and_those_that_s3_notifies_of_give_no_event(name: str) -> None:
+def test_failed_calls_and_calls_that_s3_notifies_of_give_no_event(name: str) -> None:
     assert sources.events(recorded(f"cloudtrail/{name}")) == []
 
 

@@ -76,7 +76,7 @@ def test_every_recorded_notification_is_expected() -> None:
     assert {path.stem for path in (RECORDED / "s3").glob("*.json")} == EXPECTED.keys() | several
 
 
-def test_who_and_where_are_taken_over() -> None:
+def test_principal_and_address_are_read() -> None:
     (event,) = sources.events(recorded("s3/put-2.1"))
     assert event.principal == "AWS:AIDAJDPLRKLG7UEXAMPLE:anna"
     assert event.owner == "A3NL1KOZZKExample"
@@ -155,12 +155,12 @@ NO_JSON = {
 
 
 @pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)
-def test_what_is_no_json_object_is_called_so(body: str) -> None:
+def test_message_that_is_no_json_object_is_refused(body: str) -> None:
     with pytest.raises(BadEvent, match=r"the message is no JSON object: .+"):
         sources.events(body)
 
 
-def test_1_mib_of_rubbish_is_no_event() -> None:
+def test_1_mib_of_rubbish_is_refused() -> None:
     rubbish = random.Random(7).randbytes(700_000).decode("latin-1")  # noqa: S311 - repeatable
     with pytest.raises(BadEvent):
         sources.events(rubbish)
@@ -182,7 +182,7 @@ def test_unknown_object_is_refused_with_its_fields(body: str, expected: str) -> 
     assert expected in str(refused.value)
 
 
-def test_a_thousand_unknown_fields_are_not_all_listed() -> None:
+def test_error_lists_only_some_of_a_thousand_fields() -> None:
     with pytest.raises(BadEvent) as refused:
         sources.events(json.dumps({"x" * 50 + str(n): n for n in range(1000)}))
     assert len(str(refused.value)) < 400
@@ -259,18 +259,18 @@ def test_one_broken_record_breaks_the_message() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 500, "{" * 500, '\\"' + "[" * 500, "[" * 500 + "\\\\"])
-def test_brackets_in_a_text_are_no_nesting(text: str) -> None:
+def test_brackets_in_strings_are_not_nesting(text: str) -> None:
     body = message(record(s3__object__x="?")).replace("?", text)
     assert len(sources.events(body)) == 1
     wrapped = {"Type": "Notification", "TopicArn": "arn", "Message": body}
     assert len(sources.events(json.dumps(wrapped))) == 1
 
 
-def test_many_records_are_no_nesting() -> None:
+def test_many_records_are_not_nesting() -> None:
     assert len(sources.events(message(*[record(str(n)) for n in range(500)]))) == 500
 
 
-def test_what_is_nested_deeper_than_a_record_ever_is_is_refused() -> None:
+def test_message_nested_too_deeply_is_refused() -> None:
     """It could be read here, but not where it lies in an envelope beside its neighbours."""
     body = message(record(s3__object__x="?"))
     nested = {depth: body.replace('"?"', "[" * depth + "]" * depth) for depth in (395, 396, 900)}
@@ -283,7 +283,7 @@ def test_what_is_nested_deeper_than_a_record_ever_is_is_refused() -> None:
         sources.events(json.dumps(wrapped))
 
 
-def test_what_is_read_can_be_opened_where_it_lies_in_an_envelope() -> None:
+def test_message_that_is_read_can_also_be_read_from_an_envelope() -> None:
     body = message(record(s3__object__x="?")).replace('"?"', "[" * 395 + "]" * 395)
     (event,) = sources.events(body)
     (packed,) = pack([Delivery("rule", event)])
@@ -298,12 +298,12 @@ def test_nesting_near_the_limit_is_read_or_refused(depth: int) -> None:
         assert len(sources.events(body)) == 1
 
 
-def test_message_without_records_is_no_error() -> None:
+def test_message_without_records_has_no_events() -> None:
     assert sources.events('{"Records": []}') == []
 
 
 @given(st.booleans() | st.integers() | st.text() | st.lists(st.text(), max_size=2))
-def test_whatever_stands_in_a_field_is_an_event_or_a_bad_one(value: Any) -> None:
+def test_any_field_value_gives_an_event_or_bad_event(value: Any) -> None:
     body = message(record(s3__object__versionId=value, s3__object__size=value, awsRegion=value))
     with suppress(BadEvent):
         assert len(sources.events(body)) == 1

@@ -1,4 +1,8 @@
-"""The event: what every stage after the sources works with."""
+"""The event, as every stage after the sources has it, with its order and its ids.
+
+`Event` is the one type, `names` has the names that MinIO, Amazon S3 and Ceph give to events, and
+`encoded_words` decodes S3's spelling of non-ASCII metadata.
+"""
 
 import hashlib
 from typing import Annotated
@@ -7,10 +11,10 @@ import msgspec
 
 SEQUENCER_DIGITS = 32
 AGENT = "Bucketcast "
-"""How the user agent of records begins that our own jobs make, of objects in Amazon S3."""
+"""The beginning of the user agent in records that our own jobs make of objects in Amazon S3."""
 
-# What is looked up, compared or stored as text further on must be in form here already: one broken
-# record would otherwise be refused later, together with its neighbours.
+# Values that later stages look up, compare or store as text are validated here: refused later, one
+# broken record would take the other events of its message with it.
 BucketName = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Sequencer = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f]{0,32}\Z")]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -62,7 +66,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def order(self) -> tuple[str, str]:
         """The order of the event; compare it only within one bucket and key.
 
-        S3 says to pad the shorter sequencer on the left, which is comparing the numbers.
+        S3 says to pad the shorter sequencer on the left; that compares them as numbers.
         """
         return (padded(self.sequencer), self.time)
 
@@ -72,8 +76,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
         One DeleteObjects call gives all its records one request id, hence the key and version.
         """
-        what = self.request_id or self.sequencer.lower().lstrip("0") or self.time
-        parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, what))
+        request = self.request_id or self.sequencer.lower().lstrip("0") or self.time
+        parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, request))
         return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property

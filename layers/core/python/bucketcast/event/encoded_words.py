@@ -4,7 +4,7 @@ from email.errors import MessageError
 from email.header import decode_header, make_header
 
 
-def decoded(text: str) -> str:
+def decode(text: str) -> str:
     """Return the decoded text; text that is not encoded, or invalid, stays as it is."""
     if "=?" not in text:
         return text
@@ -14,16 +14,16 @@ def decoded(text: str) -> str:
         return text
 
 
-def as_sent(text: str) -> str:
-    """Return a header of S3's as its client sent it.
+def as_sent(header: str) -> str:
+    """Return a header that S3 returns as its client sent it.
 
     S3 reads the client's UTF-8 bytes as Latin-1 and encodes that. If the bytes are not UTF-8, the
     client itself sent encoded words.
     """
-    said = decoded(text)
-    if said == text or said.isascii():
-        return text
+    decoded = decode(header)
+    if decoded == header or decoded.isascii():
+        return header
     try:
-        return said.encode("latin-1").decode()
+        return decoded.encode("latin-1").decode()
     except UnicodeError:
-        return text
+        return header

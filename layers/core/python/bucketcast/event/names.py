@@ -43,7 +43,7 @@ FAMILIES = MappingProxyType(
             "OperationNotTracked",
             "OperationMissedThreshold",
             "OperationReplicatedAfterThreshold",
-            # Ceph's, for what its multisite sync fetched
+            # Ceph's, for objects that its multisite sync fetched
             "Create",
             "Delete",
             "DeletionMarkerCreated",
@@ -122,16 +122,16 @@ REMOVALS = frozenset(
         "s3:ObjectSynced:DeletionMarkerCreated",
     }
 )
-"""After these the object is no longer what the bucket shows under its key."""
+"""After these the bucket no longer shows the object under its key."""
 NOTHING_HAPPENED = "s3:ObjectRemoved:NoOP"
 _CREATIONS = frozenset({"s3:ObjectSynced:Create"})
 _CREATED = "s3:ObjectCreated:"
 _NOT_CREATED = frozenset(
-    _CREATED + each for each in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
+    _CREATED + member for member in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
 )
 """MinIO counts these among the creations; the object was there before."""
 _NO_CHANGES = ("s3:ObjectAccessed:", "s3:Scanner:")
-"""Reads, and counts of what is there already."""
+"""Reads, and counts of existing objects."""
 
 _TRANSLATED = MappingProxyType(
     {
@@ -159,7 +159,7 @@ _IN_AWS = MappingProxyType(
         "s3:ObjectSynced:DeletionMarkerCreated": "s3:Replication:DeletionMarkerCreated",
     }
 )
-"""What S3's enumeration has for a name of MinIO or Ceph."""
+"""The name in S3's enumeration by that of MinIO or Ceph."""
 _IN_CEPH = MappingProxyType(
     {
         "s3:LifecycleExpiration:Delete": "s3:ObjectLifecycle:Expiration:Current",
@@ -169,19 +169,17 @@ _IN_CEPH = MappingProxyType(
         "s3:LifecycleTransition": "s3:ObjectLifecycle:Transition:Current",
     }
 )
-"""What Ceph has for a name of MinIO or AWS, a version apart."""
-
-
+"""Ceph's name by that of MinIO or AWS, versions aside."""
 _IN_CEPHS_TEXT = MappingProxyType(
     {
         "s3:ObjectLifecycle:Expiration:NonCurrent": "s3:ObjectLifecycle:Expiration:Noncurrent",
         "s3:ObjectLifecycle:Transition:NonCurrent": "s3:ObjectLifecycle:Transition:Noncurrent",
     }
 )
-"""Ceph's documentation spells these so, its parser does not."""
+"""The parser's spelling by that of Ceph's documentation."""
 
 
-def translated(name: str) -> tuple[str, str]:
+def translate(name: str) -> tuple[str, str]:
     """Return MinIO's name for one of AWS or Ceph, and the original if it says more, or "".
 
     The `s3:` may be missing, as in most records of both.
@@ -193,16 +191,16 @@ def translated(name: str) -> tuple[str, str]:
 
 def in_aws(event: "Named") -> str:
     """Return Amazon S3's name, with `s3:`; MinIO's or Ceph's if S3 has none."""
-    said = event.original or event.name
-    return _IN_AWS.get(said, said)
+    source_name = event.original or event.name
+    return _IN_AWS.get(source_name, source_name)
 
 
 def in_ceph(event: "Named") -> str:
     """Return Ceph RGW's name, with `s3:`; the unchanged name if RGW has none."""
-    said = event.original or event.name
-    if said == "s3:LifecycleExpiration:Delete" and event.version_id:
+    source_name = event.original or event.name
+    if source_name == "s3:LifecycleExpiration:Delete" and event.version_id:
         return "s3:ObjectLifecycle:Expiration:Noncurrent"
-    return _IN_CEPH.get(said, event.name)
+    return _IN_CEPH.get(source_name, event.name)
 
 
 def spellings(event: "Named") -> tuple[str, ...]:
@@ -259,10 +257,10 @@ def expand(name: str) -> tuple[str, ...]:
 
 
 def creates(name: str) -> bool:
-    """Return whether the event creates an object or a version; so do unknown creations."""
+    """Return True if the event creates an object or a version, also if the name is unknown."""
     return name in _CREATIONS or (name.startswith(_CREATED) and name not in _NOT_CREATED)
 
 
 def changes_nothing(name: str) -> bool:
-    """Return whether the event leaves all objects and their metadata as they were."""
+    """Return True if the event leaves all objects and their metadata as they were."""
     return name == NOTHING_HAPPENED or name.startswith(_NO_CHANGES)

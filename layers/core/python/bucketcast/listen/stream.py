@@ -165,7 +165,7 @@ class Stream:
 
     def _lines(self, message: Message) -> bytes:
         try:
-            return b"".join(minio.heard(delivery.event) for delivery in unpack(message.body))
+            return b"".join(minio.listen_line(delivery.event) for delivery in unpack(message.body))
         except Exception as error:  # noqa: BLE001 - one message must not end the stream
             self.warn(f"a listener's message {message.id} cannot be read: {error}")
             return b""

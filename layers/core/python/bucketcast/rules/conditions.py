@@ -23,7 +23,7 @@ import msgspec
 
 from bucketcast.errors import did_you_mean
 from bucketcast.event import Event
-from bucketcast.event.encoded_words import decoded
+from bucketcast.event.encoded_words import decode
 from bucketcast.rules.regexes import RegexSet
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.on.startswith(METADATA):
             value = (event.metadata or {}).get(self.on.removeprefix(METADATA))
             # S3 clients send metadata beyond ASCII as encoded words.
-            return [] if value is None else list(dict.fromkeys((value, decoded(value))))
+            return [] if value is None else list(dict.fromkeys((value, decode(value))))
         if self.on.startswith(TAG):
             name = self.on.removeprefix(TAG)
             return [value for tag, value in event.tags or () if tag == name]

@@ -1,4 +1,9 @@
-"""The dialects in which events are sent, one module each."""
+"""Write an event in the dialect that its receiver reads, one module a dialect.
+
+`minio` has MinIO's record and its wrappings, `aws` Amazon S3's record, `ceph` RGW's, and
+`cloudevents` the S3 record as a CloudEvent, structured or binary. `records` has the common part of
+the three records. `shape` returns the functions of a dialect by its name.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
@@ -10,7 +15,7 @@ Name = Literal["minio", "aws", "ceph", "cloudevents", "cloudevents-binary"]
 
 
 class Shape(NamedTuple):
-    """How an event is written: as a message, and as the value of a row, item or document.
+    """The functions that write an event: as a message, and as the value of a row or document.
 
     `attributes` go into the transport's headers, if the dialect has any.
     """
@@ -28,7 +33,7 @@ def shape(name: Name, opaque_data: str = "") -> Shape:
     if name == "aws":
         return Shape(aws.message, aws.message)
     if name == "ceph":
-        write = ceph.with_opaque_data(opaque_data)
+        write = ceph.writer(opaque_data)
         return Shape(write, write)
     if name == "cloudevents":
         return Shape(cloudevents.structured, cloudevents.structured, cloudevents.STRUCTURED)

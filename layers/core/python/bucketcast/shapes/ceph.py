@@ -3,8 +3,8 @@
 `{"Records": [one]}`. Source: "Bucket Notifications" of the Ceph documentation, and bodies captured
 from a running RGW: version 2.2, the name without `s3:`, the key not encoded, the size a number,
 metadata and tags as lists, "" for no version, and an `eventId` that begins with a time. RGW writes
-the two numbers of its sequencer, seconds and nanoseconds, with the lowest byte first, and so does
-this.
+the two numbers of its sequencer, seconds and nanoseconds, with the lowest byte first; so does this
+module.
 """
 
 from collections.abc import Callable
@@ -51,8 +51,8 @@ class _Records(msgspec.Struct, gc=False):
     Records: tuple[_Record]
 
 
-def with_opaque_data(opaque_data: str) -> Callable[[Event], bytes]:
-    """Return a writer for events of a topic with this `OpaqueData`."""
+def writer(opaque_data: str) -> Callable[[Event], bytes]:
+    """Return the writer of events of a topic with this `OpaqueData`."""
 
     def message(event: Event) -> bytes:
         return _encode(_Records((_record(event, opaque_data),)))
@@ -95,10 +95,10 @@ def attributes(event: Event) -> dict[str, str]:
 
     The key is as in the record, and the source begins with the record's own `eventSource`.
     """
-    said = in_ceph(event).removeprefix("s3:")
+    name = in_ceph(event).removeprefix("s3:")
     return cloudevents.attributes(event) | {
         "source": f"ceph:s3.{event.region}.{event.bucket}",
-        "type": f"com.amazonaws.s3.{said}",
+        "type": f"com.amazonaws.s3.{name}",
         "subject": event.key,
     }
 
@@ -123,7 +123,7 @@ def _id(event: Event) -> str:
     """
     order = f"{padded(event.sequencer)}." if event.sequencer else ""
     try:
-        moment = datetime.fromisoformat(event.time)
-    except ValueError:  # a leap second, or what no calendar has
+        time = datetime.fromisoformat(event.time)
+    except ValueError:  # a leap second, or an impossible date
         return f"{event.time}.{order}{event.copy_id}"
-    return f"{int(moment.timestamp()):010}.000000.{order}{event.copy_id}"
+    return f"{int(time.timestamp()):010}.000000.{order}{event.copy_id}"

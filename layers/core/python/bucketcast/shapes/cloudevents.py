@@ -1,7 +1,7 @@
 """CloudEvents 1.0, after the specification's adapter for Amazon S3.
 
 Structured: one JSON document with the S3 record as its `data`. Binary: the record alone, and the
-attributes beside it in whatever the transport has for headers. Source: "AWS Simple Storage Service
+attributes beside it in the headers of the transport. Source: "AWS Simple Storage Service
 Event Adapter" and "JSON Event Format" of the CloudEvents specification. Where one request makes
 several events (DeleteObjects does), the adapter's `id` would repeat: a third part keeps it unique.
 The `source` begins with the record's `eventSource`, `aws:s3`; `shapes.ceph` has RGW's own.
@@ -34,7 +34,7 @@ class _Event(msgspec.Struct, gc=False, omit_defaults=True):
 
 def attributes(event: Event) -> dict[str, str]:
     """Return the context attributes without `datacontenttype`: transports have their own."""
-    found = {
+    pairs = {
         "specversion": "1.0",
         "id": _id(event),
         "source": f"aws:s3.{event.region}.{event.bucket}",
@@ -43,8 +43,8 @@ def attributes(event: Event) -> dict[str, str]:
         "time": event.time,
     }
     if event.sequencer:
-        found["sequence"] = padded(event.sequencer)
-    return found
+        pairs["sequence"] = padded(event.sequencer)
+    return pairs
 
 
 def structured(event: Event) -> bytes:
@@ -59,9 +59,9 @@ def data(event: Event) -> bytes:
     return _encode(aws.record(event))
 
 
-def in_header(text: str) -> str:
+def in_header(value: str) -> str:
     """Return an attribute as the HTTP and NATS bindings write it, in printable ASCII."""
-    return quote(text, safe=_PLAIN)
+    return quote(value, safe=_PLAIN)
 
 
 def _id(event: Event) -> str:

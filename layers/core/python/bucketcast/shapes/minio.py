@@ -3,9 +3,9 @@
 Source: the payload schema in AIStor's list of bucket notifications, and bodies captured from a
 running MinIO (`tests/events/minio`). MinIO escapes the record's key and leaves the `Key` beside
 it plain; it leaves out `size` when that is 0, and size and eTag after a removal. S3's records
-know neither `contentType` nor `userMetadata`, which are here once somebody fetched them. A record
-of MinIO's own stays as it came, without the blanks that a relay may have put between its tokens:
-not every product takes them.
+have neither `contentType` nor `userMetadata`, which appear here once they were fetched. MinIO's own
+record stays as it came, without the blanks that a relay may have put between its tokens: some
+products refuse them.
 """
 
 import re
@@ -23,7 +23,7 @@ encode = msgspec.json.Encoder().encode
 _WITHOUT_OBJECT = frozenset(
     {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
 )
-"""MinIO says nothing of the object in these, and does in the removals by lifecycle."""
+"""In these MinIO leaves out the object's properties; in removals by lifecycle it does not."""
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]*").fullmatch
 _needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 
@@ -108,13 +108,13 @@ def _record(event: Event, key: str) -> MinioRecord:
 
 
 def _metadata(event: Event) -> dict[str, str] | None:
-    """Return what MinIO lists among an object's metadata, in the order of a Go map."""
+    """Return MinIO's list of an object's metadata, in the order of a Go map."""
     if not (event.metadata or event.content_type or event.headers):  # as nearly always
         return None
-    user = {canonical(given): text for given, text in (event.metadata or {}).items()}
+    user = {canonical(name): value for name, value in (event.metadata or {}).items()}
     kind = {"content-type": event.content_type} if event.content_type else {}
-    found = user | kind | (event.headers or {})
-    return dict(sorted(found.items()))
+    metadata = user | kind | (event.headers or {})
+    return dict(sorted(metadata.items()))
 
 
 @lru_cache(maxsize=1024)
@@ -139,7 +139,7 @@ def log(event: Event) -> bytes:
     return encode(_Log(event.name, path(event), (record(event),)))
 
 
-def heard(event: Event) -> bytes:
+def listen_line(event: Event) -> bytes:
     """Return a line of the listen stream: like `records`, with the key unencoded."""
     if event.dialect == "minio":
         plain = with_key(msgspec.json.format(event.record, indent=-1), event.key)

@@ -1,4 +1,4 @@
-"""What the records of S3, MinIO and Ceph share; the fields are in the order they are written."""
+"""The common part of the records of S3, MinIO and Ceph; fields are in the order on the wire."""
 
 from typing import Generic, TypeVar
 

@@ -1,4 +1,10 @@
-"""The dialects on the ingress queue, one module each, recognised by their form."""
+"""Read the messages on the ingress queue, in the dialect of whoever sent them.
+
+One module a dialect, recognised by its form: `s3` (S3's own notifications), `eventbridge`,
+`cloudtrail` (calls that S3 does not notify of) and `minio` (MinIO's notifications, and those of our
+own jobs). `records` has the common part of S3's and MinIO's records. `sns` unwraps a message that
+came through a topic. `events` chooses among them.
+"""
 
 import re
 
@@ -11,7 +17,7 @@ from bucketcast.sources import cloudtrail, eventbridge, minio, s3, sns
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DIALECTS = (s3, eventbridge, cloudtrail, minio)
 _WRAPPINGS = 2
-"""An event in a notification of SNS, and no notification in that again."""
+"""A notification of SNS may hold an event, but no second notification."""
 _DEEPEST = 400
 """A record of any source has about ten levels; the interpreter's limit is 1,000."""
 _TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -33,10 +39,10 @@ def events(body: str) -> list[Event]:
         for dialect in _DIALECTS:
             if dialect.recognises(fields, body):
                 try:
-                    found: list[Event] = dialect.events(fields, body)
+                    parsed: list[Event] = dialect.events(fields, body)
                 except RecursionError as error:  # the limit counts our own frames too
                     raise BadEvent(f"the message is nested too deeply: {error}") from None
-                return found
+                return parsed
         if not sns.recognises(fields):
             break
         body = sns.message(fields)
@@ -49,13 +55,13 @@ def events(body: str) -> list[Event]:
 def _check_depth(body: str) -> None:
     """Check that valid JSON is nested no deeper than `_DEEPEST`.
 
-    The decoder's limit counts the caller's frames too. A message that barely passes it here would
-    not inside an envelope, two levels deeper, and would take its neighbours with it.
+    The decoder's limit counts the caller's frames too. A message that barely passes here would fail
+    inside an envelope, two levels deeper, together with the envelope's other events.
 
     Raises:
-        BadEvent: it is.
+        BadEvent: it is nested deeper.
     """
-    # Almost all bodies have too few brackets for that, in whatever order.
+    # Almost all bodies have too few brackets to be nested so deeply.
     if len(body) <= 2 * _DEEPEST or body.count("{") + body.count("[") <= _DEEPEST:
         return
     depth = deepest = 0

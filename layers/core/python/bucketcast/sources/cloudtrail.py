@@ -1,10 +1,9 @@
-"""S3 API calls that CloudTrail logs, via EventBridge, for what S3 itself does not notify.
+"""S3 API calls that CloudTrail logs, via EventBridge: those that S3 itself does not notify of.
 
 Source: "Amazon S3 CloudTrail events" of the Amazon S3 user guide and "CloudTrail record contents".
-Reads, legal holds and created or removed buckets are seen nowhere else. A record comes minutes
-later, in no order and perhaps twice; it has neither size nor eTag nor sequencer, and brackets
-around the user agent. Failed calls are logged too and give no event; nor do calls that S3's own
-notifications cover.
+Nothing else reports reads, legal holds, and created or removed buckets. A record comes minutes
+later, in no order and perhaps twice; it has no size, eTag or sequencer, and brackets around the
+user agent. Failed calls, and calls that S3's own notifications cover, give no event.
 """
 
 from collections.abc import Mapping
@@ -75,7 +74,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
-    """Return whether these are the top-level fields of an API call from CloudTrail."""
+    """Return True if these are the top-level fields of an API call from CloudTrail."""
     kind = bytes(fields.get("detail-type", b""))
     return kind == b'"AWS API Call via CloudTrail"' and bytes(fields.get("source", b"")) == (
         b'"aws.s3"'

@@ -1,9 +1,9 @@
 """Amazon S3's events as EventBridge delivers them: one envelope with `detail-type` and `detail`.
 
 Source: "EventBridge event message structure" of the Amazon S3 user guide. Unlike in S3's own
-notifications the key is not encoded, the time has no fractions, `requester` is an account, and
-nothing says which principal asked. A `detail-type` that S3 adds later keeps its words as its name,
-which no rule asks for.
+notifications the key is not encoded, the time has no fractions, `requester` is an account, and the
+principal is missing. A `detail-type` that S3 adds later keeps its words as its name, which matches
+no rule.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import BucketName, Event, Sequencer, Size, Time, to_millis
-from bucketcast.event.names import translated
+from bucketcast.event.names import translate
 
 _NAMES = MappingProxyType(
     {
@@ -74,7 +74,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
-    """Return whether these are the top-level fields of an S3 event from EventBridge."""
+    """Return True if these are the top-level fields of an S3 event from EventBridge."""
     kind = bytes(fields.get("detail-type", b""))
     return bytes(fields.get("source", b"")) == b'"aws.s3"' and kind.startswith(b'"Object ')
 
@@ -91,11 +91,11 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadEvent(f"broken EventBridge event: {error}") from None
     detail = envelope.detail
-    about = detail.deletion_type or (detail.reason if envelope.type == "Object Created" else "")
-    said = _NAMES.get((envelope.type, about)) or f"{envelope.type}{about and ':' + about}"
+    cause = detail.deletion_type or (detail.reason if envelope.type == "Object Created" else "")
+    s3_name = _NAMES.get((envelope.type, cause)) or f"{envelope.type}{cause and ':' + cause}"
     if detail.reason == "Lifecycle Expiration":
-        said = said.replace("ObjectRemoved", "LifecycleExpiration")
-    name, original = translated(said)
+        s3_name = s3_name.replace("ObjectRemoved", "LifecycleExpiration")
+    name, original = translate(s3_name)
     return [
         Event(
             name,

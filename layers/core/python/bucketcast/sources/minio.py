@@ -16,15 +16,15 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event, to_millis
-from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS, translated
+from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS, translate
 from bucketcast.sources import records
 
 _META = "x-amz-meta-"
 _NO_OBJECT = REMOVALS | {NOTHING_HAPPENED}
 
 
-class _Object(records.Named):
-    # MinIO says -1 where it cannot tell.
+class _Object(records.ObjectFields):
+    # -1 if MinIO does not know it.
     size: int | None = None
     content_type: str | None = msgspec.field(default=None, name="contentType")
     metadata: dict[str, str] | None = msgspec.field(default=None, name="userMetadata")
@@ -43,7 +43,7 @@ _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Return whether the records are MinIO's."""
+    """Return True if the records are MinIO's."""
     return records.source(fields, body) == "minio:s3"
 
 
@@ -53,19 +53,19 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
     """
-    found = records.listed(fields)
-    if len(found) == 1 and fields.keys() == {"Records"}:
-        found = [_encoded(raw) for raw in found]
-    return [parse(raw) for raw in found]
+    raw_records = records.raw_records(fields)
+    if len(raw_records) == 1 and fields.keys() == {"Records"}:
+        raw_records = [_encode_key(raw) for raw in raw_records]
+    return [parse(raw) for raw in raw_records]
 
 
-def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
+def _encode_key(raw: msgspec.Raw) -> msgspec.Raw:
     """Return a record of the listen stream with its key encoded, as targets get it.
 
     Raises:
-        BadEvent: it is no record of MinIO's.
+        BadEvent: it is not a record of MinIO.
     """
-    key = records.decoded(_record, raw).s3.object.key
+    key = records.decode(_record, raw).s3.object.key
     if "%" in key and quote_plus(unquote_plus(key), safe="") == key:
         return raw  # a relay that left the rest of a webhook's body out
     try:
@@ -79,13 +79,13 @@ def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
 
 def with_key(raw: bytes | msgspec.Raw, key: str) -> msgspec.Raw:
     """Return a record of MinIO's with another key; the rest stays as it came."""
-    # Only what stands round the key is taken apart: the rest may hold what cannot be.
+    # Only the levels around the key are decoded: others may hold values that cannot be.
     record = _fields.decode(raw)
-    about = _fields.decode(record["s3"])
-    fields = _fields.decode(about["object"])
+    entity = _fields.decode(record["s3"])
+    fields = _fields.decode(entity["object"])
     fields["key"] = _raw(key)
-    about["object"] = _raw(fields)
-    record["s3"] = _raw(about)
+    entity["object"] = _raw(fields)
+    record["s3"] = _raw(entity)
     return _raw(record)
 
 
@@ -100,17 +100,17 @@ def parse(raw: msgspec.Raw) -> Event:
         BadEvent: a field is missing or of another type (named by its path), or the record's
             major version is not 2.
     """
-    record = records.decoded(_record, raw)
+    record = records.decode(_record, raw)
     item = record.s3.object
-    name, original = translated(record.name)
+    name, original = translate(record.name)
     size = item.size
     if size is None and item.etag and name not in _NO_OBJECT:
         size = 0
     metadata = item.metadata
     if metadata is not None:
-        lower = ((given.lower(), text) for given, text in metadata.items())
-        metadata = {given: text for given, text in lower if given.startswith(_META)}
-    principal, owner, source_ip, request_id, host_id = record.who
+        lower = ((header.lower(), value) for header, value in metadata.items())
+        metadata = {header: value for header, value in lower if header.startswith(_META)}
+    principal, owner, source_ip, request_id, host_id = record.origin
     return Event(
         name,
         record.s3.bucket.name,

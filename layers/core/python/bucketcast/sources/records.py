@@ -1,4 +1,4 @@
-"""What the records of S3 and MinIO share.
+"""The common part of the records of S3 and MinIO.
 
 Both are `{"Records": [...]}`, and `eventSource` names the system. Source: "Event message
 structure" of the Amazon S3 user guide.
@@ -39,7 +39,7 @@ class Bucket(msgspec.Struct, gc=False):
     owner: Identity | None = msgspec.field(default=None, name="ownerIdentity")
 
 
-class Named(msgspec.Struct, gc=False):
+class ObjectFields(msgspec.Struct, gc=False):
     """The fields of an object that both have."""
 
     key: str
@@ -48,7 +48,7 @@ class Named(msgspec.Struct, gc=False):
     sequencer: Sequencer = ""
 
 
-class About(msgspec.Struct, Generic[Object], gc=False):
+class Entity(msgspec.Struct, Generic[Object], gc=False):
     bucket: Bucket
     object: Object
 
@@ -57,15 +57,15 @@ class Record(msgspec.Struct, Generic[Object], gc=False):
     version: str = msgspec.field(name="eventVersion")
     time: Time = msgspec.field(name="eventTime")
     name: str = msgspec.field(name="eventName")
-    s3: About[Object]
+    s3: Entity[Object]
     region: str = msgspec.field(default="", name="awsRegion")
     identity: Identity | None = msgspec.field(default=None, name="userIdentity")
     request: Request | None = msgspec.field(default=None, name="requestParameters")
     response: Response | None = msgspec.field(default=None, name="responseElements")
 
     @property
-    def who(self) -> tuple[str, str, str, str, str]:
-        """Return principal, owner, source IP, request id and host id, "" where absent."""
+    def origin(self) -> tuple[str, str, str, str, str]:
+        """Principal, owner, source IP, request id and host id, "" where absent."""
         owner, request, response = self.s3.bucket.owner, self.request, self.response
         return (
             self.identity.principal if self.identity else "",
@@ -76,7 +76,7 @@ class Record(msgspec.Struct, Generic[Object], gc=False):
         )
 
 
-Whole = TypeVar("Whole", bound=Record[Any])
+RecordT = TypeVar("RecordT", bound=Record[Any])
 
 
 def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
@@ -85,12 +85,12 @@ def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
         return ""
     if _FROM_AMAZON in body:  # as S3 writes it, and far cheaper than to search
         return "aws:s3"
-    found = _source(body)
-    return found[1] if found else "aws:s3"
+    match = _source(body)
+    return match[1] if match else "aws:s3"
 
 
-def listed(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
-    """Return the undecoded records of a message; none if MinIO's listen API sends null.
+def raw_records(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
+    """Return the undecoded records of a message; none for the null of MinIO's listen API.
 
     Raises:
         BadEvent: `Records` is no list.
@@ -103,7 +103,7 @@ def listed(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
         raise BadEvent(f"Records is no list: {error}") from None
 
 
-def decoded(decoder: msgspec.json.Decoder[Whole], raw: msgspec.Raw) -> Whole:
+def decode(decoder: msgspec.json.Decoder[RecordT], raw: msgspec.Raw) -> RecordT:
     """Return one record, decoded.
 
     Raises:

@@ -11,11 +11,11 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from bucketcast.event import Event, Size, to_millis
-from bucketcast.event.names import translated
+from bucketcast.event.names import translate
 from bucketcast.sources import records
 
 
-class _Object(records.Named):
+class _Object(records.ObjectFields):
     size: Size | None = None
 
 
@@ -32,15 +32,15 @@ class _Record(records.Record[_Object]):
 
     @property
     def storage_class(self) -> str | None:
-        moved = self.lifecycle and self.lifecycle.transition
-        return moved.storage_class if moved else None
+        transition = self.lifecycle and self.lifecycle.transition
+        return transition.storage_class if transition else None
 
 
 _record = msgspec.json.Decoder(_Record)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Return whether these are the top-level fields of an S3 notification or test event.
+    """Return True if these are the top-level fields of an S3 notification or test event.
 
     A record with an unknown `eventSource` is read as S3's: others copy its form.
     """
@@ -56,7 +56,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
     """
-    return [parse(raw) for raw in records.listed(fields)] if "Records" in fields else []
+    return [parse(raw) for raw in records.raw_records(fields)] if "Records" in fields else []
 
 
 def parse(raw: msgspec.Raw) -> Event:
@@ -66,11 +66,11 @@ def parse(raw: msgspec.Raw) -> Event:
         BadEvent: a field is missing or of another type (named by its path), or the record's
             major version is not 2.
     """
-    record = records.decoded(_record, raw)
+    record = records.decode(_record, raw)
     item = record.s3.object
     key = item.key
-    name, original = translated(record.name)
-    principal, owner, source_ip, request_id, host_id = record.who
+    name, original = translate(record.name)
+    principal, owner, source_ip, request_id, host_id = record.origin
     # By position: by name it takes twice as long.
     return Event(
         name,

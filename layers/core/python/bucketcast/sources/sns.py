@@ -14,7 +14,7 @@ _text = msgspec.json.Decoder(str)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw]) -> bool:
-    """Return whether these are the top-level fields of SNS."""
+    """Return True if these are the top-level fields of SNS."""
     return {"Type", "TopicArn", "Message"} <= fields.keys()
 
 
@@ -22,7 +22,7 @@ def message(fields: Mapping[str, msgspec.Raw]) -> str:
     """Return the published message.
 
     Raises:
-        BadEvent: it is no notification but a word of SNS about the subscription, or no text.
+        BadEvent: it is a message of SNS about the subscription, or it is not text.
     """
     kind = bytes(fields["Type"])
     if kind != b'"Notification"':
