@@ -24,7 +24,7 @@ from bucketcast.event import Event
 from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.settings.options import read
 from bucketcast.targets import base
-from bucketcast.targets.base.tables import SWEPT
+from bucketcast.targets.base.tables import SWEEP_LIMIT
 from bucketcast.targets.mysql import Target, client
 from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.diagnoses import fault
@@ -670,7 +670,7 @@ def test_the_guard_forgets_what_no_event_outlives(mysql: MysqlServer) -> None:
 
 def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
     names = "id, key_name, version, put, removed, removed_at, overlay, overlay_time, noted_at"
-    old = ((f"UNHEX(SHA2({at}, 256))", f"'b/{at}'") for at in range(2 * SWEPT + 1))
+    old = ((f"UNHEX(SHA2({at}, 256))", f"'b/{at}'") for at in range(2 * SWEEP_LIMIT + 1))
     rest = "'', '', '', '', NULL, '', UTC_TIMESTAMP() - INTERVAL 1 YEAR"
     with target(mysql) as mirror:
         mirror.send([put("a", 1)])

@@ -27,7 +27,7 @@ from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
 from bucketcast.targets.base import tables
-from bucketcast.targets.base.tables import SWEPT
+from bucketcast.targets.base.tables import SWEEP_LIMIT
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
 from tests.contract.diagnoses import fault
@@ -518,7 +518,7 @@ def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admi
 
 
 def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Admin) -> None:
-    many = 2 * SWEPT + 1
+    many = 2 * SWEEP_LIMIT + 1
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
         admin.execute(

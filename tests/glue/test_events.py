@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bucketcast import sources
 from bucketcast.event import Event, padded
-from bucketcast.mirror.registers import Register, fold, newer
+from bucketcast.mirror.registers import Register, fold, is_newer
 from bucketcast.shapes.minio import log
 from glue_jobs.events import EPOCH, OLDEST, Object, created, just_after, removed
 from tests.contract.oracle import visible
@@ -113,9 +113,9 @@ ORDERS = st.tuples(st.integers(1, 99), st.integers(0, 59)).map(
 @given(ORDERS, ORDERS)
 def test_a_repair_wins_against_the_row_alone(row: tuple[str, str], later: tuple[str, str]) -> None:
     repair = just_after(row)
-    assert newer(repair, row)
+    assert is_newer(repair, row)
     if later[0] > row[0]:
-        assert newer(later, repair)
+        assert is_newer(later, repair)
 
 
 class Step(NamedTuple):

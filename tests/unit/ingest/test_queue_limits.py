@@ -12,7 +12,7 @@ from bucketcast.destination import Destination
 from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.settings.options import read
 from bucketcast.state.dynamic_targets import DynamicTarget
-from bucketcast.targets.base.queue_limit import limit_of
+from bucketcast.targets.base.options import queue_limit_of
 from bucketcast.topics.aws.queue_cache import QueueCache
 
 HOOK = "arn:minio:sqs::primary:webhook"
@@ -52,7 +52,7 @@ def limits(queue: Any, limit: int | None = 10) -> QueueLimits:
     ],
 )
 def test_only_discard_makes_a_limit(settings: dict[str, str], limit: int | None) -> None:
-    assert limit_of(settings) == limit
+    assert queue_limit_of(settings) == limit
 
 
 @pytest.mark.parametrize(("messages", "is_full"), [(9, False), (10, True), (11, True)])

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bucketcast.event import Event
-from bucketcast.mirror.join import GONE, Change, Move, Put, Stored, join
+from bucketcast.mirror.join import HIDDEN, Change, Move, Put, Stored, join
 from bucketcast.mirror.registers import Register, fold
 from bucketcast.shapes.minio import records
 
@@ -15,15 +15,15 @@ TAGGED = "s3:ObjectCreated:PutTagging"
 
 
 def event(name: str, at: int, sequencer: str | None = None, version: str | None = None) -> Event:
-    text = f"{at:X}" if sequencer is None else sequencer
+    digits = f"{at:X}" if sequencer is None else sequencer
     time = f"2026-01-02T03:00:00.{at:03}Z"
-    return Event(name, "b", "k", time, text, msgspec.Raw(b"{}"), size=at, version_id=version)
+    return Event(name, "b", "k", time, digits, msgspec.Raw(b"{}"), size=at, version_id=version)
 
 
 def moves(*events: Event) -> list[Move]:
     return [
-        (each, GONE if each.register is Register.REMOVAL else msgspec.Raw(records(each.event)))
-        for each in fold(events)
+        (entry, HIDDEN if entry.register is Register.REMOVAL else msgspec.Raw(records(entry.event)))
+        for entry in fold(events)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a batch means for a mirror of the bucket, in any order and with repeats."""
+"""The registers that a batch updates, in any order and with repeats."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.event import Event
-from bucketcast.mirror.registers import Register, RegisterUpdate, fold, moves, newer
+from bucketcast.mirror.registers import Register, RegisterUpdate, fold, is_newer, moves
 from tests.unit.made import event
 
 DELETE = "s3:ObjectRemoved:Delete"
@@ -17,11 +17,11 @@ EARLY, LATE = "2026-03-14T09:00:00.000Z", "2026-03-14T10:00:00.000Z"
 
 
 def entries_of(entries: list[RegisterUpdate]) -> list[tuple[str, str, str, str]]:
-    return [(each.register, each.key, each.version, each.event.sequencer) for each in entries]
+    return [(entry.register, entry.key, entry.version, entry.event.sequencer) for entry in entries]
 
 
 @pytest.mark.parametrize(
-    ("made", "version"),
+    ("creation", "version"),
     [
         (event(), "null"),
         (event(version_id="v1"), "v1"),
@@ -33,11 +33,11 @@ def entries_of(entries: list[RegisterUpdate]) -> list[tuple[str, str, str, str]]
         (event(name="s3:ObjectSynced:Create"), "null"),
     ],
 )
-def test_creation_is_a_put(made: Event, version: str) -> None:
-    (entry,) = fold([made])
+def test_creation_is_a_put(creation: Event, version: str) -> None:
+    (entry,) = fold([creation])
     assert (entry.register, entry.version, entry.indexes) == (Register.PUT, version, [0])
-    assert (entry.key, entry.event) == ("uploads/photos/cat.jpg", made)
-    assert (entry.sequencer, entry.time) == made.order
+    assert (entry.key, entry.event) == ("uploads/photos/cat.jpg", creation)
+    assert (entry.sequencer, entry.time) == creation.order
 
 
 def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
@@ -50,7 +50,7 @@ def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "version", "sequencer"),
+    ("removal", "version", "sequencer"),
     [
         (event(name=DELETE, sequencer="a"), "", f"{10:032x}"),
         (event(name=DELETE, sequencer=""), "", ""),
@@ -66,8 +66,10 @@ def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
         (event(name="s3:ObjectSynced:Delete", version_id="v"), "v", "f" * 32),
     ],
 )
-def test_removal_names_a_version_or_is_about_all(made: Event, version: str, sequencer: str) -> None:
-    (entry,) = fold([made])
+def test_a_removal_concerns_one_version_or_all(
+    removal: Event, version: str, sequencer: str
+) -> None:
+    (entry,) = fold([removal])
     assert (entry.register, entry.version, entry.sequencer) == (
         Register.REMOVAL,
         version,
@@ -94,8 +96,8 @@ def test_removal_names_a_version_or_is_about_all(made: Event, version: str, sequ
         "s3:SomethingOfTomorrow",
     ],
 )
-def test_all_else_is_laid_over_its_version(name: str, sequencer: str) -> None:
-    """With a sequencer as in MinIO, or without one as in S3: only the time says which is newer."""
+def test_any_other_event_is_an_overlay_of_its_version(name: str, sequencer: str) -> None:
+    """With a sequencer as in MinIO, or without one as in S3: only the time decides."""
     (entry,) = fold([event(name=name, sequencer=sequencer, version_id="v1")])
     assert (entry.register, entry.version, entry.sequencer) == (Register.OVERLAY, "v1", "")
     (entry,) = fold([event(name=name, sequencer=sequencer)])
@@ -115,7 +117,7 @@ def test_all_else_is_laid_over_its_version(name: str, sequencer: str) -> None:
         event(""),
     ],
 )
-def test_what_changes_no_object_moves_nothing(nothing: Event) -> None:
+def test_an_event_that_changes_no_object_updates_no_register(nothing: Event) -> None:
     assert fold([nothing]) == []
     assert len(fold([event(), nothing])) == 1
 
@@ -125,13 +127,13 @@ def test_some_indexes_can_be_left_out() -> None:
     assert (entry.event.size, entry.indexes) == (2, [1])
 
 
-def test_newest_put_of_a_key_stands_for_all() -> None:
+def test_the_newest_put_of_a_key_covers_all() -> None:
     (entry,) = fold([event(sequencer="2"), event(sequencer="10"), event(sequencer="9")])
     assert entry.event.sequencer == "10"
     assert entry.indexes == [0, 1, 2]
 
 
-def test_of_two_with_the_same_order_the_first_counts() -> None:
+def test_the_first_of_two_events_with_the_same_order_wins() -> None:
     (entry,) = fold([event(size=1), event(size=2)])
     assert entry.event.size == 1
     assert entry.indexes == [0, 1]
@@ -148,7 +150,7 @@ def test_newest_overlay_of_a_version_is_the_latest() -> None:
     assert (v1.version, v2.version) == ("v1", "v2")
 
 
-def test_put_removal_and_overlay_of_a_key_stand_side_by_side() -> None:
+def test_put_removal_and_overlay_of_a_key_are_separate() -> None:
     batch = [
         event(name=TAGGING, sequencer="2"),
         event(name=DELETE, sequencer="3"),
@@ -167,23 +169,28 @@ def test_a_key_has_one_put_whatever_its_version() -> None:
 
 
 def test_removals_of_versions_do_not_hide_each_other() -> None:
-    batch = [event(name=DELETE, version_id=each, sequencer="5") for each in ("v2", "v1", "v2")]
-    assert [(each.version, each.indexes) for each in fold(batch)] == [("v1", [1]), ("v2", [0, 2])]
+    batch = [
+        event(name=DELETE, version_id=version, sequencer="5") for version in ("v2", "v1", "v2")
+    ]
+    assert [(entry.version, entry.indexes) for entry in fold(batch)] == [
+        ("v1", [1]),
+        ("v2", [0, 2]),
+    ]
 
 
 def test_keys_of_two_buckets_are_two_keys() -> None:
     assert len(fold([event("a"), event("a", bucket="other")])) == 2
 
 
-def test_entries_are_sorted_so_that_all_writers_lock_alike() -> None:
+def test_entries_are_sorted_so_that_all_writers_lock_in_one_order() -> None:
     batch = [event(key) for key in ("b", "a", "é", "a/b", "B")]
-    keys = [each.key for each in fold(batch)]
+    keys = [entry.key for entry in fold(batch)]
     assert keys == sorted(keys)
     assert fold(batch[::-1])[0].key == keys[0]
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_newer"),
+    ("order", "other", "expected"),
     [
         (("2", LATE), ("1", EARLY), True),
         (("2", EARLY), ("1", LATE), True),
@@ -195,8 +202,8 @@ def test_entries_are_sorted_so_that_all_writers_lock_alike() -> None:
         (("", EARLY), ("", EARLY), False),
     ],
 )
-def test_newer(one: tuple[str, str], other: tuple[str, str], *, is_newer: bool) -> None:
-    assert newer(one, other) == is_newer
+def test_is_newer(order: tuple[str, str], other: tuple[str, str], *, expected: bool) -> None:
+    assert is_newer(order, other) == expected
 
 
 def _event(key: str, name: str, sequencer: str, version: str | None, second: int) -> Event:
@@ -216,12 +223,12 @@ BATCHES = st.lists(SOME, max_size=12)
 
 
 def registers(events: list[Event]) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
-    found = {}
+    newest = {}
     for entry in fold(events):
         version = "" if entry.register is Register.PUT else entry.version
         index = (entry.key, entry.register.value, version, bool(entry.sequencer))
-        found[index] = (entry.sequencer, entry.time)
-    return found
+        newest[index] = (entry.sequencer, entry.time)
+    return newest
 
 
 @given(BATCHES, st.randoms())
@@ -232,15 +239,15 @@ def test_order_and_repeats_change_nothing(batch: list[Event], random: Any) -> No
 
 
 @given(BATCHES, st.integers(0, 12))
-def test_two_batches_say_what_one_says(batch: list[Event], cut: int) -> None:
-    halves = [each.event for part in (batch[:cut], batch[cut:]) for each in fold(part)]
+def test_two_batches_have_the_same_result_as_one(batch: list[Event], cut: int) -> None:
+    halves = [entry.event for part in (batch[:cut], batch[cut:]) for entry in fold(part)]
     assert registers(halves) == registers(batch)
 
 
 @given(BATCHES)
 def test_every_event_has_one_index(batch: list[Event]) -> None:
     entries = fold(batch)
-    moving = [index for index, each in enumerate(batch) if moves(each)]
-    assert sorted(index for each in entries for index in each.indexes) == moving
-    for each in entries:
-        assert {f"uploads/{batch[index].key}" for index in each.indexes} == {each.key}
+    moving = [index for index, event_ in enumerate(batch) if moves(event_)]
+    assert sorted(index for entry in entries for index in entry.indexes) == moving
+    for entry in entries:
+        assert {f"uploads/{batch[index].key}" for index in entry.indexes} == {entry.key}

@@ -1,4 +1,4 @@
-"""When a kept connection is used again."""
+"""Reuse of a connection."""
 
 import time
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Target(base.Connected[Connection]):
     def _connect(self) -> Connection:
         return Connection()
 
-    def used(self) -> Connection:
+    def use(self) -> Connection:
         with self._connection() as connection:
             return connection
 
@@ -40,20 +40,20 @@ def target() -> Target:
 
 
 @pytest.mark.parametrize("seconds", [-base.IDLE_SECONDS - 1, base.IDLE_SECONDS + 1])
-def test_a_connection_that_was_idle_for_long_is_replaced(
+def test_a_connection_that_was_idle_too_long_is_replaced(
     target: Target, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
-    first = target.used()
-    assert target.used() is first
+    first = target.use()
+    assert target.use() is first
     later = time.time() + seconds
     monkeypatch.setattr(time, "time", lambda: later)
-    assert target.used() is not first
+    assert target.use() is not first
     assert first.closed
 
 
-def test_a_connection_is_dropped_by_whatever_interrupts_its_use(target: Target) -> None:
-    first = target.used()
+def test_an_interrupted_connection_is_closed(target: Target) -> None:
+    first = target.use()
     with pytest.raises(KeyboardInterrupt), target._connection():
         raise KeyboardInterrupt
     assert first.closed
-    assert target.used() is not first
+    assert target.use() is not first

@@ -1,4 +1,4 @@
-"""The options of a login by IAM: what goes together, and what each service's token is made of."""
+"""The options of a login by IAM: valid combinations, and the token of each service."""
 
 import hashlib
 import re
@@ -77,29 +77,29 @@ KEYS = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret")
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch) -> Credentials:
-    found = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret", "session-s3cret")
-    session = SimpleNamespace(get_credentials=lambda: found)
+    credentials = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret", "session-s3cret")
+    session = SimpleNamespace(get_credentials=lambda: credentials)
     monkeypatch.setattr(iam_login, "_session", lambda: session)
-    return found
+    return credentials
 
 
 def verify(token: str, service: str, host: str, path: str = "/", *, session: bool = True) -> None:
-    """See that this is a URL without its scheme as the service expects it, signed just now."""
+    """Check that this is a URL without its scheme as the service expects it, signed just now."""
     parts = urlsplit(f"https://{token}")
     assert (parts.netloc, parts.path) == (host, path)
-    found = dict(parse_qsl(parts.query, keep_blank_values=True))
-    signature, date = found.pop("X-Amz-Signature"), found["X-Amz-Date"]
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    signature, date = query.pop("X-Amz-Signature"), query["X-Amz-Date"]
     verify_time(date)
     scope = f"{date[:8]}/eu-west-1/{service}/aws4_request"
-    assert found["X-Amz-Algorithm"] == "AWS4-HMAC-SHA256"
-    assert found["X-Amz-Credential"] == f"AKIAIOSFODNN7EXAMPLE/{scope}"
-    assert (found["X-Amz-Expires"], found["X-Amz-SignedHeaders"]) == ("900", "host")
-    assert found.get("X-Amz-Security-Token") == ("session-s3cret" if session else None)
-    request = AWSRequest("GET", f"https://{host}{path}", params=found)
+    assert query["X-Amz-Algorithm"] == "AWS4-HMAC-SHA256"
+    assert query["X-Amz-Credential"] == f"AKIAIOSFODNN7EXAMPLE/{scope}"
+    assert (query["X-Amz-Expires"], query["X-Amz-SignedHeaders"]) == ("900", "host")
+    assert query.get("X-Amz-Security-Token") == ("session-s3cret" if session else None)
+    request = AWSRequest("GET", f"https://{host}{path}", params=query)
     request.context["timestamp"] = date
     signer = SigV4QueryAuth(KEYS, service, "eu-west-1")
-    text = signer.string_to_sign(request, signer.canonical_request(request))
-    assert signature == signer.signature(text, request)
+    to_sign = signer.string_to_sign(request, signer.canonical_request(request))
+    assert signature == signer.signature(to_sign, request)
 
 
 def verify_time(date: str) -> None:
@@ -109,12 +109,12 @@ def verify_time(date: str) -> None:
 
 def errors(kind: str, **changed: str) -> list[tuple[str, str]]:
     target = targets.load(kind)
-    texts = {key: text for key, text in {**RIGHT[kind], **changed}.items() if text}
-    return [(key, found) for key, found, _ in target.check(read(target.Settings, texts))]
+    options = {key: value for key, value in {**RIGHT[kind], **changed}.items() if value}
+    return [(key, problem) for key, problem, _ in target.check(read(target.Settings, options))]
 
 
 @pytest.mark.parametrize("kind", RIGHT)
-def test_what_is_right_has_no_errors(kind: str) -> None:
+def test_valid_options_have_no_errors(kind: str) -> None:
     assert errors(kind) == []
 
 
@@ -123,8 +123,8 @@ def test_the_resource_is_one_arn_of_the_service(kind: str) -> None:
     assert ("iam_resource", "missing") in errors(kind, iam_resource="")
     for wrong in (f"arn:aws:s3:{HERE}:bucket", "events", f"{RIGHT[kind]['iam_resource']}/*"):
         assert ("iam_resource", f"found {wrong!r}") in errors(kind, iam_resource=wrong)
-    found = errors(kind, iam_resource="secret:arn")
-    assert ("iam_resource", "found a reference to a secret") in found
+    problems = errors(kind, iam_resource="secret:arn")
+    assert ("iam_resource", "found a reference to a secret") in problems
 
 
 @pytest.mark.parametrize("kind", RIGHT)
@@ -133,7 +133,7 @@ def test_a_resource_alone_is_an_error(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "changed", "key", "found"),
+    ("kind", "changed", "key", "problem"),
     [
         ("postgres", {"password": "x"}, "password", "given beside auth = iam"),
         ("mysql", {"password": "x"}, "password", "given beside auth = iam"),
@@ -166,10 +166,10 @@ def test_a_resource_alone_is_an_error(kind: str) -> None:
         ("mqtt", {"tls_skip_verify": "on"}, "tls_skip_verify", "found on"),
     ],
 )
-def test_what_does_not_go_together(
-    kind: str, changed: dict[str, str], key: str, found: str
+def test_conflicting_options_are_refused(
+    kind: str, changed: dict[str, str], key: str, problem: str
 ) -> None:
-    assert (key, found) in errors(kind, **changed)
+    assert (key, problem) in errors(kind, **changed)
 
 
 @pytest.mark.parametrize("kind", ["postgres", "mysql"])
@@ -212,26 +212,26 @@ def test_a_whole_login_with_a_password_is_refused(
     kind: str, key: str, login: str, without: str
 ) -> None:
     target = targets.load(kind)
-    base = {name: text for name, text in RDS.items() if name != "host"}
+    base = {name: value for name, value in RDS.items() if name != "host"}
     with (
-        target(read(target.Settings, {**base, key: login, "port": "1"})) as made,
+        target(read(target.Settings, {**base, key: login, "port": "1"})) as opened,
         pytest.raises(NotAuthorized, match=f"{key} holds a password beside auth = iam") as refused,
     ):
-        made.login()
+        opened.login()
     assert "s3cret" not in str(refused.value)
     settings: Any = read(target.Settings, {**base, key: without})
-    with target(settings) as made, pytest.raises(NotConnected):  # there is no server
-        made.login()
+    with target(settings) as opened, pytest.raises(NotConnected):  # there is no server
+        opened.login()
 
 
 @pytest.mark.parametrize("string", ["dbname=d", "host=a,b", "host=a port=1,2"])
 def test_a_database_login_is_for_one_host(string: str) -> None:
     target = targets.load("postgres")
     settings = {"connection_string": string, "host": ""}
-    settings = {key: text for key, text in {**RDS, **settings}.items() if text}
-    made = target(read(target.Settings, settings))
-    with made, pytest.raises(NotAuthorized, match="auth = iam signs the name of one host"):
-        made.login()
+    settings = {key: value for key, value in {**RDS, **settings}.items() if value}
+    opened = target(read(target.Settings, settings))
+    with opened, pytest.raises(NotAuthorized, match="auth = iam signs the name of one host"):
+        opened.login()
 
 
 @pytest.mark.parametrize(
@@ -251,12 +251,12 @@ def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[s
     user, token = IamCredentials(settings).get_credentials()
     verify(token, service, "events")
     query = dict(parse_qsl(urlsplit(f"https://{token}").query))
-    own = {key: text for key, text in query.items() if not key.startswith("X-Amz-")}
+    own = {key: value for key, value in query.items() if not key.startswith("X-Amz-")}
     assert user == "bucketcast"
     assert own == {"Action": "connect", "User": "bucketcast", **more}
 
 
-def test_a_cluster_login_is_a_signed_url_with_the_clients_name_behind_it() -> None:
+def test_a_cluster_login_is_a_signed_url_followed_by_the_clients_name() -> None:
     settings: Any = read(targets.load("kafka").Settings, KAFKA)
     token, _ = Tokens(settings)()
     url = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
@@ -267,7 +267,7 @@ def test_a_cluster_login_is_a_signed_url_with_the_clients_name_behind_it() -> No
     assert "Action=kafka-cluster%3AConnect" in signed_url
 
 
-def test_a_websockets_path_is_signed_without_the_sessions_token_behind_it() -> None:
+def test_a_websockets_signature_does_not_cover_the_session_token() -> None:
     settings: Any = read(targets.load("mqtt").Settings, IOT)
     host = "abc-ats.iot.eu-west-1.amazonaws.com"
     path = signed_path(settings, address.parse(IOT["broker"]))
@@ -282,28 +282,28 @@ def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> No
     settings: Any = read(targets.load("elasticsearch").Settings, SEARCH)
     url = "https://search.example/_bulk?filter_path=items"
     headers = signed(settings, "POST", url, body, {"Content-Type": "application/x-ndjson"})
-    lower = {name.lower(): text for name, text in headers.items()}
+    lower = {name.lower(): to_sign for name, to_sign in headers.items()}
     verify_time(lower["x-amz-date"])
     assert lower["x-amz-security-token"] == "session-s3cret"
     assert lower["x-amz-content-sha256"] == hashlib.sha256(body or b"").hexdigest()
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/{lower['x-amz-date'][:8]}/eu-west-1/es/"
         r"aws4_request, SignedHeaders=(?P<names>[a-z0-9;-]+), "
         r"Signature=(?P<signature>[0-9a-f]{64})",
         lower["authorization"],
     )
-    assert found
-    names = found["names"].split(";")
+    assert match
+    names = match["names"].split(";")
     assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
     covered = {name: lower.get(name, "search.example") for name in names}
     request = AWSRequest("POST", url, data=body or b"", headers=covered)
     request.context["timestamp"] = lower["x-amz-date"]
     signer = SigV4Auth(KEYS, "es", "eu-west-1")
-    text = signer.string_to_sign(request, signer.canonical_request(request))
-    assert found["signature"] == signer.signature(text, request)
+    to_sign = signer.string_to_sign(request, signer.canonical_request(request))
+    assert match["signature"] == signer.signature(to_sign, request)
 
 
-def test_redacted_url_no_login_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_credentials_no_login_is_attempted(monkeypatch: pytest.MonkeyPatch) -> None:
     session = SimpleNamespace(get_credentials=lambda: None)
     monkeypatch.setattr(iam_login, "_session", lambda: session)
     settings: Any = read(targets.load("postgres").Settings, RDS)
@@ -311,7 +311,7 @@ def test_redacted_url_no_login_is_tried(monkeypatch: pytest.MonkeyPatch) -> None
         database.password(settings, "db.example", 5432, "bucketcast")
 
 
-def test_a_token_is_over_with_the_credentials_that_signed_it(credentials: Any) -> None:
+def test_a_token_expires_with_the_credentials_that_signed_it(credentials: Any) -> None:
     settings: Any = read(targets.load("kafka").Settings, KAFKA)
     tokens = Tokens(settings)
     assert tokens.expired

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_extras_kinds_and_servers_are_the_same() -> None:
+def test_extras_kinds_and_servers_agree() -> None:
     servers = {
         path.stem
         for path in (ROOT / "tests" / "servers").glob("*.py")
@@ -28,16 +28,18 @@ def test_extras_kinds_and_servers_are_the_same() -> None:
 
 
 def test_clients_of_each_kind_have_their_requirements() -> None:
-    found = {path.parent.name for path in (ROOT / "layers" / "clients").glob("*/requirements.txt")}
-    assert found == set(targets.kinds())
+    folders = {
+        path.parent.name for path in (ROOT / "layers" / "clients").glob("*/requirements.txt")
+    }
+    assert folders == set(targets.kinds())
 
 
-def test_functions_carry_what_the_package_asks_for_and_lambda_does_not_have() -> None:
-    """boto3 comes with Lambda; the rest of the project's dependencies is the command's."""
-    wanted = set(PROJECT["project"]["dependencies"])
+def test_functions_carry_the_dependencies_that_lambda_lacks() -> None:
+    """boto3 comes with Lambda; only the command needs the other dependencies."""
+    dependencies = set(PROJECT["project"]["dependencies"])
     shared = set(PROJECT["dependency-groups"]["shared"])
-    assert shared < wanted
-    of_the_command = {line.partition(">")[0] for line in wanted - shared}
+    assert shared < dependencies
+    of_the_command = {line.partition(">")[0] for line in dependencies - shared}
     assert of_the_command == {"boto3", "click", "rich", "tomli-w"}
 
 
@@ -50,14 +52,14 @@ clients = {targets.load(kind).client for kind in targets.kinds()}
 print(*sorted(clients & sys.modules.keys()))
 print(*sorted(clients))
 """
-    answer = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code],
         check=True,
         capture_output=True,
         text=True,
         cwd=ROOT / "layers" / "core" / "python",
     )
-    loaded, clients = answer.stdout.split("\n")[:2]
+    loaded, clients = completed.stdout.split("\n")[:2]
     assert loaded == ""
     assert len(clients.split()) == len(targets.kinds())
 
@@ -75,10 +77,10 @@ def test_every_kind_has_minios_common_options(kind: str) -> None:
     assert options_of(Common).keys() <= options_of(declared).keys()
 
 
-ALL = {"__init__.py", "settings.py", "client.py", "errors.py"}
-MIRRORS = {"mirror.py", "state.py"}
-SOME = {"access.py", "address.py", "batch.py", "handshake.py", "iam.py", "protocol.py"}
-OWN = {
+REQUIRED = {"__init__.py", "settings.py", "client.py", "errors.py"}
+MIRROR_FILES = {"mirror.py", "state.py"}
+SHARED = {"access.py", "address.py", "batch.py", "handshake.py", "iam.py", "protocol.py"}
+SPECIFIC = {
     "elasticsearch": {
         *("api.py", "highwayhash.py", "ids.py", "index.py"),
         *("documents.py", "guard.py"),
@@ -94,17 +96,17 @@ OWN = {
     "redis": {"mirror.lua", "rehearsal.py"},
     "webhook": {"guard.py", "signature.py"},
 }
-"""What only one product has."""
+"""Files that only one kind has."""
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_the_same_role_has_the_same_file_name(kind: str) -> None:
     folder = Path(targets.__file__).parent / kind
-    found = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    files = {path.name for path in folder.iterdir()} - {"__pycache__"}
     mirrors = issubclass(targets.load(kind), Mirror)
-    assert (MIRRORS & found == MIRRORS) if mirrors else not MIRRORS & found
-    assert found >= ALL
-    assert found - ALL - MIRRORS - SOME == OWN.get(kind, set())
+    assert (MIRROR_FILES & files == MIRROR_FILES) if mirrors else not MIRROR_FILES & files
+    assert files >= REQUIRED
+    assert files - REQUIRED - MIRROR_FILES - SHARED == SPECIFIC.get(kind, set())
 
 
 def test_types_of_arns_differ() -> None:

@@ -1,4 +1,4 @@
-"""What the databases share: a batch is split until refused rows are alone."""
+"""The common part of the databases: a batch is split until refused rows are alone."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class Table(TableTarget[Connection]):
         settings = SimpleNamespace(shape="minio", opaque_data="", table="t", format="namespace")
         super().__init__(settings)
         self.now = 0.0
-        self.takes = 0.0
+        self.seconds = 0.0
         self.written: list[list[str]] = []
 
     def probe(self) -> None:
@@ -46,22 +46,22 @@ class Table(TableTarget[Connection]):
     def _connect(self) -> Connection:
         return Connection()
 
-    def _watched(self, _connection: Connection, _seconds: float) -> AbstractContextManager[None]:
+    def _watch(self, _connection: Connection, _seconds: float) -> AbstractContextManager[None]:
         return nullcontext()
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         with self._session():
-            self.now += self.takes
-            keys = [each.key for each in events]
+            self.now += self.seconds
+            keys = [event_.key for event_ in events]
             self.written.append(keys)
             return Rejected("no") if any("bad" in key for key in keys) else None
 
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Table:
-    made = Table()
-    monkeypatch.setattr(time, "monotonic", lambda: made.now)
-    return made
+    opened = Table()
+    monkeypatch.setattr(time, "monotonic", lambda: opened.now)
+    return opened
 
 
 def test_a_refused_row_is_found_by_halving(table: Table) -> None:
@@ -70,8 +70,8 @@ def test_a_refused_row_is_found_by_halving(table: Table) -> None:
     assert table.written == [["a", "bad", "c"], ["a"], ["bad", "c"], ["bad"], ["c"]]
 
 
-def test_no_transaction_begins_when_the_time_for_the_batch_is_over(table: Table) -> None:
-    table.takes = table.timeout + 1  # to connect, and until the row is refused
+def test_no_transaction_begins_after_the_time_for_the_batch(table: Table) -> None:
+    table.seconds = table.timeout + 1  # to connect, and until the row is refused
     failures = table.send([event("a"), event("bad")])
     assert [type(error) for error in failures.values()] == [Retryable, Retryable]
     assert table.written == [["a", "bad"]]

@@ -1,4 +1,4 @@
-"""TLS contexts from PEM texts; that servers are verified by them is for the contract tests."""
+"""TLS contexts from PEM texts; the contract tests show that they verify servers."""
 
 from dataclasses import replace
 
@@ -21,11 +21,11 @@ from bucketcast.targets.base.options import TlsUnverified
 @pytest.fixture(scope="module")
 def given() -> TlsUnverified:
     authority = trustme.CA()
-    made = authority.issue_cert("client@test.example")
+    certificate = authority.issue_cert("client@test.example")
     pems = {
         "cert_authority": authority.cert_pem.bytes().decode(),
-        "client_cert": "".join(pem.bytes().decode() for pem in made.cert_chain_pems),
-        "client_key": made.private_key_pem.bytes().decode(),
+        "client_cert": "".join(pem.bytes().decode() for pem in certificate.cert_chain_pems),
+        "client_key": certificate.private_key_pem.bytes().decode(),
     }
     return read(TlsUnverified, pems)
 
@@ -47,8 +47,11 @@ def test_an_encrypted_key_is_refused_without_a_prompt(given: TlsUnverified) -> N
         tls.context(replace(given, client_key=SecretPem(locked.decode())))
 
 
-def test_what_is_no_certificate_is_reported(given: TlsUnverified) -> None:
-    none = Pem("-----BEGIN CERTIFICATE-----\nnone\n")
-    for broken in (replace(given, cert_authority=none), replace(given, client_cert=none)):
+def test_an_invalid_certificate_is_reported(given: TlsUnverified) -> None:
+    not_a_certificate = Pem("-----BEGIN CERTIFICATE-----\nnone\n")
+    for broken in (
+        replace(given, cert_authority=not_a_certificate),
+        replace(given, client_cert=not_a_certificate),
+    ):
         with pytest.raises(NotConnected, match="cannot be used"):
             tls.context(broken)

@@ -15,7 +15,7 @@ from bucketcast.limits import RETENTION_DAYS
 from bucketcast.settings.egress import ANY
 from bucketcast.settings.options import Option, options_of, validation_errors
 from bucketcast.settings.types import REFERENCE
-from bucketcast.targets.base.queue_limit import limit_of
+from bucketcast.targets.base.options import queue_limit_of
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 TARGET_ID_RULE: Final = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
@@ -121,7 +121,7 @@ class TargetReader:
             longest = target(settings).max_send_seconds
             self._tables.errors += timeout_errors(longest, deploy, where)
         kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
-        enabled, limit = values["enable"] != "off", None if wrong else limit_of(values)
+        enabled, limit = values["enable"] != "off", None if wrong else queue_limit_of(values)
         return TargetConfig(kind, id, kept, deploy, plain, enabled=enabled, queue_limit=limit)
 
     def _encrypted(self, kind: str, where: str, values: Mapping[str, str], deploy: Deploy) -> None:

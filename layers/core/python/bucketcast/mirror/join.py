@@ -1,7 +1,7 @@
-"""What a batch makes of a key, given what a target has stored of it: pure, no I/O.
+"""Merge a batch with the stored state of a key: pure, no I/O.
 
-A target loads what it has of a key as `Put` and `Version`s, lets the entries of the batch into them
-and saves what comes out. Each of them only grows.
+A target loads the state of a key as a `Put` and `Version`s, applies the entries of the batch to
+them and saves the result. Each of them only grows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,17 +11,17 @@ import msgspec
 
 from bucketcast.mirror.registers import ANY, Register, RegisterUpdate
 
-GONE = msgspec.Raw(b"null")
-"""The document of a put that a removal hides: it is not shown any more, whatever comes."""
+HIDDEN = msgspec.Raw(b"null")
+"""The document of a put that a removal hides: no later event can show it again."""
 Moment = tuple[str, str]
 """Sequencer and time."""
 Move = tuple[RegisterUpdate, msgspec.Raw]
-"""An entry of the folded batch and its document; that of a removal is not looked at."""
+"""An entry of the folded batch and its document; a removal's document is ignored."""
 NEVER: Moment = ("", "")
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """The newest one of a key."""
+    """The newest put of a key."""
 
     sequencer: str
     time: str
@@ -34,16 +34,16 @@ class Put(msgspec.Struct, frozen=True, gc=False):
 
 
 class Overlay(msgspec.Struct, frozen=True, gc=False):
-    """The newest one of a version."""
+    """The newest overlay of a version."""
 
     time: str
     document: msgspec.Raw
 
 
 class Version(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of a version, or of `ANY`: its newest overlay and removal.
+    """The newest overlay and removal of a version, or of `ANY`.
 
-    Removals without a sequencer stand apart, by their time.
+    The newest removal without a sequencer is kept apart: `removed_at` is its time.
     """
 
     removed: Moment = NEVER
@@ -53,37 +53,37 @@ class Version(msgspec.Struct, frozen=True, omit_defaults=True):
     def hides(self, put: Put) -> bool:
         return self.removed > put.moment or self.removed_at > put.time
 
-    def joined(self, other: "Version") -> "Version":
-        """Return what both say."""
-        overlays = [each.overlay for each in (self, other) if each.overlay]
+    def merge(self, other: "Version") -> "Version":
+        """Return the newest of both."""
+        overlays = [version.overlay for version in (self, other) if version.overlay]
         return Version(
             max(self.removed, other.removed),
             max(self.removed_at, other.removed_at),
             max(overlays, key=lambda overlay: overlay.time, default=None),
         )
 
-    def after(self, move: Move) -> "Version":
-        """Return the version after a removal or an overlay."""
+    def apply(self, move: Move) -> "Version":
+        """Return the version with a removal or an overlay applied to it."""
         entry, document = move
         if entry.register is Register.OVERLAY:
-            return self.joined(Version(overlay=Overlay(entry.time, document)))
+            return self.merge(Version(overlay=Overlay(entry.time, document)))
         if entry.sequencer:
-            return self.joined(Version((entry.sequencer, entry.time)))
-        return self.joined(Version(removed_at=entry.time))
+            return self.merge(Version((entry.sequencer, entry.time)))
+        return self.merge(Version(removed_at=entry.time))
 
 
 UNKNOWN = Version()
 
 
-class Shown(NamedTuple):
-    """What the row has to be, and what distinguishes it from any other of its key."""
+class VisibleRow(NamedTuple):
+    """The row to show, and the moment that distinguishes it from the key's other rows."""
 
     moment: Moment
     document: bytes
 
 
-def newest(put: Put | None, moves: Iterable[Move]) -> Put | None:
-    """Return the newest put, of what is stored and of the batch."""
+def newest_put(put: Put | None, moves: Iterable[Move]) -> Put | None:
+    """Return the newest put of the stored one and those of the batch."""
     for entry, document in moves:
         moment = (entry.sequencer, entry.time)
         if entry.register is Register.PUT and (put is None or moment > put.moment):
@@ -92,23 +92,23 @@ def newest(put: Put | None, moves: Iterable[Move]) -> Put | None:
 
 
 def is_hidden(put: Put, versions: Mapping[str, Version]) -> bool:
-    """Return whether the put is gone, or a removal of any or of its own version is newer."""
-    about = (versions.get(version, UNKNOWN) for version in (ANY, put.version))
-    return put.document == GONE or any(version.hides(put) for version in about)
+    """Return True if the put was removed, or a removal of `ANY` or its version is newer."""
+    relevant = (versions.get(version, UNKNOWN) for version in (ANY, put.version))
+    return put.document == HIDDEN or any(version.hides(put) for version in relevant)
 
 
-def shown(put: Put, own: Version) -> Shown:
-    """Return what a put that is not hidden shows, below the overlay of its own version."""
+def visible_row(put: Put, own: Version) -> VisibleRow:
+    """Return the row of a put that is not hidden, with the overlay of its version on top."""
     if own.overlay and own.overlay.time > put.time and put.document:
-        lent = _lent(own.overlay.document, put.document)
-        return Shown((put.sequencer, own.overlay.time), lent)
-    return Shown(put.moment, bytes(put.document))
+        merged = _merge_overlay(own.overlay.document, put.document)
+        return VisibleRow((put.sequencer, own.overlay.time), merged)
+    return VisibleRow(put.moment, bytes(put.document))
 
 
 class Stored(msgspec.Struct, gc=False):
-    """What a target has of a key; of its versions those that the batch can be about.
+    """The stored state of a key, with those of its versions that the batch may concern.
 
-    `time` is that of the event that the row shows, which may be an overlay.
+    `time` is the time of the event that the row shows, which may be an overlay.
     """
 
     is_shown: bool = False
@@ -119,27 +119,27 @@ class Stored(msgspec.Struct, gc=False):
 
 
 class Change(NamedTuple):
-    """What becomes of the row: its new document, or whether it goes; else it stays."""
+    """The change of a row: its new document or its removal; with neither it stays."""
 
     document: bytes = b""
     removed: bool = False
 
 
 def join(stored: Stored, moves: Sequence[Move]) -> Change:
-    """Let moves of one key into what is stored of it."""
-    before = stored.put
-    put = stored.put = newest(before, moves)
+    """Apply moves to the stored state of their key; return the change of its row."""
+    previous = stored.put
+    put = stored.put = newest_put(previous, moves)
     for move in moves:
         if move[0].register is not Register.PUT:
             stored.is_guarded = True
             version = move[0].version
-            stored.versions[version] = stored.versions.get(version, UNKNOWN).after(move)
+            stored.versions[version] = stored.versions.get(version, UNKNOWN).apply(move)
     if put is None or is_hidden(put, stored.versions):
         return Change(removed=stored.is_shown)
-    found = shown(put, stored.versions.get(put.version, UNKNOWN))
-    is_lent = found.moment != put.moment
-    if put is not before or (is_lent and found.moment[1] > stored.time):
-        return Change(found.document)
+    visible = visible_row(put, stored.versions.get(put.version, UNKNOWN))
+    has_overlay = visible.moment != put.moment
+    if put is not previous or (has_overlay and visible.moment[1] > stored.time):
+        return Change(visible.document)
     return Change()
 
 
@@ -152,8 +152,8 @@ def object_of(document: msgspec.Raw) -> msgspec.Raw:
     return _members(_members(_list(_members(document)["Records"])[0])["s3"])["object"]
 
 
-def _lent(overlay: msgspec.Raw, put: msgspec.Raw) -> bytes:
-    """Return the overlay's record with the put's object: an overlay knows no size."""
+def _merge_overlay(overlay: msgspec.Raw, put: msgspec.Raw) -> bytes:
+    """Return the overlay's record with the put's object: an overlay has no size."""
     record = _members(_list(_members(overlay)["Records"])[0])
     s3 = _members(record["s3"])
     s3["object"] = object_of(put)

@@ -1,4 +1,4 @@
-"""The registers that a batch of events moves; the package docstring has the rules."""
+"""The registers that a batch of events updates; the package docstring has the rules."""
 
 from collections.abc import Container, Iterable, Sequence
 from enum import StrEnum
@@ -12,16 +12,15 @@ from bucketcast.event.names import REMOVALS, changes_nothing, creates
 from bucketcast.shapes.minio import path
 
 ANY = ""
-"""The version of a removal that hides every older put of its key, whatever its version."""
+"""The version of a removal that hides all older puts of its key, of any version."""
 UNVERSIONED = "null"
 """S3's name for the version of an object without one."""
 FIRST = "0" * SEQUENCER_DIGITS
-"""The sequencer of a put whose source gave it none."""
+"""The sequencer of a put without one."""
 FINAL = "f" * SEQUENCER_DIGITS
-"""The sequencer of a removal by a version's id: nothing puts that version again."""
+"""The sequencer of a removal by a version's id: that version is never put again."""
 
-
-_PLACE = attrgetter("key", "register", "version")
+_SORT_KEY = attrgetter("key", "register", "version")
 _OF_ONE_VERSION = frozenset({"s3:ObjectRemoved:Delete", "s3:ObjectSynced:Delete"})
 
 
@@ -32,7 +31,7 @@ class Register(StrEnum):
 
 
 class RegisterUpdate(msgspec.Struct, gc=False):
-    """One register's new value; `indexes` are the events of the batch that it stands for.
+    """A register's new value; `indexes` are the events of the batch that it covers.
 
     `version` is `ANY`, `UNVERSIONED` or an id. `sequencer` has 32 digits for a put, none for an
     overlay, and either for a removal.
@@ -46,51 +45,51 @@ class RegisterUpdate(msgspec.Struct, gc=False):
     event: Event
     indexes: list[int]
 
-    def own(self, events: Sequence[Event]) -> int:
-        """Return the index in the batch of `event` itself, the only one whose text is written."""
+    def own_index(self, events: Sequence[Event]) -> int:
+        """Return the index of `event` itself, the only event of `indexes` that is written."""
         return next(index for index in self.indexes if events[index] is self.event)
 
 
-def newer(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Compare two (sequencer, time): by sequencer, then time; by time alone where one has none."""
-    return one > other if one[0] and other[0] else one[1] > other[1]
+def is_newer(order: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Compare by sequencer, then time; by time alone if one of them has no sequencer."""
+    return order > other if order[0] and other[0] else order[1] > other[1]
 
 
 def moves(event: Event) -> bool:
-    """Return whether an event moves a register at all."""
-    return bool(event.key) and _named(event.name) is not None
+    """Return True if the event updates a register."""
+    return bool(event.key) and _register_of(event.name) is not None
 
 
 def fold(events: Iterable[Event], without: Container[int] = ()) -> list[RegisterUpdate]:
-    """Return the registers a batch moves, sorted by key so that every writer locks in one order.
+    """Return the updates of a batch, sorted by key so that all writers lock in the same order.
 
     Events at the indexes `without` are left out.
     """
     entries: dict[tuple[str, Register, str, bool], RegisterUpdate] = {}
     for index, event in enumerate(events):
-        register = _named(event.name)
+        register = _register_of(event.name)
         if register is None or not event.key or index in without:
             continue
-        version, sequencer = _about(register, event)
+        version, sequencer = _version_and_sequencer(register, event)
         key, time = path(event), event.time
-        # There is one put a key, whatever its version. Removals with and without a sequencer stand
+        # A key has one put, whatever its version. Removals with and without a sequencer are kept
         # apart, because "newer" is no order over both together.
         slot = (key, register, ANY if register is Register.PUT else version, not sequencer)
-        before = entries.get(slot)
-        if before is None:
+        previous = entries.get(slot)
+        if previous is None:
             entries[slot] = RegisterUpdate(register, key, version, sequencer, time, event, [index])
             continue
-        before.indexes.append(index)
-        if newer((sequencer, time), (before.sequencer, before.time)):
+        previous.indexes.append(index)
+        if is_newer((sequencer, time), (previous.sequencer, previous.time)):
             entries[slot] = RegisterUpdate(
-                register, key, version, sequencer, time, event, before.indexes
+                register, key, version, sequencer, time, event, previous.indexes
             )
-    return sorted(entries.values(), key=_PLACE)
+    return sorted(entries.values(), key=_SORT_KEY)
 
 
 @lru_cache(256)
-def _named(name: str) -> Register | None:
-    """Return which register events of this name move."""
+def _register_of(name: str) -> Register | None:
+    """Return the register that events of this name update; None for no register."""
     if creates(name):
         return Register.PUT
     if name in REMOVALS:
@@ -98,8 +97,8 @@ def _named(name: str) -> Register | None:
     return None if changes_nothing(name) else Register.OVERLAY
 
 
-def _about(register: Register, event: Event) -> tuple[str, str]:
-    """Return the version that an event is about, and its sequencer in its register."""
+def _version_and_sequencer(register: Register, event: Event) -> tuple[str, str]:
+    """Return the version that an event concerns, and its sequencer in the register."""
     if register is Register.PUT:
         return event.version_id or UNVERSIONED, padded(event.sequencer) or FIRST
     if register is Register.OVERLAY:

@@ -1,8 +1,8 @@
-"""What a mirror of a bucket holds, for whoever compares it with the bucket.
+"""The rows of a mirror, for a comparison with the bucket.
 
-A row is read from its record alone, in MinIO's dialect. What the guard beside the rows knows is
-more than is seen: puts that a removal hides, and removals themselves. An event that is to repair a
-row has to beat all of it.
+A row is read from its record alone, in MinIO's dialect. The guard beside the rows also knows puts
+that a removal hides, and removals themselves. An event that repairs a row has to be newer than all
+of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,8 @@ class StoredRow(msgspec.Struct, frozen=True, gc=False):
     """One row.
 
     `path` is `bucket/key`, decoded. `sequencer` has 32 digits, `time` three decimals, as in
-    `Event.order`; `sequencer`, `time` and `etag` are "" and `size` is 0 where the record says
-    nothing, all of them where it is no record. `version_id` is None where it names none.
+    `Event.order`. A value that the record lacks is "", None for `version_id` and 0 for `size`; a
+    value that is no record lacks all of them.
     """
 
     path: str
@@ -32,11 +32,11 @@ class StoredRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class MergedState(msgspec.Struct, frozen=True, gc=False):
-    """All that is known of a path: its row, if there is one, and the newest of everything.
+    """The whole state of a path: its row, if it has one, and the newest order of all registers.
 
     `sequencer` and `time` are each the newest of the row, of hidden puts, of removals and of
-    overlays, "" where none has one; they need not be of the same event. An event with this
-    sequencer and a later time beats them all, and loses to whatever S3 says next.
+    overlays, "" if none has one; they may come from different events. An event with this sequencer
+    and a later time is newer than all of them, and older than S3's next event.
     """
 
     row: StoredRow | None = None
@@ -45,15 +45,15 @@ class MergedState(msgspec.Struct, frozen=True, gc=False):
 
 
 Order = tuple[str, str]
-"""Sequencer and time, "" for either that is not there."""
+"""Sequencer and time, "" for one that is missing."""
 
 
-def merged(row: StoredRow | None, orders: Iterable[Order] = ()) -> MergedState:
+def merge(row: StoredRow | None, orders: Iterable[Order] = ()) -> MergedState:
     """Return the merged state of a row and the orders in the guard, without `FINAL` ones."""
-    seen = [each for each in orders if each[0] != FINAL]
-    seen += [(row.sequencer, row.time)] if row else []
-    sequencer = max((each for each, _ in seen), default="")
-    return MergedState(row, sequencer, max((each for _, each in seen), default=""))
+    known = [order for order in orders if order[0] != FINAL]
+    known += [(row.sequencer, row.time)] if row else []
+    sequencer = max((sequencer for sequencer, _ in known), default="")
+    return MergedState(row, sequencer, max((time for _, time in known), default=""))
 
 
 def merged_states(
@@ -63,20 +63,20 @@ def merged_states(
 ) -> dict[str, MergedState]:
     """Return the merged state of each path that has a row, or orders in the guard."""
     return {
-        path: merged(rows.get(path), orders.get(path, ()))
+        path: merge(rows.get(path), orders.get(path, ()))
         for path in paths
         if path in rows or path in orders
     }
 
 
 def versions(row: StoredRow | None) -> tuple[str, ...]:
-    """Return the versions of which the guard may know what the next put has to beat.
+    """Return the versions whose guard entries may be newer than the next put.
 
-    S3 gives no version's name twice, "null" apart: what some other version's removal removed is
-    not what is in the bucket now.
+    S3 never reuses a version id except "null", so removals of other versions do not concern the
+    bucket's current object.
     """
-    named = row.version_id if row else None
-    return tuple(dict.fromkeys((ANY, UNVERSIONED, named or UNVERSIONED)))
+    version_id = row.version_id if row else None
+    return tuple(dict.fromkeys((ANY, UNVERSIONED, version_id or UNVERSIONED)))
 
 
 class _Object(msgspec.Struct):
@@ -109,20 +109,20 @@ _decode = msgspec.json.Decoder(_Records).decode
 
 
 def read(value: bytes | str | None, path: str = "") -> StoredRow:
-    """Parse a row from its value, `{"Records": [record]}`; `path` is used where a row has none.
+    """Parse a row from its value, `{"Records": [record]}`; `path` is used if it is given.
 
-    A value that is no such thing makes a row that says nothing: it is not what the bucket has.
+    Any other value makes an empty row, which differs from every object in the bucket.
     """
     try:
         (record,) = _decode(value or b"").Records
     except (msgspec.DecodeError, UnicodeDecodeError):
         return StoredRow(path)
-    about: Any = record.s3.object
+    fields: Any = record.s3.object
     return StoredRow(
-        path or f"{record.s3.bucket.name}/{unquote_plus(about.key)}",
-        padded(about.sequencer or ""),
+        path or f"{record.s3.bucket.name}/{unquote_plus(fields.key)}",
+        padded(fields.sequencer or ""),
         to_millis(record.eventTime),
-        about.eTag or "",
-        about.size or 0,
-        about.versionId or None,
+        fields.eTag or "",
+        fields.size or 0,
+        fields.versionId or None,
     )

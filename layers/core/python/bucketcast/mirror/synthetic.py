@@ -1,12 +1,12 @@
-"""Events of what a bucket shows, made up from what is known of its objects: MinIO's records.
+"""Synthetic events, in MinIO's format, made from a listing of a bucket.
 
-A mirror of a bucket takes an event if its order, `(sequencer, time)`, is newer than what it knows.
-So the order decides what a made-up event may do:
+A mirror accepts an event if its order, `(sequencer, time)`, is newer than its state. So the order
+decides the effect of a synthetic event:
 
-* `OLDEST`, whose digits are all 0, is older than any sequencer that a source ever sent. Such an
-  event fills a row that nobody wrote and changes none that a real event wrote or removed.
-* `just_after(order)` is newer than the event that has this order, and loses against any other that
-  is: sequencers grow from one event of a key to the next.
+* `OLDEST`, whose digits are all 0, is older than any sequencer of a source. Such an event fills a
+  missing row and changes none that a real event wrote or removed.
+* `just_after(order)` is newer than the event with this order and older than the key's next real
+  event, as sequencers grow from one event of a key to the next.
 """
 
 import re
@@ -23,15 +23,15 @@ from bucketcast.shapes.minio import encode, record
 from bucketcast.sources import minio
 
 OLDEST: Final = "0" * 16
-"""The sequencer of what loses against any real event, as long as MinIO's are."""
+"""A sequencer older than that of any real event, as long as MinIO's."""
 EPOCH: Final = "1970-01-01T00:00:00.000Z"
-"""The time of an object whose source names none."""
+"""The time of an object whose source has none."""
 NOTHING_MORE: Final[Mapping[str, Any]] = MappingProxyType({})
 _in_parts = re.compile(r".*-[0-9]+").fullmatch
 
 
 class Object(NamedTuple):
-    """An object that a bucket shows; `modified` is Unix ms, the rest as in `LISTING`."""
+    """An object in a listing; `modified` is Unix ms, the rest as in `LISTING`."""
 
     bucket: str
     key: str
@@ -43,44 +43,44 @@ class Object(NamedTuple):
 
 
 def created(
-    found: Object,
+    listed: Object,
     *,
     sequencer: str = OLDEST,
     time: str = "",
     by: str = "backfill",
     facts: Mapping[str, Any] = NOTHING_MORE,
 ) -> Event:
-    """Return the event that the object was put, at its own time or at another one.
+    """Return an event that the object was put, at its own time unless `time` is given.
 
     `by` is the reporter, and `facts` are further known fields of the event.
     """
-    etag = found.etag or ""
-    how = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
-    event = _recorded(
+    etag = listed.etag or ""
+    operation = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
+    event = _reparse(
         Event(
-            name=f"s3:ObjectCreated:{how}",
-            bucket=found.bucket,
-            key=found.key,
-            time=time or _text(found.modified),
+            name=f"s3:ObjectCreated:{operation}",
+            bucket=listed.bucket,
+            key=listed.key,
+            time=time or _time_of(listed.modified),
             sequencer=sequencer,
             record=msgspec.Raw(),
-            # MinIO's word for a size that it cannot tell; without one it would be 0.
-            size=-1 if found.size is None else found.size,
+            # MinIO's value for an unknown size; without it, the size would be read as 0.
+            size=-1 if listed.size is None else listed.size,
             etag=etag,
-            version_id=None if found.version_id == UNVERSIONED else found.version_id,
+            version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
             user_agent=AGENT + by,
             **facts,
         )
     )
-    # Conditions ask for these; MinIO's record has no place for the one and no 0 for the other.
+    # Conditions need these, and MinIO's record cannot hold all of them.
     return msgspec.structs.replace(
-        event, size=found.size, storage_class=found.storage_class, tags=facts.get("tags")
+        event, size=listed.size, storage_class=listed.storage_class, tags=facts.get("tags")
     )
 
 
 def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
-    """Return the event that the bucket shows no object at the key any more, of any version."""
-    return _recorded(
+    """Return an event that the bucket has no object at the key any more, of any version."""
+    return _reparse(
         Event(
             name="s3:ObjectRemoved:Delete",
             bucket=bucket,
@@ -94,18 +94,18 @@ def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
 
 
 def just_after(order: tuple[str, str]) -> tuple[str, str]:
-    """Return an order key just after a row's, before any newer real event's of its key."""
+    """Return the order just after a row's, before that of any newer real event of its key."""
     sequencer, time = order
     at = datetime.fromisoformat(time or EPOCH) + timedelta(milliseconds=1)
     return sequencer, _iso(at)
 
 
-def _recorded(event: Event) -> Event:
-    """Return the event as it is read from the record that MinIO would have made of it."""
+def _reparse(event: Event) -> Event:
+    """Return the event as it is parsed from MinIO's record of it."""
     return minio.parse(msgspec.Raw(encode(record(event))))
 
 
-def _text(modified: int | None) -> str:
+def _time_of(modified: int | None) -> str:
     if modified is None:
         return EPOCH
     return _iso(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=modified))

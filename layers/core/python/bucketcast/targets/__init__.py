@@ -1,4 +1,4 @@
-"""The kinds of target: one module or package each, found by its name, imported when wanted."""
+"""The kinds of target: a package each, found by its name and imported on demand."""
 
 from functools import cache
 from importlib import import_module
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """Return every kind there is: the packages of this folder, `base` apart.
+    """Return the names of all kinds: the packages in this folder except `base`.
 
     Raises:
-        ImportError: there is none, as where the package's files are still being unpacked or are
-            already being removed. An empty answer, kept, would let every event go nowhere.
+        ImportError: there is none, for example while the package is unpacked or removed. A cached
+            empty list would send every event nowhere.
     """
-    found = (module.name for module in iter_modules(__path__))
-    names = tuple(sorted(name for name in found if name != "base"))
+    modules = (module.name for module in iter_modules(__path__))
+    names = tuple(sorted(name for name in modules if name != "base"))
     if not names:
         raise ImportError(f"no kind of target in {', '.join(__path__)}: the package is incomplete")
     return names
 
 
 def load(kind: str) -> "type[Target]":
-    """Return the target class of a kind; importing it imports no client library.
+    """Return the target class of a kind, without importing its client library.
 
     Raises:
-        ValueError: there is no such kind.
+        ValueError: the kind does not exist.
     """
     if kind not in kinds():
         near = did_you_mean(kind, kinds())

@@ -159,7 +159,7 @@ class Target(base.Connected[Client]):
         from pika import BasicProperties  # noqa: PLC0415 - only its own function carries it
 
         delivery_mode = self.settings.delivery_mode or PERSISTENT
-        for index, event, body in confirms.encoded(events, self.body):
+        for index, event, body in confirms.encode(events, self.body):
             properties = BasicProperties(
                 content_type=self.shape.content_type,
                 headers=self._own_headers(event),

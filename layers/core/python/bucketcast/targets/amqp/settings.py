@@ -111,7 +111,7 @@ def _url_errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
     yield from options.tls_errors(
         settings,
         encrypted=address.encrypted,
-        found="given beside an amqp:// url",
+        problem="given beside an amqp:// url",
         allowed="allowed is an amqps:// url beside it",
     )
     if address.external and not settings.client_cert:

@@ -22,13 +22,13 @@ from bucketcast.targets.base import options
 from bucketcast.targets.base.endpoint import Endpoint as Endpoint
 from bucketcast.targets.base.options import ValidationError
 
-READING = 10
-"""Factor by which the time-out of a batch grows for reading many rows."""
+READ_TIMEOUT_FACTOR = 10
+"""Reading rows may take this many times the time-out of a batch."""
 CONNECT_SECONDS = 5.0
 """Limit for connecting, including TLS and login where the client library allows it."""
 IDLE_SECONDS = 300.0
-"""How long a connection may be unused. AWS's NAT gateways and load balancers drop one after 350 s,
-and a function that is frozen does not hear of it."""
+"""Maximum age of an unused connection. AWS's NAT gateways and load balancers drop one after 350 s,
+which a frozen function does not notice."""
 Failures = Mapping[int, DeliveryError]
 """The events that were not delivered, by index in the batch, with the reason."""
 
@@ -50,11 +50,11 @@ class Target(abc.ABC):
     Settings: ClassVar[type[Any]]
     """The dataclass that declares its options."""
     batch_size: ClassVar[int] = 1000
-    """How many events one `send` takes at most."""
+    """Maximum number of events of one `send`."""
     timeout: ClassVar[float] = 30.0
-    """Seconds to wait for a server that does not answer."""
+    """Seconds to wait for an answer of the server."""
     attributes_prefix: ClassVar[str | None] = None
-    """The prefix of a CloudEvent's attributes in headers; None where there are no headers."""
+    """Prefix of a CloudEvent's attributes in headers; None if the product has no headers."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
@@ -67,7 +67,7 @@ class Target(abc.ABC):
 
     @classmethod
     def check(cls, settings: Any) -> list[ValidationError]:
-        """Return the errors that concern several options together."""
+        """Return the errors in combinations of options."""
         shape = cls._shape_errors(settings)
         return [*settings.validation_errors(), *options.limit_errors(settings), *shape]
 
@@ -75,7 +75,7 @@ class Target(abc.ABC):
     def _shape_errors(cls, settings: Any) -> Iterator[ValidationError]:
         shape = settings.shape
         if getattr(settings, "format", "") == "namespace" and shape != "minio":
-            allowed = "minio: a mirror is guarded by what its records say; or format = access"
+            allowed = "minio: a mirror compares its records with new events; or format = access"
             yield "shape", f"found '{shape}' beside format = namespace", f"allowed is {allowed}"
         if shape == "cloudevents-binary" and cls.attributes_prefix is None:
             allowed = "cloudevents, which needs none"
@@ -85,59 +85,59 @@ class Target(abc.ABC):
 
     @classmethod
     def notes(cls, settings: Any) -> list[str]:
-        """Return what the user of these settings, which are valid, should know."""
+        """Return notes for the user about valid settings."""
         return [*unused_notes(settings), *options.limit_notes(settings), *settings.notes()]
 
     @property
     def max_send_seconds(self) -> float:
-        """The longest time that one `send` may take, in seconds.
+        """Maximum duration of one `send`, in seconds.
 
-        No batch is started when the function has less time left: an interrupted batch would be
-        sent again as a whole.
+        A function with less time left starts no batch: an interrupted batch would be sent again as
+        a whole.
         """
         return 40.0
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether an event from before what the target remembers could spoil what it holds."""
+        """Whether an event that is older than the target's memory could damage its rows."""
         return False
 
     @property
     def first_alone(self) -> bool:
         """Whether the first event of an invocation is confirmed before the others are sent.
 
-        A server that hangs may accept everything without an answer, and then gets it twice. That
-        does not matter for rows, which are the same when they are written again.
+        A server that hangs may accept events without answering, and would then get all of them
+        twice. Rows do not need this: writing them twice changes nothing.
         """
         return not self.keeps_rows
 
     def headers(self, event: Event) -> dict[str, str]:
-        """Return an event's headers, if the product supports them."""
+        """Return the headers of an event; none if the product does not support them."""
         attributes, prefix = self.shape.attributes, self.attributes_prefix
         if attributes is None or prefix is None:
             return {}
-        return {prefix + name: text for name, text in attributes(event).items()}
+        return {prefix + name: value for name, value in attributes(event).items()}
 
     def body(self, event: Event) -> bytes:
-        """Return the exact bytes sent for an event; for a kind with formats, the value written."""
+        """Return the bytes sent for an event; for a kind with formats, the value it writes."""
         rows = hasattr(self.settings, "format")
         return self.shape.value(event) if rows else self.shape.message(event)
 
     @property
     @abc.abstractmethod
     def where(self) -> str:
-        """The destination, for people; never contains a secret."""
+        """The destination, for display, without secrets."""
 
     @abc.abstractmethod
     def send(self, events: Sequence[Event]) -> Failures:
-        """Deliver a batch; every event not in the returned failures was delivered.
+        """Deliver a batch and return its failures; all other events were delivered.
 
         Raises:
             DeliveryError: the whole batch failed.
         """
 
     def endpoints(self) -> Sequence[Endpoint]:
-        """Return where its servers listen, for a look at each; none if that is unknown.
+        """Return the addresses of its servers, to be checked one by one; none if unknown.
 
         Raises:
             DeliveryError: the settings, or a certificate in them, cannot be used.
@@ -145,7 +145,7 @@ class Target(abc.ABC):
         return ()
 
     def login(self) -> None:
-        """Connect and log in, without a look at the table, topic or the like.
+        """Connect and log in, without checking the table, topic or the like.
 
         Raises:
             DeliveryError: the server cannot be reached, or refuses the login.
@@ -154,10 +154,10 @@ class Target(abc.ABC):
 
     @abc.abstractmethod
     def probe(self) -> None:
-        """Check whether events can be delivered now, without side effects.
+        """Check that events can be delivered now, without side effects.
 
         Raises:
-            DeliveryError: they cannot.
+            DeliveryError: they cannot be delivered.
         """
 
     @abc.abstractmethod
@@ -172,16 +172,16 @@ class Target(abc.ABC):
 
 
 class Connected(Target, Generic[C]):
-    """A target with one connection: opened on first use, kept, dropped on any error.
+    """A target with one connection: opened on first use, kept, closed on any error.
 
-    Threads take turns: `_lock` is held while the connection is used.
+    `_lock` is held while the connection is used, so threads may share the target.
     """
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self._lock = RLock()
         self._open: C | None = None
-        self._used = 0.0
+        self._last_used = 0.0
 
     def login(self) -> None:
         with self._connection():
@@ -196,30 +196,30 @@ class Connected(Target, Generic[C]):
         """Open the connection."""
 
     def _is_usable(self, connection: C) -> bool:  # noqa: ARG002 - unless a kind can tell
-        """Return whether a connection that was idle can be used again."""
+        """Return True if an idle connection can be used again."""
         return True
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:  # noqa: ARG002
-        """Return what an error of the client means; None where it is not one of the client's."""
+        """Translate an error of the client library; return None for any other error."""
         return None
 
     @contextmanager
     def _connection(self) -> Iterator[C]:
-        """Lend the connection; half an exchange must not be left on it.
+        """Provide the connection, which must not be left in the middle of an exchange.
 
         Raises:
-            DeliveryError: for an error of the client, while it connects or is used.
+            DeliveryError: the client failed while connecting or while the connection was used.
         """
         with self._lock:
             try:
                 # By the wall clock: the monotonic one may stand still while a function is frozen.
-                idle = abs(time.time() - self._used) > IDLE_SECONDS
+                idle = abs(time.time() - self._last_used) > IDLE_SECONDS
                 if self._open is not None and (idle or not self._is_usable(self._open)):
                     self._drop()
                 if self._open is None:
                     self._open = self._connect()
                 yield self._open
-                self._used = time.time()
+                self._last_used = time.time()
             except BaseException as error:
                 self._drop()
                 if reason := self._delivery_error(error):
@@ -233,10 +233,10 @@ class Connected(Target, Generic[C]):
 
 
 class Mirror(Target):
-    """A kind that can keep a row per object (`format = "namespace"`), which can be read back.
+    """A kind that can keep a readable row per object (`format = "namespace"`).
 
-    These methods may be called in that format only. They create nothing: a missing table has no
-    rows. While `stored_rows` is iterated, the target must not be used for anything else.
+    Call these methods in that format only. They create nothing: a missing table has no rows. Do
+    not use the target for anything else while `stored_rows` is iterated.
     """
 
     @property
@@ -245,13 +245,13 @@ class Mirror(Target):
 
     @abc.abstractmethod
     def partitions(self, count: int) -> list[str]:
-        """Return about `count` partitions, which can be read in parallel and cover all rows.
+        """Return about `count` partitions that cover all rows and can be read in parallel.
 
-        Each is a text that another process gives to `stored_rows`. A row that is written
-        meanwhile may be missed, or be in two of them.
+        Each is a string that another process can pass to `stored_rows`. A row that is written
+        during the reading may be in none of them, or in two.
 
         Raises:
-            DeliveryError: the target cannot be asked.
+            DeliveryError: the target cannot be queried.
         """
 
     @abc.abstractmethod
@@ -259,13 +259,13 @@ class Mirror(Target):
         """Yield the rows of a partition whose path begins with `prefix`, in the server's order.
 
         Raises:
-            DeliveryError: the target cannot be asked, or stopped answering.
+            DeliveryError: the target cannot be queried, or stopped answering.
         """
 
     @abc.abstractmethod
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        """Return what is known of each path now; those of which nothing is known are left out.
+        """Return the current state of each path; paths without any state are left out.
 
         Raises:
-            DeliveryError: the target cannot be asked.
+            DeliveryError: the target cannot be queried.
         """

@@ -17,13 +17,13 @@ from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pa
 
 EXAMPLE: Final = "arn:aws:rds-db:eu-west-1:111122223333:dbuser:db-ABCDEFGHIJKL01234/bucketcast"
 LAST_PORT: Final = 65_535
-OLDER: Final = ("host", "port", "username", "password", "database")
-"""The keys of a login that MinIO deprecated in favour of one string."""
+DEPRECATED_KEYS: Final = ("host", "port", "username", "password", "database")
+"""The keys of a login that MinIO deprecated in favour of a single string."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Database(IamLogin):
-    """A table, and a login to its database: by a string, or by IAM as one user."""
+    """A table, and a login to its database: one string, or IAM for one user."""
 
     table: str = option(
         "the table to write to; created if it does not exist", example="bucketevents"
@@ -49,17 +49,17 @@ class Database(IamLogin):
         example=EXAMPLE,
     )
     login_key: ClassVar[str]
-    """The option that holds all of a login."""
+    """The option that holds the whole login."""
     login_example: ClassVar[str]
     login_wins: ClassVar[str]
-    """What the older keys do beside it."""
+    """The effect of the deprecated keys beside it."""
     iam_pattern: ClassVar[re.Pattern[str]] = arn_pattern(
         "rds-db", r"dbuser:(?P<database>(?:db|cluster|prx)-[A-Za-z0-9]+)/(?P<user>[^/*?\s]+)"
     )
     iam_example: ClassVar[str] = EXAMPLE
 
     def login_errors(self) -> Iterator[options.ValidationError]:
-        """Yield what is wrong with the options of this class together."""
+        """Yield the errors in combinations of this class's options."""
         key = self.login_key
         if not getattr(self, key) and not self.host:
             yield key, "missing", f"a secret is needed, for example {self.login_example}"
@@ -67,17 +67,17 @@ class Database(IamLogin):
             yield "username", "missing", f"needed beside host; or say all of it in {key}"
         if isinstance(self.port, int) and not 1 <= self.port <= LAST_PORT:  # else a reference
             yield "port", f"found {self.port}", f"allowed is 1 to {LAST_PORT}"
-        yield from options.tls_errors(self, idle=())
+        yield from options.tls_errors(self, tls_only=())
         yield from iam.errors(self, passwords=["password"])
 
     def login_notes(self) -> Iterator[str]:
-        """Yield that the older keys are deprecated, if they are used."""
-        older = [key for key in OLDER if getattr(self, key)]
-        if older and not self.by_iam:  # which leaves nothing to hide in a string
+        """Yield a note if deprecated keys are used."""
+        deprecated = [key for key in DEPRECATED_KEYS if getattr(self, key)]
+        if deprecated and not self.by_iam:  # a login by IAM has no secret that needs the string
             beside = self.login_wins if getattr(self, self.login_key) else ""
             yield (
-                f"{', '.join(older)}: deprecated, use {self.login_key} for all of the login, such "
-                f"as {self.login_example}{beside}"
+                f"{', '.join(deprecated)}: deprecated, use {self.login_key} for all of the login, "
+                f"such as {self.login_example}{beside}"
             )
 
     def iam_rights(self) -> Sequence[Right]:
@@ -89,13 +89,13 @@ class Database(IamLogin):
         return self.iam_parts["user"]
 
 
-def check_alone(key: str, found: str | None) -> None:
-    """See that a login, which may come from a secret, holds no password beside the role's.
+def check_no_password(key: str, secret: str | None) -> None:
+    """Check that a login by IAM has no password, which may have come from a secret.
 
     Raises:
-        NotAuthorized: it does, in the option `key`.
+        NotAuthorized: the option `key` has one.
     """
-    if found:
+    if secret:
         raise NotAuthorized(f"{key} holds a password beside auth = iam: leave one of them out")
 
 
@@ -103,7 +103,7 @@ def password(settings: Database, host: str, port: int, user: str) -> str:
     """Return a token that logs the user in at `host:port`, RDS's own name for the server.
 
     Raises:
-        NotAuthorized: it cannot be made, or `user` is not who the role may log in as.
+        NotAuthorized: it cannot be signed, or the role may not log in as `user`.
     """
     if settings.iam_user != user:
         raise NotAuthorized(

@@ -1,4 +1,4 @@
-"""The options of a login by IAM, and what they allow the function's role."""
+"""The options of a login by IAM, and the rights that the function's role needs for it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ HINT: Final = (
     "see iam_resource, what the function's role may do, and whether the service's user takes "
     "logins by IAM"
 )
-"""What to do about a login by IAM that was refused."""
+"""The hint for a refused login by IAM."""
 
 
 class Right(NamedTuple):
@@ -30,15 +30,15 @@ AUTH_HELP: Final = (
 
 
 class IamLogin:
-    """A login by the function's role instead of a password, to a service of AWS's own.
+    """A login to an AWS service by the function's role instead of a password.
 
-    A kind declares both options, in its own words and where they belong among the others.
+    A kind declares both options itself, with its own help and place among the others.
     """
 
     auth: Auth
     iam_resource: str
     iam_pattern: ClassVar[re.Pattern[str]]
-    """What `iam_resource` looks like, by `arn_pattern`."""
+    """The pattern of `iam_resource`, made by `arn_pattern`."""
     iam_example: ClassVar[str]
 
     @property
@@ -53,13 +53,13 @@ class IamLogin:
         Raises:
             NotAuthorized: it is not such an ARN.
         """
-        found = self.iam_pattern.fullmatch(self.iam_resource)
-        if not found:
+        match = self.iam_pattern.fullmatch(self.iam_resource)
+        if not match:
             raise NotAuthorized(f"iam_resource is no ARN such as {self.iam_example}")
-        return found
+        return match
 
     def iam_rights(self) -> Sequence[Right]:
-        """Return what the role must be allowed; only of valid settings with `auth = iam`."""
+        """Return the rights that the role needs; for valid settings with `auth = iam` only."""
         raise NotImplementedError
 
 
@@ -69,10 +69,10 @@ def errors(
     passwords: Sequence[str],
     unencrypted: ValidationError | None = None,
 ) -> Iterator[ValidationError]:
-    """Yield what is wrong with the login by IAM.
+    """Yield the errors in the options of a login by IAM.
 
-    `passwords` are the options of other logins, and `unencrypted` is the error of a connection
-    without TLS, if it is one.
+    `passwords` are the options of other logins. `unencrypted` is the error to yield if the
+    connection has no TLS, else None.
     """
     yield from reference_errors(settings, "auth")
     if not settings.by_iam:

@@ -1,17 +1,17 @@
 """The options that kinds share, and the checks that go with them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from bucketcast import shapes
 from bucketcast.limits import QUEUE_LIMIT
 from bucketcast.settings.options import option, unused
 from bucketcast.settings.types import REFERENCE, OnOff, Pem, SecretPem
-from bucketcast.targets.base.queue_limit import DISCARD
 
 ValidationError = tuple[str, str, str]
 """The key, what was found, what is allowed."""
+DISCARD: Final = "discard"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,21 +48,21 @@ class Common(Shaped):
     )
 
     def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield what is wrong with the options together; references are not resolved yet."""
+        """Yield the errors in combinations of options; references are not resolved yet."""
         return iter(())
 
     def notes(self) -> Iterator[str]:
-        """Yield what the user of these settings, which are valid, should know."""
+        """Yield notes for the user about valid settings."""
         return iter(())
 
 
 def is_reference(value: object) -> bool:
-    """Return whether it is still the name of a secret: text, whatever the option's type is."""
+    """Return True if the value is still a reference to a secret, whatever the option's type."""
     return isinstance(value, str) and value.startswith(REFERENCE)
 
 
 def reference_errors(settings: Any, *keys: str) -> Iterator[ValidationError]:
-    """Yield those of these options that are references, but are read without secrets."""
+    """Yield an error for each of these options that is a reference; secrets are not read here."""
     for key in keys:
         if is_reference(getattr(settings, key)):
             yield key, "found a reference to a secret", "allowed is the text itself"
@@ -71,27 +71,34 @@ def reference_errors(settings: Any, *keys: str) -> Iterator[ValidationError]:
 def secret_errors(
     settings: Any, key: str, parse: Callable[[str], object], allowed: str = "allowed is"
 ) -> Iterator[ValidationError]:
-    """Yield what a secret should be, as `parse` says it, unless that is a reference or unset."""
-    text = getattr(settings, key).reveal()
-    if text and not is_reference(text):
+    """Yield the error that `parse` raises for a secret; none for a reference or no value."""
+    value = getattr(settings, key).reveal()
+    if value and not is_reference(value):
         try:
-            parse(text)
+            parse(value)
         except ValueError as error:
             yield key, "found ***", f"{allowed} {error}"
 
 
 def limit_errors(settings: Common) -> Iterator[ValidationError]:
-    """Yield what is wrong with the limit of the queue, which ingest reads without secrets."""
+    """Yield the errors in the limit of the queue, which ingest reads without secrets."""
     return reference_errors(settings, "queue_limit", "queue_overflow")
 
 
 def limit_notes(settings: Common) -> Iterator[str]:
-    """Yield that events may be discarded, or that a limit has no effect."""
+    """Yield a note if events may be discarded, or if a limit has no effect."""
     if settings.queue_overflow == DISCARD:
         limit = settings.queue_limit or QUEUE_LIMIT
         yield f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
     elif settings.queue_limit:
         yield "queue_limit does nothing without queue_overflow = discard: no event is discarded"
+
+
+def queue_limit_of(settings: Mapping[str, str]) -> int | None:
+    """Return the limit that a target's valid settings set; None for none."""
+    if settings.get("queue_overflow", "").lower() != DISCARD:
+        return None
+    return int(settings.get("queue_limit") or 0) or QUEUE_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,23 +130,23 @@ def tls_errors(
     settings: Any,
     *,
     encrypted: bool = True,
-    found: str = "given while tls is off",
+    problem: str = "given while tls is off",
     allowed: str = "allowed is tls = on beside it",
-    idle: tuple[str, ...] = ("cert_authority", "tls_skip_verify"),
+    tls_only: tuple[str, ...] = ("cert_authority", "tls_skip_verify"),
     pair: tuple[str, str] = ("client_cert", "client_key"),
 ) -> Iterator[ValidationError]:
-    """Yield a certificate without its key, and options of TLS on a plain connection."""
+    """Yield errors for a certificate without its key, and for TLS options without TLS."""
     if not encrypted:
-        for key in (*idle, *pair):
+        for key in (*tls_only, *pair):
             if getattr(settings, key):
-                yield key, found, allowed
+                yield key, problem, allowed
     if bool(getattr(settings, pair[0])) != bool(getattr(settings, pair[1])):
         missing, beside = pair if getattr(settings, pair[1]) else pair[::-1]
         yield missing, "missing", f"it is needed beside {beside}"
 
 
 def login_errors(settings: Any) -> Iterator[ValidationError]:
-    """Yield what is missing of user name and password."""
+    """Yield an error if only one of user name and password is given."""
     if bool(settings.username) != bool(settings.password):
         keys = ("password", "username")
         missing, beside = keys if settings.username else keys[::-1]

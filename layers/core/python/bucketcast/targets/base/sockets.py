@@ -1,4 +1,4 @@
-"""A socket, plain or with TLS, on which every wait has an end."""
+"""A socket, plain or with TLS, on which every wait has a deadline."""
 
 import select
 import socket
@@ -13,25 +13,25 @@ from bucketcast.errors import TimedOut
 CHUNK = 65_536
 _LEAST_WAIT = 0.001
 _GRACE = 1.0
-"""What is here already may be read, and a goodbye sent, so many seconds after the deadline."""
+"""For this many seconds after the deadline, received data may be read and a farewell sent."""
 
 
 class DeadlineSocket:
-    """A connected socket; a deadline is a reading of `time.monotonic`.
+    """A connected socket; a deadline is a value of `time.monotonic`.
 
-    Its methods raise `OSError` where the connection is of no more use. `hung_up` is what is said
-    of a peer that closed it.
+    Its methods raise `OSError` if the connection cannot be used any more. `closed_message` is the
+    error's message if the peer closed it.
     """
 
-    def __init__(self, connected: socket.socket, hung_up: str) -> None:
+    def __init__(self, connected: socket.socket, closed_message: str) -> None:
         # The end of a message must not wait until its beginning is acknowledged.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
-        self._hung_up = hung_up
+        self._closed_message = closed_message
 
     @property
     def has_input(self) -> bool:
-        """Whether something arrived unasked, such as the end of the connection."""
+        """Whether there is unexpected input, such as the end of the connection."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
@@ -41,21 +41,21 @@ class DeadlineSocket:
         self._socket = context.wrap_socket(self._socket, server_hostname=host)
 
     def send(self, data: bytes, deadline: float) -> None:
-        left = memoryview(data)
-        while left:
+        unsent = memoryview(data)
+        while unsent:
             self._wait_until(deadline)
-            left = left[self._socket.send(left) :]
+            unsent = unsent[self._socket.send(unsent) :]
 
-    def receive(self, deadline: float, most: int = CHUNK) -> bytes:
-        """Return what there is, at least a byte."""
+    def receive(self, deadline: float, limit: int = CHUNK) -> bytes:
+        """Return the available input, at least one byte."""
         self._wait_until(deadline)
-        return self._received(most)
+        return self._recv(limit)
 
     def receive_now(self) -> bytes:
-        """Return what is here already, perhaps nothing."""
+        """Return the input that has arrived already, perhaps none."""
         self._socket.settimeout(0)
         try:
-            return self._received(CHUNK)
+            return self._recv(CHUNK)
         except (BlockingIOError, ssl.SSLWantReadError):
             return b""
 
@@ -63,39 +63,39 @@ class DeadlineSocket:
         with suppress(OSError):
             self._socket.close()
 
-    def _received(self, most: int) -> bytes:
-        if not (data := self._socket.recv(most)):
-            raise ConnectionError(self._hung_up)
+    def _recv(self, limit: int) -> bytes:
+        if not (data := self._socket.recv(limit)):
+            raise ConnectionError(self._closed_message)
         return data
 
     def _wait_until(self, deadline: float) -> None:
-        left = deadline - time.monotonic()
-        if left < -_GRACE:  # of a peer that trickles
+        remaining = deadline - time.monotonic()
+        if remaining < -_GRACE:  # the peer sends only a few bytes at a time
             raise TimeoutError("timed out")
-        self._socket.settimeout(max(_LEAST_WAIT, left))
+        self._socket.settimeout(max(_LEAST_WAIT, remaining))
 
 
 @contextmanager
-def hung_up_after(seconds: float, line: socket.socket) -> Iterator[None]:
-    """Hang up on a peer that is not done after so many seconds, for a client that would wait.
+def close_after(seconds: float, line: socket.socket) -> Iterator[None]:
+    """Close the connection after `seconds`, for a client library without such a time-out.
 
     Raises:
-        TimedOut: that is why there was an error.
+        TimedOut: the body failed because of that.
     """
-    late = Event()
+    expired = Event()
 
-    def hang_up() -> None:
-        late.set()
+    def shut_down() -> None:
+        expired.set()
         with suppress(OSError):
             line.shutdown(socket.SHUT_RDWR)
 
-    timer = Timer(seconds, hang_up)
+    timer = Timer(seconds, shut_down)
     timer.daemon = True
     timer.start()
     try:
         yield
     except Exception:
-        if late.is_set():
+        if expired.is_set():
             raise TimedOut(f"no answer within {seconds:g} s") from None
         raise
     finally:
@@ -107,16 +107,20 @@ def connect(
     port: int,
     deadline: float,
     context: ssl.SSLContext | None = None,
-    hung_up: str = "the server closed the connection",
+    closed_message: str = "the server closed the connection",
 ) -> DeadlineSocket:
-    """Connect, with TLS if there is a context."""
-    left = max(_LEAST_WAIT, deadline - time.monotonic())
-    connected = socket.create_connection((host, port), timeout=left)
+    """Connect, with TLS if there is a context.
+
+    Raises:
+        OSError: it was not possible by the deadline.
+    """
+    remaining = max(_LEAST_WAIT, deadline - time.monotonic())
+    connected = socket.create_connection((host, port), timeout=remaining)
     try:
-        made = DeadlineSocket(connected, hung_up)
+        wrapped = DeadlineSocket(connected, closed_message)
         if context is not None:
-            made.encrypt(context, host, deadline)
+            wrapped.encrypt(context, host, deadline)
     except BaseException:
         connected.close()
         raise
-    return made
+    return wrapped

@@ -1,4 +1,4 @@
-"""What the databases share: a batch is one transaction; moments as the guard stores them."""
+"""The common part of the databases: a batch is one transaction; moments in the guard."""
 
 import abc
 import time
@@ -12,8 +12,8 @@ from bucketcast.event import SEQUENCER_DIGITS, Event
 from bucketcast.mirror.join import Moment
 from bucketcast.targets.base import C, Connected, Failures, Mirror
 
-SWEPT = 10_000
-"""How many expired rows of the guard are deleted at once, at the most."""
+SWEEP_LIMIT = 10_000
+"""Maximum number of expired guard rows that are deleted at once."""
 _SWEEP_EVERY = 3600.0
 
 
@@ -21,17 +21,17 @@ class TableTarget(Connected[C], Mirror):
     """One table, and its guard where it mirrors a bucket."""
 
     timeout: ClassVar[float] = 20.0
-    """Seconds to wait for a server that does not finish a transaction."""
+    """Seconds to wait for the end of a transaction."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self._sweep_at = 0.0
 
     def send(self, events: Sequence[Event]) -> Failures:
-        """Write the batch; where a row is refused, halve it until that row is alone.
+        """Write the batch; if a row is refused, halve the batch until that row is alone.
 
-        No transaction begins after `timeout`, or after an error that is not about a row: what is
-        left then is retried. So a batch takes twice `timeout` at most, as `max_send_seconds` says.
+        No transaction begins after `timeout`, or after an error that is not about a row; the other
+        events are retried. So a batch takes at most twice `timeout`, see `max_send_seconds`.
         """
         failures: dict[int, DeliveryError] = {}
         end = time.monotonic() + self.timeout
@@ -39,8 +39,8 @@ class TableTarget(Connected[C], Mirror):
             waiting = [list(range(len(events)))] if events else []
             while waiting:
                 if time.monotonic() > end:
-                    late = Retryable(f"not tried: what came before took {self.timeout:g} s")
-                    return failures | dict.fromkeys(chain(*waiting), late)
+                    too_late = Retryable(f"not tried: the events before took {self.timeout:g} s")
+                    return failures | dict.fromkeys(chain(*waiting), too_late)
                 part = waiting.pop()
                 try:
                     refusal = self._write([events[index] for index in part])
@@ -57,46 +57,46 @@ class TableTarget(Connected[C], Mirror):
 
     @abc.abstractmethod
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
-        """Write these events in one transaction; return why a row was refused, if one was.
+        """Write these events in one transaction; return the refusal of a row, if there is one.
 
         Raises:
-            DeliveryError: none was written, for a reason that is not about a row.
+            DeliveryError: no event was written, for a reason that is not about a row.
         """
 
     @abc.abstractmethod
-    def _watched(self, connection: C, seconds: float) -> AbstractContextManager[None]:
-        """Hang up on a server that is not done after so many seconds."""
+    def _watch(self, connection: C, seconds: float) -> AbstractContextManager[None]:
+        """Close the connection if the server has not finished after `seconds`."""
 
     @contextmanager
     def _session(self) -> Iterator[C]:
-        """Lend the connection for `timeout` at most."""
-        with self._connection() as connection, self._watched(connection, self.timeout):
+        """Provide the connection for at most `timeout`."""
+        with self._connection() as connection, self._watch(connection, self.timeout):
             yield connection
 
     def _sweep(self, delete: Callable[[], int]) -> None:
-        """Delete expired rows of the guard, hourly; while there are many, some with each batch.
+        """Delete expired rows of the guard hourly; while there are many, some with each batch.
 
-        `delete` deletes up to `SWEPT` of them and returns how many there were.
+        `delete` deletes up to `SWEEP_LIMIT` of them and returns their number.
         """
-        if self.keeps_rows and time.monotonic() > self._sweep_at and delete() < SWEPT:
+        if self.keeps_rows and time.monotonic() > self._sweep_at and delete() < SWEEP_LIMIT:
             self._sweep_at = time.monotonic() + _SWEEP_EVERY
 
 
-def bare(time: str) -> str:
-    """Return a time as the guard stores it, without Z: it is then compared as text."""
+def strip_zone(time: str) -> str:
+    """Return a time without Z, as the guard stores and compares it."""
     return time.removesuffix("Z")
 
 
-def zoned(time: str) -> str:
-    """Return a time of the guard as events have it; "" for none."""
+def add_zone(time: str) -> str:
+    """Return a time of the guard with Z, as events have it; "" for none."""
     return f"{time}Z" if time else ""
 
 
-def moment_text(moment: Moment) -> str:
-    """Return a moment as the guard stores it: a sequencer of 32 digits, and the time behind it."""
-    return moment[0] + bare(moment[1])
+def format_moment(moment: Moment) -> str:
+    """Return a moment as the guard stores it: a sequencer of 32 digits, then the time."""
+    return moment[0] + strip_zone(moment[1])
 
 
-def moment_of(text: str) -> Moment:
-    """Return a moment of the guard."""
-    return text[:SEQUENCER_DIGITS], zoned(text[SEQUENCER_DIGITS:])
+def parse_moment(stored: str) -> Moment:
+    """Parse a moment of the guard."""
+    return stored[:SEQUENCER_DIGITS], add_zone(stored[SEQUENCER_DIGITS:])

@@ -1,4 +1,4 @@
-"""TLS as a client speaks it, from certificates that are text and not files."""
+"""A client's TLS context, from certificates that are text and not files."""
 
 import ssl
 from pathlib import Path
@@ -9,32 +9,33 @@ from bucketcast.targets.base.options import Tls
 
 
 def context(settings: Tls, *, skip_verify: bool | None = None) -> ssl.SSLContext:
-    """Return a context that verifies the server and its name, and shows the client certificate.
+    """Return a context that verifies the server and its name, and has the client certificate.
 
-    Without `cert_authority` the machine's authorities count; without `skip_verify` the setting.
+    Without `cert_authority` the machine's authorities are used. The default of `skip_verify` is
+    the setting `tls_skip_verify`.
 
     Raises:
-        NotConnected: a certificate or key is not what it should be.
+        NotConnected: a certificate or key cannot be used.
     """
     if skip_verify is None:
         skip_verify = getattr(settings, "tls_skip_verify", False)
     try:
-        made = ssl.create_default_context(cadata=settings.cert_authority or None)
+        ssl_context = ssl.create_default_context(cadata=settings.cert_authority or None)
         if settings.cert_authority:
-            # Python 3.13 refuses authorities made by hand for want of optional fields.
-            made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            # Python 3.13 refuses home-made authorities that lack optional fields.
+            ssl_context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if skip_verify:
-            made.check_hostname = False
-            made.verify_mode = ssl.CERT_NONE
+            ssl_context.check_hostname = False
+            ssl_context.verify_mode = ssl.CERT_NONE
         if settings.client_cert:
-            with TemporaryDirectory() as folder:  # which only this user may open
+            with TemporaryDirectory() as folder:  # only this user may open it
                 pair = Path(folder) / "pair.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(f"{settings.client_key.reveal()}\n{settings.client_cert}")
-                # Without a password OpenSSL would ask the terminal for that of an encrypted key.
-                made.load_cert_chain(pair, password="")
+                # Without a password, OpenSSL would prompt for that of an encrypted key.
+                ssl_context.load_cert_chain(pair, password="")
     except ssl.SSLError as error:
         raise NotConnected(
             f"cert_authority, client_cert or client_key cannot be used: {error}"
         ) from None
-    return made
+    return ssl_context

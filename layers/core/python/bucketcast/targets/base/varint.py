@@ -1,4 +1,4 @@
-"""Numbers of seven bits a byte, the lowest first, as in MQTT and protobuf; bit 8: more follow."""
+"""Variable-length integers of MQTT and protobuf: seven bits a byte, the lowest first."""
 
 _MORE = 0x80
 
@@ -12,10 +12,10 @@ def encode(number: int) -> bytes:
 
 
 def decode(data: bytes | bytearray, at: int, longest: int = 10) -> tuple[int, int]:
-    """Return the number at an index, and the index behind it.
+    """Return the number at an index, and the index after it.
 
     Raises:
-        IndexError: the data ends before the number.
+        IndexError: the data ends before the number does.
         ValueError: it takes more than `longest` bytes.
     """
     number = 0

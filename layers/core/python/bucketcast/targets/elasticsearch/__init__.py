@@ -120,7 +120,11 @@ class Target(base.Mirror):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         return state.rows(
-            self._requests, self._found(), partition, prefix, self.timeout * base.READING
+            self._requests,
+            self._found(),
+            partition,
+            prefix,
+            self.timeout * base.READ_TIMEOUT_FACTOR,
         )
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:

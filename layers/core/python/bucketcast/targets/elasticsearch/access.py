@@ -17,7 +17,7 @@ def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shap
     result = BatchResult(len(events))
     positions: list[int] = []
     writes: list[bytes] = []
-    for position, _, document in result.encoded(events, shape.value):
+    for position, _, document in result.encode(events, shape.value):
         positions.append(position)
         writes.append(append(index, document))
     try:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bucketcast.errors import Retryable
-from bucketcast.mirror.join import GONE
+from bucketcast.mirror.join import HIDDEN
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.errors import TOO_LARGE, Error
@@ -126,12 +126,12 @@ def fetched(requests: Requests, wanted: Iterable[bytes]) -> list[Read]:
 
 
 class Hit(msgspec.Struct):
-    """A document that a search found; without `_source`, it is `GONE`."""
+    """A document that a search found; without `_source`, it is `HIDDEN`."""
 
     id: str = msgspec.field(name="_id")
     seq_no: int = msgspec.field(name="_seq_no", default=-1)
     term: int = msgspec.field(name="_primary_term", default=-1)
-    source: msgspec.Raw = msgspec.field(name="_source", default=GONE)
+    source: msgspec.Raw = msgspec.field(name="_source", default=HIDDEN)
 
 
 class _Hits(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.mirror.join import GONE, UNKNOWN, Moment, Move, Put, Version, shown
+from bucketcast.mirror.join import HIDDEN, UNKNOWN, Moment, Move, Put, Version, visible_row
 from bucketcast.mirror.registers import ANY, RegisterUpdate
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import errors
@@ -106,8 +106,8 @@ class Object:
         after = {side: noted(of.versions, self.moves, side) for side, of in stored.items()}
         any_ = after[ANY].get(ANY, UNKNOWN)
         own = after[home(put.version)].get(put.version, UNKNOWN) if put else UNKNOWN
-        if put and put.document != GONE and (any_.hides(put) or own.hides(put)):
-            put = msgspec.structs.replace(put, document=GONE)
+        if put and put.document != HIDDEN and (any_.hides(put) or own.hides(put)):
+            put = msgspec.structs.replace(put, document=HIDDEN)
         if writes := list(self._guarding(stored, after, put, now)):
             return writes
         if put is None and any_ == UNKNOWN:  # a document of others, of which nothing is said
@@ -168,8 +168,8 @@ class Object:
     def _showing(
         self, document: StoredDocument | None, visible: Put | None, put: Put | None, own: Version
     ) -> list[Write]:
-        is_seen = put is not None and put.document != GONE
-        show = shown(put, UNKNOWN if self._bare else own) if put and is_seen else None
+        is_seen = put is not None and put.document != HIDDEN
+        show = visible_row(put, UNKNOWN if self._bare else own) if put and is_seen else None
         if show is None and document:
             return [Write(VISIBLE, document, None)]
         if put and show and not self._is_seen(put, visible, show.moment):

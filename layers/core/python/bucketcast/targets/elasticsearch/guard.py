@@ -84,7 +84,7 @@ def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Pu
     put = stored
     if visible and (put is None or _passed_by(visible, put)):
         put = visible  # by somebody who saw no guard
-    return join.newest(put, moves)
+    return join.newest_put(put, moves)
 
 
 def _passed_by(visible: Put, put: Put) -> bool:
@@ -109,7 +109,7 @@ def noted(versions: Mapping[str, Version], moves: Iterable[Move], side: str) -> 
     for entry, document in moves:
         if entry.register is not Register.PUT and home(entry.version) == side:
             before = found.get(entry.version, UNKNOWN)
-            found[entry.version] = before.after((entry, document))
+            found[entry.version] = before.apply((entry, document))
     return found
 
 

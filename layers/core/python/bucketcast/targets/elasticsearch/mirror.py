@@ -17,7 +17,7 @@ import msgspec
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.mirror.join import GONE
+from bucketcast.mirror.join import HIDDEN
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import encode, records
 from bucketcast.targets.base import Failures
@@ -92,7 +92,7 @@ def _objects(entries: Iterable[RegisterUpdate], names: Names, result: WriteResul
         try:
             id_ = document_id(entry.key, always_hashed=names.hashed)
             removes = entry.register is Register.REMOVAL
-            move = (entry, GONE if removes else msgspec.Raw(records(entry.event)))
+            move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
         except UnicodeEncodeError as error:
             result.fail(entry.indexes, Rejected(f"its text is not Unicode: {error}"))
             continue
@@ -122,7 +122,7 @@ def _failed(
     """Say which event it is about that a document was not written."""
     if isinstance(error, Rejected) and write.side == VISIBLE:
         if entry := each.refused():
-            own = entry.own(events)
+            own = entry.own_index(events)
             result.fail([own], error)
             result.unclear.extend([index_] for index_ in entry.indexes if index_ != own)
         return

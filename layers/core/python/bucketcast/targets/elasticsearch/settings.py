@@ -84,7 +84,7 @@ def _url_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationE
     yield from options.tls_errors(
         settings,
         encrypted=parts.scheme != "http",
-        found="given while url is http",
+        problem="given while url is http",
         allowed="allowed is an https:// URL beside it",
     )
 

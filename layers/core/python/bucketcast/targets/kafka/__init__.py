@@ -154,6 +154,6 @@ class Target(base.Connected[Client]):
 
     def _is_usable(self, connection: Client) -> bool:
         # By the clock on the wall: a function that is frozen does not see the other one move.
-        idle = time.time() - self._used > IDLE_SECONDS
+        idle = time.time() - self._last_used > IDLE_SECONDS
         other = idle or connection.login_expired
         return not other and connection.batch_bytes == self._batch_bytes

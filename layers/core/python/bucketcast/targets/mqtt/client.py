@@ -141,7 +141,7 @@ def connect(broker: Broker, login: Login, settings: Tls, deadline: float, path: 
     """
     context = tls.context(settings) if broker.encrypted else None
     plain = sockets.connect(
-        broker.host, broker.port, deadline, context, hung_up="the broker hung up"
+        broker.host, broker.port, deadline, context, closed_message="the broker hung up"
     )
     line: sockets.DeadlineSocket | WebSocket = plain
     try:

@@ -127,7 +127,7 @@ def _beside(settings: MqttSettings, broker: Broker) -> Iterator[options.Validati
     yield from options.tls_errors(
         settings,
         encrypted=broker.encrypted,
-        found=f"given while broker is {broker.scheme}://",
+        problem=f"given while broker is {broker.scheme}://",
         allowed="allowed is a tls:// or wss:// broker beside it",
     )
 

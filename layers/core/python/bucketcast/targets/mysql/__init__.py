@@ -103,7 +103,7 @@ class Target(TableTarget[Client]):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            watched = partial(connection.watched, self.timeout * base.READING)
+            watched = partial(connection.watched, self.timeout * base.READ_TIMEOUT_FACTOR)
             yield from state.rows(connection, self._names, partition, prefix, watched)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
@@ -159,7 +159,7 @@ class Target(TableTarget[Client]):
             self._room = connection.packet - sql.ROOM
         self._sweep(lambda: connection.change(sql.sweep(self._names)))
 
-    def _watched(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
+    def _watch(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
         return connection.watched(seconds)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:

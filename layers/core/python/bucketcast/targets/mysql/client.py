@@ -96,7 +96,7 @@ class Client:
 
     def watched(self, timeout: float) -> AbstractContextManager[None]:
         """Hang up on a server that is not done after so many seconds."""
-        return sockets.hung_up_after(timeout, self._line)
+        return sockets.close_after(timeout, self._line)
 
     def close(self) -> None:
         """End it; a server that is gone or silent is not waited for."""

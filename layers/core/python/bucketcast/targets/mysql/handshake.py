@@ -3,7 +3,7 @@
 import socket
 import struct
 
-from bucketcast.targets.base.endpoint import received
+from bucketcast.targets.base.endpoint import receive_exactly
 
 _HEADER = 4
 _SSL, _PROTOCOL_41, _SECURE_CONNECTION = 0x0800, 0x0200, 0x8000
@@ -17,8 +17,8 @@ def upgrade(line: socket.socket) -> None:
     Raises:
         OSError: it is no MySQL, or offers no TLS.
     """
-    size = int.from_bytes(received(line, _HEADER)[:3], "little")
-    greeting = received(line, size)
+    size = int.from_bytes(receive_exactly(line, _HEADER)[:3], "little")
+    greeting = receive_exactly(line, size)
     if greeting.startswith(_ERROR):
         raise OSError(greeting[3:].decode(errors="replace"))
     # After the version's name: the connection's number, 8 bytes of the salt and a zero.

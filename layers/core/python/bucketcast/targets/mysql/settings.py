@@ -59,7 +59,7 @@ def dsn(settings: MysqlSettings) -> Dsn:
     except DsnError as error:
         raise NotAuthorized(f"dsn_string is not {FORM}: {error}") from None
     if settings.by_iam:
-        database.check_alone("dsn_string", found.password)
+        database.check_no_password("dsn_string", found.password)
     return found
 
 

@@ -19,7 +19,7 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.mirror.join import UNKNOWN, Stored
 from bucketcast.mirror.registers import ANY
 from bucketcast.shapes import Shape
-from bucketcast.targets.base.tables import SWEPT, bare, moment_text
+from bucketcast.targets.base.tables import SWEEP_LIMIT, format_moment, strip_zone
 from bucketcast.targets.mysql.names import Form, Names
 
 SLOTS = 64
@@ -162,12 +162,12 @@ def guard_rows(key: str, stored: Stored, versions: Iterable[str]) -> Iterator[by
     """Yield a key's row of the guard, and those of these versions."""
     for version in dict.fromkeys((ANY, *versions)):
         of = stored.versions.get(version, UNKNOWN)
-        put = moment_text(stored.put.moment) if stored.put and version == ANY else ""
-        fields = (key, version, put, moment_text(of.removed), bare(of.removed_at))
+        put = format_moment(stored.put.moment) if stored.put and version == ANY else ""
+        fields = (key, version, put, format_moment(of.removed), strip_zone(of.removed_at))
         texts = b",".join(quoted(each.encode()) for each in fields)
         overlay, overlay_time = b"NULL", ""
         if of.overlay:
-            overlay, overlay_time = quoted(bytes(of.overlay.document)), bare(of.overlay.time)
+            overlay, overlay_time = quoted(bytes(of.overlay.document)), strip_zone(of.overlay.time)
         laid = overlay, quoted(overlay_time.encode())
         identified = identity(key, version).encode()
         yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, *laid)
@@ -186,10 +186,10 @@ def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def sweep(names: Names) -> bytes:
-    """Forget what is too old to matter, `SWEPT` of it."""
+    """Forget what is too old to matter, `SWEEP_LIMIT` of it."""
     return (
         f"DELETE FROM {names.guard} WHERE noted_at < UTC_TIMESTAMP() - INTERVAL"
-        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT {SWEPT}"
+        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT {SWEEP_LIMIT}"
     ).encode()
 
 

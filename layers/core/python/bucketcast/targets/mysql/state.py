@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from bucketcast.event import padded, to_millis
-from bucketcast.mirror.join import GONE, Overlay, Put, Stored, Version
+from bucketcast.mirror.join import HIDDEN, Overlay, Put, Stored, Version
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, RegisterUpdate
 from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read, versions
-from bucketcast.targets.base.tables import moment_of, zoned
+from bucketcast.targets.base.tables import add_zone, parse_moment
 from bucketcast.targets.mysql import sql, tables
 from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.names import Names
@@ -119,18 +119,18 @@ def _of_row(time: str | None, about: str | None) -> Stored:
 def _add(stored: Stored, version: str, columns: Sequence[Any]) -> None:
     """Add what a row of the guard says of a version of a key."""
     put, removed, removed_at, overlay, overlay_time = columns
-    laid = Overlay(zoned(overlay_time), msgspec.Raw(overlay.encode())) if overlay else None
-    stored.versions[version] = Version(moment_of(removed), zoned(removed_at), laid)
+    laid = Overlay(add_zone(overlay_time), msgspec.Raw(overlay.encode())) if overlay else None
+    stored.versions[version] = Version(parse_moment(removed), add_zone(removed_at), laid)
     if version == ANY:
         stored.is_guarded = True
         if put:
-            shown = stored.put or Put("", "", UNVERSIONED, GONE)
-            stored.put = Put(*moment_of(put), shown.version, shown.document)
+            shown = stored.put or Put("", "", UNVERSIONED, HIDDEN)
+            stored.put = Put(*parse_moment(put), shown.version, shown.document)
 
 
 def _orders(columns: Sequence[Any]) -> Iterator[Order]:
     """Yield what a row of the guard says, in the columns of `sql.guarded`."""
     put, removed, removed_at, _, overlay_time = columns
-    yield from (moment_of(put), moment_of(removed))
+    yield from (parse_moment(put), parse_moment(removed))
     for time in (removed_at, overlay_time):
-        yield "", zoned(time)
+        yield "", add_zone(time)

@@ -14,7 +14,7 @@ import msgspec
 
 from bucketcast import __version__
 from bucketcast.targets.base import sockets, tls
-from bucketcast.targets.base.endpoint import received
+from bucketcast.targets.base.endpoint import receive_exactly
 from bucketcast.targets.nsq.errors import Refused
 from bucketcast.targets.nsq.settings import NsqSettings
 
@@ -35,10 +35,10 @@ def upgrade(line: socket.socket) -> None:
         OSError, ValueError: it offers none.
     """
     line.sendall(identification(encrypted=True))
-    size, type_ = _head.unpack(received(line, _head.size))
+    size, type_ = _head.unpack(receive_exactly(line, _head.size))
     if type_ != _RESPONSE or not _length.size <= size <= MAX_ANSWER:
         raise OSError("it does not speak NSQ's protocol")
-    features = msgspec.json.decode(received(line, size - _length.size), type=_Features)
+    features = msgspec.json.decode(receive_exactly(line, size - _length.size), type=_Features)
     if not features.tls_v1:
         raise OSError("nsqd offers no TLS")
 
@@ -72,7 +72,9 @@ class Client:
     def __init__(self, settings: NsqSettings, deadline: float) -> None:
         context = tls.context(settings) if settings.encrypted else None
         host, port = settings.address
-        self._socket = sockets.connect(host, port, deadline, hung_up="nsqd closed the connection")
+        self._socket = sockets.connect(
+            host, port, deadline, closed_message="nsqd closed the connection"
+        )
         try:
             auth_required = self._identify(deadline, encrypted=settings.encrypted)
             if context is not None:

@@ -35,7 +35,7 @@ class NsqSettings(options.Common, options.TlsSwitched):
         return parts.hostname or "localhost", parts.port or 4150
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
-        yield from options.tls_errors(self, encrypted=self.encrypted, idle=("cert_authority",))
+        yield from options.tls_errors(self, encrypted=self.encrypted, tls_only=("cert_authority",))
         topic = self.topic
         if not options.is_reference(topic) and (len(topic) > MAX_TOPIC or not _valid_topic(topic)):
             allowed = f"1 to {MAX_TOPIC} of a-z, A-Z, 0-9, '.', '_' and '-'"

@@ -98,7 +98,7 @@ class Target(TableTarget["psycopg.Connection"]):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            watched = partial(self._watched, connection, self.timeout * base.READING)
+            watched = partial(self._watch, connection, self.timeout * base.READ_TIMEOUT_FACTOR)
             names = sql.Names.of(self.settings.table)
             yield from state.rows(connection, names, partition, prefix, watched)
 
@@ -155,7 +155,7 @@ class Target(TableTarget["psycopg.Connection"]):
         self._sweep(lambda: connection.execute(sql.sweep(names)).rowcount)
         return names
 
-    def _watched(
+    def _watch(
         self, connection: "psycopg.Connection", seconds: float
     ) -> AbstractContextManager[None]:
         return client.watched(connection, seconds)

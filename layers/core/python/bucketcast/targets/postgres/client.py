@@ -116,6 +116,6 @@ def watched(connection: "psycopg.Connection", timeout: float) -> Iterator[None]:
     """Hang up on a server that goes silent for so many seconds: libpq would wait for ever."""
     with (
         socket.socket(fileno=os.dup(connection.fileno())) as line,
-        sockets.hung_up_after(timeout, line),
+        sockets.close_after(timeout, line),
     ):
         yield

@@ -81,7 +81,7 @@ def parameters(settings: PostgresSettings) -> dict[str, str]:
     if not found:
         raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
     if settings.by_iam:
-        database.check_alone("connection_string", found.get("password"))
+        database.check_no_password("connection_string", found.get("password"))
         found = {"user": settings.iam_user, **found, "sslmode": "verify-full"}
     return found
 

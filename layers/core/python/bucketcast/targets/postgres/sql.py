@@ -22,7 +22,7 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.mirror.registers import RegisterUpdate
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
-from bucketcast.targets.base.tables import SWEPT, bare
+from bucketcast.targets.base.tables import SWEEP_LIMIT, strip_zone
 from bucketcast.targets.postgres.settings import GUARD
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 def staged(entry: RegisterUpdate) -> Row:
     """Return a row of `bucketcast_staged`."""
-    at = bare(entry.time)
+    at = strip_zone(entry.time)
     moment, time = (entry.sequencer + at, "") if entry.sequencer else ("", at)
     return _row((entry.register, entry.version, moment, time, entry.key), records(entry.event))
 
@@ -162,11 +162,11 @@ create index on {names.guard} (noted_at)
 
 
 def sweep(names: Names) -> bytes:
-    """Forget what is too old to matter, `SWEPT` of it, past those who hold a row."""
+    """Forget what is too old to matter, `SWEEP_LIMIT` of it, past those who hold a row."""
     return f"""
 delete from {names.guard} where (key, version) in (
     select key, version from {names.guard}
     where noted_at < now() - interval '{TOMBSTONE_DAYS} days'
-    order by noted_at limit {SWEPT} for update skip locked
+    order by noted_at limit {SWEEP_LIMIT} for update skip locked
 )
 """.encode()  # noqa: S608 - names are checked, and nothing else is put in

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read, versions
-from bucketcast.targets.base.tables import moment_of, zoned
+from bucketcast.targets.base.tables import add_zone, parse_moment
 from bucketcast.targets.postgres import sql
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ def of(connection: "Connection", names: sql.Names, paths: Sequence[str]) -> dict
         for key, version, put, removed, *times in _ask(connection, query, wanted):
             if version not in versions(stored.get(key)):
                 continue
-            orders = [moment_of(put), moment_of(removed), *(("", zoned(each)) for each in times)]
+            orders = [
+                parse_moment(put),
+                parse_moment(removed),
+                *(("", add_zone(each)) for each in times),
+            ]
             guarded.setdefault(key, []).extend(orders)
     return merged_states(wanted, stored, guarded)
 

@@ -131,7 +131,7 @@ class Delivery:
 
     def _blame(self, entry: RegisterUpdate, error: Rejected) -> None:
         """Reject the event whose text it is; what was folded into it has to be written again."""
-        own = entry.own(self._events)
+        own = entry.own_index(self._events)
         self._result.fail([own], error)
         others = [index for index in entry.indexes if index != own]
         self._result.unconfirmed.update(others)

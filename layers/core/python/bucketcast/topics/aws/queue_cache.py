@@ -3,7 +3,7 @@
 from bucketcast.delivery.queue_names import once_queue
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.state.dynamic_targets import Table
-from bucketcast.targets.base.queue_limit import limit_of
+from bucketcast.targets.base.options import queue_limit_of
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.model import Topic
 
@@ -55,7 +55,7 @@ class QueueCache:
 
     def _of_target(self, arn: str) -> str | None:
         found = self._table.target(arn)
-        if found and (limit := limit_of(found.settings)):
+        if found and (limit := queue_limit_of(found.settings)):
             self._limits[arn] = limit
         return found.queue if found and found.state != "kept" else None
 
