@@ -1,12 +1,14 @@
 """Code and layers as CDK takes them, each made once a stack and shared by the functions."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from aws_cdk import AssetHashType, Stack
+from aws_cdk import AssetHashType, RemovalPolicy, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from bucketcast.config import Deployment
 from bucketcast_cdk import sources
 from bucketcast_cdk.bundling import Bundles
 from bucketcast_cdk.platform import Platform
@@ -76,3 +78,21 @@ def _code(path: Path) -> lambda_.Code:
     return lambda_.Code.from_asset(
         str(path), asset_hash=path.name, asset_hash_type=AssetHashType.CUSTOM
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The configuration and the code; `local` is for the local AWS."""
+
+    config: Deployment
+    assets: Assets
+    local: bool
+
+    @property
+    def removal_policy(self) -> RemovalPolicy:
+        """Return what happens to resources with data when their stack is deleted.
+
+        They outlive it, but not the rollback of a first deploy that fails: the next one would find
+        the names taken, and what has no name of ours would stay for ever.
+        """
+        return RemovalPolicy.DESTROY if self.local else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE

@@ -1,43 +1,22 @@
 """Attach the configured buckets to the ingress queue; other entries in their notifications stay."""
 
-import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from bucketcast.config import Bucket, Deployment
-from bucketcast.deployment import TAKES_EFFECT
 from bucketcast.notifications import document as notifications
-from bucketcast.notifications.aws import cutover
 from bucketcast.notifications.eventbridge import (
     access_pattern,
     pattern,
     within_rule_name,
 )
-from bucketcast.state import lock
 from bucketcast_cdk import eventbridge, limits, nag
-from bucketcast_cdk.arns import arn, bucket_arn
-from bucketcast_cdk.context import Context
-from bucketcast_cdk.dynamic_targets import DynamicTargets
-from bucketcast_cdk.function import Function
+from bucketcast_cdk.assets import Context
+from bucketcast_cdk.custom_resources import SERVICE_TIMEOUT, CustomResources
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.permissions import leading_keys
-from bucketcast_cdk.trail import SELECTORS, trail_name
-
-_TIMEOUT: Final = Duration.minutes(4)
-# Should the function not even start, CloudFormation gives up then; its own default is an hour.
-_SERVICE_TIMEOUT: Final = Duration.minutes(5)
-_AT_ONCE: Final = Duration.seconds(0)
-# SQS's counts are right a minute after the last message came, here at once.
-_SETTLE: Final = 60
-_SETTLE_HERE: Final = 5
-
-TARGETS: Final = "Custom::Targets"
 
 
 class Attachments(Construct):
@@ -60,17 +39,15 @@ class Attachments(Construct):
         """
         super().__init__(scope, construct_id)
         config = context.config
-        self._context = context
         self._ingest = ingest
         self._labels = labels
-        # The S3 of one machine heeds a change at once.
-        self._overlap = _AT_ONCE if context.local else Duration.seconds(TAKES_EFFECT)
-        policies: list[IDependable] = [self._policy]
+        self.custom_resources = CustomResources(self, context, ingest)
+        policies: list[IDependable] = [self.custom_resources.rights]
         if config.trail.name and trail and config.trail.manage_selectors:
-            policies.append(self._trail_policy(config.trail.name, trail))
+            policies.append(self.custom_resources.allow_trail(config.trail.name, trail))
         reports = limits.report_buckets(config.scans)
-        if notified := {*config.buckets, *reports}:
-            policies.append(self._notifications_policy(notified))
+        if notifying := {self._label(name): name for name in [*config.buckets, *reports]}:
+            policies.append(self.custom_resources.allow_notifications(notifying))
         for name, bucket in config.buckets.items():
             AttachedBucket(
                 self,
@@ -79,191 +56,29 @@ class Attachments(Construct):
                 name=name,
                 bucket=bucket,
                 trail=trail if bucket.access_events else None,
-                custom_resources=self._custom_resources,
+                custom_resources=self.custom_resources,
                 ingest=ingest,
-                overlap=self._overlap,
                 policies=policies,
             )
         for name in reports:
             self._send_to_eventbridge(name, policies)
 
-    @property
-    def takes_effect(self) -> str:
-        """Return after how many seconds S3 has heeded a change."""
-        return str(self._overlap.to_seconds())
-
     def _label(self, bucket: str) -> str:
-        """Return what ids and names are made of."""
+        """Return the word for a bucket in ids and names."""
         return self._labels.get(bucket, bucket)
 
     def _send_to_eventbridge(self, bucket: str, policies: Sequence[IDependable]) -> None:
         """Let S3 send a bucket's events to EventBridge, none of them for ingest."""
-        ours = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
+        properties = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
         scope = Construct(self, f"Reports-{self._label(bucket)}")
-        entry = _entry(
-            scope, bucket, ours, custom_resources=self._custom_resources, ingest=self._ingest
-        )
+        entry = _entry(scope, bucket, properties, self.custom_resources, self._ingest)
         entry.node.add_dependency(*policies)
         if attached := self.node.try_find_child(self._label(bucket)):
             entry.node.add_dependency(attached)  # each reads the whole document and writes it back
 
-    def protect_waiting_events(
-        self,
-        queues: Mapping[str, tuple[str, str]],
-        discard: Sequence[str],
-        kinds: Sequence[str],
-        dynamic: DynamicTargets,
-    ) -> None:
-        """Refuse a deploy that would remove a target, by its ARN, while its events wait.
-
-        Or the function of a kind of which there are dynamic targets; `kinds` are those that stay.
-
-        One resource for all, and in every stack, since CloudFormation calls a resource that is
-        removed only when it is too late to refuse. There are two: one before ingest's function
-        changes, since from then on the target's events go nowhere, even if the deploy is then
-        refused; and one after that, when no more events come. The functions of `dynamic` are
-        changed after the first, which prepares their queues.
-        """
-        scope = Construct(self, "Targets")
-        policy = self._queues_policy(scope, dynamic.queues)
-        timeout = _SETTLE_HERE if self._context.local else _SETTLE
-        hidden = {
-            "DynamicQueues": self._ingest.queues,
-            "DynamicVisibility": str(dynamic.visibility),
-        }
-        before, after = (
-            CustomResource(
-                scope,
-                name,
-                resource_type=TARGETS,
-                service_token=self._custom_resources.function.function_arn,
-                service_timeout=_SERVICE_TIMEOUT.plus(self._overlap),
-                properties={
-                    "Queues": {arn: list(urls) for arn, urls in queues.items()},
-                    "Discard": list(discard),
-                    "Kinds": list(kinds),
-                    "StateTable": self._ingest.table.table_name,
-                    **(hidden if dynamic.queues else {}),
-                    "Settle": str(settle),
-                    "Timeout": str(timeout),
-                },
-            )
-            for name, settle in (("Before", 0), ("After", timeout))
-        )
-        before.node.add_dependency(policy, self._policy)
-        self._ingest.writer.node.add_dependency(before)
-        dynamic.wait_for(before)
-        after.node.add_dependency(policy, self._policy, self._ingest.writer)
-
-    def _queues_policy(self, scope: Construct, dynamic_queues: str) -> iam.Policy:
-        """Return the permissions to count waiting messages, and to prepare dynamic queues."""
-        # The queues of removed targets are in no template any more.
-        ours = arn(self, "sqs", f"{Stack.of(self).stack_name}-*")
-        policy = iam.Policy(
-            scope,
-            "Policy",
-            roles=[self._custom_resources.role],
-            statements=[
-                iam.PolicyStatement(actions=["sqs:GetQueueAttributes"], resources=[ours]),
-            ],
-        )
-        nag.accept_wildcards(policy, [ours], nag.REMOVED_QUEUES)
-        if dynamic_queues:
-            policy.add_statements(
-                iam.PolicyStatement(actions=["sqs:SetQueueAttributes"], resources=[dynamic_queues])
-            )
-            nag.accept_wildcards(policy, [dynamic_queues], nag.MADE_LATER)
-        return policy
-
-    @cached_property
-    def _policy(self) -> iam.Policy:
-        """The permissions to store attachments, to set our trail's selectors, to see a rollback.
-
-        Once for all buckets, since IAM limits the size of a role's policies. The same with
-        and without access events: where they are switched off, or their bucket goes, the trail is
-        told after the policies have changed. The buckets are attached at the same time and their
-        trail is one: hence the lock.
-        """
-        stack = Stack.of(self)
-        table = self._ingest.table.table_arn
-        trail = arn(self, "cloudtrail", f"trail/{trail_name(stack.stack_name)}")
-        return iam.Policy(
-            self,
-            "Rights",
-            roles=[self._custom_resources.role],
-            statements=[
-                iam.PolicyStatement(
-                    actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
-                    resources=[table],
-                    conditions=leading_keys(cutover.KEY, lock.KEY),
-                ),
-                iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
-                iam.PolicyStatement(actions=list(SELECTORS), resources=[trail]),
-                iam.PolicyStatement(
-                    actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
-                ),
-            ],
-        )
-
-    def _trail_policy(self, name: str, trail: str) -> iam.Policy:
-        """Return the permissions on a trail that is named; the policy's id is derived from that.
-
-        Where another is named there is a new policy, and CloudFormation removes the old one only
-        after the selectors of the earlier trail were changed.
-        """
-        digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
-        statement = iam.PolicyStatement(actions=list(SELECTORS), resources=[trail])
-        return iam.Policy(
-            self, f"Trail-{digest}", roles=[self._custom_resources.role], statements=[statement]
-        )
-
-    @cached_property
-    def _custom_resources(self) -> Function:
-        """The function behind the custom resources.
-
-        A request is given to it once: tried again minutes later, as Lambda does by default, it
-        would write what a deploy wanted that is rolled back meanwhile.
-        """
-        made = Function(
-            self,
-            "CustomResources",
-            self._context,
-            name=f"{Stack.of(self).stack_name}-custom-resources",
-            folder="custom_resources",
-            layers=self._context.assets.shared(),
-            environment={},
-            memory=256,
-            timeout=_TIMEOUT.plus(self._overlap),
-        )
-        made.function.configure_async_invoke(retry_attempts=0, max_event_age=_SERVICE_TIMEOUT)
-        return made
-
-    def _notifications_policy(self, buckets: Collection[str]) -> iam.ManagedPolicy:
-        """Return the permission to write the notifications of buckets.
-
-        The policy's id is derived from the buckets. So when one leaves the configuration there
-        is a new policy, and CloudFormation removes the old one only after the bucket's entry, which
-        depends on it, was removed.
-        """
-        names = sorted(buckets, key=self._label)
-        labels = "/".join(map(self._label, names))
-        digest = hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()
-        return iam.ManagedPolicy(
-            self,
-            f"Buckets-{digest}",
-            roles=[self._custom_resources.role],
-            description="The notifications of the buckets of a configuration",
-            statements=[
-                iam.PolicyStatement(
-                    actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
-                    resources=[bucket_arn(self, name) for name in names],
-                )
-            ],
-        )
-
 
 class AttachedBucket(Construct):
-    """One bucket, made here or found."""
+    """One bucket, made by the stack or existing."""
 
     def __init__(  # noqa: PLR0913 - the parts of the stack that it connects
         self,
@@ -274,13 +89,13 @@ class AttachedBucket(Construct):
         name: str,
         bucket: Bucket,
         trail: str | None,
-        custom_resources: Function,
+        custom_resources: CustomResources,
         ingest: Ingest,
-        overlap: Duration,
         policies: Sequence[IDependable],
     ) -> None:
         super().__init__(scope, construct_id)
         stack, config = Stack.of(self), context.config
+        overlap = custom_resources.overlap
         entry = _entry(
             self,
             name,
@@ -289,11 +104,11 @@ class AttachedBucket(Construct):
                 "Via": bucket.via,
                 "StateTable": ingest.table.table_name,
                 "Overlap": str(overlap.to_seconds()),
-                **(_logged(trail, stack.stack_name, config) if trail else {}),
+                **(_trail_properties(trail, stack.stack_name, config) if trail else {}),
             },
-            custom_resources=custom_resources,
-            ingest=ingest,
-            timeout=_SERVICE_TIMEOUT.plus(overlap),
+            custom_resources,
+            ingest,
+            timeout=SERVICE_TIMEOUT.plus(overlap),
         )
         entry.node.add_dependency(*policies)
         if bucket.create:
@@ -308,7 +123,7 @@ class AttachedBucket(Construct):
                 pattern=pattern(name),
                 target=eventbridge.ingress(ingest),
             )
-            # S3 may notify EventBridge only when somebody there listens.
+            # S3 must not notify EventBridge before there is a rule for the events.
             entry.node.add_dependency(rule)
         if bucket.access_events:
             eventbridge.make(
@@ -324,7 +139,7 @@ class AttachedBucket(Construct):
         CfnOutput(self, "Output", value=summary)
 
     def _create(self, name: str, removal_policy: RemovalPolicy) -> s3.Bucket:
-        made = s3.Bucket(
+        bucket = s3.Bucket(
             self,
             "Bucket",
             bucket_name=name,
@@ -333,11 +148,11 @@ class AttachedBucket(Construct):
             enforce_ssl=True,
             removal_policy=removal_policy,
         )
-        nag.accept(made, nag.NO_ACCESS_LOG)
-        return made
+        nag.accept(bucket, nag.NO_ACCESS_LOG)
+        return bucket
 
 
-def _logged(trail: str, stack: str, config: Deployment) -> dict[str, str]:
+def _trail_properties(trail: str, stack: str, config: Deployment) -> dict[str, str]:
     """Return the properties for the trail; `BucketEvents` makes CloudFormation write selectors."""
     if not config.trail.manage_selectors:
         return {}
@@ -348,25 +163,23 @@ def _logged(trail: str, stack: str, config: Deployment) -> dict[str, str]:
 def _entry(
     scope: Construct,
     bucket: str,
-    ours: Mapping[str, str],
-    *,
-    custom_resources: Function,
+    properties: Mapping[str, str],
+    custom_resources: CustomResources,
     ingest: Ingest,
-    timeout: Duration = _SERVICE_TIMEOUT,
+    timeout: Duration = SERVICE_TIMEOUT,
 ) -> CustomResource:
     """Return the custom resource that keeps our entry in a bucket's notifications."""
-    stack = Stack.of(scope)
     entry = CustomResource(
         scope,
         "Notification",
         resource_type="Custom::BucketNotification",
-        service_token=custom_resources.function.function_arn,
+        service_token=custom_resources.service_token,
         service_timeout=timeout,
         properties={
-            "Account": stack.account,
+            "Account": Stack.of(scope).account,
             "Bucket": bucket,
             "QueueArn": ingest.queue.queue_arn,
-            **ours,
+            **properties,
         },
     )
     # S3 tries the queue before it takes the entry, so the queue's policy must exist.

@@ -18,9 +18,8 @@ from bucketcast.config.loopback import unreachable
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast_cdk import customer_key, eventbridge, existing, limits
 from bucketcast_cdk.alarms import Alarms
-from bucketcast_cdk.assets import Assets
+from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.attachments import Attachments
-from bucketcast_cdk.context import Context
 from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
@@ -33,6 +32,7 @@ from bucketcast_cdk.platform import LAMBDA, local_platform
 from bucketcast_cdk.scans import Scans
 from bucketcast_cdk.sources import ROOT
 from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
+from bucketcast_cdk.waiting_events import WaitingEvents
 
 _OUTPUT_NAME: Final = 240
 _OUTPUT_DIGITS: Final = 8
@@ -109,9 +109,13 @@ class Bucketcast(Construct):
             ingest=ingest,
             labels={bucket.bucket_name: name for name, bucket in constructs.items()},
         )
-        waiting = {each.arn: each.queues for each in deliveries}
-        attachments.protect_waiting_events(
-            waiting, config.removed.discard, config.dynamic_targets.kinds, dynamic
+        WaitingEvents(
+            attachments,
+            context,
+            attachments.custom_resources,
+            ingest=ingest,
+            dynamic=dynamic,
+            queues={delivery.arn: delivery.queues for delivery in deliveries},
         )
         lost = (
             self._add_pipeline(context, config.pipeline, ingest, queues)
@@ -177,7 +181,7 @@ class Bucketcast(Construct):
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
         CfnOutput(self, "StateTable", value=ingest.table.table_name)
-        CfnOutput(self, "TakesEffect", value=attachments.takes_effect)
+        CfnOutput(self, "TakesEffect", value=str(attachments.custom_resources.overlap.to_seconds()))
         CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
 
 

@@ -19,7 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
 from bucketcast.config import Deployment
-from bucketcast_cdk.arns import arn
+from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.pipeline import Pipeline
 
 _USE: Final = (

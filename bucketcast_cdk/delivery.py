@@ -10,7 +10,7 @@ from bucketcast.limits import BATCH, GATHERED
 from bucketcast.rules import loops
 from bucketcast_cdk import limits
 from bucketcast_cdk.alarms import Watched
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.network import Network, egress
 from bucketcast_cdk.permissions import allow_dispatch_state, allow_login, allow_secrets

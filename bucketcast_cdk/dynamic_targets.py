@@ -17,14 +17,13 @@ from bucketcast.delivery.queue_names import ONCE, target_name
 from bucketcast.settings.egress import Egress
 from bucketcast.state.items import PARTITION
 from bucketcast_cdk import nag
-from bucketcast_cdk.arns import arn, arn_prefix
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.network import Network, egress
 from bucketcast_cdk.nonpersistent import TOPIC_KINDS, NonPersistentQueue
-from bucketcast_cdk.permissions import allow, allow_dispatch_state, leading_keys
+from bucketcast_cdk.permissions import allow, allow_dispatch_state, arn, arn_prefix, leading_keys
 
 _RECEIVE: Final = (
     "sqs:ChangeMessageVisibility",

@@ -12,8 +12,8 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from bucketcast_cdk.arns import arn
 from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.permissions import arn
 
 _A_DAY: Final = Duration.hours(24)
 _TRIES: Final = 185

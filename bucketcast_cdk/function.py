@@ -13,7 +13,7 @@ from constructs import Construct
 from bucketcast.limits import BATCH
 from bucketcast.state import counters
 from bucketcast_cdk import nag
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 
 
 def functions_in(scope: Construct) -> "list[Function]":

@@ -6,11 +6,10 @@ from aws_cdk import Duration, Stack
 from constructs import Construct
 
 from bucketcast_cdk import nag
-from bucketcast_cdk.arns import arn, bucket_arn
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.permissions import allow
+from bucketcast_cdk.permissions import allow, arn, bucket_arn
 
 _MEMORY: Final = 1_024
 # Changes of a bucket's attachment or of a dynamic target wait up to a minute, more than once.

@@ -16,10 +16,9 @@ from bucketcast.settings.environment import DeployedTargets, QueueLimits
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
 from bucketcast_cdk import nag
 from bucketcast_cdk.alarms import Watched
-from bucketcast_cdk.arns import arn, bucket_arn
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
-from bucketcast_cdk.permissions import allow, allow_counting
+from bucketcast_cdk.permissions import allow, allow_counting, arn, bucket_arn
 from bucketcast_cdk.queues import QueuePair, allow_service
 
 

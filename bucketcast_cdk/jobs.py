@@ -12,9 +12,8 @@ from constructs import Construct
 from bucketcast.config import PipelineOptions
 from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import nag, permissions
-from bucketcast_cdk.arns import arn
-from bucketcast_cdk.assets import Assets
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Assets, Context
+from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
 
 _CATALOG: Final = "spark.sql.catalog.s3md"

@@ -10,7 +10,7 @@ from bucketcast.delivery.queue_names import once_queue
 from bucketcast.limits import ONCE_DAYS, TIMEOUTS_ONCE
 from bucketcast.topics.model import KINDS
 from bucketcast_cdk import nag
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 
 TOPIC_KINDS: Final = frozenset(KINDS.values())

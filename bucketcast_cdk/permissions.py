@@ -10,6 +10,7 @@ from typing import Any, Final
 from aws_cdk import Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from constructs import IConstruct
 
 from bucketcast import targets
 from bucketcast.config import TargetConfig
@@ -17,7 +18,6 @@ from bucketcast.settings.options import read
 from bucketcast.state import breakers, counters
 from bucketcast.targets.base.iam import IamLogin
 from bucketcast_cdk import nag
-from bucketcast_cdk.arns import arn
 
 SECRETS: Final = "secretsmanager"
 OBJECTS: Final = "s3"
@@ -87,3 +87,19 @@ def allow_login(role: iam.Role, target: TargetConfig) -> None:
 def _secret_arn(role: iam.IRole, name: str) -> str:
     # Secrets Manager appends a hyphen and six characters of its own to a secret's name.
     return name if name.startswith("arn:") else arn(role, SECRETS, f"secret:{name}-??????")
+
+
+def arn(scope: IConstruct, service: str, resource: str) -> str:
+    """Return the ARN of a resource in the account and region of the scope's stack."""
+    return f"{arn_prefix(scope, service)}:{resource}"
+
+
+def arn_prefix(scope: IConstruct, service: str) -> str:
+    """Return how the ARNs of a service's resources begin there."""
+    stack = Stack.of(scope)
+    return f"arn:{stack.partition}:{service}:{stack.region}:{stack.account}"
+
+
+def bucket_arn(scope: IConstruct, name: str) -> str:
+    """Return the ARN of a bucket, or of objects in it; the name may have a `*`."""
+    return f"arn:{Stack.of(scope).partition}:s3:::{name}"

@@ -14,8 +14,7 @@ from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
 from bucketcast.state.lease import SCANS
 from bucketcast_cdk import jobs, nag
-from bucketcast_cdk.arns import arn, bucket_arn
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.jobs import Job, JobSetup
 from bucketcast_cdk.permissions import (
@@ -23,6 +22,8 @@ from bucketcast_cdk.permissions import (
     allow_decryption,
     allow_login,
     allow_secrets,
+    arn,
+    bucket_arn,
     leading_keys,
 )
 from bucketcast_cdk.platform import glue_platform

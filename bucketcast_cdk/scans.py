@@ -16,10 +16,9 @@ from bucketcast.config import ScanConfig
 from bucketcast.notifications.eventbridge import within_rule_name
 from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import eventbridge
-from bucketcast_cdk.arns import arn
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
-from bucketcast_cdk.permissions import allow
+from bucketcast_cdk.permissions import allow, arn
 
 _EXECUTION: Final = "<aws.scheduler.execution-id>"
 _MAX_EVENT_AGE: Final = Duration.hours(1).to_seconds()

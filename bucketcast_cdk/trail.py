@@ -10,8 +10,8 @@ from constructs import Construct
 from bucketcast.config import Deployment
 from bucketcast.rules import trail_selectors
 from bucketcast_cdk import nag
-from bucketcast_cdk.arns import arn
-from bucketcast_cdk.context import Context
+from bucketcast_cdk.assets import Context
+from bucketcast_cdk.permissions import arn
 
 SELECTORS: Final = ("cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors")
 """The actions to have a trail log the calls that a bucket's rules ask for."""

@@ -1,0 +1,131 @@
+"""The function behind the custom resources, and its permissions.
+
+IAM limits the size of a role's policies, so all buckets share one statement.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from bucketcast.deployment import TAKES_EFFECT
+from bucketcast.notifications.aws import cutover
+from bucketcast.state import lock
+from bucketcast_cdk.assets import Context
+from bucketcast_cdk.function import Function
+from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.permissions import arn, bucket_arn, leading_keys
+from bucketcast_cdk.trail import SELECTORS, trail_name
+
+# If the function does not even start, CloudFormation gives up then; its own default is an hour.
+SERVICE_TIMEOUT: Final = Duration.minutes(5)
+_TIMEOUT: Final = Duration.minutes(4)
+_NO_OVERLAP: Final = Duration.seconds(0)
+
+
+class CustomResources:
+    """The function that CloudFormation calls for buckets and targets; it is made in `scope`.
+
+    `overlap` is the time that S3 takes to apply a change of a bucket's notifications.
+    """
+
+    def __init__(self, scope: Construct, context: Context, ingest: Ingest) -> None:
+        self._scope = scope
+        # The S3 of one machine applies a change at once.
+        self.overlap = _NO_OVERLAP if context.local else Duration.seconds(TAKES_EFFECT)
+        self._function = Function(
+            scope,
+            "CustomResources",
+            context,
+            name=f"{Stack.of(scope).stack_name}-custom-resources",
+            folder="custom_resources",
+            layers=context.assets.shared(),
+            environment={},
+            memory=256,
+            timeout=_TIMEOUT.plus(self.overlap),
+        )
+        # Lambda must not retry a request: minutes later the deploy may have been rolled back, and
+        # the retry would write what it wanted.
+        self._function.function.configure_async_invoke(
+            retry_attempts=0, max_event_age=SERVICE_TIMEOUT
+        )
+        self.rights = self._rights(ingest)
+
+    @property
+    def role(self) -> iam.Role:
+        return self._function.role
+
+    @property
+    def service_token(self) -> str:
+        """The ARN by which a custom resource names the function."""
+        return self._function.function.function_arn
+
+    def _rights(self, ingest: Ingest) -> iam.Policy:
+        """Return the permissions to store attachments, set our trail's selectors, see a rollback.
+
+        They are the same with and without access events: if these are switched off, or their bucket
+        is removed, the trail is changed after the policies. Buckets are attached in parallel and
+        share one trail: hence the lock.
+        """
+        stack = Stack.of(self._scope)
+        table = ingest.table.table_arn
+        trail = arn(self._scope, "cloudtrail", f"trail/{trail_name(stack.stack_name)}")
+        return iam.Policy(
+            self._scope,
+            "Rights",
+            roles=[self.role],
+            statements=[
+                iam.PolicyStatement(
+                    actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
+                    resources=[table],
+                    conditions=leading_keys(cutover.KEY, lock.KEY),
+                ),
+                iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
+                iam.PolicyStatement(actions=list(SELECTORS), resources=[trail]),
+                iam.PolicyStatement(
+                    actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
+                ),
+            ],
+        )
+
+    def allow_trail(self, name: str, trail: str) -> iam.Policy:
+        """Allow to set the selectors of an existing trail, and return the policy.
+
+        The policy's id is derived from the trail's `name`: for another trail there is a new policy,
+        and CloudFormation removes the old one only after the selectors of the earlier trail were
+        changed.
+        """
+        return iam.Policy(
+            self._scope,
+            f"Trail-{_digest(name)}",
+            roles=[self.role],
+            statements=[iam.PolicyStatement(actions=list(SELECTORS), resources=[trail])],
+        )
+
+    def allow_notifications(self, buckets: Mapping[str, str]) -> iam.ManagedPolicy:
+        """Allow to write the notifications of buckets, by label, and return the policy.
+
+        The policy's id is derived from the labels. So when one leaves the configuration there
+        is a new policy, and CloudFormation removes the old one only after the bucket's entry, which
+        depends on it, was removed.
+        """
+        labels = sorted(buckets)
+        return iam.ManagedPolicy(
+            self._scope,
+            f"Buckets-{_digest('/'.join(labels))}",
+            roles=[self.role],
+            description="The notifications of the buckets of a configuration",
+            statements=[
+                iam.PolicyStatement(
+                    actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
+                    resources=[bucket_arn(self._scope, buckets[label]) for label in labels],
+                )
+            ],
+        )
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
