@@ -17,10 +17,10 @@ from bucketcast.config.alarms import NOBODY
 from bucketcast.delivery import alarms
 
 
-class Watched(NamedTuple):
+class MonitoredQueue(NamedTuple):
     """A queue, its dead letters, and the function that reads it, unless it is `off`.
 
-    `name` is what its alarms are called by.
+    The names of its alarms begin with `name`.
     """
 
     name: str
@@ -31,10 +31,10 @@ class Watched(NamedTuple):
 
 
 class Alarms(Construct):
-    """The alarms of queues, and of the queue of `lost` runs, and the topic that they notify.
+    """The alarms of queues, and of the queue of failed jobs, and the topic that they notify.
 
-    `names` are what they are called. Those of dynamic targets notify the same topic, by the output
-    `AlarmTopic`. None notifies when it is over: each would do that once when it is made.
+    Those of dynamic targets notify the same topic, by the output `AlarmTopic`. None notifies when
+    it is over: each would do that once when it is made.
     """
 
     def __init__(
@@ -42,34 +42,30 @@ class Alarms(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        watched: Iterable[Watched],
-        lost: sqs.Queue | None,
+        queues: Iterable[MonitoredQueue],
+        failures: sqs.Queue | None,
         options: AlarmOptions | None,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self).stack_name
-        made = [
+        definitions = [
             alarm
-            for each in watched
-            for alarm in alarms.of_queue(
-                stack, each.name, each.queue.queue_name, each.dead.queue_name, off=each.off
+            for queue in queues
+            for alarm in alarms.queue_alarms(
+                stack, queue.name, queue.queue.queue_name, queue.dead.queue_name, off=queue.off
             )
         ]
-        if lost:
-            text = (
-                "A run of a job failed, or a scan could not be started: the queue's messages say "
-                "which. Delete a message when it is dealt with."
-            )
-            made.append(alarms.of_lost(f"{stack}-pipeline", lost.queue_name, text))
-        self.names = [each["AlarmName"] for each in made]
+        if failures:
+            definitions.append(alarms.pipeline_alarm(stack, failures.queue_name))
+        self.names = [alarm["AlarmName"] for alarm in definitions]
         actions = [self._topic(options).topic_arn] if options else []
-        for each in made:
-            # The API's words are CloudFormation's, so one description serves here and at run time.
+        for alarm in definitions:
+            # The API's words are CloudFormation's, so one definition serves here and at run time.
             CfnResource(
                 self,
-                each["AlarmName"],
+                alarm["AlarmName"],
                 type="AWS::CloudWatch::Alarm",
-                properties={**each, **({"AlarmActions": actions} if actions else {})},
+                properties={**alarm, **({"AlarmActions": actions} if actions else {})},
             )
         if actions:
             CfnOutput(scope, "AlarmTopic", value=actions[0])
@@ -79,36 +75,36 @@ class Alarms(Construct):
     def _topic(self, options: AlarmOptions) -> sns.ITopic:
         if options.topic:
             return sns.Topic.from_topic_arn(self, "Topic", options.topic)
-        return self._encrypted(options.email)
+        return self._encrypted_topic(options.email)
 
-    def _encrypted(self, email: str) -> sns.ITopic:
+    def _encrypted_topic(self, email: str) -> sns.ITopic:
         """Return a topic that is encrypted by a key of its own: CloudWatch may not use SNS's."""
-        cloudwatch_itself = iam.ServicePrincipal("cloudwatch.amazonaws.com")
-        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        cloudwatch = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+        this_account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         key = kms.Key(
             self,
             "Key",
             description=f"{Stack.of(self).stack_name}: what the alarms send",
             enable_key_rotation=True,
-            # Nothing is kept that it has encrypted.
+            # Nothing that it encrypts is kept.
             removal_policy=RemovalPolicy.DESTROY,
             pending_window=Duration.days(7),
         )
         key.add_to_resource_policy(
             iam.PolicyStatement(
-                principals=[cloudwatch_itself],
+                principals=[cloudwatch],
                 actions=["kms:Decrypt", "kms:GenerateDataKey*"],
                 resources=["*"],  # in a key's own policy: this key
-                conditions=ours,
+                conditions=this_account,
             )
         )
         topic = sns.Topic(self, "Topic", master_key=key, enforce_ssl=True)
         topic.add_to_resource_policy(
             iam.PolicyStatement(
-                principals=[cloudwatch_itself],
+                principals=[cloudwatch],
                 actions=["sns:Publish"],
                 resources=[topic.topic_arn],
-                conditions=ours,
+                conditions=this_account,
             )
         )
         topic.add_subscription(subscriptions.EmailSubscription(email))

@@ -1,4 +1,4 @@
-"""Code and layers as CDK takes them, each made once a stack and shared by the functions."""
+"""The code and the layers of a stack, each made once, and the context that constructs share."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.config import Deployment
-from bucketcast_cdk import sources
-from bucketcast_cdk.bundling import Bundles
+from bucketcast_cdk.bundling import CLIENT, Bundles, layer_folder
 from bucketcast_cdk.platform import Platform
 
 _DESCRIPTIONS: Final = {
@@ -21,7 +20,7 @@ _DESCRIPTIONS: Final = {
 
 
 class Assets(Construct):
-    """What the functions carry; where CDK is told not to bundle, sources stand in for bundles."""
+    """The code of functions and jobs; where CDK is told not to bundle, the sources themselves."""
 
     def __init__(self, scope: Construct, construct_id: str, root: Path, platform: Platform) -> None:
         super().__init__(scope, construct_id)
@@ -40,14 +39,14 @@ class Assets(Construct):
     def layer(self, name: str) -> list[lambda_.ILayerVersion]:
         """Return a layer (see `Bundles.layer`); none for a client that needs no library."""
         construct_id = name.capitalize()
-        made = self.node.try_find_child(construct_id)
-        if isinstance(made, lambda_.LayerVersion):
-            return [made]
-        path = self._bundles.layer(name) if self._bundles else sources.layer(self._root, name)
+        existing = self.node.try_find_child(construct_id)
+        if isinstance(existing, lambda_.LayerVersion):
+            return [existing]
+        path = self._bundles.layer(name) if self._bundles else layer_folder(self._root, name)
         if path is None:
             return []
-        kind = name.removeprefix(sources.CLIENT)
-        made = lambda_.LayerVersion(
+        kind = name.removeprefix(CLIENT)
+        layer = lambda_.LayerVersion(
             self,
             construct_id,
             code=_code(path),
@@ -55,7 +54,7 @@ class Assets(Construct):
             compatible_runtimes=[self.platform.runtime],
             compatible_architectures=[self.platform.architecture],
         )
-        return [made]
+        return [layer]
 
     def function(self, name: str) -> lambda_.Code:
         """Return a function's own folder."""
@@ -63,7 +62,7 @@ class Assets(Construct):
         return _code(path)
 
     def package(self, platform: Platform) -> Path:
-        """Return what a job carries: a zip file in a folder named by its content."""
+        """Return the jobs' package: a zip file in a folder named by its content."""
         if self._bundles is None:
             return self._root / "glue_jobs" / "__init__.py"
         return Bundles(self._root, platform).jobs()
@@ -82,7 +81,7 @@ def _code(path: Path) -> lambda_.Code:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The configuration and the code; `local` is for the local AWS."""
+    """The configuration and the code, for every construct; `local` is for the local AWS."""
 
     config: Deployment
     assets: Assets
@@ -90,7 +89,7 @@ class Context:
 
     @property
     def removal_policy(self) -> RemovalPolicy:
-        """Return what happens to resources with data when their stack is deleted.
+        """Return the policy for resources with data when their stack is deleted.
 
         They outlive it, but not the rollback of a first deploy that fails: the next one would find
         the names taken, and what has no name of ours would stay for ever.

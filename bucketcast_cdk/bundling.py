@@ -18,43 +18,50 @@ from typing import Any, Final
 
 from packaging.markers import Marker
 
+import bucketcast
 from bucketcast import targets
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.settings.options import options_of
-from bucketcast_cdk import package, sources
+from bucketcast_cdk import package
 from bucketcast_cdk.platform import Platform
 
+CORE: Final = "core"
+CLIENT: Final = "client-"
+_HERE: Final = Path(__file__).resolve().parent
+_IN_WHEEL: Final = _HERE / "bundled"
+ROOT: Final = _IN_WHEEL if _IN_WHEEL.is_dir() else _HERE.parent
+"""The folder with `functions/`, `glue_jobs/` and `layers/`: the checkout's, or the wheel's."""
 # Part of every hash: raise it when how bundles are built changes.
 _RECIPE: Final = "1"
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
 _COMMAND: Final = frozenset({"cli", "command", "command.py", "terminal"})
-"""What only the command line needs: a change of it redeploys no function and no job."""
+"""Only the command line needs these: a change of them redeploys no function and no job."""
 _SPARE: Final = ("__init__.py", "limits.py", "delivery/__init__.py", "delivery/policy.py")
-"""Of the package: what `functions/startup.py` needs where the layer is missing."""
+"""The modules that `functions/startup.py` needs where the layer is missing."""
 # `name==1.0 ; marker \` and the hashes after it
 _MARKER: Final = re.compile(r"^(?P<pin>[^;#\s][^;#]*?)\s*;\s*(?P<marker>[^\\#]+?)\s*(?P<rest>\\?)$")
 
 
 class Bundles:
-    """Builds bundles of the sources in `root` for one platform, into `sources.cache(root)`."""
+    """Builds bundles of the sources in `root` for one platform, into `cache_folder(root)`."""
 
     def __init__(self, root: Path, platform: Platform) -> None:
         self._root = root
         self._platform = platform
-        self._cache = sources.cache(root)
+        self._cache = cache_folder(root)
         self._interpreter = platform.interpreter()
 
     @property
     def has_bytecode(self) -> bool:
-        """Whether bundles have bytecode, without which each cold start compiles the source."""
+        """True if bundles have bytecode, without which each cold start compiles the source."""
         return self._interpreter is not None
 
     def core(self) -> Path:
         """Build the layer of first-party code."""
-        source = sources.package(self._root)
+        source = package_folder(self._root)
 
         def fill(out: Path) -> None:
-            shutil.copytree(source, out / "python" / source.name, ignore=_skipped)
+            shutil.copytree(source, out / "python" / source.name, ignore=_names_to_skip)
 
         return self._build("core", _contents(source), fill)
 
@@ -66,30 +73,30 @@ class Bundles:
         Raises:
             ConfigErrors: as `packages`.
         """
-        if name == sources.CORE:
+        if name == CORE:
             return self.core()
-        return self.packages(name, sources.layer(self._root, name) / "requirements.txt")
+        return self.packages(name, layer_folder(self._root, name) / "requirements.txt")
 
     def function(self, name: str) -> Path:
         """Build a function's folder, under the dotted path of this repository.
 
-        Beside it is `startup.py` with a copy of what it needs where the package is missing.
+        Beside it is `startup.py`, with a copy of the modules that it needs without the package.
         """
         inside = Path("functions") / name
         source = self._root / inside
-        core = sources.package(self._root)
+        core = package_folder(self._root)
         beside = {
             "startup.py": self._root / "functions" / "startup.py",
-            **{f"spare/{core.name}/{each}": core / each for each in _SPARE},
+            **{f"spare/{core.name}/{path}": core / path for path in _SPARE},
         }
 
         def fill(out: Path) -> None:
-            shutil.copytree(source, out / inside, ignore=_skipped)
-            for path, each in beside.items():
+            shutil.copytree(source, out / inside, ignore=_names_to_skip)
+            for path, file in beside.items():
                 (out / "functions" / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(each, out / "functions" / path)
+                shutil.copyfile(file, out / "functions" / path)
 
-        inputs = (*_contents(source), *(each.read_text() for each in beside.values()))
+        inputs = (*_contents(source), *(file.read_text() for file in beside.values()))
         return self._build(f"function-{name}", inputs, fill)
 
     def packages(self, label: str, requirements: Path) -> Path | None:
@@ -118,15 +125,15 @@ class Bundles:
         Raises:
             ConfigErrors: as `packages`.
         """
-        clients = [f"{sources.CLIENT}{kind}" for kind in mirrors()]
+        clients = [f"{CLIENT}{kind}" for kind in mirrors()]
         layers = [path for name in ("shared", "jobs", *clients) if (path := self.layer(name))]
-        ours = [sources.package(self._root), self._root / "glue_jobs"]
+        ours = [package_folder(self._root), self._root / "glue_jobs"]
 
         def fill(out: Path) -> None:
             with tempfile.TemporaryDirectory() as scratch:
                 for source in ours:
-                    shutil.copytree(source, Path(scratch) / source.name, ignore=_skipped)
-                modules = [each / "python" for each in layers]
+                    shutil.copytree(source, Path(scratch) / source.name, ignore=_names_to_skip)
+                modules = [layer / "python" for layer in layers]
                 package.write(out / package.NAME, [*modules, Path(scratch)], ["__pycache__"])
 
         inputs = [path.name for path in layers]
@@ -140,14 +147,14 @@ class Bundles:
         command += ["--only-binary=:all:", *self._platform.pip_options]
         command += ["--target", str(target), "--requirement", str(pinned)]
         # The requirements come from this repository, with hashes.
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if result.returncode:
             raise ConfigErrors(
                 [
                     ConfigError(
                         str(requirements.relative_to(self._root)),
                         f"pip could not install it for python{self._platform.python} "
-                        f"on {self._platform.machine}:\n{done.stderr.strip()[-1_000:]}\n",
+                        f"on {self._platform.machine}:\n{result.stderr.strip()[-1_000:]}\n",
                         "each line needs a wheel for it, and the package index must be reachable",
                     )
                 ]
@@ -159,9 +166,9 @@ class Bundles:
         bytecode = self._platform.python if self.has_bytecode else "none"
         for part in (bytecode, *inputs):
             digest.update(b"\0" + part.encode())
-        done = self._cache / f"{label}-{digest.hexdigest()[:20]}"
-        if done.exists():
-            return done
+        bundle = self._cache / f"{label}-{digest.hexdigest()[:20]}"
+        if bundle.exists():
+            return bundle
         self._cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
             out = Path(scratch) / "bundle"
@@ -169,11 +176,11 @@ class Bundles:
             fill(out)
             self._compile(out)
             try:
-                out.rename(done)
+                out.rename(bundle)
             except OSError:  # another synth was first
-                if not done.exists():
+                if not bundle.exists():
                     raise
-        return done
+        return bundle
 
     def _compile(self, out: Path) -> None:
         """Add bytecode that is never compared with its source: zip files carry no true times."""
@@ -183,6 +190,29 @@ class Bundles:
         command += ["--invalidation-mode", "unchecked-hash", "-s", str(out), str(out)]
         # Not checked: a package may hold templates that are no Python, and bytecode is a nicety.
         subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+
+
+def package_folder(root: Path) -> Path:
+    """Return the folder of the package `bucketcast`; a wheel has it once, beside this package."""
+    folder = root / "layers" / "core" / "python" / "bucketcast"
+    return folder if folder.is_dir() else Path(bucketcast.__file__).resolve().parent
+
+
+def layer_folder(root: Path, name: str) -> Path:
+    """Return the folder of a layer: `core`, `shared`, `gateway`, `jobs` or `client-<kind>`."""
+    if name == CORE:
+        return package_folder(root)
+    if name.startswith(CLIENT):
+        return root / "layers" / "clients" / name.removeprefix(CLIENT)
+    return root / "layers" / name
+
+
+def cache_folder(root: Path) -> Path:
+    """Return the folder for bundles: in the checkout, or in the user's cache folder."""
+    if root != _IN_WHEEL:
+        return root / ".local" / "bundles"
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "bucketcast" / "bundles"
 
 
 def mirrors() -> list[str]:
@@ -196,33 +226,36 @@ def mirrors() -> list[str]:
 
 
 def for_platform(requirements: str, platform: Platform) -> str:
-    """Drop what the platform does not need: pip asks the running interpreter's markers instead."""
+    """Drop other platforms' requirements: pip reads the running interpreter's markers instead."""
     kept: list[str] = []
     wanted = True
     for line in requirements.splitlines():
         if not line.startswith((" ", "\t")):
-            found = _MARKER.match(line)
-            wanted = found is None or Marker(found["marker"]).evaluate(platform.markers)
-            if found and wanted:
-                kept.append(f"{found['pin']} {found['rest']}".rstrip())
+            match = _MARKER.match(line)
+            wanted = match is None or Marker(match["marker"]).evaluate(platform.markers)
+            if match and wanted:
+                kept.append(f"{match['pin']} {match['rest']}".rstrip())
                 continue
         if wanted:
             kept.append(line)
     return "\n".join(kept) + "\n"
 
 
-def _skipped(folder: str, names: list[str]) -> set[str]:
+def _names_to_skip(folder: str, names: list[str]) -> set[str]:
     """Return the names in a source folder that no bundle carries."""
     return _IGNORED(folder, names) | _COMMAND.intersection(names)
 
 
 def _contents(folder: Path) -> list[str]:
     """Return names and hashes of the files that a copy of the folder would hold."""
-    found: list[str] = []
+    contents: list[str] = []
     for path, folders, files in os.walk(folder):
-        skipped = _skipped(path, [*folders, *files])
+        skipped = _names_to_skip(path, [*folders, *files])
         folders[:] = sorted(name for name in folders if name not in skipped)
         for name in sorted(name for name in files if name not in skipped):
             file = Path(path) / name
-            found += [str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()]
-    return found
+            contents += [
+                str(file.relative_to(folder)),
+                hashlib.sha256(file.read_bytes()).hexdigest(),
+            ]
+    return contents

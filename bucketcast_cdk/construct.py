@@ -20,6 +20,7 @@ from bucketcast_cdk import customer_key, eventbridge, existing, limits
 from bucketcast_cdk.alarms import Alarms
 from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.attachments import Attachments
+from bucketcast_cdk.bundling import ROOT
 from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
@@ -30,7 +31,6 @@ from bucketcast_cdk.permissions import allow
 from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.platform import LAMBDA, local_platform
 from bucketcast_cdk.scans import Scans
-from bucketcast_cdk.sources import ROOT
 from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
 from bucketcast_cdk.waiting_events import WaitingEvents
 
@@ -67,16 +67,17 @@ class Bucketcast(Construct):
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         constructs = dict(buckets or {})
-        loaded = existing.bound(_loaded(config, local=local), constructs)
-        config = customer_key.bound(self, loaded, key)
-        if wrong := [*_misplaced(self), *_unusable(config, stack.stack_name, local=local)]:
-            raise ConfigErrors(wrong)
-        self.node.add_validation(existing.Notified(constructs, config.buckets))
+        loaded = existing.replace_names(_load(config, local=local), constructs)
+        config = customer_key.use(self, loaded, key)
+        errors = [*_scope_errors(self), *_limit_errors(config, stack.stack_name, local=local)]
+        if errors:
+            raise ConfigErrors(errors)
+        self.node.add_validation(existing.NotificationConflict(constructs, config.buckets))
         assets = Assets(self, "Assets", ROOT, local_platform() if local else LAMBDA)
         self._annotate(config, assets)
         context = Context(config, assets, local)
         ingest = Ingest(self, "Ingest", context)
-        self.ingress = ingest.watched
+        self.ingress = ingest.monitored
         self._targets = {
             (target.kind, target.id): Delivery(
                 self,
@@ -89,13 +90,13 @@ class Bucketcast(Construct):
         }
         deliveries = list(self._targets.values())
         queues = [delivery.queue for delivery in deliveries]
-        ingest.feeds(queues)
-        ingest.limits(
+        ingest.allow_sending(queues)
+        ingest.allow_measuring(
             self._targets[target.kind, target.id].queue
             for target in config.targets
             if target.queue_limit
         )
-        ingest.allow_rules(eventbridge.of_stack(stack))
+        ingest.allow_rules(eventbridge.rules_arn(stack))
         eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
         dynamic = DynamicTargets(self, "DynamicTargets", context, ingest=ingest)
         trail = None if local else trail_arn(self, context)
@@ -117,7 +118,7 @@ class Bucketcast(Construct):
             dynamic=dynamic,
             queues={delivery.arn: delivery.queues for delivery in deliveries},
         )
-        lost = (
+        failures = (
             self._add_pipeline(context, config.pipeline, ingest, queues)
             if config.pipeline
             else None
@@ -131,20 +132,22 @@ class Bucketcast(Construct):
                 allow(gateway.role, SELECTORS, [trail])
             CfnOutput(self, "GatewayUrl", value=gateway.url)
         self._outputs(ingest, config, attachments)
-        watched = [ingest.watched, *(each.watched for each in deliveries)]
+        monitored = [ingest.monitored, *(delivery.monitored for delivery in deliveries)]
         customer_key.encrypt(self, config.kms_key)
         # The local AWS evaluates no alarms, and refuses those of two metrics.
         alarms = (
             []
             if local
-            else Alarms(self, "Alarms", watched=watched, lost=lost, options=config.alarms).names
+            else Alarms(
+                self, "Alarms", queues=monitored, failures=failures, options=config.alarms
+            ).names
         )
         if config.dashboard:
-            Dashboard(self, "Dashboard", watched=watched, alarms=alarms, local=local)
+            Dashboard(self, "Dashboard", queues=monitored, alarms=alarms, local=local)
         _name_outputs(self)
 
     def target(self, kind: str, id_: str) -> Delivery:
-        """Return what was made for the target `[notify_<kind>.<id>]`.
+        """Return the queues and the function of the target `[notify_<kind>.<id>]`.
 
         Raises:
             KeyError: the configuration has no such target.
@@ -152,7 +155,7 @@ class Bucketcast(Construct):
         return self._targets[kind, id_]
 
     def _annotate(self, config: Deployment, assets: Assets) -> None:
-        """Let the synthesis say what to know and what to better."""
+        """Add the configuration's notes, and a warning about missing bytecode, to the synthesis."""
         for note in config.notes:
             Annotations.of(self).add_info(note)
         if assets.lacks_bytecode:
@@ -170,13 +173,15 @@ class Bucketcast(Construct):
         ingest: Ingest,
         queues: Sequence[sqs.IQueue],
     ) -> sqs.Queue:
-        """Make the jobs and what starts the scans; return the queue of what failed."""
-        made = Pipeline(self, "Pipeline", context, options=options, ingest=ingest, queues=queues)
-        names = [job.name for job in made.jobs.values()]
-        lost = Failures(self, "Lost", jobs=names).queue
-        scan, runs = made.jobs["scan"].name, made.runs("scan")
-        Scans(self, "Scans", context, job=scan, runs=runs, lost=lost)
-        return lost
+        """Make the jobs and the starter of scans; return the queue of failures."""
+        pipeline = Pipeline(
+            self, "Pipeline", context, options=options, ingest=ingest, queues=queues
+        )
+        names = [job.name for job in pipeline.jobs.values()]
+        failures = Failures(self, "Lost", jobs=names).queue
+        scan, runs = pipeline.jobs["scan"].name, pipeline.runs("scan")
+        Scans(self, "Scans", context, job=scan, runs=runs, lost=failures)
+        return failures
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
@@ -185,33 +190,33 @@ class Bucketcast(Construct):
         CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
 
 
-def _loaded(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool) -> Deployment:
+def _load(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool) -> Deployment:
     if isinstance(config, Deployment):
         return config
     source = Path(config) if isinstance(config, str) else config
     return load(source, {}, local=local)
 
 
-def _misplaced(made: Bucketcast) -> Iterator[ConfigError]:
-    """Yield the errors of a Bucketcast that is constructed in an unsuitable scope."""
-    stack = Stack.of(made)
+def _scope_errors(construct: Bucketcast) -> Iterator[ConfigError]:
+    """Yield the errors of a Bucketcast in a nested stack, or beside another one."""
+    stack = Stack.of(construct)
     if Token.is_unresolved(stack.stack_name):
         yield ConfigError(
-            made.node.path,
+            construct.node.path,
             "is in a nested stack, whose name only the deploy knows",
             "put it into a stack of the app: its names begin with the stack's",
         )
-    others = [each for each in stack.node.find_all() if isinstance(each, Bucketcast)]
-    if len(others) > 1:
+    constructs = [node for node in stack.node.find_all() if isinstance(node, Bucketcast)]
+    if len(constructs) > 1:
         yield ConfigError(
-            made.node.path,
+            construct.node.path,
             f"is the second in stack {stack.stack_name}",
             "one a stack, with all targets in one configuration",
         )
 
 
-def _unusable(config: Deployment, stack: str, *, local: bool) -> Iterator[ConfigError]:
-    """Find what AWS would refuse or could not reach."""
+def _limit_errors(config: Deployment, stack: str, *, local: bool) -> Iterator[ConfigError]:
+    """Yield the errors of a configuration that AWS would refuse, or of targets out of reach."""
     yield from limits.validation_errors(config, stack)
     if not local:
         yield from unreachable(config.targets)
@@ -220,12 +225,12 @@ def _unusable(config: Deployment, stack: str, *, local: bool) -> Iterator[Config
 def _name_outputs(scope: Construct) -> None:
     """Name the outputs in `scope` as CDK does where it is the stack itself.
 
-    By these names the command line finds what was deployed, wherever in the stack `scope` is.
+    By these names the command line finds the deployment, wherever in the stack `scope` is.
     """
-    above = len(scope.node.path)
-    for found in scope.node.find_all():
-        if isinstance(found, CfnOutput):
-            found.override_logical_id(_logical_id(found.node.path[above:].strip("/")))
+    prefix = len(scope.node.path)
+    for node in scope.node.find_all():
+        if isinstance(node, CfnOutput):
+            node.override_logical_id(_logical_id(node.node.path[prefix:].strip("/")))
 
 
 def _logical_id(path: str) -> str:

@@ -1,4 +1,4 @@
-"""One key of the customer's for all that the stack keeps: queues, tables, logs, variables, runs.
+"""The customer's key for all data of the stack: queues, tables, logs, variables, runs.
 
 The alarms' topic has a key of its own, which CloudWatch may use; buckets that the deploy makes for
 its user, and CloudTrail's log, are encrypted by S3.
@@ -31,12 +31,12 @@ _USE: Final = (
     "kms:ReEncryptFrom",
     "kms:ReEncryptTo",
 )
-"""What SQS, S3 and Lambda need of a role, and DynamoDB, which needs most."""
+"""The actions that SQS, S3 and Lambda need of a role, and DynamoDB, which needs most."""
 _WRITERS: Final = ("s3", "events", "sns")
 """Services that write to the ingress queue, and encrypt what they write."""
 
 
-def bound(scope: Construct, config: Deployment, key: kms.IKey | None) -> Deployment:
+def use(scope: Construct, config: Deployment, key: kms.IKey | None) -> Deployment:
     """Return the configuration with a key of the app, if there is one, which services may use."""
     if not key:
         return config
@@ -46,9 +46,9 @@ def bound(scope: Construct, config: Deployment, key: kms.IKey | None) -> Deploym
 
 
 def encrypt(scope: Construct, key: str) -> None:
-    """Encrypt what was made so far by a key, by its ARN, and let all roles use it; "" for none.
+    """Encrypt all resources in `scope` by a key, by its ARN, and let all roles use it; "" for none.
 
-    The key's own policy has to let the account's IAM decide, and services use it as `bound` does.
+    The key's own policy has to let the account's IAM decide, and to allow services as `use` does.
     """
     if not key:
         return
@@ -91,8 +91,8 @@ def _encrypt(node: IConstruct, key: str) -> None:
             )
         case logs.CfnLogGroup():
             node.kms_key_id = key
-        case s3.CfnBucket() if isinstance(_made_by(node), Pipeline):
-            node.bucket_encryption = _by_key(key)
+        case s3.CfnBucket() if isinstance(_owner(node), Pipeline):
+            node.bucket_encryption = _encryption(key)
         case lambda_.CfnFunction():
             node.kms_key_arn = key
         case iam.CfnRole():
@@ -106,13 +106,13 @@ def _encrypt(node: IConstruct, key: str) -> None:
             ]
 
 
-def _made_by(resource: IConstruct) -> IConstruct | None:
-    """Return what holds the construct of a resource."""
-    around = resource.node.scope
-    return around.node.scope if around else None
+def _owner(resource: IConstruct) -> IConstruct | None:
+    """Return the construct that contains the construct of a resource."""
+    construct = resource.node.scope
+    return construct.node.scope if construct else None
 
 
-def _by_key(key: str) -> s3.CfnBucket.BucketEncryptionProperty:
+def _encryption(key: str) -> s3.CfnBucket.BucketEncryptionProperty:
     default = s3.CfnBucket.ServerSideEncryptionByDefaultProperty(
         sse_algorithm="aws:kms", kms_master_key_id=key
     )

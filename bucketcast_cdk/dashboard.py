@@ -1,4 +1,4 @@
-"""The dashboard of a stack: the alarms first, then the targets that fare worst."""
+"""The dashboard of a stack: the alarms first, then the worst targets."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from bucketcast_cdk import widgets
-from bucketcast_cdk.alarms import Watched
+from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.widgets import Row
 
 _ALARMS: Final = 100
@@ -27,23 +27,23 @@ class Dashboard(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        watched: Sequence[Watched],
+        queues: Sequence[MonitoredQueue],
         alarms: Sequence[str],
         local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         name = f"{stack.stack_name}-{Aws.REGION}"
-        made = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
+        dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
         heading = _HEADING.format(stack.stack_name)
-        made.add_widgets(cloudwatch.TextWidget(markdown=heading, width=widgets.FULL, height=2))
+        dashboard.add_widgets(cloudwatch.TextWidget(markdown=heading, width=widgets.FULL, height=2))
         for row in (
             *self._alarms(alarms),
-            *widgets.of_events(stack.stack_name),
-            *widgets.of_queues(watched),
-            *widgets.of_functions(scope),
+            *widgets.event_rows(stack.stack_name),
+            *widgets.queue_rows(queues),
+            *widgets.function_rows(scope),
         ):
-            made.add_widgets(*row)
+            dashboard.add_widgets(*row)
         if not local:
             console = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home"
             link = f"{console}?region={Aws.REGION}#dashboards/dashboard/{name}"
@@ -62,16 +62,16 @@ class Dashboard(Construct):
             for name in names
         ]
         for start in range(0, len(arns), _ALARMS):
-            some = arns[start : start + _ALARMS]
+            batch = arns[start : start + _ALARMS]
             yield [
                 cloudwatch.AlarmStatusWidget(
                     title="Alarms",
                     alarms=[
                         cloudwatch.Alarm.from_alarm_arn(self, f"Alarm{start + number}", arn)
-                        for number, arn in enumerate(some)
+                        for number, arn in enumerate(batch)
                     ],
                     sort_by=cloudwatch.AlarmStatusWidgetSortBy.STATE_UPDATED_TIMESTAMP,
                     width=widgets.FULL,
-                    height=min(2 + len(some) // 8, 12),
+                    height=min(2 + len(batch) // 8, 12),
                 )
             ]

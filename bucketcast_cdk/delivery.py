@@ -9,7 +9,7 @@ from bucketcast.delivery.queue_names import target_name
 from bucketcast.limits import BATCH, GATHERED
 from bucketcast.rules import loops
 from bucketcast_cdk import limits
-from bucketcast_cdk.alarms import Watched
+from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.network import Network, egress
@@ -18,7 +18,7 @@ from bucketcast_cdk.queues import QueuePair
 
 
 class Delivery(Construct):
-    """What one target needs, shared with no other: a dead target starves nobody."""
+    """The resources of one target, shared with no other, so that it delays only its own events."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Delivery(Construct):
             removal_policy=context.removal_policy,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        made = Function(
+        function = Function(
             self,
             "Dispatch",
             context,
@@ -63,20 +63,20 @@ class Delivery(Construct):
             queued=True,
         )
         off = not target.enabled
-        self.watched = Watched(name, self.queue, self.dead, made.function, off)
-        self.function = made.function
-        queues.allow_requeue(made.role)
-        allow_secrets(made.role, target.secret_names, config.kms_keys)
-        allow_login(made.role, target)
-        allow_dispatch_state(made.role, table)
-        made.read(
+        self.monitored = MonitoredQueue(name, self.queue, self.dead, function.function, off)
+        self.function = function.function
+        queues.allow_requeue(function.role)
+        allow_secrets(function.role, target.secret_names, config.kms_keys)
+        allow_login(function.role, target)
+        allow_dispatch_state(function.role, table)
+        function.read(
             self.queue,
             batch_size=GATHERED if queues.window else BATCH,
             window=queues.window,
             max_concurrency=deploy.max_concurrency,
             enabled=target.enabled,
         )
-        Network(deploy.vpc, deploy.subnets, deploy.security_groups).join(self, made, name)
+        Network(deploy.vpc, deploy.subnets, deploy.security_groups).join(self, function, name)
         CfnOutput(self, "Output", value=self._summary())
 
     @property
@@ -95,7 +95,7 @@ class Delivery(Construct):
                 "arn": self.arn,
                 "kind": self._target.kind,
                 "id": self._target.id,
-                "function": self.watched.name,
+                "function": self.monitored.name,
                 "queue": self.queue.queue_url,
                 "dead": self.dead.queue_url,
                 "enabled": self._target.enabled,

@@ -1,7 +1,7 @@
-"""What targets made at run time need of the stack: a function a kind, and rights by name.
+"""Dynamic targets: a function for each kind, and rights by name.
 
-Their queues, mappings and secrets are made later, by calls; what may make them, and what serves
-them, is restricted to names that begin with this stack's own.
+Their queues, mappings and secrets are made at run time. Those who make them, and the functions that
+serve them, are restricted to names that begin with this stack's own.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ _MAKE_MAPPINGS: Final = ("lambda:CreateEventSourceMapping", "lambda:DeleteEventS
 
 
 class DynamicTargets(Construct):
-    """One function a kind, which is called for the queues of all dynamic targets of the kind."""
+    """A function for each kind, which the queues of all dynamic targets of the kind call."""
 
     def __init__(
         self, scope: Construct, construct_id: str, context: Context, *, ingest: Ingest
@@ -79,13 +79,13 @@ class DynamicTargets(Construct):
 
     @property
     def visibility(self) -> int:
-        """How many seconds these queues hide a message that no function has begun to process."""
+        """The visibility timeout of these queues, in seconds."""
         return visibility(self._config.queue_end, self._config.dynamic_targets.timeout)
 
     def wait_for(self, other: Construct) -> None:
         """Change the functions after another resource."""
-        for made in self._functions.values():
-            made.function.node.add_dependency(other)
+        for function in self._functions.values():
+            function.function.node.add_dependency(other)
 
     def allow_managing(self, role: iam.Role) -> None:
         """Allow to make, change, remove and probe dynamic targets."""
@@ -98,10 +98,10 @@ class DynamicTargets(Construct):
         }
         for resource, actions in by_name.items():
             allow(role, actions, [resource])
-        functions = [made.function.function_arn for made in self._functions.values()]
-        only = {"ArnEquals": {"lambda:FunctionArn": functions}}
+        functions = [function.function.function_arn for function in self._functions.values()]
+        of_functions = {"ArnEquals": {"lambda:FunctionArn": functions}}
         allow(role, ["lambda:InvokeFunction"], functions)
-        allow(role, _MAKE_MAPPINGS, ["*"], only)
+        allow(role, _MAKE_MAPPINGS, ["*"], of_functions)
         allow(role, ["lambda:ListEventSourceMappings"], ["*"])
         allow(role, _WRITE, [self._ingest.table.table_arn], leading_keys(PARTITION))
         nag.accept_wildcards(role, [*by_name, "*"], nag.MADE_LATER)
@@ -109,7 +109,7 @@ class DynamicTargets(Construct):
     def _function(self, kind: str) -> Function:
         context, options, table = self._context, self._config.dynamic_targets, self._ingest.table
         name = self._name(kind)
-        made = Function(
+        function = Function(
             self,
             kind,
             context,
@@ -130,27 +130,29 @@ class DynamicTargets(Construct):
             queued=True,
         )
         queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
-        allow(made.role, _RECEIVE, [queues])
-        allow(made.role, ["secretsmanager:GetSecretValue"], [secrets])
-        nag.accept_wildcards(made.role, [queues, secrets], nag.MADE_LATER)
-        allow(made.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
-        allow_dispatch_state(made.role, table)
-        Network(options.vpc, options.subnets, options.security_groups).join(made, made, name)
+        allow(function.role, _RECEIVE, [queues])
+        allow(function.role, ["secretsmanager:GetSecretValue"], [secrets])
+        nag.accept_wildcards(function.role, [queues, secrets], nag.MADE_LATER)
+        allow(function.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
+        allow_dispatch_state(function.role, table)
+        Network(options.vpc, options.subnets, options.security_groups).join(
+            function, function, name
+        )
         if kind in TOPIC_KINDS:
             NonPersistentQueue(
-                self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=made
+                self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=function
             )
-        return made
+        return function
 
     def _name(self, kind: str) -> str:
         """Return the function's name, to which dynamic mappings refer."""
         return target_name(self._stack.stack_name, "dynamic", kind)
 
-    def _queue_arn(self, end: str) -> str:
-        return arn(self, "sqs", f"{self._prefix}{end}")
+    def _queue_arn(self, name: str) -> str:
+        return arn(self, "sqs", f"{self._prefix}{name}")
 
-    def _secret_arn(self, end: str) -> str:
-        return arn(self, "secretsmanager", f"secret:{self._secrets}{end}")
+    def _secret_arn(self, name: str) -> str:
+        return arn(self, "secretsmanager", f"secret:{self._secrets}{name}")
 
     def _summary(self) -> str:
         options = self._config.dynamic_targets
@@ -174,8 +176,10 @@ class DynamicTargets(Construct):
 
 
 def allow_inspecting(role: iam.Role, deliveries: Sequence[Delivery]) -> None:
-    """Allow to see how the deployed targets are configured and how they fare."""
-    functions = [each.function.function_arn for each in deliveries]
-    queues = [queue.queue_arn for each in deliveries for queue in (each.queue, each.dead)]
+    """Allow to see the configuration and the state of the deployed targets."""
+    functions = [delivery.function.function_arn for delivery in deliveries]
+    queues = [
+        queue.queue_arn for delivery in deliveries for queue in (delivery.queue, delivery.dead)
+    ]
     allow(role, ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"], functions)
     allow(role, ["sqs:GetQueueAttributes"], queues)

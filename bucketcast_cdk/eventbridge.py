@@ -1,7 +1,7 @@
-"""Rules of EventBridge, without a statement in the policy of what they call for each.
+"""Rules of EventBridge, which share one statement in the policy of the queue that they call.
 
-CDK's own targets add one, and a queue's policy takes 20. The names of all our rules begin as the
-stack's does, so one statement lets them all in.
+CDK's own targets add a statement for each rule, and a queue's policy takes 20. The names of all our
+rules begin with the stack's name, so one statement allows them all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _A_DAY: Final = Duration.hours(24)
 _TRIES: Final = 185
 
 
-def of_stack(stack: Stack) -> str:
+def rules_arn(stack: Stack) -> str:
     """Return the ARNs of all our rules, with a `*`."""
     return arn(stack, "events", f"rule/{stack.stack_name}-*")
 
@@ -34,9 +34,9 @@ def make(  # noqa: PLR0913 - the properties of a rule
     target: events.CfnRule.TargetProperty,
     bus: events.IEventBus | None = None,
 ) -> events.Rule:
-    """Make a rule that calls one target, whose own policy lets it; without a bus of the default."""
+    """Make a rule that calls one target, whose own policy allows it; `bus` is the default one."""
     named = {key.replace("-", "_"): value for key, value in pattern.items()}
-    made = events.Rule(
+    rule = events.Rule(
         scope,
         construct_id,
         rule_name=name,
@@ -44,22 +44,22 @@ def make(  # noqa: PLR0913 - the properties of a rule
         description=description,
         event_pattern=events.EventPattern(**named),
     )
-    cfn = made.node.default_child
+    cfn = rule.node.default_child
     if isinstance(cfn, events.CfnRule):
         cfn.targets = [target]
-    return made
+    return rule
 
 
 def allow_forwarding(scope: Construct, ingest: Ingest, accounts: Sequence[str]) -> None:
     """Make a bus to which other accounts forward their events of S3, and its rule to the queue.
 
-    EventBridge itself stamps the account on what a rule forwards, and lets nobody put events of
-    `aws.s3` by hand.
+    EventBridge itself writes the account into forwarded events, and refuses events of `aws.s3`
+    that a client puts.
     """
     if not accounts:
         return
     stack = Stack.of(scope)
-    name = f"{stack.stack_name}-accounts"  # rules on a bus have its name in their ARN: `of_stack`
+    name = f"{stack.stack_name}-accounts"  # rules on a bus have its name in their ARN: `rules_arn`
     bus = events.EventBus(
         scope, "Bus", event_bus_name=name, description="S3's events of other accounts"
     )
@@ -69,9 +69,9 @@ def allow_forwarding(scope: Construct, ingest: Ingest, accounts: Sequence[str]) 
         actions=["events:PutEvents"],
         resources=[stack.format_arn(service="events", resource="event-bus", resource_name=name)],
     )
-    made = bus.node.default_child
-    if isinstance(made, events.CfnEventBus):
-        made.policy = iam.PolicyDocument(statements=[statement])
+    cfn = bus.node.default_child
+    if isinstance(cfn, events.CfnEventBus):
+        cfn.policy = iam.PolicyDocument(statements=[statement])
     make(
         scope,
         "BusRule",
@@ -89,7 +89,7 @@ def ingress(ingest: Ingest) -> events.CfnRule.TargetProperty:
     return events.CfnRule.TargetProperty(
         id="ingress",
         arn=ingest.queue.queue_arn,
-        # EventBridge's own last resort: the same place to look, the same bodies.
+        # What EventBridge gives up joins the dead letters of ingest, with the same bodies.
         dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=ingest.dead.queue_arn),
         retry_policy=events.CfnRule.RetryPolicyProperty(
             maximum_event_age_in_seconds=_A_DAY.to_seconds(), maximum_retry_attempts=_TRIES

@@ -16,24 +16,26 @@ _OF_CDK: Final = "Notifications"
 """The construct that a bucket has once CDK writes its notifications."""
 
 
-def bound(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Deployment:
+def replace_names(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Deployment:
     """Return the configuration with the constructs' names instead of its own.
 
     Raises:
         ConfigErrors: a construct has no table, or a scan or job wants its name.
     """
-    if wrong := [*_unknown(config, constructs), *_named_elsewhere(config, constructs)]:
-        raise ConfigErrors(wrong)
-    given = {
+    if errors := [*_missing_tables(config, constructs), *_other_names(config, constructs)]:
+        raise ConfigErrors(errors)
+    named = {
         bucket.bucket_name: replace(config.buckets[name], create=on_off("off"))
         for name, bucket in constructs.items()
     }
-    others = {name: each for name, each in config.buckets.items() if name not in constructs}
-    return replace(config, buckets=others | given)
+    others = {name: bucket for name, bucket in config.buckets.items() if name not in constructs}
+    return replace(config, buckets=others | named)
 
 
-def _unknown(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Iterator[ConfigError]:
-    """Find constructs without a table."""
+def _missing_tables(
+    config: Deployment, constructs: Mapping[str, s3.IBucket]
+) -> Iterator[ConfigError]:
+    """Yield the errors of constructs without a table."""
     for name in constructs.keys() - config.buckets.keys():
         yield ConfigError(
             f"bucket.{name}",
@@ -42,10 +44,8 @@ def _unknown(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Iterat
         )
 
 
-def _named_elsewhere(
-    config: Deployment, constructs: Mapping[str, s3.IBucket]
-) -> Iterator[ConfigError]:
-    """Find tables that name a bucket whose name is not theirs."""
+def _other_names(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Iterator[ConfigError]:
+    """Yield the errors of tables that name a construct by a name other than its own."""
     jobs = config.pipeline.buckets if config.pipeline else ()
     reports = [scan.report[0] for scan in config.scans.values() if scan.report]
     tables = (("scan", [*config.scans, *reports]), ("pipeline.buckets", jobs))
@@ -60,7 +60,7 @@ def _named_elsewhere(
 
 
 @jsii.implements(IValidation)
-class Notified:
+class NotificationConflict:
     """Refuses a bucket whose notifications CDK writes too: it writes them whole, without ours."""
 
     def __init__(self, constructs: Mapping[str, s3.IBucket], buckets: Mapping[str, Bucket]) -> None:

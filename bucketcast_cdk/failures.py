@@ -1,7 +1,7 @@
-"""Failures that nobody watches: runs of jobs that fail, and scans that cannot be started.
+"""Failures of the pipeline: runs of jobs that fail, and scans that cannot be started.
 
-All go to one queue with an alarm. Only a person reads it: a message says what failed, and is
-deleted when that is dealt with.
+All go to one queue with an alarm. Only a person reads it: a message says what failed, and the
+person deletes it once that is dealt with.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ class Failures(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(DEAD_DAYS),
-            # Its messages are copies of what the logs say too.
+            # Its messages are copies of log lines.
             removal_policy=RemovalPolicy.DESTROY,
         )
         nag.accept(self.queue, nag.IS_DEAD_LETTER_QUEUE)
-        rules = {"ArnLike": {"aws:SourceArn": eventbridge.of_stack(stack)}}
+        rules = {"ArnLike": {"aws:SourceArn": eventbridge.rules_arn(stack)}}
         allow_service(self.queue, "RulesOfThisStack", "events", rules)
         eventbridge.make(
             self,

@@ -17,19 +17,19 @@ from bucketcast_cdk.assets import Context
 
 
 def functions_in(scope: Construct) -> "list[Function]":
-    """Return the functions that were made so far in a construct."""
-    return [each for each in scope.node.find_all() if isinstance(each, Function)]
+    """Return the functions in a construct."""
+    return [node for node in scope.node.find_all() if isinstance(node, Function)]
 
 
 class Function(Construct):
     """A function called `name` whose handler is `functions.<folder>.<entry>.handler`.
 
-    `reserved` calls at once are its own share of the account's, and the most that it has.
+    `reserved` is its reserved concurrency.
 
-    A function that is `queued` is called by `functions.startup`, which lets messages wait if there
-    is no handler. It may send to the queue it is called by: what failed goes back there as a new
-    message. Lambda would take the sixteenth time for a loop and stop it, but the retries of a
-    long outage look like that.
+    A `queued` function is called through `functions.startup`, which leaves messages in the queue if
+    there is no handler. It may send to the queue that calls it: failed events go back there as a
+    new message. Lambda would take the sixteenth time for a loop and stop it, but the retries of a
+    long outage look like one.
     """
 
     def __init__(  # noqa: PLR0913 - what a function is made of
@@ -76,7 +76,7 @@ class Function(Construct):
                 "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
                 **({"BUCKETCAST_HANDLER": module} if queued else {}),
-                # What a demo reads is exact.
+                # A demo shows exact counts.
                 **({counters.STEP: "0"} if queued and context.local else {}),
                 **environment,
             },
@@ -86,7 +86,7 @@ class Function(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if queued else None,
             role=self.role,
             log_group=log_group,
-            # Of its own lines Lambda writes those of failed calls only; three a call are 354 bytes.
+            # Lambda logs its own lines for failed calls only; three for each call are 354 bytes.
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
         )
@@ -114,6 +114,5 @@ class Function(Construct):
         )
 
     def add_url(self) -> str:
-        """Return a URL at which anyone may call the function, which itself checks who does."""
-        made = self.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
-        return made.url
+        """Return a URL at which anyone may call the function; it authenticates callers itself."""
+        return self.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE).url

@@ -12,19 +12,19 @@ from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import allow, arn, bucket_arn
 
 _MEMORY: Final = 1_024
-# Changes of a bucket's attachment or of a dynamic target wait up to a minute, more than once.
+# A change of a bucket's attachment or of a dynamic target may wait for a minute several times.
 _TIMEOUT: Final = Duration.minutes(5)
 
 
 class Gateway(Construct):
-    """A function behind a URL of its own; `url` is what clients take as endpoint."""
+    """A function behind a URL of its own, `url`, which is the endpoint of clients."""
 
     def __init__(
         self, scope: Construct, construct_id: str, context: Context, *, ingest: Ingest
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self).stack_name
-        made = Function(
+        function = Function(
             self,
             "Answer",
             context,
@@ -38,19 +38,19 @@ class Gateway(Construct):
             memory=_MEMORY,
             timeout=_TIMEOUT,
         )
-        self.role = made.role
+        self.role = function.role
         ingest.table.grant(
-            made.role,
+            function.role,
             "dynamodb:DeleteItem",
             "dynamodb:GetItem",
             "dynamodb:PutItem",
             "dynamodb:Query",
             "dynamodb:UpdateItem",
         )
-        ingest.queue.grant(made.role, "sqs:GetQueueAttributes")
+        ingest.queue.grant(function.role, "sqs:GetQueueAttributes")
         self._allow_attaching(stack, ingest.listeners)
         # The application checks the signature: Lambda's own check knows users of AWS only.
-        self.url = made.add_url()
+        self.url = function.add_url()
 
     def _allow_attaching(self, stack: str, listeners: str) -> None:
         """Allow the stack's outputs, the users' secrets, listeners, any bucket's notifications."""

@@ -15,17 +15,19 @@ from bucketcast.listen.listener import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
 from bucketcast_cdk import nag
-from bucketcast_cdk.alarms import Watched
+from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.permissions import allow, allow_counting, arn, bucket_arn
 from bucketcast_cdk.queues import QueuePair, allow_service
 
 
-def limited_queues(config: Deployment) -> dict[str, str]:
-    """Return the variable with the limits of queues, if there are any."""
-    found = {str(each.arn): each.queue_limit for each in config.targets if each.queue_limit}
-    return {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of(found).to_text()} if found else {}
+def _limits_variable(config: Deployment) -> dict[str, str]:
+    """Return the variable with the limits of queues, or nothing without any."""
+    by_arn = {
+        str(target.arn): target.queue_limit for target in config.targets if target.queue_limit
+    }
+    return {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of(by_arn).to_text()} if by_arn else {}
 
 
 class Ingest(Construct):
@@ -48,7 +50,7 @@ class Ingest(Construct):
         self._allow_s3(config.source.s3.accounts)
         self._subscribe(config.source.sns.topics)
         self.table = self._table(context)
-        made = self.writer = Function(
+        function = self.writer = Function(
             self,
             "Ingest",
             context,
@@ -63,22 +65,26 @@ class Ingest(Construct):
                 "BUCKETCAST_TARGETS": DeployedTargets.of(
                     str(target.arn) for target in config.targets
                 ).to_text(),
-                **limited_queues(config),
+                **_limits_variable(config),
             },
             memory=limits.INGEST_MEMORY,
             timeout=Duration.seconds(limits.INGEST_TIMEOUT),
             reserved=config.ingest.reserved_concurrency or None,
             queued=True,
         )
-        self.watched = Watched(f"{self._stack}-ingress", self.queue, self.dead, made.function)
-        self._role = made.role
-        self.table.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
-        allow_counting(made.role, self.table)
-        queues.allow_requeue(made.role)
-        # Listeners come and go: their queues are known by how their names begin.
+        self.monitored = MonitoredQueue(
+            f"{self._stack}-ingress", self.queue, self.dead, function.function
+        )
+        self._role = function.role
+        self.table.grant(
+            function.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"
+        )
+        allow_counting(function.role, self.table)
+        queues.allow_requeue(function.role)
+        # Listeners are temporary: their queues are known by the beginning of their names.
         self.allow_writing(self.listeners)
         self._allow_object_facts(sorted(config.facts.buckets))
-        made.read(
+        function.read(
             self.queue,
             batch_size=limits.INGEST_GATHERED if config.ingest_window else limits.BATCH,
             window=config.ingest_window,
@@ -101,12 +107,12 @@ class Ingest(Construct):
         """The ARN of all listeners' queues, with a `*`."""
         return arn(self, "sqs", f"{queue_prefix(self._stack)}*")
 
-    def feeds(self, queues: Iterable[sqs.IQueue]) -> None:
+    def allow_sending(self, queues: Iterable[sqs.IQueue]) -> None:
         """Allow ingest to write to the targets' queues, and to no other."""
         for queue in queues:
             queue.grant(self._role, "sqs:SendMessage")
 
-    def limits(self, queues: Iterable[sqs.IQueue]) -> None:
+    def allow_measuring(self, queues: Iterable[sqs.IQueue]) -> None:
         """Allow ingest to count the messages of queues that have a limit."""
         for queue in queues:
             queue.grant(self._role, "sqs:GetQueueAttributes")
@@ -114,7 +120,7 @@ class Ingest(Construct):
     def allow_writing(self, queues: str, *actions: str) -> None:
         """Allow ingest to write to queues that are made later, by an ARN with a `*`.
 
-        `actions` are what else it may do to them.
+        `actions` are further actions that it may take on them.
         """
         allow(self._role, ["sqs:SendMessage", *actions], [queues])
         nag.accept_wildcards(self._role, [queues], nag.MADE_LATER)
@@ -141,7 +147,7 @@ class Ingest(Construct):
         )
 
     def _allow_object_facts(self, buckets: Sequence[str]) -> None:
-        """Allow to read metadata and tags; to list is what makes S3 say that an object is gone."""
+        """Allow to read metadata and tags, and to list: else S3 hides that an object is missing."""
         names = [bucket_arn(self, bucket) for bucket in buckets]
         objects = [f"{name}/*" for name in names]
         reads = [
@@ -172,7 +178,7 @@ class Ingest(Construct):
             return
         allow_service(self.queue, "Topics", "sns", {"ArnEquals": {"aws:SourceArn": list(topics)}})
         for topic in topics:
-            made = sns.CfnSubscription(
+            subscription = sns.CfnSubscription(
                 self,
                 f"Topic-{zlib.crc32(topic.encode()):08x}",
                 topic_arn=topic,
@@ -181,8 +187,8 @@ class Ingest(Construct):
                 endpoint=self.queue.queue_arn,
                 raw_message_delivery=True,
             )
-            # What a topic sends before the queue's policy exists is tried again, or lost.
-            made.node.add_dependency(self.queue)
+            # Before the queue's policy exists, events that a topic sends are retried or lost.
+            subscription.node.add_dependency(self.queue)
 
     def allow_rules(self, rules: str) -> None:
         """Allow rules of EventBridge to write; their ARNs may have a `*`."""

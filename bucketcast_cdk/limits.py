@@ -1,4 +1,4 @@
-"""What a configuration asks of AWS in vain, found before anything is made."""
+"""Limits of AWS that a configuration exceeds, checked before anything is made."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,9 +12,9 @@ from bucketcast.errors import ConfigError, ConfigErrors
 
 _RESOURCES: Final = 500
 _TARGETS: Final = 33
-"""How many targets fit in a stack with all of its options and a few buckets."""
+"""Targets that fit in a stack with all of its options and a few buckets."""
 _BUCKETS: Final = 60
-"""How many ARNs of buckets a managed policy of 6,144 characters takes, whatever their names."""
+"""ARNs of buckets that fit in a managed policy of 6,144 characters, whatever their names."""
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
 # Lambda takes 4,096 bytes of variables; names, two queue URLs and Powertools' share need the rest.
@@ -28,15 +28,15 @@ def settings_text(target: TargetConfig) -> str:
 
 def report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
     """Return the buckets whose reports start a scan."""
-    return sorted({each.report[0] for each in scans.values() if each.on_inventory and each.report})
+    return sorted({scan.report[0] for scan in scans.values() if scan.on_inventory and scan.report})
 
 
 def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
-    """Find all that AWS would refuse; values are not shown."""
-    found = list(_names("stack", f"{stack}-ingress", f"{stack}-custom-resources"))
+    """Return the errors of all that AWS would refuse; they show no values."""
+    errors = list(_name_errors("stack", f"{stack}-ingress", f"{stack}-custom-resources"))
     facts = len(config.facts.to_text().encode())
     if facts > _ROOM:
-        found.append(
+        errors.append(
             ConfigError(
                 "object_facts",
                 f"its buckets and targets make {facts:,} bytes of environment variables",
@@ -44,7 +44,7 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
             )
         )
     if (count := len({*config.buckets, *report_buckets(config.scans)})) > _BUCKETS:
-        found.append(
+        errors.append(
             ConfigError(
                 "bucket",
                 f"{count} buckets are configured",
@@ -54,26 +54,26 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
         name = target_name(stack, target.kind, target.id)
-        found += _names(key, name + config.queue_end, name)
+        errors += _name_errors(key, name + config.queue_end, name)
         size = len(settings_text(target).encode())
         if size > _ROOM:
-            found.append(
+            errors.append(
                 ConfigError(
                     key,
                     f"its settings make {size:,} bytes of environment variables",
                     f"Lambda has room for {_ROOM:,}: keep long values in a secret",
                 )
             )
-    return found
+    return errors
 
 
 def check_size(stack: Stack) -> None:
-    """Check that CloudFormation takes a stack's resources, all of which are made.
+    """Check that CloudFormation accepts the number of resources of a complete stack.
 
     Raises:
         ConfigErrors: there are too many.
     """
-    count = sum(isinstance(each, CfnResource) for each in stack.node.find_all())
+    count = sum(isinstance(node, CfnResource) for node in stack.node.find_all())
     if count > _RESOURCES:
         error = ConfigError(
             stack.stack_name,
@@ -84,12 +84,12 @@ def check_size(stack: Stack) -> None:
         raise ConfigErrors([error])
 
 
-def _names(key: str, queue: str, function: str) -> Iterator[ConfigError]:
+def _name_errors(key: str, queue: str, function: str) -> Iterator[ConfigError]:
     names = [("queue", name, _QUEUE_NAME) for name in (queue, dead_of(queue))]
-    for what, name, limit in [*names, ("function", function, _FUNCTION_NAME)]:
+    for resource, name, limit in [*names, ("function", function, _FUNCTION_NAME)]:
         if len(name) > limit:
             yield ConfigError(
                 key,
-                f"its {what} would be called '{name}', {len(name)} characters",
+                f"its {resource} would be called '{name}', {len(name)} characters",
                 f"at most {limit}: choose a shorter stack name or id",
             )

@@ -83,23 +83,23 @@ GATEWAY: Final = (
 
 def accept(construct: IConstruct, *findings: Finding) -> None:
     """Accept the findings on a construct."""
-    for each in findings:
-        acknowledgment = Acknowledgment(id=each.id, reason=each.reason)
+    for finding in findings:
+        acknowledgment = Acknowledgment(id=finding.id, reason=finding.reason)
         Validations.of(construct).acknowledge(acknowledgment)
 
 
 def accept_wildcards(role: IConstruct, resources: Iterable[str], reason: str) -> None:
     """Accept that a role or policy names resources by a `*`; others are no finding."""
     for resource in resources:
-        if "*" in (shown := _shown(Stack.of(role).resolve(resource))):
-            accept(role, Finding(_WILDCARD.format(shown), reason))
+        if "*" in (pattern := _pattern(Stack.of(role).resolve(resource))):
+            accept(role, Finding(_WILDCARD.format(pattern), reason))
 
 
-def _shown(resolved: Any) -> str:
-    """Return a resource as cdk-nag's findings show it: what only the deploy knows in angles."""
+def _pattern(resolved: Any) -> str:
+    """Return a resource as cdk-nag's findings show it: values of the deploy in angle brackets."""
     if isinstance(resolved, str):
         return resolved
     (function, argument) = next(iter(resolved.items()))
     if function == "Fn::Join":
-        return "".join(_shown(part) for part in argument[1])
+        return "".join(_pattern(part) for part in argument[1])
     return f"<{argument if function == 'Ref' else '.'.join(argument)}>"

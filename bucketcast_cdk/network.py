@@ -22,18 +22,18 @@ _ACTIONS: Final = (
 
 
 class Network(NamedTuple):
-    """Where a function runs, by the ids of EC2; in no VPC without `subnets`."""
+    """A network by the ids of EC2; without `subnets` it is no VPC."""
 
     vpc: str | None
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
 
-    def join(self, scope: Construct, made: Function, name: str) -> None:
-        """Put a function into it, by the ids as given: to look a VPC up would need AWS at synth."""
+    def join(self, scope: Construct, function: Function, name: str) -> None:
+        """Put a function into it; ids are used as given: a look-up would need AWS at synth."""
         if not self.subnets:
             return
-        allow(made.role, _ACTIONS, ["*"])
-        nag.accept(made.role, nag.NETWORK_INTERFACES)
+        allow(function.role, _ACTIONS, ["*"])
+        nag.accept(function.role, nag.NETWORK_INTERFACES)
         groups = list(self.security_groups)
         if not groups and self.vpc:
             group = ec2.CfnSecurityGroup(
@@ -43,7 +43,7 @@ class Network(NamedTuple):
                 group_description=f"{name}: may connect to anything, is connected to by none",
             )
             groups = [group.attr_group_id]
-        cfn = made.function.node.default_child
+        cfn = function.function.node.default_child
         if isinstance(cfn, lambda_.CfnFunction):
             cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
                 subnet_ids=list(self.subnets), security_group_ids=groups
@@ -51,5 +51,5 @@ class Network(NamedTuple):
 
 
 def egress(kind: str, allowed: Egress, *, local: bool) -> dict[str, str]:
-    """Return the variable that limits where a webhook's function connects to; locally anywhere."""
+    """Return the variable that limits the addresses a webhook's function calls; none locally."""
     return {VARIABLE: allowed.to_text()} if kind == "webhook" and not local else {}

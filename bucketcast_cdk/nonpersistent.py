@@ -1,4 +1,4 @@
-"""The queue that all topics of a kind share whose events have one attempt each."""
+"""The queue that the non-persistent topics of a kind share; their events have one attempt each."""
 
 from typing import Final
 
@@ -17,9 +17,9 @@ TOPIC_KINDS: Final = frozenset(KINDS.values())
 
 
 class NonPersistentQueue(Construct):
-    """One queue, and the function of the kind is called for it.
+    """One queue, which calls the function of the kind.
 
-    It has no dead letters: what has failed is lost, and is counted.
+    It has no dead letters: a failed event is lost, and is counted.
     """
 
     def __init__(
@@ -45,6 +45,6 @@ class NonPersistentQueue(Construct):
             visibility_timeout=Duration.seconds(TIMEOUTS_ONCE * options.timeout),
         )
         nag.accept(self.queue, nag.NO_DEAD_LETTERS)
-        # A longer timeout than the queue hides a message for is refused, so the queue comes first.
+        # Lambda refuses a timeout above the queue's visibility timeout, so the queue comes first.
         function.function.node.add_dependency(self.queue)
         function.read(self.queue, max_concurrency=options.max_concurrency)

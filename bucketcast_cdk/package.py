@@ -19,16 +19,16 @@ _BEGINNING: Final = (1980, 1, 1, 0, 0, 0)  # of time, in zip files
 _MODE: Final = 0o644 << 16
 
 
-def write(path: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
-    """Pack what is in the folders, but for files whose path has an ignored part."""
+def write(file: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
+    """Pack the files of folders, but for those whose path has an ignored part."""
     skipped = set(ignored)
     files = {
-        found.relative_to(folder).as_posix(): found
+        path.relative_to(folder).as_posix(): path
         for folder in folders
-        for found in folder.rglob("*")
-        if found.is_file() and not skipped.intersection(found.parts) and found.suffix != ".pyc"
+        for path in folder.rglob("*")
+        if path.is_file() and not skipped.intersection(path.parts) and path.suffix != ".pyc"
     }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
         _add(archive, unpack.CONTENT, _digest(files).encode())
         _add(archive, f"{_UNPACKING}.py", Path(unpack.__file__).read_bytes())
         for name in STAND_INS:

@@ -1,6 +1,6 @@
-"""Permissions of roles, each on named resources.
+"""Permissions of roles, on resources by their ARNs.
 
-CDK moves statements that a role's inline policy has no room for to managed policies, whole ones: a
+CDK moves statements for which a role's inline policy has no room to managed policies, undivided: a
 statement must not be longer than a managed policy may be.
 """
 
@@ -22,7 +22,7 @@ from bucketcast_cdk import nag
 SECRETS: Final = "secretsmanager"
 OBJECTS: Final = "s3"
 _BATCH: Final = 18
-"""ARNs in a statement. CDK takes each for 150 characters: so it puts two statements in a policy."""
+"""ARNs in a statement. CDK counts each as 150 characters, so two statements fit in a policy."""
 
 
 def allow(
@@ -33,9 +33,9 @@ def allow(
 ) -> None:
     """Allow a role the actions on the resources, by statements that fit into one policy each."""
     for start in range(0, len(resources), _BATCH):
-        some = list(resources[start : start + _BATCH])
+        batch = list(resources[start : start + _BATCH])
         role.add_to_principal_policy(
-            iam.PolicyStatement(actions=list(actions), resources=some, conditions=conditions)
+            iam.PolicyStatement(actions=list(actions), resources=batch, conditions=conditions)
         )
 
 
@@ -65,7 +65,7 @@ def allow_secrets(role: iam.IRole, names: Collection[str], keys: Sequence[str]) 
 
 
 def allow_decryption(role: iam.IRole, keys: Sequence[str], service: str) -> None:
-    """Allow to read what a service, and no other, encrypts by the customer's keys, by their ARNs.
+    """Allow to decrypt by the customer's keys, by their ARNs, through one service only.
 
     The key's own policy has to let the account's IAM decide, as that of a new key does.
     """
@@ -95,7 +95,7 @@ def arn(scope: IConstruct, service: str, resource: str) -> str:
 
 
 def arn_prefix(scope: IConstruct, service: str) -> str:
-    """Return how the ARNs of a service's resources begin there."""
+    """Return the beginning of the ARNs of a service's resources there."""
     stack = Stack.of(scope)
     return f"arn:{stack.partition}:{service}:{stack.region}:{stack.account}"
 

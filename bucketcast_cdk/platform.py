@@ -1,4 +1,4 @@
-"""What the code runs on: Lambda's arm64, Glue's x86_64, or locally the interpreter running now."""
+"""The platforms of the code: Lambda's arm64, Glue's x86_64, locally the running interpreter."""
 
 import platform
 import shutil
@@ -32,7 +32,7 @@ class Platform:
 
     @property
     def pip_options(self) -> tuple[str, ...]:
-        """What makes pip choose wheels of this platform."""
+        """The options by which pip chooses wheels of this platform."""
         if self.here:
             return ()
         tags = [f"--platform={tag}_{self.machine}" for tag in _WHEEL_TAGS]
@@ -40,7 +40,7 @@ class Platform:
 
     @property
     def markers(self) -> dict[str, str]:
-        """The names of environment markers, as they stand on this platform."""
+        """The values of environment markers on this platform."""
         if self.here:
             return {}
         return {
@@ -58,11 +58,12 @@ class Platform:
         """Return an interpreter on this machine whose bytecode the functions can read."""
         if self.here or self.python == local_platform().python:
             return sys.executable
-        found = shutil.which(f"python{self.python}")
-        # A version manager leaves stubs on PATH for versions that are not switched on.
-        if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:  # noqa: S603
+        program = shutil.which(f"python{self.python}")
+        if program is None:
             return None
-        return found
+        # A version manager leaves stubs on PATH for versions that are not switched on.
+        stub = subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode  # noqa: S603
+        return None if stub else program
 
 
 _GLUE_PYTHON: Final = {"6.0": "3.13", "5.1": "3.11"}
@@ -70,7 +71,7 @@ LAMBDA: Final = Platform(python="3.13", machine="aarch64", here=False)
 
 
 def glue_platform(version: str) -> Platform:
-    """Return what the jobs of a Glue version run on."""
+    """Return the platform of the jobs of a Glue version."""
     return Platform(python=_GLUE_PYTHON[version], machine="x86_64", here=False)
 
 

@@ -14,10 +14,10 @@ from bucketcast.limits import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
 
 
 class QueuePair(Construct):
-    """A queue of this `name`, which says whether it keeps its order, and its dead letters.
+    """A queue of this `name`, FIFO if that ends with `.fifo`, and its dead letters.
 
-    A function with this `timeout` reads it, in seconds, after gathering messages for the `window`:
-    for none where they are in order.
+    A function reads it that has this `timeout` in seconds and gathers messages for the `window`,
+    which a FIFO queue does not have.
 
     If the `removal_policy` retains the queues, they outlive their stack with the messages in them,
     and so do their policies: to remove one CloudFormation would empty it.
@@ -59,18 +59,18 @@ class QueuePair(Construct):
             **shared,
         )
         for queue in (self.dead, self.queue):
-            made = queue.node.try_find_child("Policy")
-            if removal_policy != RemovalPolicy.DESTROY and isinstance(made, sqs.QueuePolicy):
-                made.apply_removal_policy(RemovalPolicy.RETAIN)
+            resource = queue.node.try_find_child("Policy")
+            if removal_policy != RemovalPolicy.DESTROY and isinstance(resource, sqs.QueuePolicy):
+                resource.apply_removal_policy(RemovalPolicy.RETAIN)
 
     def allow_requeue(self, role: iam.IRole) -> None:
-        """Allow to send what failed back, or to the dead letters; the event source may back off."""
+        """Allow to send failed events back, or to the dead letters; the mapping grants the rest."""
         self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
 
 
 def allow_service(queue: sqs.Queue, sid: str, service: str, conditions: Mapping[str, Any]) -> None:
-    """Allow a service of AWS to write to a queue, under conditions on who makes it write."""
+    """Allow a service of AWS to write to a queue, under conditions on the source of the call."""
     queue.add_to_resource_policy(
         iam.PolicyStatement(
             sid=sid,

@@ -104,7 +104,7 @@ class Scans(Construct):
             "Rules",
             principal=iam.ServicePrincipal("events.amazonaws.com"),
             source_account=stack.account,
-            source_arn=eventbridge.of_stack(stack),
+            source_arn=eventbridge.rules_arn(stack),
         )
         for bucket, scan in scans.items():
             if scan.report:

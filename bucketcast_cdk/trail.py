@@ -1,4 +1,4 @@
-"""The trail that logs the calls that S3 does not notify of: reads, legal holds, buckets."""
+"""The trail that logs calls without a notification of S3: reads, legal holds, buckets."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from bucketcast_cdk.assets import Context
 from bucketcast_cdk.permissions import arn
 
 SELECTORS: Final = ("cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors")
-"""The actions to have a trail log the calls that a bucket's rules ask for."""
+"""The actions to make a trail log the calls that a bucket's rules need."""
 _KEPT: Final = Duration.days(7)
 
 
@@ -24,7 +24,7 @@ def trail_name(stack: str) -> str:
 
 
 def trail_arn(scope: Construct, context: Context) -> str | None:
-    """Return the ARN of the trail that is named, or else of one that is made where it is needed."""
+    """Return the ARN of the configured trail, or of one made for buckets with access events."""
     config = context.config
     if name := config.trail.name:
         return name if ":" in name else arn(scope, "cloudtrail", f"trail/{name}")
@@ -34,7 +34,7 @@ def trail_arn(scope: Construct, context: Context) -> str | None:
 
 
 def add_outputs(scope: Construct, trail: str, config: Deployment) -> None:
-    """Make the outputs by which the command line finds the trail, by its ARN, and its options."""
+    """Add the outputs by which the command line finds the trail, by its ARN, and its options."""
     CfnOutput(scope, "AccessTrail", value=trail)
     if not config.trail.manage_selectors:
         CfnOutput(scope, "TrailSelectors", value="off")
@@ -46,8 +46,8 @@ class AccessTrail(Construct):
     """A trail of this region, and the bucket that every trail must have.
 
     It is made to log nothing, or with `bucket_events` the management events that write. The data
-    events, which cost money, are selected when buckets are attached and whenever a rule comes or
-    goes. CloudFormation writes all selectors anew where these change, hence `BucketEvents` among
+    events, which cost money, are selected when a bucket is attached and when a rule is added or
+    removed. CloudFormation overwrites all selectors when these change, hence `BucketEvents` among
     the properties of each attached bucket.
     """
 
@@ -62,7 +62,7 @@ class AccessTrail(Construct):
             lifecycle_rules=[
                 s3.LifecycleRule(expiration=_KEPT, abort_incomplete_multipart_upload_after=_KEPT)
             ],
-            # Not empty, it could not be deleted; it empties itself within a week.
+            # It could not be deleted unless it is empty; it empties itself within a week.
             removal_policy=context.removal_policy,
         )
         nag.accept(log, nag.LOG_BUCKET)
@@ -74,11 +74,11 @@ class AccessTrail(Construct):
             is_multi_region_trail=False,
             include_global_service_events=False,
         )
-        made = self.trail.node.default_child
-        if isinstance(made, cloudtrail.CfnTrail):
+        cfn = self.trail.node.default_child
+        if isinstance(cfn, cloudtrail.CfnTrail):
             unused = trail_selectors.unused_selector(log.bucket_arn)
-            first = (
+            initial = (
                 dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else unused
             )
-            made.event_selectors = None
-            made.add_property_override("AdvancedEventSelectors", [first])
+            cfn.event_selectors = None
+            cfn.add_property_override("AdvancedEventSelectors", [initial])

@@ -16,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 FOLDER = "packages/"
-"""Where in the zip file the modules are."""
+"""The modules' folder in the zip file."""
 CONTENT = "content"
 """The member whose text is the digest of all others."""
 
@@ -52,7 +52,7 @@ def _unpack(archived: zipfile.ZipFile, folder: Path) -> None:
     unfinished = tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)
     try:
         archived.extractall(
-            unfinished, [each for each in archived.namelist() if each.startswith(FOLDER)]
+            unfinished, [name for name in archived.namelist() if name.startswith(FOLDER)]
         )
         Path(unfinished).rename(folder)
     except OSError:

@@ -1,7 +1,7 @@
 """The graphs of the dashboard.
 
-What our functions report is searched for, which finds targets made at run time too; the metrics of
-queues and functions are named one by one.
+The metrics of our functions are searched for, which finds dynamic targets too; those of queues and
+functions are named one by one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from constructs import Construct
 
 from bucketcast.limits import OLDEST
 from bucketcast.telemetry import LATENCY
-from bucketcast_cdk.alarms import Watched
+from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.function import functions_in
 
 Row = Sequence[cloudwatch.IWidget]
@@ -24,26 +24,28 @@ _FIVE_MINUTES: Final = Duration.minutes(5)
 _WORST: Final = 'SORT(METRICS("m"), MAX, DESC, 10)'
 
 
-def of_events(stack: str) -> Iterator[Row]:
+def event_rows(stack: str) -> Iterator[Row]:
     """Yield graphs of the events in and out, their latency and the age of the oldest."""
-    about = {"target": "ingress"}
-    received = [_metric(stack, name, about, "Sum") for name in ("EventsReceived", "EventsMatched")]
+    ingress = {"target": "ingress"}
+    received = [
+        _metric(stack, name, ingress, "Sum") for name in ("EventsReceived", "EventsMatched")
+    ]
     outcomes = ("EventsDelivered", "EventsRetried", "EventsDead")
     sums = [_expression(f"SUM({_search(stack, name, 'Sum')})", name) for name in outcomes]
     yield [
         _graph("Events in five minutes", [*received, *sums]),
-        _searched(stack, "Oldest event, s, if over a minute", OLDEST, "Maximum", by="queue"),
+        _search_graph(stack, "Oldest event, s, if over a minute", OLDEST, "Maximum", by="queue"),
     ]
     yield [
-        _searched(stack, "Latency from eventTime to delivery, p50, ms", LATENCY, "p50"),
-        _searched(stack, "p99, ms", LATENCY, "p99"),
+        _search_graph(stack, "Latency from eventTime to delivery, p50, ms", LATENCY, "p50"),
+        _search_graph(stack, "p99, ms", LATENCY, "p99"),
     ]
 
 
-def of_queues(watched: Sequence[Watched]) -> Iterator[Row]:
+def queue_rows(monitored: Sequence[MonitoredQueue]) -> Iterator[Row]:
     """Yield graphs of waiting messages and dead letters."""
-    queues = {each.name: _name(each.queue) for each in watched}
-    dead = {each.name: _name(each.dead) for each in watched}
+    queues = {queue.name: _name(queue.queue) for queue in monitored}
+    dead = {queue.name: _name(queue.dead) for queue in monitored}
     waiting = ("ApproximateNumberOfMessagesVisible", "Maximum")
     yield [
         _worst("Messages waiting", "AWS/SQS", "QueueName", queues, waiting),
@@ -51,10 +53,10 @@ def of_queues(watched: Sequence[Watched]) -> Iterator[Row]:
     ]
 
 
-def of_functions(scope: Construct) -> Iterator[Row]:
+def function_rows(scope: Construct) -> Iterator[Row]:
     """Yield graphs of errors and throttled calls of our functions."""
-    found = (each.function.node.default_child for each in functions_in(scope))
-    names = [str(each.function_name) for each in found if isinstance(each, lambda_.CfnFunction)]
+    resources = (function.function.node.default_child for function in functions_in(scope))
+    names = [str(node.function_name) for node in resources if isinstance(node, lambda_.CfnFunction)]
     named = dict(zip(names, names, strict=True))
     yield [
         _worst("Function errors", "AWS/Lambda", "FunctionName", named, ("Errors", "Sum")),
@@ -63,25 +65,26 @@ def of_functions(scope: Construct) -> Iterator[Row]:
 
 
 def _worst(
-    title: str, namespace: str, dimension: str, named: Mapping[str, str], what: tuple[str, str]
+    title: str, namespace: str, dimension: str, named: Mapping[str, str], metric: tuple[str, str]
 ) -> cloudwatch.IWidget:
-    """Return a graph of the ten highest of some metrics; `what` is a name and a statistic."""
+    """Return a graph of the ten highest values of a metric, given as its name and statistic."""
+    metric_name, statistic = metric
     using = {
-        f"m{number}": _metric(namespace, what[0], {dimension: name}, what[1], label=label)
+        f"m{number}": _metric(namespace, metric_name, {dimension: name}, statistic, label=label)
         for number, (label, name) in enumerate(named.items())
     }
-    shown = cloudwatch.MathExpression(
+    highest = cloudwatch.MathExpression(
         expression=_WORST, using_metrics=using, label="", period=_FIVE_MINUTES
     )
-    return _graph(title, [shown])
+    return _graph(title, [highest])
 
 
-def _searched(
+def _search_graph(
     stack: str, title: str, name: str, statistic: str, by: str = "target"
 ) -> cloudwatch.IWidget:
     """Return a graph of the ten targets or queues with the highest of our metric of this name."""
-    shown = _expression(f"SORT({_search(stack, name, statistic, by)}, MAX, DESC, 10)", "")
-    return _graph(title, [shown])
+    highest = _expression(f"SORT({_search(stack, name, statistic, by)}, MAX, DESC, 10)", "")
+    return _graph(title, [highest])
 
 
 def _search(stack: str, name: str, statistic: str, by: str = "target") -> str:
@@ -91,27 +94,27 @@ def _search(stack: str, name: str, statistic: str, by: str = "target") -> str:
     )
 
 
-def _expression(text: str, label: str) -> cloudwatch.MathExpression:
+def _expression(expression: str, label: str) -> cloudwatch.MathExpression:
     return cloudwatch.MathExpression(
-        expression=text, using_metrics={}, label=label, period=_FIVE_MINUTES
+        expression=expression, using_metrics={}, label=label, period=_FIVE_MINUTES
     )
 
 
 def _metric(
-    namespace: str, name: str, about: Mapping[str, str], statistic: str, *, label: str = ""
+    namespace: str, name: str, dimensions: Mapping[str, str], statistic: str, *, label: str = ""
 ) -> cloudwatch.Metric:
     return cloudwatch.Metric(
         namespace=namespace,
         metric_name=name,
-        dimensions_map=dict(about),
+        dimensions_map=dict(dimensions),
         statistic=statistic,
         label=label or name,
         period=_FIVE_MINUTES,
     )
 
 
-def _graph(title: str, shown: Sequence[cloudwatch.IMetric]) -> cloudwatch.IWidget:
-    return cloudwatch.GraphWidget(title=title, left=list(shown), width=FULL // 2, height=6)
+def _graph(title: str, metrics: Sequence[cloudwatch.IMetric]) -> cloudwatch.IWidget:
+    return cloudwatch.GraphWidget(title=title, left=list(metrics), width=FULL // 2, height=6)
 
 
 def _name(queue: sqs.Queue) -> str:

@@ -11,9 +11,8 @@ import platform
 import sys
 from collections.abc import Iterable
 
-from bucketcast_cdk.bundling import Bundles
+from bucketcast_cdk.bundling import ROOT, Bundles
 from bucketcast_cdk.platform import Platform
-from bucketcast_cdk.sources import ROOT
 
 
 def folders(version: str, function: str, layers: Iterable[str]) -> list[str]:

@@ -62,7 +62,7 @@ def test_its_queues_and_functions_are_there_for_metrics_and_grants(stack: Stack)
     cloudwatch.Alarm(stack, "Mine", metric=metric, threshold=1, evaluation_periods=1)
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     made.ingress.queue.grant_send_messages(role)
-    primary.watched.function.grant_invoke(role)
+    primary.function.grant_invoke(role)
     assert "sqs:SendMessage" in str(Template.from_stack(stack).to_json())
     with pytest.raises(KeyError):
         made.target("webhook", "other")

@@ -33,7 +33,9 @@ LOG_BYTES: Final = {"ingest": (373, 27), "dispatch": (404, 24)}
 METRICS: Final = 2
 """Those that are written while all is well, by ingest and by each target."""
 ALARMS: Final = sum(
-    "MetricStat" in query for each in alarms.of_queue("", "", "", "") for query in each["Metrics"]
+    "MetricStat" in query
+    for each in alarms.queue_alarms("", "", "", "")
+    for query in each["Metrics"]
 )
 """Metrics that a queue's alarms look at: each is billed as an alarm."""
 _GB: Final = 1_000_000_000

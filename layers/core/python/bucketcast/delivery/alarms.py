@@ -1,11 +1,11 @@
-"""The two alarms of a queue: what waits too long, and what is dead.
+"""The alarms, all of them; the deploy, dynamic targets and the cost estimate read them here.
 
-Each fault that keeps events waiting is seen by one of two metrics. Ours is written by the function
-before it does anything else: a target that is down, a function that is too slow, dies of every
-batch or cannot load its code. SQS's own is for a function that is not called at all; it leaves out
-what was received three times.
+A queue has two: events wait too long, and there are dead letters. One of two metrics shows each
+fault that keeps events waiting. The function writes ours before it does anything else: it shows a
+target that is down, and a function that is too slow, crashes on every batch or cannot load its
+code. SQS's own shows a function that is not called; it leaves out messages received three times.
 
-CloudWatch bills an alarm by its metrics, so that a queue's are three: $0.30 a month.
+CloudWatch bills an alarm by its metrics, three a queue: $0.30 a month.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,6 @@ from bucketcast.limits import (
     TOO_OLD,
 )
 
-PARTS: Final = ("dead", "waiting")
-"""What the names of a queue's alarms end with."""
 _QUEUES: Final = "AWS/SQS"
 _PERIOD: Final = 60
 
@@ -29,7 +27,7 @@ Alarm = dict[str, Any]
 """An alarm as both CloudWatch's API and CloudFormation have it."""
 
 
-def of_queue(stack: str, name: str, queue: str, dead: str, *, off: bool = False) -> list[Alarm]:
+def queue_alarms(stack: str, name: str, queue: str, dead: str, *, off: bool = False) -> list[Alarm]:
     """Return the alarms of a queue and its dead-letter queue, `<name>-dead` and `<name>-waiting`.
 
     `queue` and `dead` are their names; our metrics' namespace is the `stack`'s name. The events of
@@ -50,7 +48,7 @@ def of_queue(stack: str, name: str, queue: str, dead: str, *, off: bool = False)
     longest = "MAX([FILL(tried, 0), FILL(untried, 0)])"
     longest_wait = {"Id": "waiting", "Expression": longest, "ReturnData": True}
     return [
-        of_lost(
+        _messages_alarm(
             name, dead, f"Events lie in the dead-letter queue of {name}: read their reasons there."
         ),
         {
@@ -62,13 +60,27 @@ def of_queue(stack: str, name: str, queue: str, dead: str, *, off: bool = False)
     ]
 
 
-def of_lost(name: str, queue: str, description: str) -> Alarm:
+def queue_alarm_names(name: str) -> list[str]:
+    """Return the names of a queue's alarms."""
+    return [alarm["AlarmName"] for alarm in queue_alarms("", name, "", "")]
+
+
+def pipeline_alarm(stack: str, queue: str) -> Alarm:
+    """Return the alarm on the queue of failed jobs, `<stack>-pipeline-dead`."""
+    text = (
+        "A run of a job failed, or a scan could not be started: the queue's messages say which. "
+        "Delete a message when it is dealt with."
+    )
+    return _messages_alarm(f"{stack}-pipeline", queue, text)
+
+
+def _messages_alarm(name: str, queue: str, description: str) -> Alarm:
     """Return the alarm on a queue that should be empty, `<name>-dead`."""
-    found = _metric("dead", _QUEUES, "ApproximateNumberOfMessagesVisible", {"QueueName": queue})
+    metric = _metric("dead", _QUEUES, "ApproximateNumberOfMessagesVisible", {"QueueName": queue})
     return {
         "AlarmName": f"{name}-dead",
         "AlarmDescription": description,
-        "Metrics": [{**found, "ReturnData": True}],
+        "Metrics": [{**metric, "ReturnData": True}],
         **_above(0),
     }
 
@@ -77,12 +89,12 @@ def _metric(id_: str, namespace: str, name: str, dimensions: Mapping[str, str]) 
     """Return the maximum of a metric, by the minute."""
     named = [{"Name": key, "Value": value} for key, value in dimensions.items()]
     metric = {"Namespace": namespace, "MetricName": name, "Dimensions": named}
-    of = {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}
-    return {"Id": id_, "MetricStat": of, "ReturnData": False}
+    statistic = {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}
+    return {"Id": id_, "MetricStat": statistic, "ReturnData": False}
 
 
 def _above(threshold: float, among: int = 1) -> dict[str, Any]:
-    """Return when an alarm fires: above a threshold in one of so many minutes."""
+    """Return the condition of an alarm: above a threshold in one of so many minutes."""
     return {
         "Threshold": threshold,
         "ComparisonOperator": "GreaterThanThreshold",

@@ -25,12 +25,12 @@ class Alarms:
     def make(self, target: DynamicTarget) -> None:
         """Create or update the alarms of a target."""
         name, off = bare(target.queue), target.state == "off"
-        for each in alarms.of_queue(self._stack, name, target.queue, target.dead, off=off):
-            self._client.put_metric_alarm(**each, AlarmActions=self._actions)
+        for alarm in alarms.queue_alarms(self._stack, name, target.queue, target.dead, off=off):
+            self._client.put_metric_alarm(**alarm, AlarmActions=self._actions)
 
     def remove(self, queue: str) -> None:
         """Remove the alarms of a queue, if there are any."""
-        names = [f"{bare(queue)}-{part}" for part in alarms.PARTS]
+        names = alarms.queue_alarm_names(bare(queue))
         if not self._delete(names):
             # If one does not exist, none is deleted.
             for name in names:
