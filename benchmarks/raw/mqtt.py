@@ -10,8 +10,8 @@ from benchmarks.raw import Batch, Writer
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 
-UNDER_WAY = 20
-"""More does not make it faster, and Mosquitto takes no more of MQTT 5."""
+IN_FLIGHT = 20
+"""More is not faster, and is Mosquitto's limit with MQTT 5."""
 
 
 def rows(events: Sequence[Event]) -> Batch:
@@ -22,7 +22,7 @@ def writer(settings: dict[str, str]) -> Writer:
     broker = urlsplit(settings["broker"])
     client = paho.Client(CallbackAPIVersion.VERSION2)
     client.username_pw_set(settings["username"], settings["password"])
-    client.max_inflight_messages_set(0)  # or it looks through all that wait at each confirmation
+    client.max_inflight_messages_set(0)  # else each confirmation searches all waiting messages
     confirmed = 0
 
     def on_publish(*_: object) -> None:
@@ -38,10 +38,10 @@ def writer(settings: dict[str, str]) -> Writer:
         nonlocal confirmed
         confirmed = sent = 0
         while confirmed < len(batch):
-            while sent < len(batch) and sent - confirmed < UNDER_WAY:
+            while sent < len(batch) and sent - confirmed < IN_FLIGHT:
                 client.publish(settings["topic"], batch[sent], int(settings["qos"]))
                 sent += 1
             if client.loop(1.0):
-                raise RuntimeError("the broker hung up")
+                raise RuntimeError("the broker closed the connection")
 
     return write

@@ -133,7 +133,7 @@ def _killed(server: Server, link: Link, seconds: float) -> None:
     if isinstance(server, MqttServer):
         # Killed, it forgets what it confirmed and has not handed on: let it have handed on all.
         link.cut_off()
-        server.observer.arrived()
+        server.observer.receive_all()
     server.kill()
     link.restore()
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What is particular to MQTT: a real Mosquitto, and NATS as a broker of 3.1.1 only."""
+"""MQTT alone: a real Mosquitto, and NATS as a broker that only supports 3.1.1."""
 
 import queue
 import re
@@ -33,9 +33,9 @@ _client = re.compile(r"New client connected from \S+ as (\S+) \(p(\d), c(\d), k(
 
 @pytest.fixture
 def mosquitto(server: Callable[[str], Server]) -> MqttServer:
-    found = server("mqtt")
-    assert isinstance(found, MqttServer)
-    return found
+    broker = server("mqtt")
+    assert isinstance(broker, MqttServer)
+    return broker
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def make(mosquitto: MqttServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mak
 
 @pytest.fixture
 def limited(servers_folder: Path, tls: Tls) -> Iterator[Callable[[str], MqttServer]]:
-    """A Mosquitto with these lines in its configuration."""
+    """Start a Mosquitto with these lines in its configuration."""
     started: list[MqttServer] = []
 
     def start(lines: str) -> MqttServer:
@@ -57,28 +57,28 @@ def limited(servers_folder: Path, tls: Tls) -> Iterator[Callable[[str], MqttServ
         return started[-1]
 
     yield start
-    for each in started:
-        each.stop()
+    for broker in started:
+        broker.stop()
 
 
 def logins(server: MqttServer) -> list[tuple[str, ...]]:
     """Client id, number of the version, clean session and keep-alive of each of alice's logins."""
-    return [found.groups() for found in _client.finditer(server.log())]
+    return [match.groups() for match in _client.finditer(server.log())]
 
 
-def sent(server: MqttServer, target: Target, count: int = 3) -> list[str]:
-    """What arrives of so many events that were all confirmed."""
+def deliver(server: MqttServer, target: Target, count: int = 3) -> list[str]:
+    """Send events, all confirmed; return the paths of those that arrived."""
     assert bounded(lambda: target.send(events(count))) == {}
-    return [path_of(each) for each in server.received()]
+    return [path_of(arrival) for arrival in server.received()]
 
 
-def wanted(count: int = 3) -> list[str]:
-    return [minio.path(each) for each in events(count)]
+def expected_paths(count: int = 3) -> list[str]:
+    return [minio.path(put) for put in events(count)]
 
 
 @contextmanager
 def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """`host:port` of what says `answer` to whatever comes and hangs up; and what came."""
+    """Serve `answer` once per connection, then close it; yield `host:port` and the requests."""
     received: list[bytes] = []
 
     def serve() -> None:
@@ -101,7 +101,7 @@ def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
 @contextmanager
 def reader(port: int, user: str, password: str) -> Iterator[Callable[[], paho.MQTTMessage]]:
-    """What gives the next message, with its quality of service; of a client of 3.1.1."""
+    """Subscribe with MQTT 3.1.1; yield a function that waits for the next message."""
     arrived: queue.Queue[paho.MQTTMessage] = queue.Queue()
     subscribed = threading.Event()
     client = paho.Client(CallbackAPIVersion.VERSION2)
@@ -117,24 +117,22 @@ def reader(port: int, user: str, password: str) -> Iterator[Callable[[], paho.MQ
     client.loop_stop()
 
 
-# What is sent, and where
+# Messages and topics
 
 
 @QOS
 def test_events_are_sent_with_the_quality_of_service(
     mosquitto: MqttServer, make: Make, qos: str
 ) -> None:
-    with reader(mosquitto.ports["tcp"], OBSERVER, OBSERVER_PASSWORD) as read_one:
+    with reader(mosquitto.ports["tcp"], OBSERVER, OBSERVER_PASSWORD) as read_message:
         assert make(qos=qos).send(events(1)) == {}
-        assert read_one().qos == int(qos)
+        assert read_message().qos == int(qos)
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1", "3.1"])
 @QOS
-def test_a_batch_arrives_in_its_order(
-    mosquitto: MqttServer, make: Make, qos: str, version: str
-) -> None:
-    assert sent(mosquitto, make(qos=qos, version=version), 1000) == wanted(1000)
+def test_batch_arrives_in_order(mosquitto: MqttServer, make: Make, qos: str, version: str) -> None:
+    assert deliver(mosquitto, make(qos=qos, version=version), 1000) == expected_paths(1000)
 
 
 def test_events_go_to_the_topic(mosquitto: MqttServer, make: Make) -> None:
@@ -144,19 +142,17 @@ def test_events_go_to_the_topic(mosquitto: MqttServer, make: Make) -> None:
 
 
 @pytest.mark.parametrize("version", ["5", "auto"])
-def test_mqtt_5_says_what_the_body_is_and_which_event(
+def test_mqtt_5_carries_content_type_and_event_id(
     mosquitto: MqttServer, make: Make, version: str
 ) -> None:
-    one = event("photo")
-    assert make(version=version).send([one]) == {}
+    photo = event("photo")
+    assert make(version=version).send([photo]) == {}
     (arrival,) = mosquitto.received()
-    assert arrival.headers == {"content-type": "application/json", "event-id": one.id}
+    assert arrival.headers == {"content-type": "application/json", "event-id": photo.id}
 
 
 @pytest.mark.parametrize("version", ["3.1.1", "3.1"])
-def test_mqtt_3_has_nothing_beside_the_body(
-    mosquitto: MqttServer, make: Make, version: str
-) -> None:
+def test_mqtt_3_carries_only_the_body(mosquitto: MqttServer, make: Make, version: str) -> None:
     target = make(version=version)
     assert target.send(events(1)) == {}
     (arrival,) = mosquitto.received()
@@ -172,66 +168,68 @@ def test_messages_are_neither_retained_nor_do_they_expire(
     assert not hasattr(message.properties, "MessageExpiryInterval")
 
 
-def test_no_subscribers_is_no_failure(make: Make) -> None:
+def test_event_without_subscribers_is_delivered(make: Make) -> None:
     login = {"username": OBSERVER, "password": OBSERVER_PASSWORD}
     for version in ("5", "3.1.1", "3.1"):
-        assert make(topic="nobody/listens", version=version, **login).send(events(2)) == {}
+        assert make(topic="no/subscribers", version=version, **login).send(events(2)) == {}
 
 
-def test_a_binary_cloudevent_has_its_attributes_in_user_properties(
+def test_binary_cloudevent_has_attributes_in_user_properties(
     mosquitto: MqttServer, make: Make
 ) -> None:
-    """As the MQTT binding of CloudEvents says: without a prefix, the content type apart."""
-    one = event("photo", request_id="R", host_id="H", region="eu-west-1")
-    assert make(shape="cloudevents-binary").send([one]) == {}
+    """Follow CloudEvents' MQTT binding: no prefix, and the content type is no attribute."""
+    photo = event("photo", request_id="R", host_id="H", region="eu-west-1")
+    assert make(shape="cloudevents-binary").send([photo]) == {}
     (arrival,) = mosquitto.received()
     assert arrival.headers == {
         "content-type": "application/json",
-        "event-id": one.id,
+        "event-id": photo.id,
         "specversion": "1.0",
-        "id": f"R.H.{one.id[:16]}",
+        "id": f"R.H.{photo.id[:16]}",
         "source": "aws:s3.eu-west-1.uploads",
         "type": "com.amazonaws.s3.ObjectCreated:Put",
         "subject": "photo",
-        "time": one.time,
-        "sequence": one.sequencer.rjust(32, "0"),
+        "time": photo.time,
+        "sequence": photo.sequencer.rjust(32, "0"),
     }
 
 
-def test_a_structured_cloudevent_has_its_content_type(mosquitto: MqttServer, make: Make) -> None:
-    one = event("photo")
-    assert make(shape="cloudevents").send([one]) == {}
+def test_structured_cloudevent_has_its_content_type(mosquitto: MqttServer, make: Make) -> None:
+    photo = event("photo")
+    assert make(shape="cloudevents").send([photo]) == {}
     (arrival,) = mosquitto.received()
-    assert arrival.headers == {"content-type": "application/cloudevents+json", "event-id": one.id}
+    assert arrival.headers == {"content-type": "application/cloudevents+json", "event-id": photo.id}
 
 
 @pytest.mark.parametrize("scheme", ["tls", "ssl", "tcps"])
-def test_each_name_of_tls_is_tls(mosquitto: MqttServer, make: Make, scheme: str) -> None:
+def test_all_schemes_for_tls_encrypt(mosquitto: MqttServer, make: Make, scheme: str) -> None:
     url = mosquitto.url("tls").replace("tls", scheme)
-    assert sent(mosquitto, make(mosquitto.tls_settings(broker=url))) == wanted()
+    assert deliver(mosquitto, make(mosquitto.tls_settings(broker=url))) == expected_paths()
 
 
 @QOS
 @pytest.mark.parametrize("listener", ["ws", "wss"])
-def test_websockets_carry_it(mosquitto: MqttServer, make: Make, listener: str, qos: str) -> None:
+def test_websockets_carry_events(
+    mosquitto: MqttServer, make: Make, listener: str, qos: str
+) -> None:
     tls = {"cert_authority": mosquitto.tls.ca.read_text()} if listener == "wss" else {}
     target = make(mosquitto.settings(broker=mosquitto.url(listener), qos=qos, **tls))
     target.probe()
-    assert sent(mosquitto, target, 1000) == wanted(1000)
+    assert deliver(mosquitto, target, 1000) == expected_paths(1000)
 
 
 @pytest.mark.parametrize("length", [10, 125, 126, 65_535, 65_536, 900_000])
 def test_websockets_carry_any_length(mosquitto: MqttServer, make: Make, length: int) -> None:
-    one = event("photo", principal="p" * length)
-    assert make(broker=mosquitto.url("ws")).send([one]) == {}
+    photo = event("photo", principal="p" * length)
+    assert make(broker=mosquitto.url("ws")).send([photo]) == {}
     (arrival,) = mosquitto.received()
-    assert arrival.body == minio.log(one)
+    assert arrival.body == minio.log(photo)
 
 
-def test_a_broker_that_reads_slowly_gets_all_by_websocket(
+def test_slow_broker_receives_every_event_once_by_websocket(
     mosquitto: MqttServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the system does not take at once must neither be left out nor come twice."""
+    """Partial writes to the socket must neither lose nor repeat data."""
     monkeypatch.setattr(Target, "timeout", 30.0)
     target = make(broker=mosquitto.url("ws"), qos="0")
     assert target.send([]) == {}
@@ -239,13 +237,14 @@ def test_a_broker_that_reads_slowly_gets_all_by_websocket(
     mosquitto.pause()
     threading.Timer(0.5, mosquitto.resume).start()
     assert bounded(lambda: target.send(batch)) == {}
-    assert [path_of(each) for each in mosquitto.received()] == [minio.path(e) for e in batch]
+    arrived = [path_of(arrival) for arrival in mosquitto.received()]
+    assert arrived == [minio.path(put) for put in batch]
 
 
 @pytest.mark.parametrize(
     ("status", "outcome"), [("404 Not Found", NotConnected), ("401 Unauthorized", NotAuthorized)]
 )
-def test_the_path_of_a_websocket_is_used_and_its_refusal_reported(
+def test_websocket_uses_the_path_and_reports_a_refusal(
     make: Make, status: str, outcome: type[NotConnected]
 ) -> None:
     answer = f"HTTP/1.1 {status}\r\n\r\n".encode()
@@ -259,14 +258,14 @@ def test_the_path_of_a_websocket_is_used_and_its_refusal_reported(
     assert "hidden" not in str(refused.value)
 
 
-# The login, and what the broker is told of the connection
+# Login and session
 
 
-def test_a_login_in_the_url_counts(mosquitto: MqttServer, make: Make) -> None:
+def test_login_may_be_in_the_url(mosquitto: MqttServer, make: Make) -> None:
     encoded = PASSWORD.replace("-", "%2D")
     texts = mosquitto.settings(broker=f"tcp://{USER}:{encoded}@{mosquitto.address}")
     target = make({**texts, "username": "", "password": ""})
-    assert sent(mosquitto, target) == wanted()
+    assert deliver(mosquitto, target) == expected_paths()
     assert PASSWORD not in f"{target.where} {target.settings!r}"
     assert encoded not in f"{target.where} {target.settings!r}"
 
@@ -274,7 +273,7 @@ def test_a_login_in_the_url_counts(mosquitto: MqttServer, make: Make) -> None:
 @pytest.mark.parametrize(
     ("version", "number"), [("auto", "5"), ("5", "5"), ("3.1.1", "2"), ("3.1", "1")]
 )
-def test_the_version_is_the_configured_one(
+def test_version_is_the_configured_one(
     mosquitto: MqttServer, make: Make, version: str, number: str
 ) -> None:
     assert make(version=version).send(events(1)) == {}
@@ -282,41 +281,39 @@ def test_the_version_is_the_configured_one(
 
 
 @pytest.mark.parametrize("listener", ["ws", "tls"])
-def test_mqtt_3_1_works_over_websockets_and_tls_too(
+def test_mqtt_3_1_works_over_websockets_and_tls(
     mosquitto: MqttServer, make: Make, listener: str
 ) -> None:
     texts = mosquitto.tls_settings(broker=mosquitto.url(listener), version="3.1")
     if listener == "ws":
         texts["cert_authority"] = ""
-    assert sent(mosquitto, make(texts)) == wanted()
+    assert deliver(mosquitto, make(texts)) == expected_paths()
     assert logins(mosquitto)[-1][1] == "1"
 
 
 @pytest.mark.parametrize(
     ("interval", "seconds"), [("0s", "10"), ("7s", "7"), ("1m30s", "90"), ("500ms", "1")]
 )
-def test_the_keep_alive_interval_is_sent(
+def test_keep_alive_interval_is_sent(
     mosquitto: MqttServer, make: Make, interval: str, seconds: str
 ) -> None:
     assert make(keep_alive_interval=interval).send(events(1)) == {}
     assert logins(mosquitto)[-1][3] == seconds
 
 
-def test_the_session_is_clean_and_each_target_has_an_id_of_its_own(
-    mosquitto: MqttServer, make: Make
-) -> None:
+def test_session_is_clean_and_each_target_has_its_own_id(mosquitto: MqttServer, make: Make) -> None:
     targets = [make(client_id="audit-"), make(client_id="audit-"), make()]
     for target in (*targets, *targets):
         assert target.send(events(1)) == {}
     first, second, third = logins(mosquitto)[-3:]
-    assert {each[2] for each in (first, second, third)} == {"1"}
+    assert {clean_session for _, _, clean_session, _ in (first, second, third)} == {"1"}
     assert re.fullmatch(r"audit-[0-9a-f]{12}", first[0])
     assert re.fullmatch(r"audit-[0-9a-f]{12}", second[0])
     assert first[0] != second[0]
-    assert re.fullmatch(r"[0-9a-z]{22}", third[0]), "brokers need not take more than 23"
+    assert re.fullmatch(r"[0-9a-z]{22}", third[0]), "brokers need not accept more than 23"
 
 
-def test_a_connection_is_kept_and_reopened_with_its_client_id(
+def test_connection_is_kept_and_reopened_with_its_client_id(
     mosquitto: MqttServer, make: Make
 ) -> None:
     target = make()
@@ -330,7 +327,7 @@ def test_a_connection_is_kept_and_reopened_with_its_client_id(
     assert logins(mosquitto)[-1] == logins(mosquitto)[-2]
 
 
-def test_a_connection_that_the_broker_gave_up_is_replaced_without_a_failure(
+def test_connection_that_the_broker_timed_out_is_replaced(
     mosquitto: MqttServer, make: Make
 ) -> None:
     target = make(keep_alive_interval="1s")
@@ -340,22 +337,22 @@ def test_a_connection_that_the_broker_gave_up_is_replaced_without_a_failure(
     while f"Client {client_id} has exceeded timeout" not in mosquitto.log():
         assert time.monotonic() < until
         time.sleep(0.1)
-    assert sent(mosquitto, target)[1:] == wanted()
+    assert deliver(mosquitto, target)[1:] == expected_paths()
 
 
-def test_a_client_of_the_same_id_costs_no_event(mosquitto: MqttServer, make: Make) -> None:
+def test_session_takeover_loses_no_event(mosquitto: MqttServer, make: Make) -> None:
     target = make()
     assert target.send(events(1)) == {}
-    thief = mqtt.client(OBSERVER, OBSERVER_PASSWORD, logins(mosquitto)[-1][0])
-    thief.connect("127.0.0.1", mosquitto.ports["tcp"])
-    while not thief.is_connected():
-        thief.loop(0.1)
-    assert sent(mosquitto, target)[1:] == wanted()
-    thief.disconnect()
+    other = mqtt.client(OBSERVER, OBSERVER_PASSWORD, logins(mosquitto)[-1][0])
+    other.connect("127.0.0.1", mosquitto.ports["tcp"])
+    while not other.is_connected():
+        other.loop(0.1)
+    assert deliver(mosquitto, target)[1:] == expected_paths()
+    other.disconnect()
 
 
 @QOS
-def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
+def test_events_fail_if_the_broker_does_not_read_them(
     mosquitto: MqttServer, make: Make, qos: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = make(qos=qos)
@@ -371,23 +368,23 @@ def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
     assert target.send(events(3)) == {}
 
 
-# What the broker refuses
+# Refusals
 
 
-# This Mosquitto hangs up after each refusal, hence one event at a time.
+# This Mosquitto closes the connection after each refusal, hence one event per batch.
 
 
 @pytest.mark.parametrize("qos", ["1", "2"])
-def test_mqtt_5_reports_what_the_user_may_not_publish(make: Make, qos: str) -> None:
+def test_mqtt_5_reports_missing_rights(make: Make, qos: str) -> None:
     target = make(topic="forbidden", qos=qos)
-    for one in events(20):
-        ((index, error),) = target.send([one]).items()
+    for put in events(20):
+        ((index, error),) = target.send([put]).items()
         assert (index, type(error)) == (0, NotAuthorized)
         assert "let the user publish to the topic" in str(error)
 
 
 @pytest.mark.parametrize("qos", ["1", "2"])
-def test_what_the_broker_refuses_waits_with_the_reason(
+def test_event_that_the_broker_refuses_waits_with_the_reason(
     limited: Callable[[str], MqttServer], make: Make, qos: str
 ) -> None:
     server = limited("message_size_limit 20000")
@@ -395,10 +392,10 @@ def test_what_the_broker_refuses_waits_with_the_reason(
     ((index, error),) = make(server.settings(qos=qos)).send([large]).items()
     assert (index, type(error)) == (0, Retryable)
     assert "(0x" in str(error)
-    assert sent(server, make(server.settings())) == wanted()
+    assert deliver(server, make(server.settings())) == expected_paths()
 
 
-def test_an_event_larger_than_the_brokers_limit_waits_alone(
+def test_event_larger_than_the_limit_waits_alone(
     limited: Callable[[str], MqttServer], make: Make
 ) -> None:
     server = limited("max_packet_size 20000")
@@ -407,33 +404,34 @@ def test_an_event_larger_than_the_brokers_limit_waits_alone(
         (index, error), *others = make(server.settings(qos=qos)).send(batch).items()
         assert (index, type(error), others) == (1, Retryable, [])
         assert "the broker takes 20000: raise its largest packet" in str(error)
-    assert [path_of(each) for each in server.received()] == 2 * ["uploads/a", "uploads/c"]
+    arrived = [path_of(arrival) for arrival in server.received()]
+    assert arrived == 2 * ["uploads/a", "uploads/c"]
 
 
-def test_no_more_messages_are_in_flight_than_the_broker_allows(
+def test_in_flight_messages_respect_the_brokers_limit(
     limited: Callable[[str], MqttServer], make: Make
 ) -> None:
-    """Mosquitto hangs up where it is more."""
+    """Mosquitto closes the connection if they exceed it."""
     server = limited("max_inflight_messages 1")
     target = make(server.settings(qos="2"))
-    assert sent(server, target, 200) == wanted(200)
+    assert deliver(server, target, 200) == expected_paths(200)
 
 
-def test_a_quality_of_service_that_the_broker_does_not_know_is_reported(
+def test_unsupported_quality_of_service_is_reported(
     limited: Callable[[str], MqttServer], make: Make
 ) -> None:
     server = limited("max_qos 1")
     with pytest.raises(NotConnected, match="no qos above 1; set qos to it"):
         make(server.settings(qos="2")).send(events(1))
-    assert sent(server, make(server.settings(qos="1"))) == wanted()
+    assert deliver(server, make(server.settings(qos="1"))) == expected_paths()
 
 
-# Brokers of 3.1.1, and what is none
+# Brokers of 3.1.1, and servers that are no broker
 
 
 @pytest.fixture
 def nats(servers_folder: Path) -> Iterator[str]:
-    """The URL of a NATS server that speaks MQTT 3.1.1, and that alone."""
+    """The URL of a NATS server that only supports MQTT 3.1.1."""
     folder = servers_folder / "mqtt-nats"
     chosen = ports(folder, "nats", "mqtt")
     program = Path(__file__).parents[2] / ".local/servers/nats-server/nats-server"
@@ -457,14 +455,14 @@ def nats(servers_folder: Path) -> Iterator[str]:
     process.stop()
 
 
-def test_a_broker_of_version_3_gets_version_3(nats: str, make: Make) -> None:
+def test_broker_of_version_3_gets_version_3(nats: str, make: Make) -> None:
     make(broker=nats).probe()
-    with reader(int(nats.rpartition(":")[2]), USER, PASSWORD) as read_one:
+    with reader(int(nats.rpartition(":")[2]), USER, PASSWORD) as read_message:
         for qos in ("0", "1", "2"):
             target = make(broker=nats, qos=qos)
-            for one in (event("a"), event("b")):
-                assert target.send([one]) == {}
-                assert read_one().payload == minio.log(one)
+            for put in (event("a"), event("b")):
+                assert target.send([put]) == {}
+                assert read_message().payload == minio.log(put)
         assert target.send(events(100)) == {}
     with pytest.raises(NotConnected, match=r"unsupported protocol version .* set version to one"):
         make(broker=nats, version="5").send(events(1))
@@ -472,49 +470,50 @@ def test_a_broker_of_version_3_gets_version_3(nats: str, make: Make) -> None:
         make(broker=nats, shape="cloudevents-binary").send(events(1))
 
 
-def test_a_broker_that_hangs_up_at_5_is_tried_with_3(make: Make) -> None:
+def test_older_versions_are_tried_if_the_broker_disconnects(make: Make) -> None:
     with endpoint(b"") as (address, received):
         with pytest.raises(NotConnected, match="does it want a client certificate"):
             make(broker=f"tcp://{address}").probe()
         with pytest.raises(NotConnected):
             make(broker=f"tcp://{address}", version="5").probe()
-    # Behind the packet's type and length.
+    # After the packet's type and length.
     names = [b"\x00\x04MQTT\x05", b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03", b"\x00\x04MQTT\x05"]
-    assert [each[2 : 2 + len(name)] for each, name in zip(received, names, strict=True)] == names
+    starts = [connect[2 : 2 + len(name)] for connect, name in zip(received, names, strict=True)]
+    assert starts == names
 
 
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"220 mail\r\n", b"\x20\xff\xff\xff\xff\x01"]
 )
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])
-def test_what_is_no_broker_is_no_connection(make: Make, scheme: str, answer: bytes) -> None:
+def test_server_that_is_no_broker_is_reported(make: Make, scheme: str, answer: bytes) -> None:
     with endpoint(answer) as (address, _), pytest.raises(NotConnected) as refused:
         make(broker=f"{scheme}://{address}").send(events(1))
-    assert re.search("speak MQTT|no websocket|suit its port", str(refused.value))
+    assert re.search("speak MQTT|websocket|suit its port", str(refused.value))
 
 
 @pytest.mark.parametrize(
     ("scheme", "listener"), [("tls", "tcp"), ("tcp", "tls"), ("ws", "tcp"), ("wss", "ws")]
 )
-def test_a_scheme_that_does_not_suit_the_port_is_reported(
+def test_scheme_that_does_not_suit_the_port_is_reported(
     mosquitto: MqttServer, make: Make, scheme: str, listener: str
 ) -> None:
     with pytest.raises(NotConnected, match="broker"):
         make(broker=f"{scheme}://127.0.0.1:{mosquitto.ports[listener]}").send(events(1))
 
 
-def test_a_host_without_an_address(make: Make) -> None:
+def test_unknown_host_is_reported(make: Make) -> None:
     for host in ("nowhere.invalid", "a..b"):
         with pytest.raises(NotConnected):
             make(broker=f"tcp://{host}:1883").send(events(1))
 
 
-def test_any_certificate_is_accepted_if_so_configured(mosquitto: MqttServer, make: Make) -> None:
+def test_tls_skip_verify_accepts_any_certificate(mosquitto: MqttServer, make: Make) -> None:
     texts = mosquitto.tls_settings(cert_authority="", tls_skip_verify="on")
-    assert sent(mosquitto, make(texts)) == wanted()
+    assert deliver(mosquitto, make(texts)) == expected_paths()
 
 
-# What is said of settings
+# Checks and notes of settings
 
 
 @pytest.mark.parametrize(
@@ -554,29 +553,28 @@ def test_any_certificate_is_accepted_if_so_configured(mosquitto: MqttServer, mak
         ({"topic": "secret:topic", "keep_alive_interval": "secret:it", "username": "u"}, []),
     ],
 )
-def test_what_cannot_be_is_refused(texts: dict[str, str], names: list[str]) -> None:
+def test_check_names_the_invalid_option(texts: dict[str, str], names: list[str]) -> None:
     settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
     assert [key for key, *_ in Target.check(settings)] == names
 
 
 @pytest.mark.parametrize("qos", ["3", "-1", "exactly once"])
-def test_another_quality_of_service_is_refused_with_those_there_are(qos: str) -> None:
+def test_invalid_quality_of_service_is_refused(qos: str) -> None:
     with pytest.raises(ConfigErrors, match=r"qos: found .* one of 0, 1, 2"):
         read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": qos})
 
 
-def test_a_refused_broker_shows_no_secret() -> None:
+def test_invalid_broker_url_is_reported_without_secrets() -> None:
     for url in ("http://u:hidden@h", "tcp://h/x?hidden"):
-        ((key, found, allowed),) = Target.check(
+        ((key, problem, allowed),) = Target.check(
             read(Target.Settings, {"broker": url, "topic": "t"})
         )
         assert key == "broker"
-        assert "hidden" not in found
+        assert "hidden" not in problem
         assert "://" in allowed
 
 
-def test_a_broker_that_no_check_saw_is_refused_when_it_is_used() -> None:
-    """As a secret may hold one."""
+def test_invalid_broker_url_from_a_secret_fails_at_first_use() -> None:
     target = Target(read(Target.Settings, {"broker": "http://u:hidden@h", "topic": "t"}))
     with pytest.raises(NotAuthorized, match=r"broker: allowed is .*tcp://") as refused:
         target.send(events(1))
@@ -595,7 +593,7 @@ def test_a_broker_that_no_check_saw_is_refused_when_it_is_used() -> None:
         ("tcp://[::1]:7", "tcp://[::1]:7, topic t"),
     ],
 )
-def test_ports_and_paths_where_none_are_given(url: str, where: str) -> None:
+def test_url_has_default_port_and_path(url: str, where: str) -> None:
     assert Target(read(Target.Settings, {"broker": url, "topic": "t"})).where == where
 
 
@@ -603,13 +601,13 @@ def test_ports_and_paths_where_none_are_given(url: str, where: str) -> None:
     ("texts", "expected"),
     [
         ({}, "qos = 0: the broker confirms no event"),
-        ({"qos": "1", "version": "3.1.1"}, "may confirm also what the user may not publish"),
-        ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may confirm also what the user"),
+        ({"qos": "1", "version": "3.1.1"}, "may also confirm events that the user may not publish"),
+        ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may also confirm events"),
         ({"qos": "1", "reconnect_interval": "10s"}, "reconnect_interval does nothing here"),
         ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
     ],
 )
-def test_notes_say_what_a_setting_means_here(texts: dict[str, str], expected: str) -> None:
+def test_notes_explain_settings(texts: dict[str, str], expected: str) -> None:
     settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
     (note,) = Target.notes(settings)
     assert expected in note

@@ -1,13 +1,12 @@
-"""Mosquitto with a password file and rules, over TCP, TLS, websockets and both.
+"""Mosquitto with a password file and ACLs, over TCP, TLS, websockets and both.
 
-A subscriber with a session that the broker keeps stands for the consumers. From `clear` or
-`received` on it listens all the time, so that what the broker sent it outlives a broker that is
-killed; before that the broker keeps what comes.
+A subscriber with a persistent session stands for the consumers. From the first `clear` or
+`received` on it stays connected, so that messages survive a broker that is killed; before that the
+broker queues them.
 """
 
 import os
 import signal
-import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -23,16 +22,16 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import find_program, ports
 from tests.servers.process import Process
-from tests.servers.tls import Tls, as_files
+from tests.servers.tls import Tls
 
 USER, PASSWORD = "alice", "alice-s3cret"
-"""May publish to what begins with `bucket/`, and nothing else."""
+"""May only publish to topics that begin with `bucket/`."""
 OBSERVER, OBSERVER_PASSWORD = "observer", "observer-s3cret"
-"""May do all."""
+"""May do everything."""
 CONSUMED = "bucket/#"
 WAIT = 5.0
 
-_RULES = f"""\
+_ACL = f"""\
 topic write bucket/#
 
 user {USER}
@@ -41,8 +40,8 @@ user {OBSERVER}
 topic readwrite #
 """
 
-# `queue_qos0_messages`: the subscriber asks for quality of service 0, as what is on its way to it
-# must not wait for its confirmation, and is to get all the same what came while it was away.
+# `queue_qos0_messages`: the subscriber uses quality of service 0, so that messages to it do not
+# wait for its confirmation, and must still receive those that arrive while it is disconnected.
 _CONFIGURATION = """\
 per_listener_settings true
 persistence true
@@ -51,7 +50,7 @@ queue_qos0_messages true
 max_queued_messages 0
 log_dest stderr
 """
-_CHECKED = "allow_anonymous false\npassword_file {folder}/passwords\nacl_file {folder}/rules\n"
+_AUTHENTICATED = "allow_anonymous false\npassword_file {folder}/passwords\nacl_file {folder}/acl\n"
 _ENCRYPTED = "cafile {tls.ca}\ncertfile {tls.server_cert}\nkeyfile {tls.server_key}\n"
 LISTENERS = {
     "tcp": "",
@@ -60,69 +59,73 @@ LISTENERS = {
     "ws": "protocol websockets\n",
     "wss": _ENCRYPTED + "protocol websockets\n",
 }
-"""What stands below the port of each."""
+"""The options of each listener, after its port."""
 
 
 class Observer:
-    """The subscriber: a client with a thread of its own that keeps what arrives."""
+    """The subscriber: a client with its own thread, which keeps the messages."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._arrived: list[paho.MQTTMessage] = []
+        self._messages: list[paho.MQTTMessage] = []
         self._marks = count(1)
         self._last_mark = 0
         self._subscribed = False
         self._changed = threading.Condition()
         self._client: paho.Client | None = None
 
-    def listen(self) -> None:
-        """Be subscribed; `OSError` where that is not possible."""
+    def connect(self) -> None:
+        """Connect and subscribe, unless it is subscribed.
+
+        Raises:
+            OSError: the broker is not ready.
+        """
         if self._subscribed:
             return
-        self.rest()
-        self._client = made = client(OBSERVER, OBSERVER_PASSWORD, "observer")
-        made.on_connect = self._on_connect
-        made.on_subscribe = lambda *_: self._is_subscribed(yes=True)
-        made.on_disconnect = lambda *_: self._is_subscribed(yes=False)
-        made.on_message = self._on_message
-        kept = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-        kept.SessionExpiryInterval = 86_400
-        made.connect("127.0.0.1", self._port, clean_start=False, properties=kept)
-        made.loop_start()
+        self.disconnect()
+        self._client = subscriber = client(OBSERVER, OBSERVER_PASSWORD, "observer")
+        subscriber.on_connect = self._on_connect
+        subscriber.on_subscribe = lambda *_: self._set_subscribed(subscribed=True)
+        subscriber.on_disconnect = lambda *_: self._set_subscribed(subscribed=False)
+        subscriber.on_message = self._on_message
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = 86_400
+        subscriber.connect("127.0.0.1", self._port, clean_start=False, properties=properties)
+        subscriber.loop_start()
         self._wait(lambda: self._subscribed)
 
-    def rest(self) -> None:
-        """Leave what comes to the broker, if there is one."""
+    def disconnect(self) -> None:
+        """Disconnect; the broker queues the messages."""
         if self._client is not None:
             self._client.disconnect()
             self._client.loop_stop()
             self._client = None
 
-    def hear_the_end(self) -> None:
-        """Take what a broker that has just ended sent before."""
+    def drain(self) -> None:
+        """Receive the last messages of a broker that has just ended."""
         self._wait(lambda: not self._subscribed)
-        self.rest()
+        self.disconnect()
 
-    def arrived(self) -> list[paho.MQTTMessage]:
-        """All that the broker took so far: it comes in order, so that a mark comes last."""
-        self.listen()
+    def receive_all(self) -> list[paho.MQTTMessage]:
+        """Return all messages so far; they arrive in order, so wait for a mark sent last."""
+        self.connect()
         assert self._client is not None
         mark = next(self._marks)
         self._client.publish("mark", str(mark))
         self._wait(lambda: self._last_mark >= mark)
-        return list(self._arrived)
+        return list(self._messages)
 
-    def forget(self) -> None:
-        self._arrived.clear()
+    def clear(self) -> None:
+        self._messages.clear()
 
     def _wait(self, until: Callable[[], bool]) -> None:
         with self._changed:
             if not self._changed.wait_for(until, WAIT):
-                raise ConnectionError("the observer does not hear from the broker")
+                raise ConnectionError("the observer receives nothing from the broker")
 
-    def _is_subscribed(self, *, yes: bool) -> None:
+    def _set_subscribed(self, *, subscribed: bool) -> None:
         with self._changed:
-            self._subscribed = yes
+            self._subscribed = subscribed
             self._changed.notify_all()
 
     def _on_connect(self, client: paho.Client, *_: object) -> None:
@@ -134,7 +137,7 @@ class Observer:
                 self._last_mark = int(message.payload)
                 self._changed.notify_all()
             else:
-                self._arrived.append(message)
+                self._messages.append(message)
 
 
 class MqttServer(Server):
@@ -144,10 +147,10 @@ class MqttServer(Server):
     destination = "bucket/events"
 
     def __init__(
-        self, process: Process, tls: Tls, chosen: Mapping[str, int], observer: Observer
+        self, process: Process, tls: Tls, ports: Mapping[str, int], observer: Observer
     ) -> None:
         super().__init__(process, tls)
-        self.ports = chosen
+        self.ports = ports
         self.observer = observer
 
     @property
@@ -170,7 +173,7 @@ class MqttServer(Server):
         }
 
     def url(self, listener: str) -> str:
-        """Where one of `LISTENERS` is."""
+        """Return the URL of one of `LISTENERS`."""
         scheme = "tls" if listener == "mtls" else listener
         return f"{scheme}://127.0.0.1:{self.ports[listener]}"
 
@@ -190,58 +193,50 @@ class MqttServer(Server):
         return self.tls_settings(**{**own, **overrides})
 
     def received(self, destination: str = "") -> list[Arrival]:
-        return [_arrival(each) for each in self.messages(destination)]
+        return [_arrival(message) for message in self.messages(destination)]
 
     def messages(self, destination: str = "") -> list[paho.MQTTMessage]:
-        """What `received` gives, as paho gives it."""
+        """Return the messages of `received` as paho's."""
         return [
-            each
-            for each in self.observer.arrived()
-            if each.topic == (destination or self.destination)
+            message
+            for message in self.observer.receive_all()
+            if message.topic == (destination or self.destination)
         ]
 
     def log(self) -> str:
-        """What the broker says of its clients, since the folder was made."""
+        """Return the broker's log since the folder was created."""
         return (self.process.folder / "log").read_text()
 
     def change_password(self, password: str) -> None:
-        """Let `USER` in by this one alone, from now on."""
+        """Change the password of `USER`."""
         users = {USER: password, OBSERVER: OBSERVER_PASSWORD}
         _write_passwords(self.process.folder / "passwords", users)
         self.process.send_signal(signal.SIGHUP)
 
     def clear(self) -> None:
-        self.observer.arrived()
-        self.observer.forget()
+        self.observer.receive_all()
+        self.observer.clear()
 
     def stop(self) -> None:
         super().stop()
-        self.observer.hear_the_end()
+        self.observer.drain()
 
     def kill(self) -> None:
         super().kill()
-        self.observer.hear_the_end()
+        self.observer.drain()
 
 
 def client(user: str, password: str, name: str = "") -> paho.Client:
-    """A client of MQTT 5."""
-    made = paho.Client(CallbackAPIVersion.VERSION2, name, protocol=paho.MQTTv5)
-    made.username_pw_set(user, password)
-    return made
-
-
-def _context(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=settings["cert_authority"])
-    with as_files(settings) as files:
-        if "client_cert" in files:
-            context.load_cert_chain(files["client_cert"], files["client_key"])
-    return context
+    """Return a client of MQTT 5."""
+    mqtt_client = paho.Client(CallbackAPIVersion.VERSION2, name, protocol=paho.MQTTv5)
+    mqtt_client.username_pw_set(user, password)
+    return mqtt_client
 
 
 def _arrival(message: paho.MQTTMessage) -> Arrival:
-    found = message.properties
-    headers = dict(getattr(found, "UserProperty", []))
-    if content_type := getattr(found, "ContentType", ""):
+    properties = message.properties
+    headers = dict(getattr(properties, "UserProperty", []))
+    if content_type := getattr(properties, "ContentType", ""):
         headers["content-type"] = content_type
     return Arrival(body=bytes(message.payload), headers=headers)
 
@@ -249,18 +244,17 @@ def _arrival(message: paho.MQTTMessage) -> Arrival:
 def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> MqttServer:
     """Start Mosquitto with its data in `folder`; see `servers.Module.start`.
 
-    `more` are lines of its configuration for its plain listener, such as a limit.
+    `more` has lines of configuration for the plain listener, such as a limit.
     """
     program = find_program("mosquitto", "/opt/homebrew/sbin", "/usr/local/sbin")
     folder.mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, *LISTENERS)
     _write_passwords(folder / "passwords", {USER: PASSWORD, OBSERVER: OBSERVER_PASSWORD})
-    (folder / "rules").write_text(_RULES)
+    (folder / "acl").write_text(_ACL)
     lines = [_CONFIGURATION.format(folder=folder)]
     lines += ["user root"] if os.geteuid() == 0 else []
-    for name, below in LISTENERS.items():
-        checks = "" if "allow_anonymous" in below else _CHECKED
-        options = (checks + below).format(tls=tls, folder=folder)
+    for name, listener in LISTENERS.items():
+        options = (_AUTHENTICATED + listener).format(tls=tls, folder=folder)
         lines += [f"listener {chosen[name]} 127.0.0.1", options]
         lines += [more] if name == "tcp" else []
     configuration = folder / "mosquitto.conf"
@@ -269,19 +263,19 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> 
     process = Process(
         [program, "-c", str(configuration)],
         folder,
-        ready=observer.listen,
+        ready=observer.connect,
         not_ready_yet=(OSError,),
         outlives=outlives,
     )
     server = MqttServer(process, tls, chosen, observer)
     new = not (folder / "mosquitto.db").exists()
     process.start()
-    observer.rest()
+    observer.disconnect()
     if new:
-        # Ended in order it writes who has subscribed, which it then knows after a kill, too.
+        # An orderly stop saves the subscription, so that a later kill does not lose it.
         process.stop()
         process.start()
-        observer.rest()
+        observer.disconnect()
     return server
 
 

@@ -23,7 +23,7 @@ from bucketcast.targets.base import database
 from bucketcast.targets.elasticsearch.iam import signed
 from bucketcast.targets.kafka.iam import Tokens
 from bucketcast.targets.mqtt import address
-from bucketcast.targets.mqtt.iam import signed_path
+from bucketcast.targets.mqtt.websocket import signed_path
 from bucketcast.targets.redis.iam import IamCredentials
 from tests.unit.dynamic_targets.made import DYNAMIC
 

@@ -67,13 +67,13 @@ from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.batch import Batch
-from bucketcast.targets.mqtt.client import Client, connect, speaks_another
+from bucketcast.targets.mqtt.client import Client, connect, is_unsupported_version
 from bucketcast.targets.mqtt.errors import RAISED, delivery_error, refusal
-from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publisher
+from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publish_encoder
 from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings
 
 KEEP_ALIVE = 10
-"""Seconds where none are given, as in MinIO."""
+"""The default in seconds, as in MinIO."""
 _LEVELS = {
     "auto": (MQTT_5, MQTT_3_1_1, MQTT_3_1),
     "5": (MQTT_5,),
@@ -100,34 +100,34 @@ class Target(base.Connected[Client]):
 
     @property
     def max_send_seconds(self) -> float:
-        return self._connecting + self.timeout
+        return self._connect_seconds + self.timeout
 
     @property
-    def _connecting(self) -> float:
-        """Seconds for all the versions that may have to be tried: who refuses one does so soon."""
+    def _connect_seconds(self) -> float:
+        """The time limit for all versions to be tried; a broker refuses a version quickly."""
         return min(2, len(_LEVELS[self.settings.version])) * base.CONNECT_SECONDS
 
     @property
     def where(self) -> str:
         try:
-            return f"{self._broker()}, topic {self.settings.topic}"
+            return f"{self._parse_broker()}, topic {self.settings.topic}"
         except NotAuthorized as error:
             return f"({error})"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        """Publish the batch; what the broker refuses fails alone.
+        """Publish the batch; an event that the broker refuses fails alone.
 
-        When the connection breaks, or the broker takes too long, all that it had not confirmed
-        fail.
+        If the connection breaks or the broker takes too long, all unconfirmed events fail.
         """
         where = self.where
         with self._connection() as client:
-            batch = Batch(events, self.body, self._packet(), lambda no: refusal(no, where))
+            encode = self._publish_encoder()
+            batch = Batch(events, self.body, encode, lambda error: refusal(error, where))
             try:
                 batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
             except RAISED as error:
                 self._drop()
-                batch.fail(batch.unconfirmed, self._reason(error))
+                batch.fail(batch.unconfirmed, self._connection_error(error))
         return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
@@ -137,70 +137,65 @@ class Target(base.Connected[Client]):
         return {"content-type": self.shape.content_type, **self._user_properties(event)}
 
     def endpoints(self) -> list[base.Endpoint]:
-        at = self._broker()
-        context = tls.context(self.settings) if at.encrypted else None
-        return [base.Endpoint(at.host, at.port, context)]
+        broker = self._parse_broker()
+        context = tls.context(self.settings) if broker.encrypted else None
+        return [base.Endpoint(broker.host, broker.port, context)]
 
     def probe(self) -> None:
-        """See that the broker answers; whether the topic may be used, only an event shows."""
-        # Over the connection that there is: another one with its id would throw it out.
+        """Ping the broker; a missing right to publish only shows with an event."""
+        # Over the open connection: another one with the same id would replace it.
         with self._connection() as client:
             client.ping(time.monotonic() + self.timeout)
 
-    def _packet(self) -> Callable[[int, Event, bytes], bytes]:
+    def _publish_encoder(self) -> Callable[[int, Event, bytes], bytes]:
         settings, content_type = self.settings, self.shape.content_type
         level, qos = self._levels[0], int(settings.qos)
-        return publisher(level, settings.topic, qos, content_type, self._user_properties)
+        return publish_encoder(level, settings.topic, qos, content_type, self._user_properties)
 
     def _user_properties(self, event: Event) -> dict[str, str]:
         return {"event-id": event.id, **super().headers(event)}
 
     def _is_usable(self, connection: Client) -> bool:
-        return connection.is_fit
+        return connection.is_usable
 
     def _connect(self) -> Client:
-        """Open a session in the newest version that both know, which is remembered.
+        """Open a session in the newest version that the broker supports, and remember it.
 
         Raises:
-            NotConnected: there is none.
+            NotConnected: the broker does not support the quality of service.
         """
-        end = time.monotonic() + self._connecting
+        end = time.monotonic() + self._connect_seconds
         for level in self._levels:
             try:
-                made = self._session(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
+                client = self._log_in(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
             except RAISED as error:
-                if level == self._levels[-1] or not speaks_another(error):
+                if level == self._levels[-1] or not is_unsupported_version(error):
                     raise
             else:
                 self._levels = (level,)
                 break
-        if int(self.settings.qos) > made.limits.qos:
-            made.close()
-            most = f"the broker takes no qos above {made.limits.qos}"
-            raise NotConnected(f"{self.where}: {most}; set qos to it")
-        return made
+        if int(self.settings.qos) > client.limits.qos:
+            client.close()
+            reason = f"the broker takes no qos above {client.limits.qos}"
+            raise NotConnected(f"{self.where}: {reason}; set qos to it")
+        return client
 
-    def _session(self, level: int, deadline: float) -> Client:
-        settings, broker = self.settings, self._broker()
+    def _log_in(self, level: int, deadline: float) -> Client:
+        settings, broker = self.settings, self._parse_broker()
         username, password = settings.username, settings.password
         if broker.username:
             username, password = broker.username, broker.password
         keep_alive = math.ceil(settings.keep_alive_interval) or KEEP_ALIVE  # in whole seconds
         login = Login(level, self._client_id, username, password, keep_alive)
-        path = ""
-        if settings.by_iam:
-            from bucketcast.targets.mqtt import iam  # noqa: PLC0415 - needs botocore
+        return connect(broker, login, settings, deadline)
 
-            path = iam.signed_path(settings, broker)
-        return connect(broker, login, settings, deadline, path)
-
-    def _reason(self, error: Exception) -> DeliveryError:
+    def _connection_error(self, error: Exception) -> DeliveryError:
         return delivery_error(error, self.where, by_iam=self.settings.by_iam)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        return self._reason(error) if isinstance(error, RAISED) else None
+        return self._connection_error(error) if isinstance(error, RAISED) else None
 
-    def _broker(self) -> Broker:
+    def _parse_broker(self) -> Broker:
         try:
             return parse(self.settings.broker.reveal())
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Where a broker is: its URL, read."""
+"""The broker's address, from its URL."""
 
 import re
 from typing import NamedTuple
@@ -7,13 +7,13 @@ from urllib.parse import unquote, urlsplit
 from bucketcast.settings.types import Secret
 
 PORTS = {"tcp": 1883, "ssl": 8883, "tls": 8883, "tcps": 8883, "ws": 80, "wss": 443}
-"""The schemes that MinIO takes, with the port of each where the URL has none."""
+"""The schemes that MinIO accepts, with their default ports."""
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _ENCRYPTED = ("ssl", "tls", "tcps", "wss")
 
 
 class Broker(NamedTuple):
-    """A broker's address, and the login that its URL holds; `path` is for websockets."""
+    """A broker's address, and the login in its URL; `path` is for websockets."""
 
     scheme: str
     host: str
@@ -32,14 +32,14 @@ class Broker(NamedTuple):
 
     @property
     def netloc(self) -> str:
-        """`host:port`, as a URL writes it."""
+        """`host:port`, with brackets for IPv6."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def host_header(self) -> str:
-        """The host as HTTP says it, and as it is signed: without the scheme's own port."""
-        own = self.port == PORTS[self.scheme]
-        return self.netloc.rpartition(":")[0] if own else self.netloc
+        """The header `Host`, also for signatures: without the scheme's default port."""
+        default = self.port == PORTS[self.scheme]
+        return self.netloc.rpartition(":")[0] if default else self.netloc
 
     def __repr__(self) -> str:
         return f"Broker({self})"
@@ -51,10 +51,10 @@ class Broker(NamedTuple):
 
 
 def parse(url: str) -> Broker:
-    """Return a broker's URL.
+    """Parse a broker's URL.
 
     Raises:
-        ValueError: what is allowed instead; it shows nothing of the URL.
+        ValueError: the URL is not allowed; the message says what is, and shows none of the URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in PORTS or not parts.hostname or not _VISIBLE.fullmatch(url):

@@ -1,4 +1,4 @@
-"""A batch on its way over one connection, confirmed as far as its quality of service can be."""
+"""A batch that is sent over one connection, confirmed as its quality of service allows."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,13 +9,13 @@ from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.client import REFUSED, Client, Refused
 
 CHUNK = 128
-"""Events that are made ready and written at once."""
+"""Events that are encoded and written at once."""
 
 
 class Batch(BatchResult):
-    """Events, and which of them are still to be confirmed.
+    """The events of a batch, and their results.
 
-    `failures` are those that the broker refused, or that cannot be sent; `unconfirmed` are the
+    `failures` has those that the broker refused, or that cannot be sent; `unconfirmed` has the
     indexes of all others that the broker has not confirmed, whether they were sent or not.
     """
 
@@ -33,69 +33,75 @@ class Batch(BatchResult):
         self._refusal = refusal
 
     def send(self, client: Client, qos: int, deadline: float) -> None:
-        """Send all, confirmed as far as the quality of service allows."""
-        if qos:
-            self.confirmed(client, deadline)
-        else:
-            self.blindly(client, deadline)
+        """Send all events, and wait for the confirmations of this quality of service.
 
-    def blindly(self, client: Client, deadline: float) -> None:
+        Raises:
+            OSError, Malformed, Refused: the connection cannot be used any more.
+        """
+        if qos:
+            self._send_with_acknowledgements(client, deadline)
+        else:
+            self._send_with_ping(client, deadline)
+
+    def _send_with_ping(self, client: Client, deadline: float) -> None:
         """Quality of service 0: write all, then wait until the broker has read it."""
-        ready = self._ready(client)
-        while parts := [data for _, (_, data) in zip(range(CHUNK), ready, strict=False)]:
+        packets = self._packets(client)
+        while parts := [data for _, (_, data) in zip(range(CHUNK), packets, strict=False)]:
             client.write(b"".join(parts), deadline)
         client.ping(deadline)
         self.unconfirmed.clear()
 
-    def confirmed(self, client: Client, deadline: float) -> None:
-        """Quality of service 1 and 2: keep so many in flight as the broker takes."""
-        ready = self._ready(client)
-        under_way: dict[int, int] = {}
+    def _send_with_acknowledgements(self, client: Client, deadline: float) -> None:
+        """Quality of service 1 and 2: keep as many in flight as the broker allows."""
+        packets = self._packets(client)
+        in_flight: dict[int, int] = {}
         while True:
             parts = []
-            while len(under_way) < client.limits.in_flight:
-                index, data = next(ready, (-1, b""))
+            while len(in_flight) < client.limits.in_flight:
+                index, data = next(packets, (-1, b""))
                 if not data:
                     break
-                under_way[index + 1] = index
+                in_flight[index + 1] = index
                 parts.append(data)
             if parts:
                 client.write(b"".join(parts), deadline)
-            if not under_way:
+            if not in_flight:
                 return
-            self._take(client, under_way, deadline)
+            self._read_acknowledgements(client, in_flight, deadline)
 
-    def _take(self, client: Client, under_way: dict[int, int], deadline: float) -> None:
-        """Read what the broker says of events that are in flight."""
+    def _read_acknowledgements(
+        self, client: Client, in_flight: dict[int, int], deadline: float
+    ) -> None:
+        """Settle the events that the broker confirms or refuses next."""
         releases = []
         for kind, body in client.read(deadline):
             if kind not in (protocol.PUBACK, protocol.PUBREC, protocol.PUBCOMP):
                 continue
-            number, answer = protocol.acknowledgement(body)
-            if kind == protocol.PUBREC and answer.code < REFUSED:
-                releases.append(protocol.pubrel(body[:2]))
-            elif number in under_way:
-                refused = answer.code >= REFUSED
+            packet_id, response = protocol.decode_acknowledgement(body)
+            if kind == protocol.PUBREC and response.code < REFUSED:
+                releases.append(protocol.encode_pubrel(body[:2]))
+            elif packet_id in in_flight:
+                refused = response.code >= REFUSED
                 client.refused |= refused
-                failure = self._refusal(Refused(answer)) if refused else None
-                self.settle(under_way.pop(number), failure)
+                failure = self._refusal(Refused(response)) if refused else None
+                self.settle(in_flight.pop(packet_id), failure)
         if releases:
             client.write(b"".join(releases), deadline)
 
-    def _ready(self, client: Client) -> Iterator[tuple[int, bytes]]:
-        """Index and packet of each event that can be sent."""
-        most = client.limits.packet
+    def _packets(self, client: Client) -> Iterator[tuple[int, bytes]]:
+        """Yield index and packet of each event that can be sent; fail the others."""
+        limit = client.limits.packet
         for index, event in enumerate(self._events):
             try:
                 data = self._packet(index + 1, event, self._message(event))
             except ValueError as error:
                 self.settle(index, Rejected(f"no message can hold it: {error}"))
                 continue
-            if len(data) <= most:
+            size = f"the event takes {len(data)} bytes"
+            if len(data) <= limit:
                 yield index, data
             elif len(data) > protocol.LARGEST:
-                why = f"the event takes {len(data)} bytes; MQTT takes {protocol.LARGEST}"
-                self.settle(index, Rejected(why))
+                self.settle(index, Rejected(f"{size}; MQTT takes {protocol.LARGEST}"))
             else:
-                why = f"the event takes {len(data)} bytes; the broker takes {most}"
-                self.settle(index, Retryable(f"{why}: raise its largest packet"))
+                reason = f"{size}; the broker takes {limit}: raise its largest packet"
+                self.settle(index, Retryable(reason))

@@ -1,17 +1,17 @@
-"""What a broker refuses and what breaks on the way to it, as an error that says what to do."""
+"""Refusals of the broker and errors of the connection as delivery errors, with hints."""
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.base import iam
-from bucketcast.targets.mqtt.client import HungUpError, Refused
+from bucketcast.targets.mqtt.client import ConnectionClosedError, Refused
 from bucketcast.targets.mqtt.protocol import HandshakeError, Malformed
 
 RAISED = (OSError, UnicodeError, Malformed, Refused, HandshakeError)
-"""What a connection raises; the second where a host's name cannot be one."""
+"""The errors that a connection raises; `UnicodeError` is for an invalid host name."""
 _NAMES = {
     0x80: "unspecified error",
     0x81: "malformed packet",
     0x82: "protocol error",
-    0x83: "an error of the broker's own",
+    0x83: "implementation specific error",
     0x84: "unsupported protocol version",
     0x85: "client id not valid",
     0x86: "bad user name or password",
@@ -21,12 +21,12 @@ _NAMES = {
     0x8A: "banned",
     0x8B: "server shutting down",
     0x8C: "bad authentication method",
-    0x8D: "nothing heard for the keep-alive time",
-    0x8E: "another client came with this one's id",
+    0x8D: "keep-alive timeout",
+    0x8E: "session taken over by a client with the same id",
     0x90: "topic name not valid",
     0x91: "packet id in use",
     0x92: "packet id not found",
-    0x93: "more in flight than the broker takes",
+    0x93: "receive maximum exceeded",
     0x95: "packet too large",
     0x96: "message rate too high",
     0x97: "quota exceeded",
@@ -37,18 +37,18 @@ _NAMES = {
     0x9D: "server moved",
     0x9F: "connection rate exceeded",
 }
-"""The reason codes of MQTT 5 that a publisher can be given."""
-_ABOUT_THE_LOGIN = frozenset({0x86, 0x87, 0x8A, 0x8C})
+"""The reason codes of MQTT 5 that a publisher can receive."""
+_LOGIN_CODES = frozenset({0x86, 0x87, 0x8A, 0x8C})
 _LOGIN = "see username and password, and whether the broker lets this user in with this client_id"
 _HINTS = {
     0x84: "set version to one that the broker knows",
-    0x85: "set client_id to a beginning that the broker takes",
+    0x85: "set client_id to a prefix that the broker accepts",
     0x86: _LOGIN,
     0x87: _LOGIN,
-    0x8E: "is there another client with this client_id and no random end?",
-    0x90: "set topic to one that the broker takes",
+    0x8E: "does another client use this client_id?",
+    0x90: "set topic to one that the broker accepts",
     0x95: "raise the broker's largest packet",
-    0x9B: "set qos to one that the broker takes",
+    0x9B: "set qos to one that the broker accepts",
     0x9C: "set broker to that server",
     0x9D: "set broker to that server",
 }
@@ -61,54 +61,53 @@ _HINTS_BY_WORD = {
     "WRONG_VERSION_NUMBER": _SCHEME,
     "EOF occurred": _SCHEME,
     "reset by peer": f"if it does so at once: {_SCHEME}",
-    "hung up": f"if it does so at once: {_SCHEME}",
+    "closed the connection": f"if it does so at once: {_SCHEME}",
     "timed out": "is broker right, and does its network let this function in?",
     "refused": "is broker right, and does it run?",
 }
 
 
 def delivery_error(error: Exception, where: str, *, by_iam: bool = False) -> DeliveryError:
-    """Return what was raised while not all was confirmed, as an error that says what to do."""
-    reason = f"{where}: {_said(error)}"
+    """Return the delivery error for an error of the connection."""
+    reason = f"{where}: {_reason(error)}"
     if isinstance(error, Refused):
-        login = error.code in _ABOUT_THE_LOGIN
+        unauthorized = error.code in _LOGIN_CODES
     elif isinstance(error, HandshakeError):
-        login = error.status in (401, 403)
+        unauthorized = error.status in (401, 403)
     else:
-        login = " alert " in reason
-    if login and by_iam:
+        unauthorized = " alert " in reason
+    if unauthorized and by_iam:
         reason = f"{where}: {error}; {iam.HINT}"
-    if login:
+    if unauthorized:
         return NotAuthorized(reason)
     return TimedOut(reason) if isinstance(error, TimeoutError) else NotConnected(reason)
 
 
 def refusal(error: Refused, where: str) -> DeliveryError:
-    """Return why the broker refused one event: all of it can be put right at the broker."""
+    """Return the delivery error for an event that the broker refused: none is permanent."""
     if error.code == 0x87:  # noqa: PLR2004 - not authorised
-        return NotAuthorized(f"{where}: {_text(error)}; let the user publish to the topic")
-    return Retryable(f"{where}: {_said(error)}")
+        return NotAuthorized(f"{where}: {_description(error)}; let the user publish to the topic")
+    return Retryable(f"{where}: {_reason(error)}")
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
+    reason = str(error)
     if isinstance(error, Refused):
-        text, hint = _text(error), _HINTS.get(error.code, "")
-    elif isinstance(error, HungUpError):
-        text = str(error)
+        reason, hint = _description(error), _HINTS.get(error.code, "")
+    elif isinstance(error, ConnectionClosedError):
         hint = (
             "does the broker's scheme suit its port, does it want a client certificate"
             " (client_cert, client_key), or know an older version only?"
         )
     elif isinstance(error, Malformed):
-        text, hint = f"what answers does not speak MQTT: {error}", _SCHEME
+        reason, hint = f"the server does not speak MQTT: {error}", _SCHEME
     elif isinstance(error, HandshakeError):
-        text, hint = str(error), "see the path of broker, and its port"
+        hint = "see the path of broker, and its port"
     else:
-        text = str(error)
-        hint = next((_HINTS_BY_WORD[word] for word in _HINTS_BY_WORD if word in text), "")
-    return f"{text}; {hint}" if hint else text
+        hint = next((_HINTS_BY_WORD[word] for word in _HINTS_BY_WORD if word in reason), "")
+    return f"{reason}; {hint}" if hint else reason
 
 
-def _text(error: Refused) -> str:
+def _description(error: Refused) -> str:
     name = _NAMES.get(error.code, "refused")
     return f"{name} (0x{error.code:02X}) {error}".rstrip()

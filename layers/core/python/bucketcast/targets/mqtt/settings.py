@@ -1,4 +1,4 @@
-"""The options of `notify_mqtt`, and what is said of them before anything is sent."""
+"""The options of `notify_mqtt`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,16 @@ from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.protocol import MAX_TEXT
 
 MAX_KEEP_ALIVE = 65_535
-"""Seconds: MQTT has two bytes for them."""
+"""Seconds, the largest number in MQTT's two bytes."""
 MAX_ID_3_1 = 23
 RANDOM_BYTES = 6
-"""Of a client's id, two hex digits each."""
+"""Random bytes at the end of the client id, two hex digits each."""
 IAM_EXAMPLE = "arn:aws:iot:eu-west-1:111122223333:topic/bucketevents"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
-    """MinIO's options of `notify_mqtt`, and what MQTT has beside them."""
+    """MinIO's options of `notify_mqtt`, plus Bucketcast's own."""
 
     broker: LoginUrl = option("the broker's URL", example="tcp://localhost:1883")
     topic: str = option("the topic that events go to", example="bucketevents")
@@ -63,38 +63,38 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     def notes(self) -> Iterator[str]:
         if self.qos == "0":
             yield (
-                "qos = 0: the broker confirms no event, it only shows after each batch that it has"
-                " read it; what it drops then is lost. qos = 1 has each event confirmed"
+                "qos = 0: the broker confirms no event, only after each batch that it has read it;"
+                " an event that it drops then is lost. With qos = 1 it confirms each event"
             )
         elif self.version.startswith("3"):
             yield (
-                f"version = {self.version}: a broker may confirm also what the user may not"
-                " publish; version = 5 lets it say so"
+                f"version = {self.version}: a broker may also confirm events that the user may not"
+                " publish, and which are lost; with version = 5 it can refuse them"
             )
 
 
 def _errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
-    """Yield what is wrong; a reference is still text, and not resolved."""
+    """Yield the errors; references are not resolved."""
     url = settings.broker.reveal()
     if not options.is_reference(url):
         try:
             broker = parse(url)
         except ValueError as error:
-            yield "broker", f"found {_shown(url)}", f"allowed is {error}"
+            yield "broker", f"found {_redacted(url)}", f"allowed is {error}"
         else:
-            yield from _beside(settings, broker)
-            yield from _beside_iam(settings, broker)
+            yield from _broker_errors(settings, broker)
+            yield from _iam_errors(settings, broker)
     for key in ("topic", "client_id", "username"):
-        if not _fits(text := getattr(settings, key)):
+        if not _is_mqtt_text(value := getattr(settings, key)):
             allowed = f"allowed are {MAX_TEXT} bytes without control characters"
-            yield key, f"found {text[:80]!r}", allowed
+            yield key, f"found {value[:80]!r}", allowed
     if {"+", "#"}.intersection(settings.topic):
         yield (
             "topic",
             f"found {settings.topic!r}",
             "allowed is a name without + and #, which are for subscribers",
         )
-    yield from _beside_version(settings)
+    yield from _version_errors(settings)
     interval = settings.keep_alive_interval
     if not isinstance(interval, str) and interval > MAX_KEEP_ALIVE:
         yield (
@@ -104,8 +104,8 @@ def _errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
         )
 
 
-def _beside_version(settings: MqttSettings) -> Iterator[options.ValidationError]:
-    """Yield what does not go with this version."""
+def _version_errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
+    """Yield the options that `version` does not support."""
     beside = f"beside version = {settings.version}"
     if settings.shape == "cloudevents-binary" and settings.version.startswith("3"):
         allowed = "allowed is cloudevents, or version = 5, which can carry attributes"
@@ -113,12 +113,12 @@ def _beside_version(settings: MqttSettings) -> Iterator[options.ValidationError]
     longest = MAX_ID_3_1 - 2 * RANDOM_BYTES
     known = settings.version == "3.1" and not options.is_reference(settings.client_id)
     if known and len(settings.client_id.encode()) > longest:
-        allowed = f"allowed are {longest} bytes: MQTT 3.1 takes {MAX_ID_3_1}, the digits included"
+        allowed = f"allowed are {longest} bytes: MQTT 3.1 takes {MAX_ID_3_1} with the digits"
         yield "client_id", f"found {settings.client_id[:80]!r} {beside}", allowed
 
 
-def _beside(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
-    """Yield what does not go with this broker."""
+def _broker_errors(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
+    """Yield the options that contradict `broker`."""
     if broker.username and (settings.username or settings.password):
         key = "username" if settings.username else "password"
         yield key, "given while broker holds a login", "allowed is one of both"
@@ -132,8 +132,8 @@ def _beside(settings: MqttSettings, broker: Broker) -> Iterator[options.Validati
     )
 
 
-def _beside_iam(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
-    """Yield what does not go with a login by IAM."""
+def _iam_errors(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
+    """Yield the options that contradict `auth = iam`."""
     unsigned = "broker", f"found {broker.scheme}://", "auth = iam needs a wss:// broker"
     yield from iam.errors(
         settings,
@@ -149,19 +149,19 @@ def _beside_iam(settings: MqttSettings, broker: Broker) -> Iterator[options.Vali
             "allowed is one login: leave it out",
         )
     if settings.qos == "2":
-        yield "qos", "found '2' beside auth = iam", "allowed are 0 and 1: IoT Core answers no other"
+        yield "qos", "found '2' beside auth = iam", "allowed are 0 and 1, which IoT Core supports"
     yield from options.reference_errors(settings, "topic", "client_id")
-    found = settings.iam_pattern.fullmatch(settings.iam_resource)
-    if found and found["topic"] != settings.topic:
-        yield "topic", f"found {settings.topic!r}", f"allowed is {found['topic']!r} of iam_resource"
+    arn = settings.iam_pattern.fullmatch(settings.iam_resource)
+    if arn and arn["topic"] != settings.topic:
+        yield "topic", f"found {settings.topic!r}", f"allowed is {arn['topic']!r} of iam_resource"
 
 
-def _fits(text: str) -> bool:
+def _is_mqtt_text(text: str) -> bool:
     return len(text.encode()) <= MAX_TEXT and all(
-        each >= " " and not "\x7f" <= each <= "\x9f" for each in text
+        character >= " " and not "\x7f" <= character <= "\x9f" for character in text
     )
 
 
-def _shown(url: str) -> str:
-    """Return a URL without what may be secret in it."""
+def _redacted(url: str) -> str:
+    """Return a URL without the parts that may be secret."""
     return "***" if "@" in url else repr(url.partition("?")[0])

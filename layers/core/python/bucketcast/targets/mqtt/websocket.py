@@ -1,7 +1,8 @@
-"""MQTT inside a websocket.
+"""MQTT inside a websocket, and its signed path for AWS IoT Core.
 
 Source: section 6 of MQTT 5.0 (Use of WebSocket as a network transport): binary frames, whose
-borders mean nothing, and the subprotocol `mqtt`. Frames are wsproto's.
+borders mean nothing, and the subprotocol `mqtt`. wsproto encodes the frames. "MQTT over WebSocket"
+with Signature Version 4 of IoT Core's documentation.
 """
 
 from http.client import SWITCHING_PROTOCOLS, responses
@@ -19,14 +20,17 @@ from wsproto.events import (
 )
 from wsproto.utilities import ProtocolError
 
+from bucketcast.aws import iam_login
 from bucketcast.targets.base.sockets import DeadlineSocket
+from bucketcast.targets.mqtt.address import Broker
 from bucketcast.targets.mqtt.protocol import HandshakeError
+from bucketcast.targets.mqtt.settings import MqttSettings
 
 _CLOSED: Final = "the broker closed the websocket"
 
 
 class WebSocket:
-    """An open websocket, used as a `DeadlineSocket` is."""
+    """An open websocket, with the interface of `DeadlineSocket`."""
 
     def __init__(self, plain: DeadlineSocket, connection: WSConnection) -> None:
         self._plain = plain
@@ -44,16 +48,16 @@ class WebSocket:
 
     def receive(self, deadline: float) -> bytes:
         while not self._closed:
-            found = b""
-            for event in _events(self._plain, self._connection, deadline):
+            data = b""
+            for event in _receive_events(self._plain, self._connection, deadline):
                 if isinstance(event, BytesMessage):
-                    found += event.data
+                    data += event.data
                 elif isinstance(event, Ping):
                     self._plain.send(self._connection.send(event.response()), deadline)
                 elif isinstance(event, CloseConnection):
                     self._closed = True
-            if found:
-                return found
+            if data:
+                return data
         raise ConnectionError(_CLOSED)
 
     def close(self) -> None:
@@ -61,30 +65,42 @@ class WebSocket:
 
 
 def upgrade(plain: DeadlineSocket, host: str, path: str, deadline: float) -> WebSocket:
-    """Turn an HTTP connection into a websocket; `host` is as the header says it.
+    """Turn an HTTP connection into a websocket; `host` is the header's value.
 
     Raises:
-        HandshakeError: the server does not do that.
+        HandshakeError: the server refuses, or is not a websocket server for MQTT.
     """
     connection = WSConnection(ConnectionType.CLIENT)
-    opening = Request(host=host, target=path, subprotocols=["mqtt"])
+    request = Request(host=host, target=path, subprotocols=["mqtt"])
     try:
-        plain.send(connection.send(opening), deadline)
-        found: list[Event] = []
-        while not found:
-            found = _events(plain, connection, deadline)
+        plain.send(connection.send(request), deadline)
+        events: list[Event] = []
+        while not events:
+            events = _receive_events(plain, connection, deadline)
     except ProtocolError as error:
-        raise HandshakeError(0, f"what answers is no websocket: {error}") from None
-    match found[0]:  # a broker says nothing of its own before it is spoken to
+        raise HandshakeError(0, f"the server does not speak websocket: {error}") from None
+    match events[0]:  # the only one: a broker sends nothing before it receives CONNECT
         case RejectConnection(status_code=status):
-            said = f"{status} {responses.get(status, '')}".strip()
-            raise HandshakeError(status, f"what answers is no websocket: {said}")
+            answer = f"{status} {responses.get(status, '')}".strip()
+            raise HandshakeError(status, f"the server refuses the websocket: {answer}")
         case AcceptConnection(subprotocol="mqtt"):
             return WebSocket(plain, connection)
-    raise HandshakeError(SWITCHING_PROTOCOLS, "what answers is not for mqtt")
+    raise HandshakeError(SWITCHING_PROTOCOLS, "the websocket is not for mqtt")
 
 
-def _events(plain: DeadlineSocket, connection: WSConnection, deadline: float) -> list[Event]:
-    """Return what comes next, perhaps nothing whole yet."""
+def signed_path(settings: MqttSettings, broker: Broker) -> str:
+    """Return the path of the broker's URL with a signed query, new for each connection.
+
+    Raises:
+        NotAuthorized: there are no credentials to sign with.
+    """
+    region = settings.iam_parts["region"]
+    return iam_login.websocket_path("iotdevicegateway", region, broker.host_header, broker.path)
+
+
+def _receive_events(
+    plain: DeadlineSocket, connection: WSConnection, deadline: float
+) -> list[Event]:
+    """Return the events of the data that arrives next, which may be incomplete and have none."""
     connection.receive_data(plain.receive(deadline))
     return list(connection.events())
