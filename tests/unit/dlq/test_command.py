@@ -47,7 +47,7 @@ def envelope(*keys: str) -> str:
     return packed.body
 
 
-def bury(
+def dead_letter_event(
     aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: Any
 ) -> None:
     told = {"since": 5, "tries": 3} | about
@@ -83,8 +83,8 @@ def count(aws: MotoAws, queue: str) -> int:
 
 def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: MotoAws) -> None:
     for number in range(25):
-        bury(aws, f"k{number}", reason=f"answered 422: row {number}")
-    bury(aws, "a", "b", reason="too large")
+        dead_letter_event(aws, f"k{number}", reason=f"answered 422: row {number}")
+    dead_letter_event(aws, "a", "b", reason="too large")
     unread = dead_letters.letter(Dead("hello", History(), "BadEvent", "no JSON object"))
     put(aws, "Bucketcast-ingress-dead", unread)
     aws.sqs.send_message(QueueUrl=aws.queue(DEAD), MessageBody="moved by SQS itself")
@@ -109,7 +109,7 @@ def test_no_dead_letters_is_reported(run: Run) -> None:
 
 
 def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: MotoAws) -> None:
-    bury(aws, "a")
+    dead_letter_event(aws, "a")
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
     ran = run("dlq", "ls")
     assert cells(ran.out)[1][0] == ARN
@@ -117,9 +117,9 @@ def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: Mot
     assert run("dlq", "ls", "ingress").code == 1
 
 
-def test_the_command_to_use_instead_is_named(run: Run, aws: MotoAws) -> None:
-    bury(aws, "a")
-    bury(aws, "b")
+def test_error_names_the_command_to_use_instead(run: Run, aws: MotoAws) -> None:
+    dead_letter_event(aws, "a")
+    dead_letter_event(aws, "b")
     aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)
     ran = run("dlq", "ls", ARN)
     assert "about 1 messages were in flight elsewhere" in ran.err
@@ -128,7 +128,7 @@ def test_the_command_to_use_instead_is_named(run: Run, aws: MotoAws) -> None:
 
 def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: MotoAws) -> None:
     configure(OWN, endpoint="http://h/", auth_token="secret:token")
-    bury(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
+    dead_letter_event(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
     ran = run("dlq", "show", "webhook:primary")
     assert ran.code == 0
     assert "\x1b" not in ran.out + ran.err
@@ -142,7 +142,7 @@ def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: M
     assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
 
 
-def test_what_sqs_moved_is_shown_with_its_topic_and_the_last_known_reason(
+def test_show_prints_topic_and_last_reason_of_a_message_moved_by_sqs(
     run: Run, aws: MotoAws
 ) -> None:
     configure(OWN, endpoint="http://h/")
@@ -162,7 +162,7 @@ def test_what_sqs_moved_is_shown_with_its_topic_and_the_last_known_reason(
 
 def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> None:
     for number in range(23):
-        bury(aws, f"k{number:02}")
+        dead_letter_event(aws, f"k{number:02}")
     dry = run("dlq", "redrive", ARN, "--dry-run", "--json").document
     assert (dry["events"], dry["to"]) == (23, ARN)
     assert count(aws, DEAD) == 23
@@ -177,9 +177,9 @@ def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> N
     assert sum(map(len, opened)) == 23
 
 
-def test_a_redrive_of_a_topics_events_knows_no_limits_of_it(run: Run, aws: MotoAws) -> None:
+def test_redrive_of_a_topics_events_ignores_its_limits(run: Run, aws: MotoAws) -> None:
     """Whether a function dead-lettered them, or SQS moved the live message by itself."""
-    bury(aws, "a", topic=TOPIC)
+    dead_letter_event(aws, "a", topic=TOPIC)
     move(aws, envelope("b"), History(5, 3, "refused", "NotConnected", topic=TOPIC, not_before=9))
     assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
     assert set(histories(aws, OWN)) == {History(topic=TOPIC, redriven=True)}
@@ -187,11 +187,9 @@ def test_a_redrive_of_a_topics_events_knows_no_limits_of_it(run: Run, aws: MotoA
     assert {limits.of(each) for each in histories(aws, OWN)} <= {Policy()}
 
 
-def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
-    run: Run, aws: MotoAws
-) -> None:
-    bury(aws, "in/a", "out/b", "in/c")
-    bury(aws, "out/d")
+def test_redrive_moves_matching_events_and_returns_the_others(run: Run, aws: MotoAws) -> None:
+    dead_letter_event(aws, "in/a", "out/b", "in/c")
+    dead_letter_event(aws, "out/d")
     document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
     assert (document["events"], document["messages"], document["skipped"]) == (2, 1, 1)
     assert keys(aws, OWN) == ["in/a", "in/c"]
@@ -214,10 +212,10 @@ def refuse(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
     monkeypatch.setattr(Queue, "send", sent)
 
 
-def test_a_target_that_refuses_the_chosen_leaves_their_letter_as_it_is(
+def test_letter_stays_unchanged_if_the_target_queue_refuses(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bury(aws, "in/a", "out/b")
+    dead_letter_event(aws, "in/a", "out/b")
     with monkeypatch.context() as patch:
         refuse(patch, OWN)
         for _ in range(3):
@@ -228,10 +226,10 @@ def test_a_target_that_refuses_the_chosen_leaves_their_letter_as_it_is(
     assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a"], ["out/b"])
 
 
-def test_a_letter_whose_rest_is_refused_stays_whole_and_only_the_chosen_come_twice(
+def test_letter_stays_whole_if_its_remaining_events_are_refused(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bury(aws, "in/a", "out/b", "out/c")
+    dead_letter_event(aws, "in/a", "out/b", "out/c")
     with monkeypatch.context() as patch:
         refuse(patch, DEAD)
         ran = run("dlq", "redrive", ARN, "--prefix", "in/")
@@ -244,10 +242,10 @@ def test_a_letter_whose_rest_is_refused_stays_whole_and_only_the_chosen_come_twi
     assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a", "in/a"], ["out/b", "out/c"])
 
 
-def test_purge_removes_nothing_of_a_letter_whose_rest_is_refused(
+def test_purge_keeps_a_letter_whose_remaining_events_are_refused(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    bury(aws, "in/a", "out/b")
+    dead_letter_event(aws, "in/a", "out/b")
 
     def purge(name: str) -> Any:
         return run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(tmp_path / name), "--yes")
@@ -264,16 +262,16 @@ def test_purge_removes_nothing_of_a_letter_whose_rest_is_refused(
         assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
 
 
-def test_what_comes_back_while_it_runs_is_not_sent_again(
+def test_letters_that_return_during_a_run_are_not_sent_again(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A consumer that refuses everything, at once."""
-    bury(aws, "poison")
+    dead_letter_event(aws, "poison")
     send = Queue.send
 
     def refuse(queue: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
         time.sleep(0.01)
-        bury(aws, "poison") if queue.url.endswith(OWN) and len(messages) else None
+        dead_letter_event(aws, "poison") if queue.url.endswith(OWN) and len(messages) else None
         return send(queue, messages)
 
     monkeypatch.setattr(
@@ -288,10 +286,10 @@ def test_what_comes_back_while_it_runs_is_not_sent_again(
     assert count(aws, DEAD) == 1
 
 
-def test_what_sqs_refuses_stays_and_fails(
+def test_messages_that_sqs_refuses_stay_and_fail_the_command(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bury(aws, "a")
+    dead_letter_event(aws, "a")
     refuse(monkeypatch, OWN)
     ran = run("dlq", "redrive", ARN)
     assert ran.code == 1
@@ -300,12 +298,12 @@ def test_what_sqs_refuses_stays_and_fails(
     assert count(aws, DEAD) == 1
 
 
-def test_interrupted_between_sending_and_deleting_repeats_only_that(
+def test_interrupted_redrive_repeats_only_events_in_flight(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(25):
-        bury(aws, f"k{number:02}")
-    deleted = redrive.Mover._deleted
+        dead_letter_event(aws, f"k{number:02}")
+    deleted = redrive.Mover._delete_batch
     calls = []
 
     def interrupt(mover: Any, letters: Any) -> Any:
@@ -314,19 +312,19 @@ def test_interrupted_between_sending_and_deleting_repeats_only_that(
             raise KeyboardInterrupt
         return deleted(mover, letters)
 
-    monkeypatch.setattr(redrive.Mover, "_deleted", interrupt)
+    monkeypatch.setattr(redrive.Mover, "_delete_batch", interrupt)
     ran = run("dlq", "redrive", ARN)
     assert ran.code == 1
     assert "run the same command again" in ran.err
     assert count(aws, DEAD) == 15
-    monkeypatch.setattr(redrive.Mover, "_deleted", deleted)
+    monkeypatch.setattr(redrive.Mover, "_delete_batch", deleted)
     assert run("dlq", "redrive", ARN).code == 0
     arrived = keys(aws, OWN)
     assert set(arrived) == {f"k{number:02}" for number in range(25)}
     assert len(arrived) == 25 + 10
 
 
-def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: MotoAws) -> None:
+def test_unusable_letters_stay_with_their_problem(run: Run, aws: MotoAws) -> None:
     newer = json.dumps({"v": 9, "events": []})
     put(aws, DEAD, dead_letter(newer, "no"))
     ran = run("dlq", "redrive", ARN)
@@ -335,23 +333,21 @@ def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: MotoAws) -> No
     assert count(aws, DEAD) == 1
 
 
-def test_limit_sends_a_few_for_a_trial(run: Run, aws: MotoAws) -> None:
+def test_limit_sends_at_most_so_many_events(run: Run, aws: MotoAws) -> None:
     for number in range(12):
-        bury(aws, f"k{number:02}")
+        dead_letter_event(aws, f"k{number:02}")
     assert run("dlq", "redrive", ARN, "--limit", "3", "--json").document["events"] == 3
     assert count(aws, DEAD) == 9
 
 
 def test_limit_counts_events_of_a_message_of_many(run: Run, aws: MotoAws) -> None:
-    bury(aws, *(f"k{number}" for number in range(5)))
+    dead_letter_event(aws, *(f"k{number}" for number in range(5)))
     assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
     assert keys(aws, OWN) == ["k0", "k1"]
     assert keys(aws, DEAD) == ["k2", "k3", "k4"]
 
 
-def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
-    run: Run, aws: MotoAws
-) -> None:
+def test_limit_counts_all_events_of_an_ingress_message(run: Run, aws: MotoAws) -> None:
     for names in ("abc", "def"):
         body = message(*map(record, names))
         put(aws, "Bucketcast-ingress-dead", dead_letter(body, "crash", "Crash"))
@@ -359,32 +355,34 @@ def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
     assert count(aws, "Bucketcast-ingress") == count(aws, "Bucketcast-ingress-dead") == 1
 
 
-def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: MotoAws) -> None:
+def test_limit_does_not_count_unusable_letters(run: Run, aws: MotoAws) -> None:
     for _ in range(3):
         put(aws, DEAD, dead_letter("hello", "no envelope"))
-    bury(aws, "a")
+    dead_letter_event(aws, "a")
     document = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
     assert document["events"] == 1
     assert sum(document["unusable"].values()) == 3
 
 
-def test_a_rate_is_kept_by_waiting(run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redrive_waits_to_keep_the_rate(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slept: list[float] = []
     monkeypatch.setattr(redrive.Mover.run, "__defaults__", (None, slept.append))
     for number in range(6):
-        bury(aws, *(f"k{number}-{index}" for index in range(50)))
+        dead_letter_event(aws, *(f"k{number}-{index}" for index in range(50)))
     assert run("dlq", "redrive", ARN, "--rate", "100").code == 0
     assert count(aws, DEAD) == 0
     # Five of the six wait, half a second longer each: the clock hardly moves here.
     assert sum(slept) > 5 * 0.5
 
 
-def test_a_fifo_queue_gets_its_group_and_a_token_for_each_event(run: Run, aws: MotoAws) -> None:
+def test_fifo_queue_gets_a_group_and_a_token_for_each_event(run: Run, aws: MotoAws) -> None:
     fifo: Any = {"FifoQueue": "true"}
     for name, key in ((f"{OWN}.fifo", "queue"), (f"{DEAD}.fifo", "dead")):
         url = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
         aws.change(ARN, **{key: url})
-    bury(aws, *"abc", queue=f"{DEAD}.fifo")
+    dead_letter_event(aws, *"abc", queue=f"{DEAD}.fifo")
     assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
     (left,) = received(aws.sqs, aws.queue(f"{DEAD}.fifo"))
     assert left["Attributes"]["MessageGroupId"] != GROUP, "each dead letter is a group of its own"
@@ -394,18 +392,18 @@ def test_a_fifo_queue_gets_its_group_and_a_token_for_each_event(run: Run, aws: M
     assert (groups, len(tokens), len(found)) == ({GROUP}, 2, 2)
 
 
-def test_to_another_target_whose_topic_does_not_limit_them(run: Run, aws: MotoAws) -> None:
-    bury(aws, "a", topic=TOPIC)
+def test_redrive_to_another_target_drops_the_topic(run: Run, aws: MotoAws) -> None:
+    dead_letter_event(aws, "a", topic=TOPIC)
     document = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
     assert document["events"] == 1
     assert histories(aws, "Bucketcast-postgres-main") == [History(redriven=True)]
     assert Policy(time_to_live=1, retries=1).of(History(redriven=True)) == Policy()
 
 
-def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws: MotoAws) -> None:
+def test_letters_of_a_removed_target_are_listed_and_redriven(run: Run, aws: MotoAws) -> None:
     aws.sqs.create_queue(QueueName="Bucketcast-webhook-old-dead")
     aws.sqs.create_queue(QueueName="Bucketcast-pipeline-dead")
-    bury(aws, "a", queue="Bucketcast-webhook-old-dead")
+    dead_letter_event(aws, "a", queue="Bucketcast-webhook-old-dead")
     assert cells(run("dlq", "ls").out)[1][0] == "Bucketcast-webhook-old-dead"
     ran = run("dlq", "redrive", "Bucketcast-webhook-old-dead")
     assert ran.code == 1
@@ -414,7 +412,7 @@ def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws:
     assert keys(aws, OWN) == ["a"]
 
 
-def test_ingress_gets_its_messages_as_they_came(run: Run, aws: MotoAws) -> None:
+def test_redrive_of_ingress_sends_messages_unchanged(run: Run, aws: MotoAws) -> None:
     dead, body = "Bucketcast-ingress-dead", message(record("a"))
     put(aws, dead, dead_letter(body, "crash", "Crash", created=77, tries=9, since=5))
     move(aws, "hello", History(to=ARN), dead)
@@ -431,9 +429,11 @@ def test_ingress_gets_its_messages_as_they_came(run: Run, aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize("to", [ARN, ""])
-def test_events_that_ingest_could_not_send_go_back_to_it(run: Run, aws: MotoAws, to: str) -> None:
+def test_events_that_ingest_could_not_send_return_to_ingress(
+    run: Run, aws: MotoAws, to: str
+) -> None:
     """Addressed to the one that did not get them, or to be routed."""
-    bury(aws, "in/a", "out/b", queue="Bucketcast-ingress-dead", to=to)
+    dead_letter_event(aws, "in/a", "out/b", queue="Bucketcast-ingress-dead", to=to)
     move(aws, envelope("in/c"), History(5, 3, "refused", to=to), "Bucketcast-ingress-dead")
     ran = run("dlq", "redrive", "ingress", "--prefix", "in/", "--json")
     assert ran.document["events"] == 2
@@ -441,10 +441,8 @@ def test_events_that_ingest_could_not_send_go_back_to_it(run: Run, aws: MotoAws,
     assert histories(aws, "Bucketcast-ingress-dead") == [History(to=to, redriven=True)]
 
 
-def test_purge_writes_before_it_removes_and_needs_the_file(
-    run: Run, aws: MotoAws, tmp_path: Path
-) -> None:
-    bury(aws, "in/a", "out/b")
+def test_purge_writes_the_file_before_it_removes(run: Run, aws: MotoAws, tmp_path: Path) -> None:
+    dead_letter_event(aws, "in/a", "out/b")
     put(aws, DEAD, dead_letter("hello", "no envelope"))
     path = tmp_path / "gone.ndjson"
     assert "--file" in run("dlq", "purge", ARN, "--yes").err
@@ -468,7 +466,7 @@ def test_purge_removes_nothing_when_the_disk_is_full(
     run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     for number in range(30):
-        bury(aws, f"k{number}")
+        dead_letter_event(aws, f"k{number}")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
     try:
@@ -483,7 +481,7 @@ def test_purge_removes_nothing_when_the_disk_is_full(
 def test_purge_asks_for_confirmation(
     run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bury(aws, "a")
+    dead_letter_event(aws, "a")
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     ran = run("dlq", "purge", ARN, "--file", str(tmp_path / "f"))
     assert ran.code == 1
@@ -491,11 +489,11 @@ def test_purge_asks_for_confirmation(
     assert run("dlq", "purge", ARN, "--file", str(tmp_path / "g"), "--json").code == 2
 
 
-def test_export_writes_a_line_a_message_and_deletes_none(
+def test_export_writes_a_line_per_message_and_deletes_none(
     run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
-    bury(aws, "a", "b")
-    bury(aws, "c")
+    dead_letter_event(aws, "a", "b")
+    dead_letter_event(aws, "c")
     lines = [json.loads(line) for line in run("dlq", "export", ARN).out.splitlines()]
     assert sorted(each["key"] for line in lines for each in line["events"]) == ["a", "b", "c"]
     assert {line["message"]["attributes"]["error"] for line in lines} == {"Rejected"}
@@ -506,7 +504,7 @@ def test_export_writes_a_line_a_message_and_deletes_none(
     assert run("dlq", "export", ARN, "--json").code == 2
 
 
-def test_an_unknown_target_names_those_that_there_are(run: Run) -> None:
+def test_unknown_target_lists_existing_ones(run: Run) -> None:
     ran = run("dlq", "ls", "webhook:primry")
     assert ran.code == 1
     assert ARN in ran.err

@@ -28,18 +28,18 @@ class Backup:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What `add` wrote is on disk; what it could not write would fail here once more.
+        # `add` has written everything to disk; a failed write would only fail again here.
         with suppress(OSError):
             self._file.close()
 
     def add(self, plans: Sequence[Plan]) -> set[str]:
         """Write letters to the file and return their ids, which may then be removed."""
         try:
-            self._file.writelines(self._line(each) + b"\n" for each in plans)
+            self._file.writelines(self._line(plan) + b"\n" for plan in plans)
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
             raise BucketcastError(
                 f"{self._path}: {error.strerror}; nothing more is removed"
             ) from None
-        return {each.letter.id for each in plans}
+        return {plan.letter.id for plan in plans}

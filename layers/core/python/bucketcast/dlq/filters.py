@@ -1,4 +1,4 @@
-"""Which dead letters, and which of their events, a command is about."""
+"""The dead letters, and their events, that a command applies to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bucketcast.event.names import expand, spellings
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All that is given must hold; ages are seconds since the message was sent to the queue.
+    """Conditions that must all hold; ages are seconds since the message was sent to the queue.
 
     `reason` is a part of the reason in any case, `id` that of a message or of an event.
     """
@@ -27,12 +27,12 @@ class Filter:
     id: str = ""
 
     @property
-    def of_events(self) -> bool:
-        """Whether it asks for anything that only the events say."""
+    def needs_events(self) -> bool:
+        """Whether a condition is about the events, so that they have to be read."""
         return bool(self.names or self.bucket or self.prefix or self.rule or self.id)
 
-    def letter(self, letter: Letter, now: int) -> bool:
-        """Return whether the message may be one of those; `now` is Unix ms."""
+    def matches(self, letter: Letter, now: int) -> bool:
+        """Return True if the conditions on the message hold; `now` is Unix ms."""
         age = (now - letter.sent) / 1_000
         return (
             self.reason.casefold() in letter.reason.casefold()
@@ -42,26 +42,26 @@ class Filter:
         )
 
     def indexes(self, letter: Letter, content: Content) -> Sequence[int]:
-        """Return the indexes of the events that are asked for.
+        """Return the indexes of the events that match.
 
-        A message whose events cannot be read has none, unless nothing is asked of them.
+        A message whose events cannot be read has none, unless no condition is about them.
         """
-        if not self.of_events:
+        if not self.needs_events:
             return range(max(content.number, 1))
         if self.id == letter.id:
-            whole = Filter(rule=self.rule, names=self.names, bucket=self.bucket, prefix=self.prefix)
-            return whole.indexes(letter, content)
+            rest = Filter(rule=self.rule, names=self.names, bucket=self.bucket, prefix=self.prefix)
+            return rest.indexes(letter, content)
         if not content.events:
-            only = not (self.names or self.bucket or self.prefix or self.id)
-            return range(1) if only and self.rule == letter.attribute("rule") else ()
+            needs_rule_only = not (self.names or self.bucket or self.prefix or self.id)
+            return range(1) if needs_rule_only and self.rule == letter.attribute("rule") else ()
         singles = {single for name in self.names for single in expand(name)}
         return [
             index
             for index, event in enumerate(content.events)
-            if self._event(event, singles) and self._rule(letter, content, index)
+            if self._matches_event(event, singles) and self._matches_rule(letter, content, index)
         ]
 
-    def _event(self, event: Event, singles: set[str]) -> bool:
+    def _matches_event(self, event: Event, singles: set[str]) -> bool:
         return (
             (not singles or not singles.isdisjoint(spellings(event)))
             and self.bucket in ("", event.bucket)
@@ -69,7 +69,7 @@ class Filter:
             and self.id in ("", event.id)
         )
 
-    def _rule(self, letter: Letter, content: Content, index: int) -> bool:
-        inside: Sequence[Delivery] = content.deliveries
-        own = inside[index].rule if inside else letter.attribute("rule")
-        return self.rule in ("", own)
+    def _matches_rule(self, letter: Letter, content: Content, index: int) -> bool:
+        deliveries: Sequence[Delivery] = content.deliveries
+        rule = deliveries[index].rule if deliveries else letter.attribute("rule")
+        return self.rule in ("", rule)

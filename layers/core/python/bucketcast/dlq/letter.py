@@ -1,8 +1,8 @@
-"""A message of a dead-letter queue: why it is there, and what it holds.
+"""A message of a dead-letter queue: its reason and its content.
 
 A target's dead letter is an envelope, one of `ingress` that or a message as its source sent it.
-What our functions dead-lettered has a reason among its attributes; what SQS moved has those that it
-had in its queue, and so the last failure if one is known.
+Letters of our functions have a reason among their attributes. Messages that SQS moved keep the
+attributes that they had in their queue, and so the last failure if one is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ _EVENTBRIDGE_TEXT = "ERROR_MESSAGE"
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a dead letter holds.
+    """The content of a dead letter.
 
-    `number` is how many events, as far as that is known without reading them. `deliveries` are
-    those of an envelope, `events` also those of a message as its source sent it. `problem` is why
-    nobody could process it as it is, "" where there is no such reason.
+    `number` is the number of events, as far as it is known without reading them. `deliveries` are
+    those of an envelope, `events` also those of a message as its source sent it. `problem` is the
+    reason for which it cannot be processed as it is, "" without one.
     """
 
     number: int = 1
@@ -41,8 +41,8 @@ class Content:
 class Letter:
     """A message of a dead-letter queue; `sent` is Unix ms.
 
-    A letter of ours was sent when it was given up. What SQS moved keeps the time at which it
-    was first sent. `queue_arn` is the queue that SQS moved it from, "" for a letter of ours.
+    A letter of ours was sent when its events were given up. A message that SQS moved keeps the time
+    at which it was first sent; `queue_arn` is the queue that it came from, "" for a letter of ours.
     """
 
     id: str
@@ -55,21 +55,21 @@ class Letter:
 
     @property
     def moved_by(self) -> MovedBy:
-        """Who put it there; what SQS redrove and moved again still has its former reason."""
+        """The mover; a message that SQS redrove and moved again still has its former reason."""
         if "reason" in self.attributes and not self.queue_arn:
             return "bucketcast"
         return "eventbridge" if _EVENTBRIDGE_CODE in self.attributes else "sqs"
 
     @property
     def reason(self) -> str:
-        """Why it is there, as far as anybody said."""
+        """The reason, as far as one is recorded."""
         if self.moved_by == "bucketcast":
             return self.attributes["reason"]
         if self.moved_by == "eventbridge":
             return f"EventBridge could not deliver it: {self.attribute(_EVENTBRIDGE_TEXT)}"
-        last = self.history.reason or self.attribute("reason")
-        said = f"; the last known failure: {last}" if last else ""
-        return f"SQS moved it: received too often, no reason recorded{said}"
+        last_failure = self.history.reason or self.attribute("reason")
+        suffix = f"; the last known failure: {last_failure}" if last_failure else ""
+        return f"SQS moved it: received too often, no reason recorded{suffix}"
 
     @property
     def error(self) -> str:
@@ -78,7 +78,7 @@ class Letter:
 
     @property
     def history(self) -> History:
-        """What had become of it before it died."""
+        """The attempts before it was dead-lettered."""
         return History.read(self.attribute("history") or self.attribute(ATTRIBUTE))
 
     def attribute(self, name: str) -> str:
@@ -86,37 +86,37 @@ class Letter:
         return self.attributes.get(name, "")
 
     @property
-    def cut(self) -> bool:
+    def is_cut(self) -> bool:
         """Whether only the beginning of the message was kept."""
         return "cut" in self.attributes
 
 
-def count(letter: Letter) -> int:
-    """Return how many events it holds, without reading them; 1 where nobody says."""
+def count_events(letter: Letter) -> int:
+    """Return the number of events, without reading them; 1 if it is unknown."""
     try:
         return max(1, number_in(unwrapped(letter.body)))
     except ValueError:
         return 1
 
 
-def content(letter: Letter, *, ingress: bool) -> Content:
-    """Read a dead letter; what cannot be read is said in `problem`."""
-    if letter.cut:
+def read_content(letter: Letter, *, ingress: bool) -> Content:
+    """Read a dead letter; `problem` has the reason if that fails."""
+    if letter.is_cut:
         return Content(problem=f"cut: {letter.attribute('cut')}")
     try:
         body = unwrapped(letter.body)
         if ingress and not is_envelope(body):
-            return _of_source(body)
-        found = unpack(body)
+            return _read_source_message(body)
+        deliveries = unpack(body)
     except ValueError as error:
         return Content(problem=str(error))
-    came = letter.history.created or letter.sent
-    deliveries = [replace(each, created=each.created or came) for each in found]
-    return Content(len(deliveries), deliveries, [each.event for each in deliveries])
+    created = letter.history.created or letter.sent
+    deliveries = [replace(delivery, created=delivery.created or created) for delivery in deliveries]
+    return Content(len(deliveries), deliveries, [delivery.event for delivery in deliveries])
 
 
-def _of_source(body: str) -> Content:
-    """Read a message as it came; one that no source reads can be tried again as it is."""
+def _read_source_message(body: str) -> Content:
+    """Read a message as its source sent it; one in no known dialect can be sent again unread."""
     try:
         events = sources.events(body)
     except BadEvent:

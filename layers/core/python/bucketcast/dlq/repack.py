@@ -1,6 +1,6 @@
-"""Repack dead letters for a redrive: their events get a full term, without limits.
+"""Repack dead letters for a redrive: their events get a full term of retries, without limits.
 
-`created`, when an event came to us, stays: a mirror refuses what is too old.
+The time at which an event came to us, `created`, stays: a mirror refuses events that are too old.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ from bucketcast.delivery.envelope import Delivery, TooLarge, pack, unwrapped
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.letter import Content, Letter, content
+from bucketcast.dlq.letter import Content, Letter, read_content
 from bucketcast.limits import MAX_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to become of one letter: the events to take, and those to leave in the queue.
+    """The plan for one letter: the events to move, and those to leave in the queue.
 
-    A message that is as its source sent it goes whole, with neither. `problem` is why a letter must
-    stay as it is.
+    A message as its source sent it goes whole, with neither. `problem` is the reason for which a
+    letter must stay as it is.
     """
 
     letter: Letter
     content: Content
-    taken: Sequence[Delivery] = ()
-    left: Sequence[Delivery] = ()
+    chosen: Sequence[Delivery] = ()
+    remaining: Sequence[Delivery] = ()
     number: int = 0
     problem: str = ""
 
@@ -50,85 +50,90 @@ class Repacked:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def plan(letter: Letter, wanted: Filter, now: int, *, ingress: bool) -> Plan | None:
-    """Return what the filter asks of a letter; None if nothing."""
-    if not wanted.letter(letter, now):
+def make_plan(letter: Letter, wanted: Filter, now: int, *, ingress: bool) -> Plan | None:
+    """Return the plan for a letter; None if the filter excludes it."""
+    if not wanted.matches(letter, now):
         return None
-    found = content(letter, ingress=ingress)
-    indexes = wanted.indexes(letter, found)
+    content = read_content(letter, ingress=ingress)
+    indexes = wanted.indexes(letter, content)
     if not indexes:
         return None
-    if found.problem or not found.deliveries:
+    if content.problem or not content.deliveries:
         empty = "" if ingress else "it holds no event"
-        return Plan(letter, found, number=len(indexes), problem=found.problem or empty)
-    chosen = set(indexes)
-    taken = [each for index, each in enumerate(found.deliveries) if index in chosen]
-    left = [each for index, each in enumerate(found.deliveries) if index not in chosen]
-    return Plan(letter, found, taken, left, len(taken))
+        return Plan(letter, content, number=len(indexes), problem=content.problem or empty)
+    positions = set(indexes)
+    chosen = [entry for index, entry in enumerate(content.deliveries) if index in positions]
+    remaining = [entry for index, entry in enumerate(content.deliveries) if index not in positions]
+    return Plan(letter, content, chosen, remaining, len(chosen))
 
 
-def first(each: Plan, most: int) -> Plan:
-    """Return a plan with no more than so many of its events; the others stay."""
-    if each.number <= most or not each.taken:
-        return each
-    left = [*each.taken[most:], *each.left]
-    return replace(each, taken=each.taken[:most], left=left, number=most)
+def limit_events(plan: Plan, most: int) -> Plan:
+    """Return the plan with at most so many of its events; the others stay."""
+    if plan.number <= most or not plan.chosen:
+        return plan
+    remaining = [*plan.chosen[most:], *plan.remaining]
+    return replace(plan, chosen=plan.chosen[:most], remaining=remaining, number=most)
 
 
-def repacked(plans: Sequence[Plan], *, same_target: bool, most: int = MAX_EVENTS) -> Repacked:
-    """Pack the taken events of several letters into as few messages as hold them.
+def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MAX_EVENTS) -> Repacked:
+    """Pack the chosen events of several letters into as few messages as possible.
 
-    For another target than their own they are no topic's any more. With `most` 1 each event is a
-    message of its own, as FIFO queues need it.
+    Sent to another target, they lose their topic. With `most` 1 each event is a message of its own,
+    as FIFO queues need it.
     """
     result = Repacked()
     alike: dict[History, list[Plan]] = {}
-    for each in plans:
-        history = each.letter.history if same_target else History()
-        if each.taken:
-            told = history._replace(created=0).for_redrive()  # each event says when it was created
-            alike.setdefault(told, []).append(each)
+    for plan in plans:
+        history = plan.letter.history if same_target else History()
+        if plan.chosen:
+            # Each event has its own time of creation.
+            after = history._replace(created=0).for_redrive()
+            alike.setdefault(after, []).append(plan)
         else:
-            told = history.for_redrive(created=each.letter.sent)
-            whole = Outgoing(unwrapped(each.letter.body), history=told)
-            result.messages.append(Packed(whole, [each]))
+            after = history.for_redrive(created=plan.letter.sent)
+            whole = Outgoing(unwrapped(plan.letter.body), history=after)
+            result.messages.append(Packed(whole, [plan]))
     for history, group in alike.items():
         try:
-            result.messages += _packed(group, history, most=most)
+            result.messages += _pack(group, history, most=most)
         except TooLarge:
-            for each in group:
+            for plan in group:
                 try:
-                    result.messages += _packed([each], history, most=most)
+                    result.messages += _pack([plan], history, most=most)
                 except TooLarge as error:
-                    result.failed[each.letter.id] = str(error)
+                    result.failed[plan.letter.id] = str(error)
     return result
 
 
-def rest(each: Plan) -> list[Outgoing]:
-    """Return the same letter with the events that stay, if any do.
+def remaining_messages(plan: Plan) -> list[Outgoing]:
+    """Return the letters that hold the events that stay, if any do.
 
     Raises:
         TooLarge: an event fits into no message.
     """
-    old = each.letter
+    old = plan.letter
     whole = Dead(old.body, old.history, old.error, old.reason, old.attribute("rule"))
     return [
-        dead_letters.letter(whole._replace(body=one.body), old.attribute("target"))
-        for one in pack(each.left)
+        dead_letters.letter(whole._replace(body=message.body), old.attribute("target"))
+        for message in pack(plan.remaining)
     ]
 
 
-def _packed(plans: Sequence[Plan], history: History, *, most: int) -> list[Packed]:
-    origins = [each for each in plans for _ in each.taken]
-    taken = [structs.replace(one, reason="", error="") for each in plans for one in each.taken]
+def _pack(plans: Sequence[Plan], history: History, *, most: int) -> list[Packed]:
+    origins = [plan for plan in plans for _ in plan.chosen]
+    deliveries = [
+        structs.replace(entry, reason="", error="") for plan in plans for entry in plan.chosen
+    ]
     return [
         Packed(
-            # The token is another one each time that an event is dead-lettered, the same when this
-            # is repeated.
+            # Each time an event is dead-lettered it gets another token; a repeated redrive does not
+            # change it.
             Outgoing(
-                body, history=history, token=f"{origins[start].letter.id}-{taken[start].copy_id}"
+                body,
+                history=history,
+                token=f"{origins[start].letter.id}-{deliveries[start].copy_id}",
             ),
-            list({each.letter.id: each for each in origins[start:stop]}.values()),
+            list({plan.letter.id: plan for plan in origins[start:stop]}.values()),
         )
-        for body, start, stop in pack(taken, most)
+        for body, start, stop in pack(deliveries, most)
     ]

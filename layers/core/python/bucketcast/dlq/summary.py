@@ -13,7 +13,7 @@ _PARTICULAR = re.compile(r"\b(?:[0-9a-f]{8,}|[0-9][0-9.,:-]*)\b", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Group:
-    """Letters of one rule, topic and reason, of which `id` is one; times are Unix ms."""
+    """Letters of one rule, topic and reason, with the id of one of them; times are Unix ms."""
 
     target: str
     rule: str
@@ -36,7 +36,7 @@ class Group:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts by reason; reasons that differ in numbers only are one, shown as the first said it."""
+    """Counts by reason; reasons that differ in numbers only are one, shown as first seen."""
 
     messages: int = 0
     events: int = 0
@@ -47,17 +47,17 @@ class Summary:
         self.messages += 1
         self.events += events
         reason = letter.reason
-        rule, who, topic = letter.attribute("rule"), letter.moved_by, letter.history.topic
-        key = (target, rule, letter.error, who, topic, _PARTICULAR.sub("#", reason))
+        rule, moved_by, topic = letter.attribute("rule"), letter.moved_by, letter.history.topic
+        key = (target, rule, letter.error, moved_by, topic, _PARTICULAR.sub("#", reason))
         if key not in self._groups and len(self._groups) >= MAX_GROUPS:
             reason = OTHER
-            key = (target, "", "", who, "", OTHER)
+            key = (target, "", "", moved_by, "", OTHER)
             rule = topic = ""
         if key not in self._groups:
             error = letter.error if reason != OTHER else ""
-            self._groups[key] = Group(target, rule, error, reason, who, topic, letter.id)
+            self._groups[key] = Group(target, rule, error, reason, moved_by, topic, letter.id)
         self._groups[key].add(letter, events)
 
     def groups(self) -> Iterator[Group]:
-        """Return the groups, the largest of each target first."""
-        yield from sorted(self._groups.values(), key=lambda each: (each.target, -each.events))
+        """Yield the groups, the largest of each target first."""
+        yield from sorted(self._groups.values(), key=lambda group: (group.target, -group.events))

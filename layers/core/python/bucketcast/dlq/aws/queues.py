@@ -21,7 +21,7 @@ class DeadQueue(NamedTuple):
     """A dead-letter queue; `own` is the queue that its letters came from.
 
     `name` is the target's ARN, `ingress`, or the name of the queue of a target that was removed.
-    Only the first has a `target`. Where nothing reads `own`, it is not `live`.
+    Only the first has a `target`. It is `live` if a function reads `own`.
     """
 
     name: str
@@ -39,28 +39,28 @@ class DeadQueue(NamedTuple):
         return keeps_order(self.dead)
 
 
-def found(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
-    """Return a stack's dead-letter queues, and why those of removed targets are unknown."""
-    listed = [*_listed(deployment)]
+def list_queues(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
+    """Return a stack's dead-letter queues, and the error if removed targets' are unknown."""
+    configured = [*_configured(deployment)]
     try:
         with aws_errors():
-            removed = [*_removed(deployment, {each.dead for each in listed}, aws)]
+            removed = [*_removed(deployment, {queue.dead for queue in configured}, aws)]
     except AwsError as error:
-        return listed, f"queues of removed targets cannot be listed: {error}"
-    return [*listed, *removed], ""
+        return configured, f"queues of removed targets cannot be listed: {error}"
+    return [*configured, *removed], ""
 
 
-def chosen(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
+def find(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
     """Return the queue of an ARN, of `KIND:ID`, of `ingress`, or with this name.
 
     Raises:
-        BucketcastError: there is none.
+        BucketcastError: there is no such queue.
     """
     wanted = {name, _arn(name)}
-    for each in queues:
-        if wanted & {each.name, _last(each.dead)}:
-            return each
-    names = [each.name for each in queues]
+    for queue in queues:
+        if wanted & {queue.name, _last(queue.dead)}:
+            return queue
+    names = [queue.name for queue in queues]
     raise BucketcastError(
         f"no dead-letter queue of {name}: {did_you_mean(name, names)}there is {', '.join(names)}"
     )
@@ -76,20 +76,20 @@ def depth(queue: str, aws: Aws) -> Depth:
         return queue_depth(queue, aws.sqs)
 
 
-def _listed(deployment: Deployed) -> Iterator[DeadQueue]:
+def _configured(deployment: Deployed) -> Iterator[DeadQueue]:
     own = deployment.ingress_queue
     yield DeadQueue(INGRESS, dead_of(own), own)
-    for each in deployment.targets:
-        yield DeadQueue(each.arn, each.dead, each.queue, each)
-    for each in deployment.resting:
-        yield DeadQueue(_last(each.dead), each.dead, each.queue, live=False)
+    for target in deployment.targets:
+        yield DeadQueue(target.arn, target.dead, target.queue, target)
+    for target in deployment.resting:
+        yield DeadQueue(_last(target.dead), target.dead, target.queue, live=False)
 
 
 def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQueue]:
     """Yield the queues that CloudFormation kept of targets that are not deployed any more."""
     prefix = f"{deployment.stack}-"
-    made = deployment.dynamic.prefix if deployment.dynamic else prefix
-    names = {_last(each) for each in listed}
+    dynamic_prefix = deployment.dynamic.prefix if deployment.dynamic else prefix
+    names = {_last(url) for url in listed}
     pages = aws.sqs.get_paginator("list_queues").paginate(
         QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000}
     )
@@ -98,7 +98,7 @@ def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQ
         for url in page.get("QueueUrls", ()):
             name = _last(url)
             plain = bare(name)
-            kind = plain.removeprefix(made).removeprefix(prefix).partition("-")[0]
+            kind = plain.removeprefix(dynamic_prefix).removeprefix(prefix).partition("-")[0]
             if name in names or not plain.endswith(_DEAD) or kind not in targets.kinds():
                 continue
             own = plain.removesuffix(_DEAD) + name[len(plain) :]

@@ -1,8 +1,8 @@
-"""Read a dead-letter queue: each message once, and none is lost or hidden for long.
+"""Read a dead-letter queue: each message once, without losing or hiding one for long.
 
-SQS hides a message from other readers when it is received. So each is hidden for as long as reading
-the queue may take, and made visible again at the end; messages of an interrupted command come back
-by themselves. Messages that another reader holds are not seen.
+SQS hides a message from other readers when it is received. Each is hidden for as long as reading
+the queue may take, and made visible again at the end; messages of an interrupted command reappear
+by themselves. Messages that another reader has received are not seen.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,23 +25,23 @@ MAX_HIDDEN: Final = 100_000
 MIN_SECONDS: Final = 60
 MAX_SECONDS: Final = 7_200
 _PER_SECOND: Final = 250
-"""How many messages are read in a second at worst."""
+"""Messages read in a second, at worst."""
 _WAIT_SECONDS: Final = 1
 _FRUITLESS: Final = 2
 _THREADS: Final = 8
 
 
 def seconds_for(messages: int, rate: float = _PER_SECOND) -> int:
-    """Return for how long to hide messages when there are so many to read."""
+    """Return the seconds for which to hide messages while so many are read."""
     return min(MAX_SECONDS, MIN_SECONDS + round(messages / max(1.0, min(rate, _PER_SECOND))))
 
 
 class Reader:
     """The messages of a queue that can be read now, each once.
 
-    A context manager: at its end, messages that are not `gone` are made visible again. Its ids take
-    16 bytes a message. `expected` is about how many messages there are, `most` how many are
-    received at once.
+    A context manager: at its end, messages that are not forgotten are made visible again. The ids
+    that it keeps take 16 bytes a message. `expected` is the approximate number of messages,
+    `batch_size` the number received at once.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Reader:
         *,
         expected: int = 0,
         hide: int = MIN_SECONDS,
-        most: int = TOGETHER,
+        batch_size: int = TOGETHER,
         threads: int = _THREADS,
     ) -> None:
-        self.most = most
+        self.batch_size = batch_size
         self.full = False
         self._own = Queue(queue, sqs)
         self._sqs = sqs
@@ -69,7 +69,7 @@ class Reader:
 
     @property
     def seen(self) -> int:
-        """How many messages were read."""
+        """The number of messages read."""
         return len(self._seen)
 
     def __enter__(self) -> Self:
@@ -77,14 +77,14 @@ class Reader:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._show(list(self._hidden.values()))
+            self._make_visible(list(self._hidden.values()))
         finally:
             self._pool.shutdown()
 
     def batches(self) -> Iterator[list[Letter]]:
-        """Yield messages, up to `most` at a time, that were not read before.
+        """Yield messages that were not read before, up to `batch_size` at a time.
 
-        It ends when nothing new arrives, or when no more may be hidden, which `full` shows.
+        It ends when no new message arrives, or when no more may be hidden; then `full` is set.
         """
         fruitless = repeated = 0
         while fruitless < _FRUITLESS:
@@ -92,7 +92,7 @@ class Reader:
                 self.full = True
                 return
             answers = self._receive()
-            new = [fresh for messages in answers if (fresh := self._fresh(messages))]
+            new = [fresh for messages in answers if (fresh := self._select_new(messages))]
             yield from new
             if new:
                 fruitless = repeated = 0
@@ -104,14 +104,14 @@ class Reader:
                 done = self._expected and self.seen >= self._expected
                 fruitless = _FRUITLESS if done else fruitless + 1
 
-    def gone(self, letters: Sequence[Letter]) -> None:
+    def forget(self, letters: Sequence[Letter]) -> None:
         """Forget deleted messages, which need not be made visible again."""
-        for each in letters:
-            self._hidden.pop(_digest(each.id), None)
+        for letter in letters:
+            self._hidden.pop(_digest(letter.id), None)
 
     def hide_longer(self, letters: Sequence[Letter], seconds: int) -> None:
         """Hide received messages for another so many seconds."""
-        self._own.postpone({each.receipt: seconds for each in letters})
+        self._own.postpone({letter.receipt: seconds for letter in letters})
 
     def _receive(self) -> list[list[Any]]:
         calls: list[Callable[[], list[Any]]] = [self._receive_one] * self._threads
@@ -122,7 +122,7 @@ class Reader:
     def _receive_one(self) -> list[Any]:
         answer = self._sqs.receive_message(
             QueueUrl=self._own.url,
-            MaxNumberOfMessages=min(self.most, TOGETHER),
+            MaxNumberOfMessages=min(self.batch_size, TOGETHER),
             VisibilityTimeout=self._hide,
             WaitTimeSeconds=_WAIT_SECONDS,
             MessageAttributeNames=["All"],
@@ -134,17 +134,17 @@ class Reader:
         )
         return list(answer.get("Messages", ()))
 
-    def _fresh(self, messages: Sequence[Any]) -> list[Letter]:
+    def _select_new(self, messages: Sequence[Any]) -> list[Letter]:
         letters = []
-        for each in messages:
-            digest = _digest(each["MessageId"])
-            self._hidden[digest] = each["ReceiptHandle"]  # only the last one is valid
+        for message in messages:
+            digest = _digest(message["MessageId"])
+            self._hidden[digest] = message["ReceiptHandle"]  # only the last one is valid
             if digest not in self._seen:
                 self._seen.add(digest)
-                letters.append(letter(each))
+                letters.append(letter(message))
         return letters
 
-    def _show(self, receipts: list[str]) -> None:
+    def _make_visible(self, receipts: list[str]) -> None:
         """Make messages visible again; those that fail come back after their timeout."""
         parts = [receipts[at : at + TOGETHER] for at in range(0, len(receipts), TOGETHER)]
         with suppress(BotoCoreError, ClientError):
@@ -154,14 +154,14 @@ class Reader:
 def letter(message: Any) -> Letter:
     """Return the letter of a received message."""
     system = message.get("Attributes", {})
-    beside = message.get("MessageAttributes") or {}
+    attributes = message.get("MessageAttributes") or {}
     return Letter(
         message["MessageId"],
         message["ReceiptHandle"],
         message["Body"],
         int(system.get("SentTimestamp", 0)),
         int(system.get("ApproximateReceiveCount", 0)),
-        {name: each.get("StringValue") or "" for name, each in beside.items()},
+        {name: attribute.get("StringValue") or "" for name, attribute in attributes.items()},
         system.get("DeadLetterQueueSourceArn", ""),
     )
 

@@ -1,19 +1,19 @@
-"""Send dead letters back, with a full term again, and delete them once they are sent.
+"""Send dead letters back with a full term of retries, and delete them once they are sent.
 
-Each step begins when the one before it is done:
+Each step begins when the one before it has succeeded:
 
-1. The chosen events are sent, or written to a file. Refused, their letter stays as it is.
-2. Of a letter that holds others too, these are sent to its own queue as a letter of their own.
-   Refused, the letter stays whole, and the next run sends the chosen events again.
-3. The letter is deleted. It is not where SQS fails at this: the next run repeats both.
+1. The chosen events are sent, or written to a file. If that fails, their letter stays as it is.
+2. The other events of the letter are sent to the same dead-letter queue as a new letter. If that
+   fails, the letter stays whole, and the next run sends the chosen events again.
+3. The letter is deleted. If that fails, the next run repeats both sends.
 
-So nothing is lost, and only what SQS fails at repeats anything. In the other order a target's queue
-that refuses, which may last, would leave one more copy of the others with each run; a dead-letter
-queue that refuses is rare, and then it is the chosen events that come twice.
+So nothing is lost, and events repeat only after a failure of SQS. In the other order, a target's
+queue that refuses for long would leave one more copy of the other events with each run; a
+dead-letter queue that refuses is rare, and then only the chosen events come twice.
 
-The queue itself is the state, so the same command continues where one ended. Letters that arrive
-after the run began stay: a poisonous event that returns would otherwise loop for ever. Times are
-SQS's own, since only those are on its messages.
+The queue itself is the state: the same command continues an interrupted run. Letters that arrive
+after the run began stay, so that an event that always fails does not loop for ever. Times are SQS's
+own, as its messages have no others.
 """
 
 import time
@@ -28,8 +28,7 @@ from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, together
 from bucketcast.dlq.aws.reader import Reader
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter
-from bucketcast.dlq.rate_limit import RateLimit
-from bucketcast.dlq.repack import Plan, first, plan, repacked, rest
+from bucketcast.dlq.repack import Plan, limit_events, make_plan, remaining_messages, repack
 from bucketcast.limits import MAX_EVENTS, TOGETHER
 
 if TYPE_CHECKING:
@@ -37,12 +36,14 @@ if TYPE_CHECKING:
 
 _CLOCK_SECONDS: Final = 1.0
 _HOLD_SECONDS: Final = 60
+_CATCH_UP: Final = 0.25
+"""Seconds of delay by calls that the limiter makes up for."""
 _SHORT_WAIT: Final = 5.0
 """Ten such waits are shorter than the visibility timeout; a longer wait renews it first."""
 
 
 @dataclass(slots=True)
-class Done:
+class Result:
     """The results of a run; all but `messages` and `repeatable` count events.
 
     `moved` were sent or removed, in `messages`. `problems` stay, by reason; `failed` stay by SQS's
@@ -69,14 +70,31 @@ class Destination:
     same_target: bool = True
 
 
+class RateLimit:
+    """A limit on the events sent per second; a `rate` of None is no limit."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._rate = rate
+        self._free = time.monotonic()
+
+    def spend(self, events: int) -> None:
+        """Count events that were sent now."""
+        if self._rate:
+            self._free = max(self._free, time.monotonic() - _CATCH_UP) + events / self._rate
+
+    def wait(self) -> float:
+        """Return the seconds until the next events may be sent."""
+        return max(0.0, self._free - time.monotonic()) if self._rate else 0.0
+
+
 @dataclass(slots=True)
 class Mover:
     """The common part of redrive and purge: read, choose, keep the rest, delete.
 
     `queue` is the URL of the dead-letter queue. Letters that were sent after the run `began` stay,
     and so do those that cannot be read, unless `unreadable` ones are moved too. `progress` is
-    called after each batch. No more than `most` events are moved, but for a message that is as its
-    source sent it, which goes whole.
+    called after each batch. At most `most` events are moved, except that a message as its source
+    sent it goes whole.
     """
 
     reader: Reader
@@ -86,105 +104,105 @@ class Mover:
     _: KW_ONLY
     ingress: bool
     began: int
-    progress: Callable[[Done], None] = lambda _: None
+    progress: Callable[[Result], None] = lambda _: None
     most: int | None = None
     unreadable: bool = False
-    done: Done = field(default_factory=Done)
+    result: Result = field(default_factory=Result)
 
     def run(
         self,
-        act: Callable[[Sequence[Plan]], set[str]],
+        move: Callable[[Sequence[Plan]], set[str]],
         limit: RateLimit | None = None,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> Done:
-        """Move all chosen letters; `act` returns the ids of the letters that may be deleted."""
+    ) -> Result:
+        """Move all chosen letters; `move` returns the ids of the letters that may be deleted."""
         limit = limit or RateLimit(None)
         for letters in self.reader.batches():
-            planned = [each for one in letters if (each := self._plan(one))]
-            plans = [each for each in planned if not self._keeps(each)]
-            for whole in _portions(plans):
-                some = self._within(whole)
-                if not some:
-                    return self.done
+            planned = [plan for letter in letters if (plan := self._plan(letter))]
+            plans = [plan for plan in planned if not self._keep_unusable(plan)]
+            for portion in _portions(plans):
+                allowed = self._limit(portion)
+                if not allowed:
+                    return self.result
                 if (wait := limit.wait()) > 0:
                     if wait > _SHORT_WAIT:
-                        waiting = [each.letter for each in plans]
+                        waiting = [plan.letter for plan in plans]
                         self.reader.hide_longer(waiting, round(wait) + _HOLD_SECONDS)
                     sleep(wait)
-                limit.spend(self._move(some, act))
-            self.progress(self.done)
-        return self.done
+                limit.spend(self._move(allowed, move))
+            self.progress(self.result)
+        return self.result
 
-    def _within(self, plans: Sequence[Plan]) -> Sequence[Plan]:
-        """Return what may still be moved, of a letter of many events some of them."""
+    def _limit(self, plans: Sequence[Plan]) -> Sequence[Plan]:
+        """Return the plans that may still be moved, the last one cut to the events that may."""
         if self.most is None:
             return plans
-        room = max(0, self.most - self.done.moved)
-        return [first(each, room) for each in plans[:room]]
+        room = max(0, self.most - self.result.moved)
+        return [limit_events(plan, room) for plan in plans[:room]]
 
     def _plan(self, letter: Letter) -> Plan | None:
         if letter.sent >= self.began:
-            self.done.later += 1
+            self.result.later += 1
             return None
-        found = plan(letter, self.wanted, self.began, ingress=self.ingress)
-        if found is None:
-            self.done.skipped += 1
-        return found
+        plan = make_plan(letter, self.wanted, self.began, ingress=self.ingress)
+        if plan is None:
+            self.result.skipped += 1
+        return plan
 
-    def _move(self, plans: Sequence[Plan], act: Callable[[Sequence[Plan]], set[str]]) -> int:
-        """Move some letters; how many events that were."""
-        rests: dict[str, list[Outgoing]] = {}
-        for each in plans:
+    def _move(self, plans: Sequence[Plan], move: Callable[[Sequence[Plan]], set[str]]) -> int:
+        """Move some letters and return the number of their events."""
+        remaining: dict[str, list[Outgoing]] = {}
+        for plan in plans:
             try:
-                rests[each.letter.id] = rest(each)
+                remaining[plan.letter.id] = remaining_messages(plan)
             except TooLarge as error:
-                self.done.problems[str(error)] += each.number
-        taken = act([each for each in plans if each.letter.id in rests])
-        gone = [each for each in plans if each.letter.id in taken]
-        whole = self._put_back(gone, rests)
-        self.done.repeatable += len(whole)
-        self._delete([each.letter for each in gone if each.letter.id not in whole])
-        for each in gone:
-            self.done.moved += each.number
-            self.done.messages += 1
-            self.done.reasons[each.letter.reason[:200]] += each.number
-        return sum(each.number for each in gone)
+                self.result.problems[str(error)] += plan.number
+        moved_ids = move([plan for plan in plans if plan.letter.id in remaining])
+        moved = [plan for plan in plans if plan.letter.id in moved_ids]
+        refused = self._return_remaining(moved, remaining)
+        self.result.repeatable += len(refused)
+        self._delete([plan.letter for plan in moved if plan.letter.id not in refused])
+        for plan in moved:
+            self.result.moved += plan.number
+            self.result.messages += 1
+            self.result.reasons[plan.letter.reason[:200]] += plan.number
+        return sum(plan.number for plan in moved)
 
-    def _put_back(
-        self, plans: Sequence[Plan], rests: Mapping[str, Sequence[Outgoing]]
+    def _return_remaining(
+        self, plans: Sequence[Plan], remaining: Mapping[str, Sequence[Outgoing]]
     ) -> Mapping[str, str]:
-        """Send what letters keep to their queue; return why it refused that, by their ids."""
-        messages = [(one, each) for each in plans for one in rests[each.letter.id]]
-        refused = sent(Queue(self.queue, self.sqs), [one for one, _ in messages])
-        why = {messages[index][1].letter.id: reason for index, reason in refused.items()}
-        for each in plans:
-            if each.letter.id in why:
-                self.done.failed[why[each.letter.id]] += len(each.left)
-        return why
+        """Send the remaining events to the dead-letter queue; return errors by the letters' ids."""
+        messages = [(message, plan) for plan in plans for message in remaining[plan.letter.id]]
+        refused = send_messages(Queue(self.queue, self.sqs), [message for message, _ in messages])
+        reasons = {messages[index][1].letter.id: reason for index, reason in refused.items()}
+        for plan in plans:
+            if plan.letter.id in reasons:
+                self.result.failed[reasons[plan.letter.id]] += len(plan.remaining)
+        return reasons
 
-    def _keeps(self, each: Plan) -> bool:
-        kept = bool(each.problem) and not self.unreadable
+    def _keep_unusable(self, plan: Plan) -> bool:
+        kept = bool(plan.problem) and not self.unreadable
         if kept:
-            self.done.problems[each.problem] += each.number
+            self.result.problems[plan.problem] += plan.number
         return kept
 
     def _delete(self, letters: Sequence[Letter]) -> None:
         for start in range(0, len(letters), TOGETHER):
-            part = letters[start : start + TOGETHER]
-            left = self._deleted(part)
-            left = self._deleted(left) if left else []
-            self.done.repeatable += len(left)
-            kept = {each.id for each in left}
-            self.reader.gone([each for each in part if each.id not in kept])
+            batch = letters[start : start + TOGETHER]
+            failed = self._delete_batch(batch)
+            failed = self._delete_batch(failed) if failed else []
+            self.result.repeatable += len(failed)
+            kept_ids = {letter.id for letter in failed}
+            self.reader.forget([letter for letter in batch if letter.id not in kept_ids])
 
-    def _deleted(self, letters: Sequence[Letter]) -> list[Letter]:
+    def _delete_batch(self, letters: Sequence[Letter]) -> list[Letter]:
         """Delete letters; return those that SQS did not delete."""
         try:
             answer = self.sqs.delete_message_batch(
                 QueueUrl=self.queue,
                 Entries=[
-                    {"Id": str(index), "ReceiptHandle": each.receipt}
-                    for index, each in enumerate(letters)
+                    {"Id": str(index), "ReceiptHandle": letter.receipt}
+                    for index, letter in enumerate(letters)
                 ],
             )
         except SQS_ERRORS:
@@ -197,25 +215,25 @@ def sender(mover: Mover, to: Destination) -> Callable[[Sequence[Plan]], set[str]
     queue = Queue(to.url, mover.sqs)
 
     def send(plans: Sequence[Plan]) -> set[str]:
-        packed = repacked(plans, same_target=to.same_target, most=together(to.url, MAX_EVENTS))
-        refused = sent(queue, [one.message for one in packed.messages])
-        kept = {
-            each.letter.id: reason
+        packed = repack(plans, same_target=to.same_target, most=together(to.url, MAX_EVENTS))
+        refused = send_messages(queue, [item.message for item in packed.messages])
+        refused_ids = {
+            plan.letter.id: reason
             for index, reason in refused.items()
-            for each in packed.messages[index].plans
+            for plan in packed.messages[index].plans
         }
-        for each in plans:
-            if each.letter.id in packed.failed:
-                mover.done.problems[packed.failed[each.letter.id]] += each.number
-            elif each.letter.id in kept:
-                mover.done.failed[kept[each.letter.id]] += each.number
-        return {each.letter.id for each in plans} - kept.keys() - packed.failed.keys()
+        for plan in plans:
+            if plan.letter.id in packed.failed:
+                mover.result.problems[packed.failed[plan.letter.id]] += plan.number
+            elif plan.letter.id in refused_ids:
+                mover.result.failed[refused_ids[plan.letter.id]] += plan.number
+        return {plan.letter.id for plan in plans} - refused_ids.keys() - packed.failed.keys()
 
     return send
 
 
-def sent(queue: Queue, messages: Sequence[Outgoing]) -> Mapping[int, str]:
-    """Send messages; return why SQS did not take some, by their index."""
+def send_messages(queue: Queue, messages: Sequence[Outgoing]) -> Mapping[int, str]:
+    """Send messages; return the errors of those that SQS refused, by index."""
     try:
         return queue.send(messages)
     except SQS_ERRORS as error:
@@ -223,14 +241,14 @@ def sent(queue: Queue, messages: Sequence[Outgoing]) -> Mapping[int, str]:
 
 
 def server_time(queue: str, sqs: "SQSClient") -> int:
-    """Return SQS's time in Unix ms, which no later message precedes.
+    """Return SQS's time in Unix ms, rounded up to a second, after waiting until then.
 
-    It waits until that time. If SQS does not send its time, it is this machine's.
+    No later message has an earlier time. If SQS does not send its time, it is this machine's.
     """
     answer = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
-    said = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", "")
+    date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", "")
     try:
-        seconds = parsedate_to_datetime(said).timestamp()
+        seconds = parsedate_to_datetime(date).timestamp()
     except ValueError:
         return round(time.time() * 1000)
     time.sleep(_CLOCK_SECONDS)  # the header has whole seconds
@@ -238,6 +256,6 @@ def server_time(queue: str, sqs: "SQSClient") -> int:
 
 
 def _portions(plans: Sequence[Plan]) -> list[Sequence[Plan]]:
-    """Group letters of one event; one with many events is sent alone, to keep to the rate."""
-    small = [each for each in plans if each.number <= 1]
-    return [*([small] if small else []), *([each] for each in plans if each.number > 1)]
+    """Group letters of one event; one with many events is moved alone, to keep to the rate."""
+    small = [plan for plan in plans if plan.number <= 1]
+    return [*([small] if small else []), *([plan] for plan in plans if plan.number > 1)]

@@ -17,5 +17,5 @@ def command() -> None:
     """
 
 
-for each in (ls, show, redrive, export, purge):
-    command.add_command(each)
+for subcommand in (ls, show, redrive, export, purge):
+    command.add_command(subcommand)

@@ -1,4 +1,4 @@
-"""`bucketcast dlq redrive` and `purge`: they take dead letters out of the queue."""
+"""`bucketcast dlq redrive` and `purge`, which take dead letters out of the queue."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,21 +10,20 @@ import click
 from bucketcast.aws.clients import aws_errors
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.reader import Reader
-from bucketcast.dlq.aws.redrive import Destination, Done, Mover, sender, server_time
+from bucketcast.dlq.aws.redrive import Destination, Mover, RateLimit, Result, sender, server_time
 from bucketcast.dlq.backup import Backup
-from bucketcast.dlq.command.options import filter_of, filtered
+from bucketcast.dlq.command.options import filter_options, to_filter
 from bucketcast.dlq.command.queue import (
-    Found,
-    chosen_queue,
-    line_of,
-    matching,
-    missed,
-    opened,
+    Selection,
+    matching_plans,
+    ndjson_line,
+    open_reader,
+    select_queue,
     target_name,
+    unread_notes,
 )
 from bucketcast.dlq.command.read import group_document
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.rate_limit import RateLimit
 from bucketcast.dlq.summary import Summary
 from bucketcast.errors import BucketcastError
 from bucketcast.terminal import params
@@ -33,7 +32,7 @@ from bucketcast.terminal.output import Output, counted, shared
 
 @click.command()
 @click.argument("target", metavar="TARGET")
-@filtered
+@filter_options
 @click.option("--to", metavar="TARGET", default="", help="Send to this target instead.")
 @click.option(
     "--rate", type=click.FloatRange(min=0.1), metavar="N", help="Events per second at the most."
@@ -50,7 +49,7 @@ def redrive(
     rate: float | None,
     limit: int | None,
     dry_run: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Send dead letters to their target again; each event has a full term of retries again.
 
@@ -65,22 +64,22 @@ def redrive(
       bucketcast dlq redrive Bucketcast-webhook-old-dead --to webhook:primary
       bucketcast dlq redrive ingress
     """  # noqa: D301 - click reads the character
-    found = chosen_queue(out, target)
-    destination = _destination(found, to)
-    wanted = filter_of(given)
+    selection = select_queue(out, target)
+    destination = _destination(selection, to)
+    wanted = to_filter(options)
     if dry_run:
-        return _dry(out, found, wanted, destination)
-    with aws_errors(), opened(out, found, "redriving", rate) as (reader, report):
-        mover = _mover(found, reader, wanted, report, most=limit)
+        return _count(out, selection, wanted, destination)
+    with aws_errors(), open_reader(out, selection, "redriving", rate) as (reader, report):
+        mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
-    where = destination.arn or found.queue.name
-    return _finished(out, found, mover.done, f"sent to {where}", ended=ended, full=reader.full)
+    where = destination.arn or selection.queue.name
+    return _report(out, selection, mover.result, f"sent to {where}", ended=ended, full=reader.full)
 
 
 @click.command()
 @click.argument("target", metavar="TARGET")
-@filtered
+@filter_options
 @click.option(
     "--file",
     "path",
@@ -90,38 +89,38 @@ def redrive(
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @shared
-def purge(out: Output, /, target: str, *, path: Path, yes: bool, **given: Any) -> int:
+def purge(out: Output, /, target: str, *, path: Path, yes: bool, **options: Any) -> int:
     """Remove dead letters for good, after writing them to a new file.
 
     \b
     Example:
       bucketcast dlq purge webhook:primary --older-than 168h --file removed.ndjson
     """  # noqa: D301 - click reads the character
-    found = chosen_queue(out, target)
-    wanted = filter_of(given)
+    selection = select_queue(out, target)
+    wanted = to_filter(options)
     if not yes:
-        about = f"{counted(found.depth.all, 'message')} in {found.queue.name}"
-        out.confirm(f"{about}; remove those that match?")
-    line = partial(line_of, found)
+        contents = f"{counted(selection.depth.all, 'message')} in {selection.queue.name}"
+        out.confirm(f"{contents}; remove those that match?")
+    line = partial(ndjson_line, selection)
     with (
         aws_errors(),
         Backup(path, line) as backup,
-        opened(out, found, "purging") as (reader, report),
+        open_reader(out, selection, "purging") as (reader, report),
     ):
-        mover = _mover(found, reader, wanted, report, unreadable=True)
+        mover = _mover(selection, reader, wanted, report, unreadable=True)
         ended = _run(partial(mover.run, backup.add))
-    said = f"removed; they are in {path}"
-    return _finished(out, found, mover.done, said, ended=ended, full=reader.full)
+    outcome = f"removed; they are in {path}"
+    return _report(out, selection, mover.result, outcome, ended=ended, full=reader.full)
 
 
-def _destination(found: Found, to: str) -> Destination:
-    """Return where letters go.
+def _destination(selection: Selection, to: str) -> Destination:
+    """Return the destination of letters.
 
     Raises:
-        BucketcastError: nobody would read them there.
+        BucketcastError: nothing reads that queue.
         BucketcastError: there is no such topic, or it is not persistent.
     """
-    queue = found.queue
+    queue = selection.queue
     if not to:
         if not queue.live:
             raise BucketcastError(
@@ -132,7 +131,7 @@ def _destination(found: Found, to: str) -> Destination:
         raise BucketcastError(
             "--to is not allowed with ingress: rules choose the targets of its events"
         )
-    other = queues.chosen(target_name(to, found.deployment), found.every)
+    other = queues.find(target_name(to, selection.deployment), selection.all_queues)
     if other.target is None or not other.live:
         raise BucketcastError(
             f"--to {to} is not a deployed target; `bucketcast target ls` lists them"
@@ -140,26 +139,26 @@ def _destination(found: Found, to: str) -> Destination:
     return Destination(other.own, other.target.arn, same_target=other.dead == queue.dead)
 
 
-def _dry(out: Output, found: Found, wanted: Filter, destination: Destination) -> int:
+def _count(out: Output, selection: Selection, wanted: Filter, destination: Destination) -> int:
     summary, problems = Summary(), 0
-    with aws_errors(), opened(out, found, "counting") as (reader, report):
-        for each in matching(reader, found, wanted, report):
-            if each.problem:
-                problems += each.number
+    with aws_errors(), open_reader(out, selection, "counting") as (reader, report):
+        for plan in matching_plans(reader, selection, wanted, report):
+            if plan.problem:
+                problems += plan.number
             else:
-                summary.add(each.letter, found.queue.name, each.number)
+                summary.add(plan.letter, selection.queue.name, plan.number)
     groups = list(summary.groups())
     document = {
         "dry_run": True,
-        "to": destination.arn or found.queue.name,
+        "to": destination.arn or selection.queue.name,
         "events": summary.events,
         "unusable": problems,
-        "reasons": [group_document(each) for each in groups],
+        "reasons": [group_document(group) for group in groups],
     }
-    lines = [f"{counted(each.events, 'event')}: {each.reason}" for each in groups]
+    lines = [f"{counted(group.events, 'event')}: {group.reason}" for group in groups]
     where = document["to"]
     out.answer(document, f"{counted(summary.events, 'event')} would be sent to {where}", *lines)
-    notes = missed(found, reader)
+    notes = unread_notes(selection, reader)
     if problems:
         notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
     out.notes(notes)
@@ -167,9 +166,13 @@ def _dry(out: Output, found: Found, wanted: Filter, destination: Destination) ->
 
 
 def _mover(
-    found: Found, reader: Reader, wanted: Filter, report: Callable[[int], None], **how: Any
+    selection: Selection,
+    reader: Reader,
+    wanted: Filter,
+    report: Callable[[int], None],
+    **options: Any,
 ) -> Mover:
-    queue, sqs = found.queue, found.aws.sqs
+    queue, sqs = selection.queue, selection.aws.sqs
     return Mover(
         reader,
         queue.dead,
@@ -178,11 +181,11 @@ def _mover(
         ingress=queue.ingress,
         began=server_time(queue.dead, sqs),
         progress=lambda _: report(reader.seen),
-        **how,
+        **options,
     )
 
 
-def _run(move: Callable[[], Done]) -> bool:
+def _run(move: Callable[[], Result]) -> bool:
     """Move letters; return False if interrupted."""
     try:
         move()
@@ -191,35 +194,43 @@ def _run(move: Callable[[], Done]) -> bool:
     return True
 
 
-def _finished(out: Output, found: Found, done: Done, what: str, *, ended: bool, full: bool) -> int:
-    """Print what became of the letters and return the exit code."""
-    failed = sum(done.failed.values())
+def _report(
+    out: Output, selection: Selection, result: Result, outcome: str, *, ended: bool, full: bool
+) -> int:
+    """Print the result of a run and return the exit code."""
+    failed = sum(result.failed.values())
     document = {
-        "target": found.queue.name,
-        "events": done.moved,
-        "messages": done.messages,
-        "skipped": done.skipped,
-        "arrived_later": done.later,
-        "unusable": dict(done.problems),
-        "failed": dict(done.failed),
-        "sent_but_not_deleted": done.repeatable,
+        "target": selection.queue.name,
+        "events": result.moved,
+        "messages": result.messages,
+        "skipped": result.skipped,
+        "arrived_later": result.later,
+        "unusable": dict(result.problems),
+        "failed": dict(result.failed),
+        "sent_but_not_deleted": result.repeatable,
         "interrupted": not ended,
-        "reasons": dict(done.reasons),
+        "reasons": dict(result.reasons),
     }
-    notes = [f"{counted(number, 'event')} left: {why}" for why, number in done.problems.items()]
-    notes += [f"{counted(number, 'event')} left: SQS: {why}" for why, number in done.failed.items()]
-    if done.later:
-        notes.append(f"{counted(done.later, 'message')} arrived after the start: left")
-    if done.repeatable:
+    notes = [
+        f"{counted(number, 'event')} left: {reason}" for reason, number in result.problems.items()
+    ]
+    notes += [
+        f"{counted(number, 'event')} left: SQS: {error}" for error, number in result.failed.items()
+    ]
+    if result.later:
+        notes.append(f"{counted(result.later, 'message')} arrived after the start: left")
+    if result.repeatable:
         notes.append(
-            f"{counted(done.repeatable, 'message')} not deleted: what was taken may come twice"
+            f"{counted(result.repeatable, 'message')} not deleted: what was taken may come twice"
         )
-    if found.depth.in_flight:
-        notes.append(f"about {counted(found.depth.in_flight, 'message')} in flight elsewhere: left")
+    if selection.depth.in_flight:
+        notes.append(
+            f"about {counted(selection.depth.in_flight, 'message')} in flight elsewhere: left"
+        )
     if full:
         notes.append("too many messages that do not match are hidden: run it again in some minutes")
     if not ended:
         notes.append("interrupted: run the same command again for the rest")
-    out.answer(document, f"{counted(done.moved, 'event')} {what}")
+    out.answer(document, f"{counted(result.moved, 'event')} {outcome}")
     out.notes(notes)
-    return 0 if ended and not failed and not done.repeatable else 1
+    return 0 if ended and not failed and not result.repeatable else 1

@@ -34,13 +34,13 @@ _FILTERS: Final = (
 )
 
 
-def filtered(command: F) -> F:
-    """Add the options that choose dead letters; they are what `filter_of` takes."""
-    for flag, name, how in reversed(_FILTERS):
-        command = click.option(flag, name, **how)(command)
+def filter_options(command: F) -> F:
+    """Add the options that choose dead letters; `to_filter` takes them."""
+    for flag, name, parameters in reversed(_FILTERS):
+        command = click.option(flag, name, **parameters)(command)
     return command
 
 
-def filter_of(given: dict[str, Any]) -> Filter:
-    """Return the filter that these options give."""
-    return Filter(**{name: value for name, value in given.items() if value is not None})
+def to_filter(options: dict[str, Any]) -> Filter:
+    """Return the filter of these options."""
+    return Filter(**{name: value for name, value in options.items() if value is not None})

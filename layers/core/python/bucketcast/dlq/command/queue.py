@@ -14,20 +14,20 @@ from bucketcast.dlq.aws.queues import DeadQueue
 from bucketcast.dlq.aws.reader import Reader, seconds_for
 from bucketcast.dlq.command import records
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.repack import Plan, plan
+from bucketcast.dlq.repack import Plan, make_plan
 from bucketcast.terminal.output import Output
 from bucketcast.terminal.progress import progress
 
 _BATCH: Final = 10
 
 
-class Found(NamedTuple):
-    """A chosen queue with its counts, and where it was found."""
+class Selection(NamedTuple):
+    """A chosen queue with its counts, among all queues of its deployment."""
 
     deployment: Deployed
     aws: Aws
     queue: DeadQueue
-    every: Sequence[DeadQueue]
+    all_queues: Sequence[DeadQueue]
     depth: Depth
 
 
@@ -36,69 +36,80 @@ def now_ms() -> int:
 
 
 def target_name(name: str, deployment: Deployed) -> str:
-    """Return what a target is found by; a persistent topic has a target of its own.
+    """Return the name by which to find a target: for a persistent topic, its own target's ARN.
 
     Raises:
         BucketcastError: there is no such topic, or it is not persistent.
     """
-    named = Destination.of(name)
-    return deployment.target(named).arn if isinstance(named, TopicArn) else name
+    destination = Destination.of(name)
+    return deployment.target(destination).arn if isinstance(destination, TopicArn) else name
 
 
-def chosen_queue(out: Output, target: str) -> Found:
+def select_queue(out: Output, target: str) -> Selection:
     deployment, aws = out.deployed()
-    every, _ = queues.found(deployment, aws)
-    queue = queues.chosen(target_name(target, deployment), every)
-    return Found(deployment, aws, queue, every, queues.depth(queue.dead, aws))
+    all_queues, _ = queues.list_queues(deployment, aws)
+    queue = queues.find(target_name(target, deployment), all_queues)
+    return Selection(deployment, aws, queue, all_queues, queues.depth(queue.dead, aws))
 
 
-def reader_of(found: Found, **how: Any) -> Reader:
-    hide = how.pop("hide", None) or seconds_for(found.depth.all)
-    return Reader(found.queue.dead, found.aws.sqs, expected=found.depth.visible, hide=hide, **how)
+def make_reader(selection: Selection, **options: Any) -> Reader:
+    hide = options.pop("hide", None) or seconds_for(selection.depth.all)
+    return Reader(
+        selection.queue.dead,
+        selection.aws.sqs,
+        expected=selection.depth.visible,
+        hide=hide,
+        **options,
+    )
 
 
 @contextmanager
-def reported(out: Output, found: Found, what: str) -> Iterator[Callable[[int], None]]:
-    """Yield the function that reports how many of a queue's messages are read."""
-    with progress(out, what) as report:
-        yield lambda seen: report(what, seen, max(found.depth.all, seen), "messages")
+def report_progress(
+    out: Output, selection: Selection, activity: str
+) -> Iterator[Callable[[int], None]]:
+    """Yield the function that reports the number of messages read so far."""
+    with progress(out, activity) as report:
+        yield lambda seen: report(activity, seen, max(selection.depth.all, seen), "messages")
 
 
 @contextmanager
-def opened(
-    out: Output, found: Found, what: str, rate: float | None = None
+def open_reader(
+    out: Output, selection: Selection, activity: str, rate: float | None = None
 ) -> Iterator[tuple[Reader, Callable[[int], None]]]:
-    most = max(1, min(_BATCH, int(rate))) if rate else _BATCH
-    hide = seconds_for(found.depth.all, rate or 250)
-    threads = 8 if what in ("exporting", "counting") else 1
+    batch_size = max(1, min(_BATCH, int(rate))) if rate else _BATCH
+    hide = seconds_for(selection.depth.all, rate or 250)
+    threads = 8 if activity in ("exporting", "counting") else 1
     with (
-        reported(out, found, what) as report,
-        reader_of(found, hide=hide, most=most, threads=threads) as reader,
+        report_progress(out, selection, activity) as report,
+        make_reader(selection, hide=hide, batch_size=batch_size, threads=threads) as reader,
     ):
         yield reader, report
 
 
-def matching(
-    reader: Reader, found: Found, wanted: Filter, report: Callable[[int], None] = lambda _: None
+def matching_plans(
+    reader: Reader,
+    selection: Selection,
+    wanted: Filter,
+    report: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Plan]:
     for letters in reader.batches():
         for letter in letters:
-            each = plan(letter, wanted, now_ms(), ingress=found.queue.ingress)
-            if each:
-                yield each
+            plan = make_plan(letter, wanted, now_ms(), ingress=selection.queue.ingress)
+            if plan:
+                yield plan
         report(reader.seen)
 
 
-def missed(found: Found, reader: Reader) -> list[str]:
+def unread_notes(selection: Selection, reader: Reader) -> list[str]:
     """Return notes on what could not be read."""
-    name, depth = found.queue.name, found.depth
+    name, depth = selection.queue.name, selection.depth
     notes = []
     if reader.full:
         notes.append(
             f"{name}: only {reader.seen:,} of about {depth.all:,} messages were read, as many as "
             "SQS hides at once"
         )
-    elif found.queue.in_order and reader.seen < depth.visible:
+    elif selection.queue.in_order and reader.seen < depth.visible:
         notes.append(
             f"{name}: only {reader.seen:,} of about {depth.visible:,} messages were read: a FIFO "
             "queue shows what comes behind them when they are gone"
@@ -111,5 +122,5 @@ def missed(found: Found, reader: Reader) -> list[str]:
     return notes
 
 
-def line_of(found: Found, each: Plan) -> bytes:
-    return records.line(each, found.queue.name)
+def ndjson_line(selection: Selection, plan: Plan) -> bytes:
+    return records.line(plan, selection.queue.name)

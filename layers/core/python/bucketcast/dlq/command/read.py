@@ -1,4 +1,4 @@
-"""`bucketcast dlq ls`, `show` and `export`: they leave the queue as it is."""
+"""`bucketcast dlq ls`, `show` and `export`, which leave the queue unchanged."""
 
 import sys
 from functools import partial
@@ -13,22 +13,22 @@ from bucketcast.diagnose.explain import unconnected
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
-from bucketcast.dlq.command.options import filter_of, filtered
+from bucketcast.dlq.command.options import filter_options, to_filter
 from bucketcast.dlq.command.queue import (
-    Found,
-    chosen_queue,
-    line_of,
-    matching,
-    missed,
+    Selection,
+    make_reader,
+    matching_plans,
+    ndjson_line,
     now_ms,
-    opened,
-    reader_of,
-    reported,
+    open_reader,
+    report_progress,
+    select_queue,
     target_name,
+    unread_notes,
 )
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.letter import count
-from bucketcast.dlq.repack import plan
+from bucketcast.dlq.letter import count_events
+from bucketcast.dlq.repack import make_plan
 from bucketcast.dlq.summary import Group, Summary
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
@@ -39,9 +39,9 @@ _COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "REA
 
 @click.command()
 @click.argument("target", metavar="[TARGET]", default="")
-@filtered
+@filter_options
 @shared
-def ls(out: Output, /, target: str, **given: Any) -> None:
+def ls(out: Output, /, target: str, **options: Any) -> None:
     """Count dead letters by target, rule and reason, with their ages.
 
     Reasons that differ in numbers only are counted together. EXAMPLE is the id of one message, for
@@ -52,43 +52,43 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
       bucketcast dlq ls
       bucketcast dlq ls webhook:primary --reason 422 --older-than 24h
     """  # noqa: D301 - click reads the character
-    wanted = filter_of(given)
+    wanted = to_filter(options)
     deployment, aws = out.deployed()
-    every, why = queues.found(deployment, aws)
-    chosen = [queues.chosen(target_name(target, deployment), every)] if target else every
-    summary, notes = Summary(), [why] if why else []
-    for each in chosen:
+    all_queues, problem = queues.list_queues(deployment, aws)
+    chosen = [queues.find(target_name(target, deployment), all_queues)] if target else all_queues
+    summary, notes = Summary(), [problem] if problem else []
+    for queue in chosen:
         try:
-            depth = queues.depth(each.dead, aws)
+            depth = queues.depth(queue.dead, aws)
         except AwsError as error:
             if target:
                 raise
-            notes.append(f"{each.name}: not read: {error}")  # the other queues can be
+            notes.append(f"{queue.name}: not read: {error}")  # the other queues can be
             continue
         if depth.all:
             with aws_errors():
-                found = Found(deployment, aws, each, every, depth)
-                notes += _counted(out, found, wanted, summary)
+                selection = Selection(deployment, aws, queue, all_queues, depth)
+                notes += _count(out, selection, wanted, summary)
     groups = list(summary.groups())
     now = now_ms()
     document = {
         "events": summary.events,
         "messages": summary.messages,
-        "reasons": [group_document(each) for each in groups],
+        "reasons": [group_document(group) for group in groups],
         "notes": notes,
     }
     rows = [
         (
-            each.target,
-            f"{each.events:,}",
-            age(each.oldest, now),
-            age(each.newest, now),
-            each.error or "-",
-            each.rule or "-",
-            each.reason,
-            each.id,
+            group.target,
+            f"{group.events:,}",
+            age(group.oldest, now),
+            age(group.newest, now),
+            group.error or "-",
+            group.rule or "-",
+            group.reason,
+            group.id,
         )
-        for each in groups
+        for group in groups
     ]
     out.table(document, _COLUMNS, rows, "no dead letters found")
     out.notes(notes)
@@ -96,12 +96,12 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
 
 @click.command()
 @click.argument("target", metavar="TARGET")
-@filtered
+@filter_options
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1, show_default=True, help="How many to show."
 )
 @shared
-def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
+def show(out: Output, /, target: str, *, limit: int, **options: Any) -> None:
     """Show dead letters: event, reason, attempts, times, and the bytes that would be sent now.
 
     \b
@@ -109,26 +109,28 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
       bucketcast dlq show webhook:primary --reason 422
       bucketcast dlq show webhook:primary --id 5fea7756-0ea4-451a-a703-a558b933e274
     """  # noqa: D301 - click reads the character
-    found = chosen_queue(out, target)
+    selection = select_queue(out, target)
     plans = []
-    with aws_errors(), reader_of(found) as reader:
-        for each in matching(reader, found, filter_of(given)):
-            plans.append(each)
+    with aws_errors(), make_reader(selection) as reader:
+        for plan in matching_plans(reader, selection, to_filter(options)):
+            plans.append(plan)
             if len(plans) == limit:
                 break
     kind = None
-    if found.queue.target:
-        kind = unconnected(Destination.of(found.queue.name), found.deployment, found.aws)
-    entries = [records.shown(each, found.queue.name, kind) for each in plans]
-    text = [line for each in entries for line in (*records.lines(each), "")]
-    out.answer({"dead_letters": entries}, *text[:-1])
+    if selection.queue.target:
+        kind = unconnected(
+            Destination.of(selection.queue.name), selection.deployment, selection.aws
+        )
+    entries = [records.entry(plan, selection.queue.name, kind) for plan in plans]
+    lines = [line for entry in entries for line in (*records.lines(entry), "")]
+    out.answer({"dead_letters": entries}, *lines[:-1])
     if not plans:
         out.note("no dead letters found")
 
 
 @click.command()
 @click.argument("target", metavar="TARGET")
-@filtered
+@filter_options
 @click.option(
     "--file",
     "path",
@@ -136,7 +138,7 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
     help="New file. [default: standard output]",
 )
 @shared
-def export(out: Output, /, target: str, *, path: Path | None, **given: Any) -> None:
+def export(out: Output, /, target: str, *, path: Path | None, **options: Any) -> None:
     """Write dead letters as NDJSON, a line per message, and leave them where they are.
 
     \b
@@ -146,53 +148,56 @@ def export(out: Output, /, target: str, *, path: Path | None, **given: Any) -> N
     """  # noqa: D301 - click reads the character
     if path is None and out.json:
         raise click.UsageError("--json needs --file: standard output is NDJSON without it")
-    found = chosen_queue(out, target)
-    wanted, number = filter_of(given), 0
-    with aws_errors(), opened(out, found, "exporting") as (reader, report):
+    selection = select_queue(out, target)
+    wanted, number = to_filter(options), 0
+    with aws_errors(), open_reader(out, selection, "exporting") as (reader, report):
         if path is None:
-            for each in matching(reader, found, wanted, report):
-                sys.stdout.write(line_of(found, each).decode() + "\n")
+            for plan in matching_plans(reader, selection, wanted, report):
+                sys.stdout.write(ndjson_line(selection, plan).decode() + "\n")
         else:
-            with Backup(path, partial(line_of, found)) as file:
-                for each in matching(reader, found, wanted, report):
-                    file.add([each])
+            with Backup(path, partial(ndjson_line, selection)) as file:
+                for plan in matching_plans(reader, selection, wanted, report):
+                    file.add([plan])
                     number += 1
-    out.notes(missed(found, reader))
+    out.notes(unread_notes(selection, reader))
     if path is not None:
         out.answer(
             {"messages": number, "file": str(path)}, f"{counted(number, 'message')} in {path}"
         )
 
 
-def _counted(out: Output, found: Found, wanted: Filter, summary: Summary) -> list[str]:
-    """Count a queue's letters and return the notes about it."""
-    queue = found.queue
-    with reported(out, found, f"reading {queue.name}") as report, reader_of(found) as reader:
+def _count(out: Output, selection: Selection, wanted: Filter, summary: Summary) -> list[str]:
+    """Count a queue's letters; return notes on those that could not be read."""
+    queue = selection.queue
+    with (
+        report_progress(out, selection, f"reading {queue.name}") as report,
+        make_reader(selection) as reader,
+    ):
         for letters in reader.batches():
             for letter in letters:
-                if wanted.of_events:
-                    chosen = plan(letter, wanted, now_ms(), ingress=queue.ingress)
-                    number = chosen.number if chosen else 0
+                if wanted.needs_events:
+                    plan = make_plan(letter, wanted, now_ms(), ingress=queue.ingress)
+                    number = plan.number if plan else 0
                 else:
-                    matches = wanted.letter(letter, now_ms())
-                    number = count(letter) if matches else 0
+                    matches = wanted.matches(letter, now_ms())
+                    number = count_events(letter) if matches else 0
                 if number:
                     summary.add(letter, queue.name, number)
             report(reader.seen)
-    return missed(found, reader)
+    return unread_notes(selection, reader)
 
 
-def group_document(each: Group) -> dict[str, Any]:
+def group_document(group: Group) -> dict[str, Any]:
     return {
-        "target": each.target,
-        "rule": each.rule,
-        "error": each.error,
-        "reason": each.reason,
-        "topic": each.topic,
-        "moved_by": each.moved_by,
-        "events": each.events,
-        "messages": each.messages,
-        "oldest": clock(each.oldest),
-        "newest": clock(each.newest),
-        "example": each.id,
+        "target": group.target,
+        "rule": group.rule,
+        "error": group.error,
+        "reason": group.reason,
+        "topic": group.topic,
+        "moved_by": group.moved_by,
+        "events": group.events,
+        "messages": group.messages,
+        "oldest": clock(group.oldest),
+        "newest": clock(group.newest),
+        "example": group.id,
     }

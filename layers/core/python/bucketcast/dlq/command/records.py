@@ -15,11 +15,11 @@ from bucketcast.terminal.times import clock
 
 
 def document(plan: Plan, target: str) -> dict[str, Any]:
-    """Return a letter with the events that are asked for, and the message as SQS has it."""
+    """Return a letter with its chosen events, and the message as SQS has it."""
     letter, content = plan.letter, plan.content
     return {
-        **_about(letter, content, target),
-        "events": [_event(*each) for each in _chosen(plan)],
+        **_letter_fields(letter, content, target),
+        "events": [_event(*each) for each in _chosen_events(plan)],
         "message": {"body": letter.body, "attributes": dict(letter.attributes)},
     }
 
@@ -29,35 +29,35 @@ def line(plan: Plan, target: str) -> bytes:
     return msgspec.json.encode(document(plan, target))
 
 
-def shown(plan: Plan, target: str, kind: Target | None) -> dict[str, Any]:
+def entry(plan: Plan, target: str, kind: Target | None) -> dict[str, Any]:
     """Return a letter for `show`: its events with the bytes that would be sent now."""
     events = []
-    for event, delivery in _chosen(plan):
-        entry = _event(event, delivery)
+    for event, delivery in _chosen_events(plan):
+        shown = _event(event, delivery)
         if kind is not None and delivery is not None:
-            sent = replace(event, rule=delivery.rule, named=delivery.named)
-            body = kind.body(sent).decode(errors="replace")
-            entry |= {"headers": dict(kind.headers(sent)), "body": body}
-        events.append(entry)
+            copy = replace(event, rule=delivery.rule, named=delivery.named)
+            body = kind.body(copy).decode(errors="replace")
+            shown |= {"headers": dict(kind.headers(copy)), "body": body}
+        events.append(shown)
     raw = {} if events else {"message": plan.letter.body}
-    return {**_about(plan.letter, plan.content, target), "events": events, **raw}
+    return {**_letter_fields(plan.letter, plan.content, target), "events": events, **raw}
 
 
 def lines(entry: dict[str, Any]) -> Iterator[str]:
-    """Return the lines of what `shown` gave."""
+    """Yield the lines of an entry, for people."""
     yield f"{entry['id']} of {entry['target']}"
-    by = {
+    movers = {
         "bucketcast": "by Bucketcast",
         "sqs": "moved by SQS",
         "eventbridge": "EventBridge",
     }
     yield f"  reason    {entry['reason']}"
     yield f"  error     {entry['error'] or '-'}"
-    yield f"  by        {by[entry['moved_by']]}; rule {entry['rule'] or '-'}"
+    yield f"  by        {movers[entry['moved_by']]}; rule {entry['rule'] or '-'}"
     yield f"  dead at   {entry['sent']}; received {entry['receives']} times there"
     if entry["since"]:
-        tried = f", {entry['attempts']} attempts before" if entry["attempts"] else ""
-        yield f"  tried     since {entry['since']}{tried}"
+        attempts = f", {entry['attempts']} attempts before" if entry["attempts"] else ""
+        yield f"  tried     since {entry['since']}{attempts}"
     if entry["topic"]:
         yield f"  topic     {entry['topic']}"
     if entry["problem"]:
@@ -81,11 +81,11 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
         yield f"    record    {event['record']}"
         return
     yield "    would be sent now"
-    yield from (f"      {name}: {text}" for name, text in event["headers"].items())
+    yield from (f"      {name}: {value}" for name, value in event["headers"].items())
     yield from (f"      {line}" for line in event["body"].split("\n"))
 
 
-def _about(letter: Letter, content: Content, target: str) -> dict[str, Any]:
+def _letter_fields(letter: Letter, content: Content, target: str) -> dict[str, Any]:
     return {
         "id": letter.id,
         "target": letter.attribute("target") or target,
@@ -102,9 +102,9 @@ def _about(letter: Letter, content: Content, target: str) -> dict[str, Any]:
     }
 
 
-def _chosen(plan: Plan) -> Sequence[tuple[Event, Delivery | None]]:
-    if plan.taken:
-        return [(each.event, each) for each in plan.taken]
+def _chosen_events(plan: Plan) -> Sequence[tuple[Event, Delivery | None]]:
+    if plan.chosen:
+        return [(delivery.event, delivery) for delivery in plan.chosen]
     return [(event, None) for event in plan.content.events]
 
 
