@@ -1,4 +1,4 @@
-"""What is particular to Redis."""
+"""Behaviour that only Redis has."""
 
 import threading
 import time
@@ -15,8 +15,8 @@ from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
-from bucketcast.targets.redis import batch as redis_batch
-from bucketcast.targets.redis.errors import NEEDS
+from bucketcast.targets.redis import client as redis_client
+from bucketcast.targets.redis.errors import REQUIRED_RIGHTS
 from tests.contract.diagnoses import fault
 from tests.contract.made_targets import made_targets
 from tests.contract.mirrors import rows
@@ -28,22 +28,22 @@ DELETE, MARKER = "s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreate
 TAGGED, HOLD = "s3:ObjectCreated:PutTagging", "s3:ObjectCreated:PutLegalHold"
 
 
-def event(name: str, key: str, at: int, **more: Any) -> Event:
-    """An event `at` so many milliseconds; removals and puts have a sequencer that says the same."""
-    moment = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
+def event(name: str, key: str, at: int, **fields: Any) -> Event:
+    """Return an event at `at` milliseconds; removals and puts have an equal sequencer."""
+    time_ = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
     sequencer = "" if name == TAGGED else f"{at:X}"
-    fields = {"time": moment, "sequencer": sequencer, "record": msgspec.Raw(b"{}"), **more}
-    return Event(name=name, bucket="uploads", key=key, **fields)
+    values = {"time": time_, "sequencer": sequencer, "record": msgspec.Raw(b"{}"), **fields}
+    return Event(name=name, bucket="uploads", key=key, **values)
 
 
-def put(key: str, at: int, **more: Any) -> Event:
-    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **more})
+def put(key: str, at: int, **fields: Any) -> Event:
+    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **fields})
 
 
 @pytest.fixture
 def redis(server: Callable[[str], Any]) -> RedisServer:
-    found: RedisServer = server("redis")
-    return found
+    started: RedisServer = server("redis")
+    return started
 
 
 @pytest.fixture
@@ -56,52 +56,54 @@ def test_the_newest_overlay_wins_in_any_order(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
     target = make()
-    for one in (put("a", 1), event(TAGGED, "a", 9), event(TAGGED, "a", 5, principal="late")):
-        assert target.send([one]) == {}
+    for event_ in (put("a", 1), event(TAGGED, "a", 9), event(TAGGED, "a", 5, principal="late")):
+        assert target.send([event_]) == {}
     record = msgspec.json.decode(redis.received()[0].body)["Records"][0]
     assert (record["eventTime"], record["s3"]["object"]["size"]) == (put("a", 9).time, 1)
 
 
-def test_the_value_is_what_minio_writes(redis: RedisServer, make: Callable[..., Target]) -> None:
-    one = put("photos/a b.jpg", 1, version_id="v1")
-    assert make().send([one]) == {}
+def test_the_value_is_the_same_as_minios(redis: RedisServer, make: Callable[..., Target]) -> None:
+    event_ = put("photos/a b.jpg", 1, version_id="v1")
+    assert make().send([event_]) == {}
     (arrival,) = redis.received()
-    assert (arrival.key, arrival.body) == ("uploads/photos/a b.jpg", minio.records(one))
+    assert (arrival.key, arrival.body) == ("uploads/photos/a b.jpg", minio.records(event_))
 
 
-Texts = Callable[[Event], bytes]
+Encode = Callable[[Event], bytes]
 
 
-def _minios(one: Event) -> bytes:
-    return minio.records(one)
+def _as_minio(event_: Event) -> bytes:
+    return minio.records(event_)
 
 
-def _with_blanks(one: Event) -> bytes:
-    return msgspec.json.format(minio.records(one), indent=3).replace(b'": ', b'"\t:\r\n')
+def _with_blanks(event_: Event) -> bytes:
+    return msgspec.json.format(minio.records(event_), indent=3).replace(b'": ', b'"\t:\r\n')
 
 
-def _to_the_second(one: Event) -> bytes:
-    return minio.records(one).replace(b".000Z", b"Z")
+def _to_the_second(event_: Event) -> bytes:
+    return minio.records(event_).replace(b".000Z", b"Z")
 
 
-def _escaped(one: Event) -> bytes:
-    return minio.records(one).replace(b'"sequencer"', b'"\\u0073equencer"')
+def _escaped(event_: Event) -> bytes:
+    return minio.records(event_).replace(b'"sequencer"', b'"\\u0073equencer"')
 
 
-def _of_no_unicode(one: Event) -> bytes:
-    """With what a strict reader refuses, and brackets and quotes inside a text."""
+def _with_invalid_unicode(event_: Event) -> bytes:
+    """Add invalid Unicode, and brackets and quotes inside a string."""
     odd = b'"s3":{"odd":"\\ud800 \\" }]\\\\","deep":%b1%b,' % (b"[" * 300, b"]" * 300)
-    return minio.records(one).replace(b'"s3":{', odd)
+    return minio.records(event_).replace(b'"s3":{', odd)
 
 
-@pytest.mark.parametrize("text", [_minios, _with_blanks, _to_the_second, _escaped, _of_no_unicode])
-def test_a_field_that_minio_wrote_is_guarded_by_its_own_sequencer(
-    redis: RedisServer, make: Callable[..., Target], text: Texts
+@pytest.mark.parametrize(
+    "encode", [_as_minio, _with_blanks, _to_the_second, _escaped, _with_invalid_unicode]
+)
+def test_a_field_that_minio_wrote_keeps_its_own_order(
+    redis: RedisServer, make: Callable[..., Target], encode: Encode
 ) -> None:
-    old = [put(key, 5000) for key in ("old", "kept", "removed", "tagged", "late")]
+    events = [put(key, 5000) for key in ("old", "kept", "removed", "tagged", "late")]
     with redis.connect() as client:
-        for one in old:
-            client.hset(redis.destination, minio.path(one), text(one))
+        for event_ in events:
+            client.hset(redis.destination, minio.path(event_), encode(event_))
     target = make()
     assert target.send([put("old", 7000), put("kept", 3000), event(DELETE, "kept", 4000)]) == {}
     assert target.send([event(DELETE, "removed", 6000), event(TAGGED, "tagged", 6000)]) == {}
@@ -128,7 +130,7 @@ def test_a_field_that_minio_wrote_is_guarded_by_its_own_sequencer(
         '{"Records":[{"eventTime":"2027-01-02T03:04:05Z","s3":{"object":{"sequencer":"F"}}},{}]}',
     ],
 )
-def test_a_field_that_is_no_record_gives_way(
+def test_a_field_that_is_no_record_is_replaced(
     redis: RedisServer, make: Callable[..., Target], text: str
 ) -> None:
     with redis.connect() as client:
@@ -141,8 +143,8 @@ def test_a_field_that_is_no_record_gives_way(
             "nothing to tell of"
         )
         assert target.send([put("tagged", 1)]) == {}
-        left = client.hgetall(redis.destination)
-        assert left.keys() == {b"uploads/put", b"uploads/tagged", b"uploads/left"}
+        fields = client.hgetall(redis.destination)
+        assert fields.keys() == {b"uploads/put", b"uploads/tagged", b"uploads/left"}
         client.hdel(redis.destination, "uploads/left")
     assert {key: row.size for key, row in rows(redis.received()).items()} == {
         "uploads/put": 1,
@@ -161,18 +163,18 @@ def test_an_overlay_leaves_the_object_as_it_is_written(
     with redis.connect() as client:
         client.hset(redis.destination, "uploads/a", whole)
         assert make().send([event(TAGGED, "a", 7, user_agent="}},{")]) == {}
-        found = client.hget(redis.destination, "uploads/a")
-    assert stored in found
-    assert msgspec.json.decode(found)["Records"][0]["source"]["userAgent"] == "}},{"
+        value = client.hget(redis.destination, "uploads/a")
+    assert stored in value
+    assert msgspec.json.decode(value)["Records"][0]["source"]["userAgent"] == "}},{"
 
 
 def test_a_field_removed_by_hand_is_restored(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
-    """As for a mirror that is filled anew: what the guard knows of puts does not hide them."""
+    """As when a mirror is filled again: the guard does not hide puts that it knows."""
     target = make()
-    for one in (put("a", 5), event(TAGGED, "a", 6), put("a", 7)):
-        assert target.send([one]) == {}
+    for event_ in (put("a", 5), event(TAGGED, "a", 6), put("a", 7)):
+        assert target.send([event_]) == {}
     with redis.connect() as client:
         client.delete(redis.destination)
     assert target.send([event(TAGGED, "a", 8)]) == {}
@@ -181,10 +183,10 @@ def test_a_field_removed_by_hand_is_restored(
     assert rows(redis.received()) == {"uploads/a": Row(TAGGED, 7, "e7", "7")}
 
 
-def test_an_event_that_the_script_fails_at_is_rejected_alone(
+def test_an_event_that_makes_the_script_fail_is_rejected_alone(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real script, with a fault in it that some events meet."""
+    """The real script, with an error for some events."""
     fault = 'if string.find(ARGV[1], "poison", 1, true) then error("met poison") end\n'
     monkeypatch.setattr(mirror, "SCRIPT", fault + mirror.SCRIPT)
     good = [put(f"k{at}", at) for at in range(1, 600)]
@@ -194,40 +196,40 @@ def test_an_event_that_the_script_fails_at_is_rejected_alone(
         600: put("alone", 1, etag="poison"),
     }
     batch = [*good]
-    for index, one in odd.items():
-        batch.insert(index, one)
+    for index, event_ in odd.items():
+        batch.insert(index, event_)
     failures = make().send(batch)
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(odd, Rejected)
     assert "met poison" in str(failures[300])
     assert {key: row.etag for key, row in rows(redis.received()).items()} == {
-        minio.path(one): one.etag for one in good
+        minio.path(event_): event_.etag for event_ in good
     }
 
 
-def test_what_no_event_outlives_is_forgotten(
+def test_old_guard_entries_are_deleted(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, day = make(), [0]
     monkeypatch.setattr(time, "time", lambda: 1e9 + day[0] * 86_400)
-    gone = [put("gone", 1, version_id="v1"), event(DELETE, "gone", 2, version_id="v1")]
+    removed = [put("gone", 1, version_id="v1"), event(DELETE, "gone", 2, version_id="v1")]
     tagged = [put("tagged", 1), event(TAGGED, "tagged", 3)]
-    back = [put("back", 1), event(DELETE, "back", 2), put("back", 3)]
-    for one in [*gone, *tagged, *back, event(DELETE, "never", 1)]:
-        assert target.send([one]) == {}
+    restored = [put("back", 1), event(DELETE, "back", 2), put("back", 3)]
+    for event_ in [*removed, *tagged, *restored, event(DELETE, "never", 1)]:
+        assert target.send([event_]) == {}
     day[0] = 9
     # A second removal of the key, on another day, which hides nothing.
     assert target.send([event(DELETE, "gone", 3, version_id="v2")]) == {}
     day[0] = TOMBSTONE_DAYS + 1
     assert target.send([event(TAGGED, "other", 9)]) == {}
     with redis.connect() as client:
-        left = client.hkeys(f"{redis.destination}:guard")
-        assert sorted(left) == [
+        guarded = client.hkeys(f"{redis.destination}:guard")
+        assert sorted(guarded) == [
             b"+13 uploads/othernull",
             b"-12 uploads/gonev2",
             b"uploads/gone",
             b"uploads/other",
         ]
-        # What was forgotten is still seen, and still guards itself.
+        # The rows are kept, with their own order.
         assert target.send([put("tagged", 1), put("back", 2), event(TAGGED, "tagged", 2)]) == {}
         assert rows(redis.received())["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
         assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
@@ -249,14 +251,14 @@ def test_access_appends_the_time_and_the_record(
 @pytest.mark.parametrize(
     ("format_", "type_"), [("namespace", "hash"), ("access", "list")], ids=["namespace", "access"]
 )
-def test_a_key_of_another_type_is_left_alone_and_named(
+def test_a_key_of_another_type_is_kept_and_reported(
     redis: RedisServer, make: Callable[..., Target], format_: str, type_: str
 ) -> None:
     target = make(format=format_)
     with redis.connect() as client:
         client.set(redis.destination, "mine")
-        for one in (put("a", 1), event(DELETE, "a", 2), event(TAGGED, "a", 3)):
-            failure = target.send([one])[0]
+        for event_ in (put("a", 1), event(DELETE, "a", 2), event(TAGGED, "a", 3)):
+            failure = target.send([event_])[0]
             assert type(failure) is Retryable
             assert f"'ev:events' must hold a {type_} or nothing" in str(failure)
         with pytest.raises(Retryable, match=f"must hold a {type_} or nothing"):
@@ -274,7 +276,7 @@ def test_a_user_with_the_documented_rights_is_enough(
         try:
             for kind, format_ in (("list", "access"), ("hash", "namespace")):
                 client.delete(redis.destination)
-                rights = f"reset on >n4rrow ~{redis.destination}* {NEEDS[kind]}"
+                rights = f"reset on >n4rrow ~{redis.destination}* {REQUIRED_RIGHTS[kind]}"
                 client.execute_command("ACL", "SETUSER", "narrow", *rights.split())
                 target = make(format=format_, **own)
                 target.probe()
@@ -288,27 +290,27 @@ def test_a_user_with_the_documented_rights_is_enough(
 def test_missing_rights_are_named(
     redis: RedisServer, make: Callable[..., Target], format_: str
 ) -> None:
-    texts = redis.limited_settings(key="other", format=format_)
-    failure = make(texts).send([put("a", 1)])[0]
+    settings = redis.limited_settings(key="other", format=format_)
+    failure = make(settings).send([put("a", 1)])[0]
     assert type(failure) is Retryable
     assert "NOPERM" in str(failure)
     assert "the user needs ~other* +" in str(failure)
-    last = fault(make(texts))
-    assert ("NOPERM" in last.found, "the user needs ~other* +" in last.hint) == (True, True)
+    finding = fault(make(settings))
+    assert ("NOPERM" in finding.found, "the user needs ~other* +" in finding.hint) == (True, True)
     with redis.connect() as client:
         assert not client.exists("other")
 
 
-def test_a_replica_is_found_without_a_write(
+def test_a_replica_is_detected_without_a_write(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
     with redis.connect() as client:
         client.slaveof("127.0.0.1", "1")
         try:
-            last = fault(make())
+            finding = fault(make())
         finally:
             client.slaveof()
-    assert ("READONLY" in last.found, last.hint) == (True, "address must be the primary's")
+    assert ("READONLY" in finding.found, finding.hint) == (True, "address must be the primary's")
 
 
 @pytest.mark.parametrize("limited", [True, False])
@@ -335,9 +337,11 @@ def test_a_failed_tls_handshake_has_a_hint(
     redis: RedisServer, make: Callable[..., Target], broken: dict[str, str], expected: str
 ) -> None:
     values = {"other_ca": redis.tls.other_ca.read_text(), "plain": redis.address}
-    texts = redis.tls_settings(**{key: values.get(text, text) for key, text in broken.items()})
+    settings = redis.tls_settings(
+        **{key: values.get(value, value) for key, value in broken.items()}
+    )
     with pytest.raises(NotConnected, match=expected):
-        make(texts).probe()
+        make(settings).probe()
 
 
 def test_tls_verifies_both_sides(redis: RedisServer, make: Callable[..., Target]) -> None:
@@ -348,7 +352,7 @@ def test_tls_verifies_both_sides(redis: RedisServer, make: Callable[..., Target]
     make(redis.tls_settings(cert_authority=other, tls_skip_verify="on")).probe()
 
 
-def test_a_server_without_memory_keeps_what_it_has(
+def test_a_server_without_memory_keeps_its_rows(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -379,7 +383,7 @@ def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[...
 def test_one_event_too_large_is_rejected_alone(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_batch, "LARGEST_VALUE", 2_000)
+    monkeypatch.setattr(redis_client, "MAX_VALUE_BYTES", 2_000)
     for format_ in ("namespace", "access"):
         failures = make(format=format_, key=f"ev:{format_}").send(
             [put("a", 1), put("x" * 2_000, 2), put("b", 3), put("\ud800", 4)]
@@ -394,10 +398,10 @@ def test_one_event_too_large_is_rejected_alone(
 def test_threads_share_a_target(redis: RedisServer, make: Callable[..., Target]) -> None:
     target, failures = make(), list[Any]()
 
-    def work(which: int) -> None:
-        failures.extend(target.send([put(f"{which}/{at}", at) for at in range(1, 600)]).values())
+    def work(number: int) -> None:
+        failures.extend(target.send([put(f"{number}/{at}", at) for at in range(1, 600)]).values())
 
-    threads = [threading.Thread(target=work, args=(which,)) for which in range(8)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -406,28 +410,26 @@ def test_threads_share_a_target(redis: RedisServer, make: Callable[..., Target])
     assert len(redis.received()) == 8 * 599
 
 
-def test_a_connection_that_was_idle_for_long_is_replaced(
+def test_a_connection_that_was_idle_too_long_is_replaced(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ours() -> set[str]:
-        return {each["id"] for each in client.client_list()} - others
+    def connection_ids() -> set[str]:
+        return {client_["id"] for client_ in client.client_list()} - others
 
     target, others = make(), set[str]()
     with redis.connect() as client:
-        others = ours()
+        others = connection_ids()
         assert target.send([put("a", 1)]) == {}
-        first = ours()
+        first = connection_ids()
         assert target.send([put("a", 2)]) == {}
-        assert ours() == first
+        assert connection_ids() == first
         later = time.time() + IDLE_SECONDS + 1
         monkeypatch.setattr(time, "time", lambda: later)
         assert target.send([put("a", 3)]) == {}
-        assert not ours() & first
+        assert not connection_ids() & first
 
 
-def test_the_scripts_forgotten_by_the_server_do_not_matter(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
+def test_a_flushed_script_is_loaded_again(redis: RedisServer, make: Callable[..., Target]) -> None:
     target = make()
     assert target.send([put("a", 1)]) == {}
     with redis.connect() as client:
@@ -435,11 +437,17 @@ def test_the_scripts_forgotten_by_the_server_do_not_matter(
     assert target.send([put("a", 2)]) == {}
 
 
-def test_problems_that_no_single_option_shows() -> None:
-    texts = {"address": "h", "key": "k", "tls_skip_verify": "on", "user": "u", "client_cert": "x"}
-    texts["client_cert"] = "-----BEGIN CERTIFICATE-----"
-    found = Target.check(options.read(Target.Settings, texts))
-    assert [key for key, *_ in found] == [
+def test_conflicting_options_are_refused() -> None:
+    settings = {
+        "address": "h",
+        "key": "k",
+        "tls_skip_verify": "on",
+        "user": "u",
+        "client_cert": "x",
+    }
+    settings["client_cert"] = "-----BEGIN CERTIFICATE-----"
+    problems = Target.check(options.read(Target.Settings, settings))
+    assert [key for key, *_ in problems] == [
         "tls_skip_verify",
         "client_cert",
         "client_key",
@@ -451,8 +459,8 @@ def test_problems_that_no_single_option_shows() -> None:
     ("address", "where"),
     [("h", "h:6379"), ("h:1", "h:1"), ("[::1]:7", "::1:7"), ("[::1]", "::1:6379")],
 )
-def test_where_names_no_secret(address: str, where: str) -> None:
-    texts = {"address": address, "key": "k", "password": PASSWORD}
-    target = Target(options.read(Target.Settings, texts))
+def test_where_contains_no_secret(address: str, where: str) -> None:
+    settings = {"address": address, "key": "k", "password": PASSWORD}
+    target = Target(options.read(Target.Settings, settings))
     assert target.where == f"{where}, hash k"
     assert PASSWORD not in repr(target.settings)

@@ -93,7 +93,7 @@ SPECIFIC = {
         *("protobuf.py", "streaming.py"),
     },
     "postgres": {"sql.py"},
-    "redis": {"mirror.lua", "rehearsal.py"},
+    "redis": {"mirror.lua", "dry_run.py"},
     "webhook": {"guard.py", "signature.py"},
 }
 """Files that only one kind has."""

@@ -22,7 +22,7 @@ script cannot process is rejected; the others are written.
 
 The user needs `~<key>*` and `+eval +evalsha +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem
 +zrangebyscore` for `namespace`, or `+rpush +ping +type` for `access`. `bucketcast reconcile` also
-needs `+hscan`, and with `+multi +discard` `bucketcast doctor` sees missing rights. On a Redis
+needs `+hscan`, and with `+multi +discard` `bucketcast doctor` finds missing rights. On a Redis
 Cluster, `key` must contain a hash tag, such as `{events}`, so that all keys share a slot, and
 `address` must be the node of that slot, or a proxy.
 """
@@ -42,9 +42,9 @@ from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.redis import access, mirror, state
-from bucketcast.targets.redis.client import Client, ask, exchange
+from bucketcast.targets.redis.client import Client, execute, pipeline
+from bucketcast.targets.redis.dry_run import find_refused_command
 from bucketcast.targets.redis.errors import delivery_error, hint
-from bucketcast.targets.redis.rehearsal import refused_command
 from bucketcast.targets.redis.settings import RedisSettings
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Target(base.Mirror):
-    """One hash or list on one server; a connection for each thread that sends."""
+    """One hash or list on one server; each thread that sends has a connection."""
 
     arn_type: ClassVar[str] = "redis"
     client: ClassVar[str] = "redis"
@@ -70,10 +70,10 @@ class Target(base.Mirror):
         return f"{settings.host}:{settings.port}, {settings.type} {settings.key}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        """Write the batch; the server works on one part of it while the next is made.
+        """Write the batch in parts; the server executes a part while the next one is built.
 
-        A part that the server refuses fails alone, and so does an event that its script fails at;
-        when the connection breaks, all that was not confirmed fails.
+        A refused part fails alone, and so does an event that makes the script fail. If the
+        connection breaks, all unconfirmed events fail.
         """
         result = BatchResult(len(events))
         try:
@@ -97,28 +97,28 @@ class Target(base.Mirror):
 
     def login(self) -> None:
         with self._connection() as connection:
-            ask(connection, "PING")
+            execute(connection, "PING")
 
     def probe(self) -> None:
         with self._connection() as connection:
-            ask(connection, "PING")
-            found = str(ask(connection, "TYPE", self.settings.key), "utf-8")
-            if error := refused_command(partial(ask, connection), self.settings):
-                raise self._translated(error)
-        if found not in ("none", self.settings.type):
+            execute(connection, "PING")
+            type_ = str(execute(connection, "TYPE", self.settings.key), "utf-8")
+            if error := find_refused_command(partial(execute, connection), self.settings):
+                raise self._translate(error)
+        if type_ not in ("none", self.settings.type):
             raise Retryable(f"{self.where}: {hint('WRONGTYPE', self.settings)}")
 
-    def partitions(self, count: int) -> list[str]:  # noqa: ARG002 - a hash has but one cursor
+    def partitions(self, count: int) -> list[str]:  # noqa: ARG002 - a hash has one cursor only
         self.probe()
         return ["{}"]
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:  # noqa: ARG002
         with self._connection() as connection:
-            yield from state.rows(partial(ask, connection), self.settings.key, prefix)
+            yield from state.read_rows(partial(execute, connection), self.settings.key, prefix)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         with self._connection() as connection:
-            return state.of(partial(ask, connection), self.settings.key, paths)
+            return state.read_states(partial(execute, connection), self.settings.key, paths)
 
     def close(self) -> None:
         with self._lock:
@@ -130,22 +130,26 @@ class Target(base.Mirror):
         self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
     ) -> None:
         delivery = mirror.Delivery(
-            events, result, self.settings.key, int(time.time()), self._translated
+            events, result, self.settings.key, int(time.time()), self._translate
         )
-        delivery.run(partial(exchange, connection))
+        delivery.run(partial(pipeline, connection))
 
     def _append(
         self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
     ) -> None:
         calls = access.calls(self.settings.key, events, self.body, result)
-        for indexes, answer in exchange(connection, calls):
-            if isinstance(answer, Exception):
-                result.fail(indexes, self._translated(answer))
+        for indexes, reply in pipeline(connection, calls):
+            if isinstance(reply, Exception):
+                result.fail(indexes, self._translate(reply))
             result.confirm(indexes)
 
     @contextmanager
     def _connection(self) -> Iterator["redis.Connection"]:
-        """Lend a connection, and raise what goes wrong with it as delivery errors."""
+        """Provide a connection.
+
+        Raises:
+            DeliveryError: the client failed while connecting or while the connection was used.
+        """
         from redis.exceptions import RedisError  # noqa: PLC0415 - only who delivers carries it
 
         with self._lock:
@@ -156,7 +160,7 @@ class Target(base.Mirror):
             with client.connection() as connection:
                 yield connection
         except (RedisError, OSError) as error:
-            raise self._translated(error) from None
+            raise self._translate(error) from None
 
-    def _translated(self, error: Exception) -> DeliveryError:
+    def _translate(self, error: Exception) -> DeliveryError:
         return delivery_error(error, self.settings, self.where)

@@ -1,4 +1,4 @@
-"""Connections to Redis, and commands that are pipelined over them."""
+"""Connections to Redis, and pipelined commands."""
 
 import socket
 import ssl
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bucketcast.errors import Rejected
 from bucketcast.targets.base import CONNECT_SECONDS, IDLE_SECONDS, tls
 from bucketcast.targets.redis.settings import RedisSettings
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 Command = tuple[str | bytes | int, ...]
 T = TypeVar("T")
+EVENTS_PER_CALL = 250
+"""Few enough to block the server for some ms only, and to fit Lua's stack of 8,000."""
+MAX_VALUE_BYTES = 512 * 1024 * 1024 - 1024 * 1024
+"""Redis limits an argument of a command to 512 MB."""
 
 
 class Client:
@@ -34,14 +39,14 @@ class Client:
             protocol=2,
             driver_info=DriverInfo("bucketcast", None),
         )
-        self._used = time.time()
+        self._last_used = time.time()
 
     @contextmanager
     def connection(self) -> Iterator["redis.Connection"]:
-        """Lend a connection; an answer that nobody read must not be left on it."""
-        if abs(time.time() - self._used) > IDLE_SECONDS:
+        """Provide a connection, on which no unread reply must be left."""
+        if abs(time.time() - self._last_used) > IDLE_SECONDS:
             self._pool.disconnect(inuse_connections=False)
-        self._used = time.time()
+        self._last_used = time.time()
         connection = self._pool.get_connection()
         try:
             yield connection
@@ -49,39 +54,50 @@ class Client:
             connection.disconnect()  # type: ignore[no-untyped-call]
             raise
         finally:
-            self._used = time.time()
+            self._last_used = time.time()
             self._pool.release(connection)
 
     def close(self) -> None:
         self._pool.disconnect()
 
 
-def ask(connection: "redis.Connection", *command: str | bytes | int) -> Any:
-    """Return the answer to a command."""
+def execute(connection: "redis.Connection", *command: str | bytes | int) -> Any:
+    """Return the reply to a command."""
     connection.send_command(*command)  # type: ignore[no-untyped-call]
     return connection.read_response()
 
 
-def exchange(
+def pipeline(
     connection: "redis.Connection", calls: Iterable[tuple[T, Command]]
 ) -> Iterator[tuple[T, Any]]:
-    """Pipeline commands; yield what each is about with its answer, which may be a refusal.
+    """Pipeline commands; yield the subject of each with its reply, or the `ResponseError`.
 
     Raises:
-        RedisError, OSError: the connection broke; the calls that are left have no answer.
+        RedisError, OSError: the connection broke; the remaining calls have no reply.
     """
     from redis.exceptions import ResponseError  # noqa: PLC0415 - only its own function carries it
 
-    sent: list[T] = []
-    for about, command in calls:
+    subjects: list[T] = []
+    for subject, command in calls:
         connection.send_command(*command)  # type: ignore[no-untyped-call]
-        sent.append(about)
-    for about in sent:
+        subjects.append(subject)
+    for subject in subjects:
         try:
-            answer: Any = connection.read_response()
+            reply: Any = connection.read_response()
         except ResponseError as error:
-            answer = error
-        yield about, answer
+            reply = error
+        yield subject, reply
+
+
+def check_size(value: bytes) -> bytes:
+    """Return the value itself.
+
+    Raises:
+        Rejected: it is larger than Redis accepts.
+    """
+    if len(value) > MAX_VALUE_BYTES:
+        raise Rejected(f"the event takes {len(value)} bytes; Redis takes {MAX_VALUE_BYTES}")
+    return value
 
 
 def _login(settings: RedisSettings) -> dict[str, Any]:
@@ -89,13 +105,13 @@ def _login(settings: RedisSettings) -> dict[str, Any]:
         from bucketcast.targets.redis.iam import IamCredentials  # noqa: PLC0415 - needs redis-py
 
         return {"credential_provider": IamCredentials(settings)}
-    # MinIO logs in with a user only where there is a password.
+    # MinIO sends the user only together with a password.
     user = (settings.user or None) if settings.password else None
     return {"username": user, "password": settings.password.reveal() or None}
 
 
 def _encrypted(settings: RedisSettings, timeout: float) -> type["redis.SSLConnection"]:
-    """Return a connection class with our TLS context: redis-py's takes files only."""
+    """Return a connection class with our TLS context: redis-py's only accepts files."""
     from redis import SSLConnection  # noqa: PLC0415
 
     context = tls.context(settings)

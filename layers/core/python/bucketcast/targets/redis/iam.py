@@ -1,7 +1,7 @@
 """Logins by IAM to ElastiCache and MemoryDB.
 
-Source: "Authenticating with IAM" of ElastiCache's and of MemoryDB's documentation. What is signed
-is the name of the cache, and not its address.
+Source: "Authenticating with IAM" of ElastiCache's and of MemoryDB's documentation. The signature
+covers the name of the cache, not its address.
 """
 
 from redis.credentials import CredentialProvider
@@ -11,7 +11,7 @@ from bucketcast.targets.redis.settings import RedisSettings
 
 
 class IamCredentials(CredentialProvider):
-    """A new token for each connection, as redis-py asks when it opens one."""
+    """Credentials for redis-py, which requests a new token for each connection."""
 
     def __init__(self, settings: RedisSettings) -> None:
         self._settings = settings
@@ -20,12 +20,12 @@ class IamCredentials(CredentialProvider):
         """Return the user and the token.
 
         Raises:
-            NotAuthorized: it cannot be made.
+            NotAuthorized: the token cannot be signed.
         """
         user = self._settings.user
-        found = self._settings.iam_parts
+        parts = self._settings.iam_parts
         query = {"Action": "connect", "User": user}
-        if found["type"].startswith("serverless"):
+        if parts["type"].startswith("serverless"):
             query["ResourceType"] = "ServerlessCache"
-        made = iam_login.token(found["service"], found["region"], found["name"], query)
-        return user, made.text.reveal()
+        token = iam_login.token(parts["service"], parts["region"], parts["name"], query)
+        return user, token.text.reveal()

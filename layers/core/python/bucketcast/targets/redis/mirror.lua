@@ -1,35 +1,34 @@
--- The script that keeps a hash in step with a bucket; `bucketcast.mirror` has the rules.
+-- Keep a hash in step with a bucket; `bucketcast.mirror` has the rules.
 --
--- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now, forgotten}, each list
--- flat: (number, path, sequencer, time, version, text, whether to check it)…, (number, path, version,
--- time, text)…, (path, version, sequencer, time)…; times in s since 1970. The answer: the numbers of
--- those whose text is no record that says the same; nothing was done for them.
+-- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now, expiry}, each list flat:
+-- (number, path, sequencer, time, version, text, whether to check it)…, (number, path, version, time,
+-- text)…, (path, version, sequencer, time)…; `now` and `expiry` in s since 1970. Returns the numbers
+-- of the entries whose text is no record with these values; nothing is done for them.
 --
--- What the guard needs of a new put stands beside its text, and what it needs of a row is read from
--- the row: sequencer, time, version, and where its object begins and ends. The reader walks through
--- the JSON from member to member, over any blanks, and leaves numbers and the object as they are
--- written (cjson would lose digits, the order and what is no valid Unicode). A row that is no record
--- says nothing, and gives way. A text that came from elsewhere is read before it becomes a row, so
--- that whatever is written can be read.
+-- A new put's sequencer, time and version are arguments; those of a stored row, and the position of
+-- its object, are read from the row. The parser goes from member to member, over any blanks, and
+-- copies numbers and the object as they are (cjson would lose digits, the order and invalid Unicode).
+-- A row that is no record is replaced. A text from another source is parsed before it becomes a row,
+-- so that every written row can be read.
 --
 -- Only a key that saw a removal or an overlay has a state in the guard: its newest put's {seq, time,
--- version, gone}. Beside the states stand, each in a field of its own whose name no bucket can have,
--- removals `-` {seq, time, at} and overlays `+` {time, head, tail} by version; `at` is the newest time
--- of those without sequencer, which cannot be ordered together with the others. All these fields stand
--- in `aged` by when a removal or an overlay was last noted; a state is never older there than what
--- belongs to its key.
+-- version, gone}; `gone` means hidden. Beside the states, in fields whose names no bucket can have,
+-- are removals `-` {seq, time, at} and overlays `+` {time, head, tail} by version; `at` is the newest
+-- time of the removals without sequencer, which have no common order with the others. `aged` has the
+-- time of the last removal or overlay of each field; a state there is never older than the other
+-- fields of its key.
 --
--- Puts of keys without a state, which are nearly all, are written first. Then what is old is
--- forgotten, and the rest is read, changed and written in bulk. A key of the wrong type is met by a
--- read, before the first write.
+-- Puts of keys without a state, nearly all, are written first. Then expired fields are deleted, and
+-- the other entries are read, merged and written in bulk. Reads come before the first write, so a key
+-- of the wrong type fails before anything is written.
 
 local find, sub, byte, match = string.find, string.sub, string.byte, string.match
 local QUOTE, OPEN, CLOSE, LIST, LISTED = 34, 123, 125, 91, 93
--- What is wanted of a row; no two of the names are the same.
+-- The members to find in a row; no two have the same name.
 local RECORD = {eventTime = true, s3 = {object = {sequencer = true, versionId = true}}}
 
--- Each of these fails where the text is no JSON: with nil in a sum, or by error().
-local function closed(text, at)
+-- These functions fail if the text is no JSON: by arithmetic on nil, or by error().
+local function string_end(text, at)
   local here = at + 1
   while true do
     here = find(text, '["\\]', here)
@@ -37,16 +36,16 @@ local function closed(text, at)
     here = here + 2
   end
 end
-local function ending(text, at)
+local function value_end(text, at)
   local first = byte(text, at)
-  if first == QUOTE then return closed(text, at) end
+  if first == QUOTE then return string_end(text, at) end
   if first ~= OPEN and first ~= LIST then return find(text, '[%s,%]}]', at) - 1 end
   local depth, here = 0, at
   repeat
     here = find(text, '["%[%]{}]', here)
     local char = byte(text, here)
     if char == QUOTE then
-      here = closed(text, here)
+      here = string_end(text, here)
     else
       depth = depth + ((char == OPEN or char == LIST) and 1 or -1)
     end
@@ -54,223 +53,220 @@ local function ending(text, at)
   until depth == 0
   return here - 1
 end
-local function string_at(text, from, to)
+local function read_string(text, from, to)
   local plain = sub(text, from + 1, to - 1)
   if not find(plain, '\\', 1, true) then return plain end
   local ok, list = pcall(cjson.decode, '[' .. sub(text, from, to) .. ']')
   return ok and list[1] or plain
 end
-local function scan(text, at, wanted, found)
+local function scan(text, at, wanted, positions)
   if byte(text, at) ~= OPEN then error() end
   at = find(text, '%S', at + 1)
   while byte(text, at) ~= CLOSE do
     if byte(text, at) ~= QUOTE then error() end
-    local stop = closed(text, at)
-    local name = string_at(text, at, stop)
+    local stop = string_end(text, at)
+    local name = read_string(text, at, stop)
     at = find(text, '[^%s:]', stop + 1)
-    local inner, till = wanted[name]
-    if type(inner) == 'table' then
-      till = scan(text, at, inner, found)
-    else
-      till = ending(text, at)
-    end
-    if inner then found[name] = {at, till} end
-    at = find(text, '[^%s,]', till + 1)
+    local inner = wanted[name]
+    stop = type(inner) == 'table' and scan(text, at, inner, positions) or value_end(text, at)
+    if inner then positions[name] = {at, stop} end
+    at = find(text, '[^%s,]', stop + 1)
   end
   return at
 end
-local function value(text, at)
-  return at and byte(text, at[1]) == QUOTE and string_at(text, at[1], at[2]) or nil
+local function read_value(text, at)
+  return at and byte(text, at[1]) == QUOTE and read_string(text, at[1], at[2]) or nil
 end
-local function record(text)
+local function parse(text)
   local _, at = find(text, '^%s*{%s*"Records"%s*:%s*%[%s*')
-  local found = {}
-  at = find(text, '%S', scan(text, at + 1, RECORD, found) + 1)
+  local positions = {}
+  at = find(text, '%S', scan(text, at + 1, RECORD, positions) + 1)
   if byte(text, at) ~= LISTED then error() end
-  local seq = value(text, found.sequencer) or ''
-  local day, part = match(value(text, found.eventTime), '^(%d+%-%d+%-%d+T[%d:]+)%.?(%d*)Z$')
+  local seq = read_value(text, positions.sequencer) or ''
+  local day, part = match(read_value(text, positions.eventTime), '^(%d+%-%d+%-%d+T[%d:]+)%.?(%d*)Z$')
   if #seq > 32 or find(seq, '%X') then error() end
-  local version = value(text, found.versionId) or ''
+  local version = read_value(text, positions.versionId) or ''
   return {
     seq = string.rep('0', 32 - #seq) .. string.lower(seq),
     time = day .. '.' .. sub(part .. '000', 1, 3) .. 'Z',
     version = version == '' and 'null' or version,
-    from = found.object[1], to = found.object[2],
+    from = positions.object[1], to = positions.object[2],
   }
 end
 local function read(text)
-  local ok, it = pcall(record, text)
-  return ok and it or nil
+  local ok, record = pcall(parse, text)
+  return ok and record or nil
 end
 
 local rows, guard, aged = KEYS[1], KEYS[2], KEYS[3]
-local puts, overlays, removals, now, forgotten = unpack(cmsgpack.unpack(ARGV[1]))
-local call, keep, load = redis.call, cmsgpack.pack, cmsgpack.unpack
+local puts, overlays, removals, now, expiry = unpack(cmsgpack.unpack(ARGV[1]))
+local call, pack_value, unpack_value = redis.call, cmsgpack.pack, cmsgpack.unpack
 local refused, ANY = {}, ''
 
-local function each(command, key, list)
+local function call_bulk(command, key, list)
   return #list > 0 and call(command, key, unpack(list)) or {}
 end
 local function field(kind, path, version) return kind .. #path .. ' ' .. path .. version end
-local function later(seq, time, than)
-  return seq > than.seq or seq == than.seq and time > than.time
+local function is_newer(seq, time, other)
+  return seq > other.seq or seq == other.seq and time > other.time
 end
-local function says(text, seq, time, version)
-  local it = read(text)
-  return it and it.seq == seq and it.time == time and it.version == version and it
+local function matches(text, seq, time, version)
+  local record = read(text)
+  return record and record.seq == seq and record.time == time and record.version == version
 end
 
-local old = call('ZRANGEBYSCORE', aged, '-inf', forgotten, 'LIMIT', 0, 1000)
+local expired = call('ZRANGEBYSCORE', aged, '-inf', expiry, 'LIMIT', 0, 1000)
 local guarded = call('HLEN', guard) > 0
-local stated = {}
+local guarded_puts = {}
 if #puts > 0 then
-  local paths, take = {}, {}
+  local paths, fields = {}, {}
   for i = 1, #puts, 7 do paths[#paths + 1] = puts[i + 1] end
-  local stored, states = each('HMGET', rows, paths), guarded and each('HMGET', guard, paths)
+  local stored = call_bulk('HMGET', rows, paths)
+  local states = guarded and call_bulk('HMGET', guard, paths)
   for n = 1, #paths do
     local i = 7 * n - 6
     local number, path, seq, time, version, text, check = unpack(puts, i, i + 6)
-    local before = stored[n] and not (states and states[n]) and read(stored[n])
-    if check and not says(text, seq, time, version) then
+    local row = stored[n] and not (states and states[n]) and read(stored[n])
+    if check and not matches(text, seq, time, version) then
       refused[#refused + 1] = number
     elseif states and states[n] then
-      stated[#stated + 1] = {path = path, seq = seq, time = time, version = version, text = text}
-    elseif not before or later(seq, time, before) then
-      take[#take + 1] = path
-      take[#take + 1] = text
+      guarded_puts[#guarded_puts + 1] = {path = path, seq = seq, time = time, version = version,
+                                         text = text}
+    elseif not row or is_newer(seq, time, row) then
+      fields[#fields + 1] = path
+      fields[#fields + 1] = text
     end
   end
-  each('HSET', rows, take)
+  call_bulk('HSET', rows, fields)
 end
 
-each('HDEL', guard, old)
-each('ZREM', aged, old)
+call_bulk('HDEL', guard, expired)
+call_bulk('ZREM', aged, expired)
 
-local its, order, paths = {}, {}, {}
-local function want(path)
-  if not its[path] then
-    its[path] = {path = path, noted = {}}
-    order[#order + 1] = its[path]
+local entries, order, paths = {}, {}, {}
+local function entry_of(path)
+  if not entries[path] then
+    entries[path] = {path = path, changes = {}}
+    order[#order + 1] = entries[path]
     paths[#paths + 1] = path
   end
-  return its[path]
+  return entries[path]
 end
-for _, put in ipairs(stated) do want(put.path).new = put end
+for _, put in ipairs(guarded_puts) do entry_of(put.path).new = put end
 for i = 1, #removals, 4 do
-  local noted = want(removals[i]).noted
-  noted[#noted + 1] = {kind = '-', version = removals[i + 1], seq = removals[i + 2],
+  local changes = entry_of(removals[i]).changes
+  changes[#changes + 1] = {kind = '-', version = removals[i + 1], seq = removals[i + 2],
                        time = removals[i + 3]}
 end
 for i = 1, #overlays, 5 do
   local number, path, version, time, text = unpack(overlays, i, i + 4)
-  local it = read(text)
-  if it and it.time == time and it.version == version then
-    local noted = want(path).noted
-    noted[#noted + 1] = {kind = '+', version = version, time = time,
-                         head = sub(text, 1, it.from - 1), tail = sub(text, it.to + 1)}
+  local record = read(text)
+  if record and record.time == time and record.version == version then
+    local changes = entry_of(path).changes
+    changes[#changes + 1] = {kind = '+', version = version, time = time,
+                         head = sub(text, 1, record.from - 1), tail = sub(text, record.to + 1)}
   else
     refused[#refused + 1] = number
   end
 end
 
--- What is there: the rows, the states, and what the guard says of the versions in question.
-local stored, states = each('HMGET', rows, paths), each('HMGET', guard, paths)
+-- Read the rows, the states, and the removals and overlays of the versions concerned.
+local stored, states = call_bulk('HMGET', rows, paths), call_bulk('HMGET', guard, paths)
 local names, merged = {}, {}
-for n, it in ipairs(order) do
-  it.stored, it.state = stored[n], states[n]
-  it.row = stored[n] and read(stored[n])
-  it.put = states[n] and load(states[n]).put
-  if it.row and not (it.put and it.put.seq >= it.row.seq) then
-    it.put = {seq = it.row.seq, time = it.row.time, version = it.row.version}
-  elseif not it.row and it.put and not it.put.gone then
-    it.put = nil  -- somebody took the row away
+for n, entry in ipairs(order) do
+  entry.stored, entry.state = stored[n], states[n]
+  entry.row = stored[n] and read(stored[n])
+  entry.put = states[n] and unpack_value(states[n]).put
+  if entry.row and not (entry.put and entry.put.seq >= entry.row.seq) then
+    entry.put = {seq = entry.row.seq, time = entry.row.time, version = entry.row.version}
+  elseif not entry.row and entry.put and not entry.put.gone then
+    entry.put = nil  -- the row was deleted by hand
   end
-  local new = it.new
-  if new and not (it.put and not later(new.seq, new.time, it.put)) then
-    it.put, it.text = {seq = new.seq, time = new.time, version = new.version}, new.text
+  local new = entry.new
+  if new and not (entry.put and not is_newer(new.seq, new.time, entry.put)) then
+    entry.put, entry.text = {seq = new.seq, time = new.time, version = new.version}, new.text
   end
-  names[#names + 1] = field('-', it.path, ANY)
-  if it.put then
-    names[#names + 1] = field('-', it.path, it.put.version)
-    names[#names + 1] = field('+', it.path, it.put.version)
+  names[#names + 1] = field('-', entry.path, ANY)
+  if entry.put then
+    names[#names + 1] = field('-', entry.path, entry.put.version)
+    names[#names + 1] = field('+', entry.path, entry.put.version)
   end
-  for _, new in ipairs(it.noted) do
-    new.name = field(new.kind, it.path, new.version)
+  for _, new in ipairs(entry.changes) do
+    new.name = field(new.kind, entry.path, new.version)
     names[#names + 1] = new.name
   end
 end
-for n, packed in ipairs(each('HMGET', guard, names)) do
-  merged[names[n]] = packed and load(packed) or nil
+for n, packed in ipairs(call_bulk('HMGET', guard, names)) do
+  merged[names[n]] = packed and unpack_value(packed) or nil
 end
 
--- What is new: each of these only ever grows.
-local function removed(before, new)
-  local it = {seq = before and before.seq or '', time = before and before.time or '',
-              at = before and before.at or ''}
+-- Merge the changes: removals and overlays only grow.
+local function merge_removal(old, new)
+  local result = {seq = old and old.seq or '', time = old and old.time or '', at = old and old.at or ''}
   if new.seq == '' then
-    if new.time > it.at then it.at = new.time end
-  elseif later(new.seq, new.time, it) then
-    it.seq, it.time = new.seq, new.time
+    if new.time > result.at then result.at = new.time end
+  elseif is_newer(new.seq, new.time, result) then
+    result.seq, result.time = new.seq, new.time
   end
-  local same = before and it.seq == before.seq and it.time == before.time and it.at == before.at
-  return not same and it or nil
+  local same = old and result.seq == old.seq and result.time == old.time and result.at == old.at
+  return not same and result or nil
 end
-local function overlaid(before, new)
-  if before and before.time >= new.time then return nil end
+local function merge_overlay(old, new)
+  if old and old.time >= new.time then return nil end
   return {time = new.time, head = new.head, tail = new.tail}
 end
-local made, ages = {}, {}
-local function note(name, it)
-  made[#made + 1] = name
-  made[#made + 1] = keep(it)
+local guard_fields, ages = {}, {}
+local function set_guard(name, value)
+  guard_fields[#guard_fields + 1] = name
+  guard_fields[#guard_fields + 1] = pack_value(value)
 end
-local function age(name)
+local function set_age(name)
   ages[#ages + 1] = now
   ages[#ages + 1] = name
 end
-for _, it in ipairs(order) do
-  for _, new in ipairs(it.noted) do
-    local grown = (new.kind == '-' and removed or overlaid)(merged[new.name], new)
-    if grown or not it.state then
-      merged[new.name] = grown or merged[new.name]
-      note(new.name, merged[new.name])
-      age(new.name)
-      it.aged = true
+for _, entry in ipairs(order) do
+  for _, new in ipairs(entry.changes) do
+    local changed = (new.kind == '-' and merge_removal or merge_overlay)(merged[new.name], new)
+    if changed or not entry.state then
+      merged[new.name] = changed or merged[new.name]
+      set_guard(new.name, merged[new.name])
+      set_age(new.name)
+      entry.aged = true
     end
   end
 end
 
--- What is seen.
-local function hidden(by, put)
-  if not by then return false end
-  return by.at > put.time or later(by.seq, by.time, put)
+-- Decide about the rows.
+local function hides(removal, put)
+  if not removal then return false end
+  return removal.at > put.time or is_newer(removal.seq, removal.time, put)
 end
-local function gone(path, put)
-  return put.gone or hidden(merged[field('-', path, ANY)], put)
-    or hidden(merged[field('-', path, put.version)], put)
+local function is_hidden(path, put)
+  return put.gone or hides(merged[field('-', path, ANY)], put)
+    or hides(merged[field('-', path, put.version)], put)
 end
-local write, drop = {}, {}
-for _, it in ipairs(order) do
-  local put, text = it.put, it.text
-  if put then put.gone = gone(it.path, put) or nil end
-  if put and put.gone or not put and merged[field('-', it.path, ANY)] then
-    if it.stored then drop[#drop + 1] = it.path end
+local rows_to_write, rows_to_delete = {}, {}
+for _, entry in ipairs(order) do
+  local put, text = entry.put, entry.text
+  if put then put.gone = is_hidden(entry.path, put) or nil end
+  if put and put.gone or not put and merged[field('-', entry.path, ANY)] then
+    if entry.stored then rows_to_delete[#rows_to_delete + 1] = entry.path end
   elseif put then
-    local overlay, row = merged[field('+', it.path, put.version)], it.row
+    local overlay, row = merged[field('+', entry.path, put.version)], entry.row
     if overlay and overlay.time > put.time and (text or overlay.time > row.time) then
-      local below, at = text or it.stored, text and read(text) or row
-      text = overlay.head .. sub(below, at.from, at.to) .. overlay.tail
+      local put_text, record = text or entry.stored, text and read(text) or row
+      text = overlay.head .. sub(put_text, record.from, record.to) .. overlay.tail
     end
     if text then
-      write[#write + 1] = it.path
-      write[#write + 1] = text
+      rows_to_write[#rows_to_write + 1] = entry.path
+      rows_to_write[#rows_to_write + 1] = text
     end
   end
-  if it.aged or it.text or put and put.gone then note(it.path, {put = put or false}) end
-  if it.aged then age(it.path) end
+  if entry.aged or entry.text or put and put.gone then set_guard(entry.path, {put = put or false}) end
+  if entry.aged then set_age(entry.path) end
 end
-each('HSET', rows, write)
-each('HDEL', rows, drop)
-each('HSET', guard, made)
-each('ZADD', aged, ages)
+call_bulk('HSET', rows, rows_to_write)
+call_bulk('HDEL', rows, rows_to_delete)
+call_bulk('HSET', guard, guard_fields)
+call_bulk('ZADD', aged, ages)
 return refused

@@ -16,7 +16,7 @@ _MEMORYDB = ("memorydb:connect", "/")
 
 @dataclass(frozen=True, kw_only=True)
 class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
-    """MinIO's options of `notify_redis`, and TLS, which MinIO has not."""
+    """MinIO's options of `notify_redis`, and TLS, which MinIO lacks."""
 
     address: Address = option("the server; the default port is 6379", example="localhost:6379")
     key: str = option("the hash or list that events go to", example="bucketevents")
@@ -48,7 +48,7 @@ class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
 
     @property
     def type(self) -> Literal["hash", "list"]:
-        """What Redis calls the type of the key."""
+        """Redis's type of the key."""
         return "hash" if self.format == "namespace" else "list"
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
@@ -67,7 +67,7 @@ class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
             yield "password", "missing", "a user needs a password"
 
     def iam_rights(self) -> Sequence[iam.Right]:
-        found = self.iam_parts
-        action, divider = ("elasticache:Connect", ":") if found["cache"] else _MEMORYDB
-        user = f"{found['head']}user{divider}{self.user}"
+        parts = self.iam_parts
+        action, divider = ("elasticache:Connect", ":") if parts["cache"] else _MEMORYDB
+        user = f"{parts['head']}user{divider}{self.user}"
         return [iam.Right([action], [self.iam_resource, user])]

@@ -1,7 +1,7 @@
-"""Whether the server would take the commands that a batch is made of, without running one.
+"""Check that the server would accept the commands of a batch, without running them.
 
-Between MULTI and DISCARD a command is only queued, after the server has checked whether the user
-may use it with this key, whether it is a replica, and whether it has memory. `DISCARD` drops it.
+After MULTI, the server checks the user's rights for a command and key, whether it is a replica, and
+its memory; then it queues the command. DISCARD drops the queue.
 """
 
 from collections.abc import Callable
@@ -14,31 +14,33 @@ if TYPE_CHECKING:
     from redis.exceptions import ResponseError
 
 
-def refused_command(ask: Callable[..., Any], settings: RedisSettings) -> "ResponseError | None":
-    """Return the server's refusal of the first command that it would not take.
+def find_refused_command(
+    execute: Callable[..., Any], settings: RedisSettings
+) -> "ResponseError | None":
+    """Return the error of the first refused command.
 
-    None also where the user may not use MULTI, and so only an event shows it.
+    It is also None if the user may not use MULTI: then only an event shows missing rights.
     """
     from redis.exceptions import ResponseError  # noqa: PLC0415 - only who delivers carries it
 
     try:
-        ask("DISCARD")
+        execute("DISCARD")
     except ResponseError as error:
         if "NOPERM" in str(error):
             return None
     try:
-        ask("MULTI")
+        execute("MULTI")
     except ResponseError:
         return None
-    refused = None
+    refusal = None
     for command in _commands(settings):
         try:
-            ask(*command)
+            execute(*command)
         except ResponseError as error:
-            refused = error
+            refusal = error
             break
-    ask("DISCARD")
-    return refused
+    execute("DISCARD")
+    return refusal
 
 
 def _commands(settings: RedisSettings) -> list[Command]:
