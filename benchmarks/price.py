@@ -41,7 +41,7 @@ from bucketcast.state.rules import Rules
 from bucketcast_cdk import Bucketcast
 from tests.infra.conftest import CONTEXT
 from tests.infra.resolved import ACCOUNT, REGION, Resolved
-from tests.unit.made import lambda_context
+from tests.unit.samples import lambda_context
 
 BATCHES: Final = 600
 GB: Final = 1_000_000_000

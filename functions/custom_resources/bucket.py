@@ -25,7 +25,7 @@ from bucketcast.notifications.document import Overlap
 from bucketcast.state.lock import Lock
 from bucketcast.state.rules import Rules
 from bucketcast.telemetry import logger
-from functions.custom_resources.stack import DELETE, Clients, client, is_rolled_back
+from functions.custom_resources.request import DELETE, Clients, client, is_rolled_back
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

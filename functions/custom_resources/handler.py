@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from bucketcast.telemetry import logger
 from functions.custom_resources import bucket, targets
-from functions.custom_resources.deadline import Deadline
+from functions.custom_resources.request import Deadline, client
 from functions.custom_resources.response import respond
-from functions.custom_resources.stack import client
 
 TARGETS: Final = "Custom::Targets"
 _s3 = client("s3")

@@ -16,7 +16,7 @@ from bucketcast.notifications.aws import propagation
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.deploy import raise_visibility, require_functions
 from bucketcast.topics.aws.table import TopicTable
-from functions.custom_resources.stack import Clients, client, is_rolled_back
+from functions.custom_resources.request import Clients, client, is_rolled_back
 
 
 def keep(

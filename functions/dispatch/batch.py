@@ -1,9 +1,10 @@
 """One Lambda batch of one target, and the probe of its connection."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from bucketcast import telemetry
 from bucketcast.aws import function_clients, secrets
@@ -13,12 +14,11 @@ from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.latency import histogram
 from bucketcast.delivery.messages import Message, Outcome
-from bucketcast.delivery.outcome import name_of
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.redaction import shortened, without_secrets
 from bucketcast.delivery.sender import Sender
 from bucketcast.diagnose.target import diagnose
-from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
+from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized, name_of
 from bucketcast.finding import Finding
 from bucketcast.limits import TO_COUNT
 from bucketcast.settings.options import read
@@ -30,6 +30,8 @@ from bucketcast.telemetry import Histogram
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 Connect = Callable[[bool], Target]
+MAX_ENGINES: Final = 64
+"""To how many targets connections are kept; the one not used for longest goes first."""
 _REASON_LENGTH = 200
 """More would make the item of a target's counts cost another write unit."""
 
@@ -51,6 +53,26 @@ def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]])
 def sender(kind: type[Target], connect: Connect, store: BreakerStore) -> Sender:
     """Return what sends to one target."""
     return Sender(Connection(connect), Breaker(store), kind.batch_size)
+
+
+class EngineCache:
+    """Engines by name; each keeps its connection while its target's settings do not change."""
+
+    def __init__(self) -> None:
+        self._engines: OrderedDict[str, tuple[int, Engine]] = OrderedDict()
+
+    def get(self, name: str, number: int, create: Callable[[], Engine]) -> Engine:
+        """Return the engine for the settings of this number, created if need be."""
+        cached_number, engine = self._engines.pop(name, (0, None))
+        if engine is None or cached_number != number:
+            if engine:
+                engine.close()
+            engine = create()
+        self._engines[name] = number, engine
+        while len(self._engines) > MAX_ENGINES:
+            _, (_, oldest) = self._engines.popitem(last=False)
+            oldest.close()
+        return engine
 
 
 def deliver(  # noqa: PLR0913 - one batch, and who is told of it

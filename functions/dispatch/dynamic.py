@@ -31,8 +31,16 @@ from bucketcast.state.counters import Counters
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
 from bucketcast.targets.base import Target
 from bucketcast.topics.aws.table import TopicTable
-from functions.dispatch.batch import Connect, Handler, answer, connector, deliver, probe, sender
-from functions.dispatch.kept import Kept
+from functions.dispatch.batch import (
+    Connect,
+    EngineCache,
+    Handler,
+    answer,
+    connector,
+    deliver,
+    probe,
+    sender,
+)
 from functions.dispatch.once import Once
 
 
@@ -50,7 +58,7 @@ class Kind:
         self._topics = TopicTable(settings.state_table, dynamodb)
         self._counters = Counters(settings.state_table, client)
         self._breakers = Breakers(settings.state_table, client)
-        self._kept = Kept()
+        self._engines = EngineCache()
         shared = self._queue(f"{settings.queue_prefix}{ONCE}")
         self._once = Once(kind, shared, self._topics, self._breakers, self._counters)
 
@@ -75,7 +83,7 @@ class Kind:
             telemetry.logger.info("messages wait: their target is not there", target=arn)
             engine = Engine(self._consumer(arn, queue), Absent(f"{arn} is not there, or off"))
         else:
-            engine = self._kept.engine(queue, target.number, lambda: self._made(target))
+            engine = self._engines.get(queue, target.number, lambda: self._made(target))
         stay = deliver(arn, engine, messages, policy, context, counters=self._counters, queue=queue)
         return answer(stay)
 

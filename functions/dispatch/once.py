@@ -25,8 +25,7 @@ from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.model import Topic
-from functions.dispatch.batch import connector, deliver, sender
-from functions.dispatch.kept import Kept
+from functions.dispatch.batch import EngineCache, connector, deliver, sender
 
 _POLICY = Policy(once=True)
 
@@ -47,7 +46,7 @@ class Once:
         self._topics = topics
         self._breakers = breakers
         self._counters = counters
-        self._kept = Kept()
+        self._engines = EngineCache()
 
     def __call__(self, messages: Sequence[Message], context: Any) -> list[str]:
         """Try each event once; return the ids of the messages that stay."""
@@ -74,7 +73,7 @@ class Once:
             return Engine(self._queue, Absent("the table does not answer"))
         if topic is None or topic.kind != self._kind.arn_type:
             return Engine(self._queue, Gone(f"{named} was deleted, or goes elsewhere now"))
-        return self._kept.engine(named.arn, topic.number, lambda: self._made(topic))
+        return self._engines.get(named.arn, topic.number, lambda: self._made(topic))
 
     def _made(self, topic: Topic) -> Engine:
         def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so

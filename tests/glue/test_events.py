@@ -14,7 +14,7 @@ from bucketcast.mirror.registers import Register, fold, is_newer
 from bucketcast.shapes.minio import log
 from glue_jobs.events import EPOCH, OLDEST, Object, created, just_after, removed
 from tests.contract.oracle import visible
-from tests.unit.made import event
+from tests.unit.samples import event
 
 MARCH = 1_773_480_413_589
 CAT = Object("uploads", "photos/cat.jpg", "v1", 1024, "d41d8", MARCH, "GLACIER")

@@ -20,8 +20,8 @@ from glue_jobs.scanner import lease
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
-from tests.unit.made import received
 from tests.unit.moto_aws import TABLE
+from tests.unit.samples import received
 
 BUCKET: Final = "uploads"
 

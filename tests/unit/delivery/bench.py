@@ -19,7 +19,7 @@ from bucketcast.limits import DAY_MS, TERM_MS
 from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base import options
-from tests.unit.made import event
+from tests.unit.samples import event
 
 NOW = 1_800_000_000_000
 SENT = NOW - 1_000

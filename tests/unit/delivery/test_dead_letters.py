@@ -14,7 +14,7 @@ from bucketcast.delivery.envelope import Delivery, zstd
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
 from bucketcast.limits import MESSAGE_BYTES
-from tests.unit.made import event, received
+from tests.unit.samples import event, received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

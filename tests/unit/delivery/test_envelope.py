@@ -23,7 +23,7 @@ from bucketcast.delivery.envelope import (
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
-from tests.unit.made import event
+from tests.unit.samples import event
 
 
 def deliveries(count: int, record: bytes = b'{"eventName":"x"}') -> list[Delivery]:

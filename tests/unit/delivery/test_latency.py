@@ -10,7 +10,7 @@ from bucketcast import telemetry
 from bucketcast.delivery.latency import MOST_VALUES, histogram
 from bucketcast.event import AGENT
 from bucketcast.telemetry import Histogram
-from tests.unit.made import event
+from tests.unit.samples import event
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, 
 from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
 from tests.unit.delivery.bench import Bench, message, only
-from tests.unit.made import event
+from tests.unit.samples import event
 
 KEY = "payroll/2026/ümlaut & co (final).pdf"
 

@@ -14,7 +14,7 @@ from bucketcast.topics.aws.table import TopicTable, TopicWork
 from bucketcast.topics.model import Topic
 from functions.custom_resources import targets as custom_targets
 from tests.unit.functions.test_custom_resources import answers, event, function
-from tests.unit.made import lambda_context
+from tests.unit.samples import lambda_context
 
 keep: Any = custom_targets.keep  # the tests hand in fakes
 __all__ = ["answers", "function"]

@@ -18,8 +18,8 @@ from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
 from bucketcast.delivery.queue import GROUP, Outgoing, Queue
 from bucketcast.dlq.aws import reader, redrive
 from tests.unit.conftest import Run, cells
-from tests.unit.made import event, message, received, record
 from tests.unit.moto_aws import MotoAws, configure
+from tests.unit.samples import event, message, received, record
 
 ARN = "arn:minio:sqs::primary:webhook"
 OTHER = "arn:minio:sqs::main:postgresql"

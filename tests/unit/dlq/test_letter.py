@@ -15,7 +15,7 @@ from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter, count_events, read_content
 from bucketcast.dlq.repack import Plan, make_plan, remaining_messages, repack
 from bucketcast.dlq.summary import MAX_GROUPS, OTHER, Summary
-from tests.unit.made import event, message, record
+from tests.unit.samples import event, message, record
 
 NOW = 1_800_000_000_000
 ARN, TOPIC = "arn:minio:sqs::primary:webhook", "arn:aws:sns:us-east-1::mytopic"

@@ -12,7 +12,7 @@ from bucketcast.settings import options
 from bucketcast.shapes import Name
 from bucketcast.targets.base import Target
 from bucketcast.targets.webhook import Target as Webhook
-from tests.unit.made import recorded
+from tests.unit.samples import recorded
 
 PAGE = Path(__file__).parents[3] / "docs" / "shapes.md"
 

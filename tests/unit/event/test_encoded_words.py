@@ -4,7 +4,7 @@ import pytest
 
 from bucketcast.event.encoded_words import as_sent, decode
 from bucketcast.rules.conditions import Condition
-from tests.unit.made import event
+from tests.unit.samples import event
 
 
 @pytest.mark.parametrize(

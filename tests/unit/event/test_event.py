@@ -3,7 +3,7 @@
 import pytest
 
 from bucketcast.event import padded, to_millis
-from tests.unit.made import event
+from tests.unit.samples import event
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
-from functions.custom_resources.deadline import RESERVE, Deadline
+from functions.custom_resources.request import RESERVE, Deadline
 from tests.unit.conftest import Watch
-from tests.unit.made import lambda_context
 from tests.unit.moto_aws import (
     ACCOUNT,
     ENTRY,
@@ -36,6 +35,7 @@ from tests.unit.moto_aws import (
     refusal,
     select,
 )
+from tests.unit.samples import lambda_context
 
 apply: Any = custom_bucket.apply  # the tests hand in fakes
 follow_trail: Any = custom_bucket.follow  # the tests hand in fakes

@@ -21,7 +21,7 @@ from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
-from tests.unit.made import TIME, event, lambda_context, received
+from tests.unit.samples import TIME, event, lambda_context, received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -14,7 +14,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.errors import NotAuthorized
 from tests.unit.dynamic_targets.made import DYNAMIC, Account
 from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, Handler, body, invocation
-from tests.unit.made import received
+from tests.unit.samples import received
 
 TOKEN = {"endpoint": "https://example.org/hook", "auth_token": "one"}
 
@@ -180,10 +180,10 @@ def test_probe_is_of_one_target(setup: DynamicFunction) -> None:
     assert "was removed" in setup.probe("arn:minio:sqs::other:webhook")["why"]
 
 
-def test_the_connections_that_are_kept_have_a_limit(
+def test_number_of_kept_connections_is_limited(
     setup: DynamicFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.dispatch.kept.KEPT", 2)
+    monkeypatch.setattr("functions.dispatch.batch.MAX_ENGINES", 2)
     queues = [setup.put(name) for name in ("a", "b", "c")]
     closed: list[str] = []
     monkeypatch.setattr(Fake, "close", lambda _: closed.append("one"))

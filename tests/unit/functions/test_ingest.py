@@ -22,8 +22,8 @@ from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
-from tests.unit.made import lambda_context, message, received, record, recorded
 from tests.unit.moto_aws import refusal
+from tests.unit.samples import lambda_context, message, received, record, recorded
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -8,7 +8,7 @@ import pytest
 
 from bucketcast import telemetry
 from tests.unit.functions.test_custom_resources import answers, event, function
-from tests.unit.made import lambda_context
+from tests.unit.samples import lambda_context
 
 __all__ = ["answers", "function"]
 FUNCTIONS = Path(__file__).parents[3] / "functions"

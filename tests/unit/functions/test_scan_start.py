@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.made import lambda_context
+from tests.unit.samples import lambda_context
 
 FOLDER = "s3://inventories/uploads/daily"
 

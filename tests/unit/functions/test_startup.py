@@ -14,7 +14,7 @@ from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue_names import ONCE
 from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
 from functions import startup
-from tests.unit.made import received
+from tests.unit.samples import received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -25,8 +25,8 @@ from tests.unit.delivery.bench import NEW
 from tests.unit.dynamic_targets.made import DYNAMIC, Account
 from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, invocation
 from tests.unit.functions.test_dynamic import webhooks_environ
-from tests.unit.made import event, received
 from tests.unit.moto_aws import REGION
+from tests.unit.samples import event, received
 
 SHARED = "Bucketcast-dynamic-webhook-once"
 URL = {"push-endpoint": "https://example.org/hook"}

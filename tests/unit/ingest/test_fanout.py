@@ -12,14 +12,14 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from bucketcast import targets
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.delivery.outcome import GivenUp, OutOfTime
 from bucketcast.delivery.queue import GROUP
 from bucketcast.delivery.queue_names import kind_of
 from bucketcast.destination import Destination, TargetArn
+from bucketcast.errors import GivenUp, OutOfTime
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import Routed
 from tests.unit.delivery.test_envelope import noise
-from tests.unit.made import event, received
+from tests.unit.samples import event, received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

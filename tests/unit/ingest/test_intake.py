@@ -9,7 +9,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
 from bucketcast.rules import Hit
-from tests.unit import made
+from tests.unit import samples
 from tests.unit.delivery.bench import NOW, FakeQueue
 
 HOOK = TargetArn("primary", "webhook")
@@ -41,7 +41,7 @@ def test_nothing_more_is_routed_when_there_is_no_time_to_send_it() -> None:
     queue = FakeQueue()
     fanout = Fanout("https://sqs/123/Bucketcast-*", sqs, deployed=lambda _: True)
     engine = Engine(queue, Intake(rules, None, fanout), chunk_bytes=1)
-    messages = [Message(name, name, made.message(), NOW, 1) for name in "abcd"]
+    messages = [Message(name, name, samples.message(), NOW, 1) for name in "abcd"]
     outcome = engine(messages, Policy(), now=NOW, remaining=lambda: 4.0 if looked_up else 30.0)
     assert (len(looked_up), len(queue.sent), outcome.stay) == (1, 1, ["b", "c", "d"])
     assert {*queue.pauses.values()} == {0}

@@ -12,7 +12,7 @@ from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition, Fact
 from bucketcast.state.rule_cache import UnreadableRules
 from tests.unit.ingest.routed import batches, route
-from tests.unit.made import message, record, recorded
+from tests.unit.samples import message, record, recorded
 
 HOOK = "arn:minio:sqs::hook:webhook"
 TABLE = "arn:minio:sqs::table:postgresql"

@@ -22,7 +22,7 @@ from bucketcast.listen.listener import (
     TooManyListenersError,
 )
 from bucketcast.rules import Rule, RuleIndex
-from tests.unit.made import event
+from tests.unit.samples import event
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

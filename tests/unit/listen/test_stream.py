@@ -12,7 +12,7 @@ from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.listen.listener import EventsLostError
 from bucketcast.listen.queue import Message, Queue, QueueGoneError, QueueTimeoutError
 from bucketcast.listen.stream import PING, KeepAlive, Stream, keep_alive
-from tests.unit.made import event
+from tests.unit.samples import event
 
 WALL = 1_800_000_000.0
 

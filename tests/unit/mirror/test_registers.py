@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bucketcast.event import Event
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold, is_newer, moves
-from tests.unit.made import event
+from tests.unit.samples import event
 
 DELETE = "s3:ObjectRemoved:Delete"
 MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"

@@ -7,7 +7,7 @@ import pytest
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import NOTHING, Condition, Fact, check, size_range
-from tests.unit.made import event
+from tests.unit.samples import event
 
 HOOK = "arn:minio:sqs::hook:webhook"
 TABLE = "arn:minio:sqs::table:postgresql"

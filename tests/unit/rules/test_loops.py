@@ -3,7 +3,7 @@
 import pytest
 
 from bucketcast.rules import loops
-from tests.unit.made import event
+from tests.unit.samples import event
 
 
 @pytest.mark.parametrize(

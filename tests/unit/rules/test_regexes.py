@@ -6,7 +6,7 @@ from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.regexes import MAX_INSTRUCTIONS, RegexSet, check_total
-from tests.unit.made import event
+from tests.unit.samples import event
 
 
 def photos(count: int) -> list[str]:

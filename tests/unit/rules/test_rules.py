@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bucketcast.event.names import expand
 from bucketcast.rules import Rule, RuleIndex, wildcard
-from tests.unit.made import matched
+from tests.unit.samples import matched
 
 PUT = "s3:ObjectCreated:Put"
 HOOK = "arn:minio:sqs::hook:webhook"

@@ -16,7 +16,7 @@ from bucketcast import sources
 from bucketcast.event import Event
 from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.shapes import shape
-from tests.unit.made import RECORDED, recorded
+from tests.unit.samples import RECORDED, recorded
 
 Document = dict[str, Any]
 BODIES = sorted(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.unit.made import event, recorded
+from tests.unit.samples import event, recorded
 
 
 def s3_object(made: Event) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bucketcast import sources
 from bucketcast.event import Event
 from bucketcast.event.names import SINGLES
 from bucketcast.shapes import Name, cloudevents, shape
-from tests.unit.made import RECORDED, event, recorded
+from tests.unit.samples import RECORDED, event, recorded
 
 BODIES = sorted(
     f"{path.parent.name}/{path.stem}"

@@ -36,7 +36,7 @@ from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base import options
 from functions.dispatch.batch import answer, deliver
-from tests.unit.made import event
+from tests.unit.samples import event
 from tests.unit.simulation.lambdas import (
     Clock,
     CrashError,

@@ -17,7 +17,7 @@ from bucketcast.delivery.messages import Message
 from bucketcast.destination import TopicArn
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import Routed
-from tests.unit.made import event
+from tests.unit.samples import event
 from tests.unit.simulation.delivering import Delivering, Phase
 from tests.unit.simulation.sqs import DAY, DEDUPLICATION, SimulatedQueue, SimulatedSqs
 from tests.unit.simulation.test_dispatch_weeks import EXAMPLES

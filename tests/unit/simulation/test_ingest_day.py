@@ -19,7 +19,7 @@ from bucketcast.ingest.intake import Intake
 from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition, Fact
-from tests.unit.made import message, record
+from tests.unit.samples import message, record
 from tests.unit.simulation.delivering import SimulatedConsumer
 from tests.unit.simulation.lambdas import Clock, Delays, Function, Handler, Simulation
 from tests.unit.simulation.sqs import DAY, SimulatedQueue

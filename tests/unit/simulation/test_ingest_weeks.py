@@ -20,7 +20,7 @@ from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
 from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import Rule, RuleIndex
-from tests.unit.made import message, record
+from tests.unit.samples import message, record
 from tests.unit.simulation.delivering import SimulatedConsumer
 from tests.unit.simulation.lambdas import CrashError, Function, Simulation
 from tests.unit.simulation.sqs import DAY, HOUR, SimulatedQueue

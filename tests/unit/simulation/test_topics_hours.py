@@ -18,7 +18,7 @@ from bucketcast.targets.webhook.settings import WebhookSettings
 from bucketcast.topics.model import Topic
 from functions.dispatch.batch import answer
 from functions.dispatch.once import Once
-from tests.unit.made import event
+from tests.unit.samples import event
 from tests.unit.simulation.lambdas import Delays, Function, Handler, Simulation
 from tests.unit.simulation.sqs import DAY, HOUR, SimulatedQueue
 

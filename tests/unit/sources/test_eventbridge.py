@@ -8,7 +8,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from tests.unit.made import RECORDED, message, record
+from tests.unit.samples import RECORDED, message, record
 
 CREATED: dict[str, Any] = json.loads((RECORDED / "eventbridge/object-created.json").read_text())
 

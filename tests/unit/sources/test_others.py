@@ -15,7 +15,7 @@ from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
 from bucketcast.shapes.cloudevents import in_header
-from tests.unit.made import RECORDED, recorded
+from tests.unit.samples import RECORDED, recorded
 
 
 def only(name: str) -> Event:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.errors import BadEvent
-from tests.unit.made import RECORDED, message, record, recorded
+from tests.unit.samples import RECORDED, message, record, recorded
 
 CAT = "photos/cat.jpg"
 ETAG = "b94d27b9934d3e08a52e52d7da7dabfa"

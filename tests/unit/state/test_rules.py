@@ -13,8 +13,8 @@ from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import RuleExistsError, Rules
-from tests.unit.made import matched
 from tests.unit.moto_aws import refusal
+from tests.unit.samples import matched
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

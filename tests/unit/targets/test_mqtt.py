@@ -22,7 +22,7 @@ from bucketcast.targets.mqtt.client import Client, Limits, Refused
 from bucketcast.targets.mqtt.errors import delivery_error, refusal
 from bucketcast.targets.mqtt.protocol import Login, Malformed, Response
 from bucketcast.targets.mqtt.websocket import WebSocket, upgrade
-from tests.unit.made import event
+from tests.unit.samples import event
 
 SOON = 5.0
 PUBACK, PUBREC, PUBCOMP = b"\x40\x02", b"\x50\x02", b"\x70\x02"

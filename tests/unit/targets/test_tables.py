@@ -11,7 +11,7 @@ from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base.tables import TableTarget
-from tests.unit.made import event
+from tests.unit.samples import event
 
 
 class Connection:

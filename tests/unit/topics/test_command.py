@@ -20,8 +20,8 @@ from bucketcast.topics.aws.topics import Wanted
 from bucketcast.topics.model import Topic
 from tests.unit.conftest import Run, cells
 from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
-from tests.unit.made import event, received
 from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.samples import event, received
 
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "me"}
 

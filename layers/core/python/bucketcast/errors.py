@@ -10,7 +10,10 @@
         │   ├── NotConnected              the connection is lost: it is closed
         │   │   ├── NotAuthorized         as before, and the secret is fetched again
         │   │   └── TimedOut              as before; fewer events at a time may get through
-        │   └── Throttled(after)          not before so many seconds
+        │   ├── Throttled(after)          not before so many seconds
+        │   ├── OutOfTime                 the engine's own, as the next two: no time to try it
+        │   ├── Waiting(seconds)          nothing is tried now: BreakerOpen, Paused
+        │   └── GivenUp                   its tries are over: dead-lettered
         └── Rejected                      a fault of the event: dead-lettered at once
 
 What a repair of the target would fix is never `Rejected`.
@@ -18,6 +21,7 @@ What a repair of the target would fix is never `Rejected`.
 
 import difflib
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Self
 
 
@@ -86,6 +90,50 @@ class Throttled(Retryable):
 
 class Rejected(DeliveryError):
     """The target will never take this event."""
+
+
+class OutOfTime(Retryable):
+    """The function ran out of time before the event was tried."""
+
+
+class Waiting(Retryable):
+    """Nothing can be tried now; its events wait `seconds`, which is no try of theirs."""
+
+    def __init__(self, reason: str, seconds: int | None = None, error: str = "") -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+        self.error = error
+
+
+class BreakerOpen(Waiting):
+    """The breaker is open. `error` is the class of the last error."""
+
+
+class Paused(Waiting):
+    """Somebody paused the target; `since` is Unix ms."""
+
+    def __init__(self, since: int, seconds: int) -> None:
+        at = datetime.fromtimestamp(since / 1_000, UTC)
+        text = f"the target is paused since {at:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(text, seconds, "Paused")
+
+
+class GivenUp(Retryable):
+    """The event is not tried any more. `error` and `last` are the last error's class and text."""
+
+    def __init__(self, reason: str, error: str, last: str = "") -> None:
+        super().__init__(reason)
+        self.error = error
+        self.last = last
+
+
+FINAL = (Rejected, GivenUp)
+
+
+def name_of(error: DeliveryError) -> str:
+    """Return the class name of an error, or of the error that it stands for."""
+    stands = error.error if isinstance(error, GivenUp | Waiting) else ""
+    return stands or type(error).__name__
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from bucketcast.rules.conditions import Condition
 from bucketcast.shapes import minio
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
-from tests.unit.made import RECORDED, recorded
 from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.samples import RECORDED, recorded
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 POSTGRES = "arn:minio:sqs::main:postgresql"

@@ -10,8 +10,8 @@ from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.rules import Hit
 from tests.unit.conftest import Run
-from tests.unit.made import event
 from tests.unit.moto_aws import MotoAws, log
+from tests.unit.samples import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 FUNCTION = "Bucketcast-webhook-primary"

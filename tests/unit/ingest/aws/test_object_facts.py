@@ -16,8 +16,8 @@ from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
-from tests.unit.made import event
 from tests.unit.moto_aws import refusal
+from tests.unit.samples import event
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -15,8 +15,8 @@ from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ObjectFacts
 from tests.contract.oracle import visible
 from tests.unit.ingest.routed import batches, route
-from tests.unit.made import TIME, event, message, record
 from tests.unit.moto_aws import refusal
+from tests.unit.samples import TIME, event, message, record
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

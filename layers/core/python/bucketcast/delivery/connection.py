@@ -3,9 +3,15 @@
 import traceback
 from collections.abc import Callable, Sequence
 
-from bucketcast.delivery.outcome import OutOfTime
 from bucketcast.delivery.redaction import redact, shortened, without, without_secrets
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    OutOfTime,
+    Rejected,
+    Retryable,
+)
 from bucketcast.event import Event
 from bucketcast.limits import LONGEST_SEND, SPARE
 from bucketcast.settings.secret_values import secret_values

@@ -30,12 +30,21 @@ from bucketcast import limits
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, NewerVersion, number_in
 from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, Received, Work
-from bucketcast.delivery.outcome import BreakerOpen, GivenUp, OutOfTime, Paused, Waiting, name_of
 from bucketcast.delivery.policy import NO_ANSWER, History, Policy, Term
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.delivery.settlement import Actions, Settlement, history_after
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.errors import BadEvent, DeliveryError, Retryable
+from bucketcast.errors import (
+    BadEvent,
+    BreakerOpen,
+    DeliveryError,
+    GivenUp,
+    OutOfTime,
+    Paused,
+    Retryable,
+    Waiting,
+    name_of,
+)
 from bucketcast.telemetry import logger
 
 _NO_TRY = "it waited behind events that the target did not take"

@@ -8,10 +8,9 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.delivery.outcome import Waiting
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import DeliveryError, Waiting
 from bucketcast.limits import LONGEST_IN_ORDER
 
 

@@ -1,4 +1,4 @@
-"""SQS: batch sends and visibility.
+"""SQS: batch sends, visibility and depth.
 
 Limits of the SQS API: 10 entries and 1 MiB a batch, attributes included. A batch call answers 200
 even if single entries failed.
@@ -17,10 +17,17 @@ from bucketcast.limits import MESSAGE_BYTES, TOGETHER
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 GROUP: Final = "events"
 """The one group of a FIFO queue: all of a target's events are in order."""
 SQS_ERRORS: Final = (BotoCoreError, ClientError)
+COUNTS: "Final[tuple[QueueAttributeNameType, ...]]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+"""The attributes of a queue that count its messages: approximately."""
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -53,6 +60,18 @@ class Outgoing(NamedTuple):
 class _Refusal(NamedTuple):
     reason: str
     ours: bool
+
+
+class Depth(NamedTuple):
+    """The messages of a queue: those that can be received, those in flight, and delayed ones."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+
+    @property
+    def all(self) -> int:
+        return sum(self)
 
 
 class Queue:
@@ -134,6 +153,16 @@ def together(queue: str, most: int) -> int:
     The next event goes only when the one before is done, and what is done is whole messages.
     """
     return 1 if keeps_order(queue) else most
+
+
+def depth(url: str, client: "SQSClient") -> Depth:
+    """Return the number of messages in a queue, as SQS counts them: approximately.
+
+    Raises:
+        BotoCoreError, ClientError: SQS did not answer, or the queue does not exist.
+    """
+    attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=COUNTS)["Attributes"]
+    return Depth(*(int(attributes.get(name, 0)) for name in COUNTS))
 
 
 def code_of(error: BotoCoreError | ClientError) -> str:

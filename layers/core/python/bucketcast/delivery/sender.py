@@ -10,9 +10,20 @@ from bucketcast.delivery.breaker import Breaker, BreakerState, Outage
 from bucketcast.delivery.connection import OUT_OF_TIME, Connection
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
-from bucketcast.delivery.outcome import FINAL, BreakerOpen, GivenUp, OutOfTime, Paused, Waiting
 from bucketcast.delivery.policy import Policy
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, TimedOut
+from bucketcast.errors import (
+    FINAL,
+    BreakerOpen,
+    DeliveryError,
+    GivenUp,
+    NotAuthorized,
+    NotConnected,
+    OutOfTime,
+    Paused,
+    Rejected,
+    TimedOut,
+    Waiting,
+)
 from bucketcast.limits import DAY_MS, FOR_THE_FIRST, GROWS_AFTER, LONGEST_LIFE_DAYS
 
 _LONGEST_LIFE_MS: Final = LONGEST_LIFE_DAYS * DAY_MS

@@ -15,10 +15,18 @@ from bucketcast import limits
 from bucketcast.delivery.dead_letters import Dead, of_event
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.messages import Batch, Failed, Received
-from bucketcast.delivery.outcome import FINAL, GivenUp, OutOfTime, Waiting, name_of
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, legal_text
-from bucketcast.errors import DeliveryError, NotConnected, Throttled
+from bucketcast.errors import (
+    FINAL,
+    DeliveryError,
+    GivenUp,
+    NotConnected,
+    OutOfTime,
+    Throttled,
+    Waiting,
+    name_of,
+)
 
 _T = TypeVar("_T")
 _HOUR_MS = 3_600_000

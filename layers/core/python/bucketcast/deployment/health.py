@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.depth import Depth, depth
+from bucketcast.delivery.queue import Depth, depth
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
 

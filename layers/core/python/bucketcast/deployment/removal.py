@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue import depth
 from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bucketcast.delivery import tracing
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore
 from bucketcast.delivery.envelope import Packed, TooLarge, pack
-from bucketcast.delivery.outcome import BreakerOpen, GivenUp, OutOfTime
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
 from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
-from bucketcast.errors import DeliveryError, Retryable
+from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable
 from bucketcast.event import Event
 from bucketcast.ingest.routing import Routed
 from bucketcast.limits import LISTENER_EVENTS, LISTENERS_TOGETHER, MAX_EVENTS, SPARE

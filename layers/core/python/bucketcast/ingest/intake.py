@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery, is_envelope
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
-from bucketcast.delivery.outcome import BreakerOpen, OutOfTime
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import Destination
-from bucketcast.errors import BadEvent
+from bucketcast.errors import BadEvent, BreakerOpen, OutOfTime
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import ADDRESSED, Facts, Routes, RuleLookup, route
 from bucketcast.limits import TO_SEND

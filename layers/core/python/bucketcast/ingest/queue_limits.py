@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from bucketcast.delivery.depth import depth
-from bucketcast.delivery.queue import SQS_ERRORS
+from bucketcast.delivery.queue import SQS_ERRORS, depth
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:

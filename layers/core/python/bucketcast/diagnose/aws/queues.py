@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue import depth
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose import queues as checks

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from bucketcast import targets
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.depth import Depth
-from bucketcast.delivery.depth import depth as queue_depth
 from bucketcast.delivery.policy import keeps_order
+from bucketcast.delivery.queue import Depth
+from bucketcast.delivery.queue import depth as queue_depth
 from bucketcast.delivery.queue_names import bare, dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn

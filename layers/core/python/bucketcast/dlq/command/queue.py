@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from bucketcast.aws.clients import Aws
-from bucketcast.delivery.depth import Depth
+from bucketcast.delivery.queue import Depth
 from bucketcast.deployment import Deployed
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.dlq.aws import queues

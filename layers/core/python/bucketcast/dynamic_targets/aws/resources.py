@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
-from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue import depth
 from bucketcast.delivery.queue_names import encryption, order
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import BucketcastError

@@ -3,7 +3,7 @@
 import click
 
 from bucketcast.aws.clients import aws_errors
-from bucketcast.delivery.depth import depth
+from bucketcast.delivery.queue import depth
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.terminal.output import Output, counted, shared
 from bucketcast.topics.command.lookup import tenant_option, topic_arn

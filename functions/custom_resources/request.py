@@ -1,17 +1,32 @@
-"""The time that a call of the function has left, shared by all that waits in it."""
+"""What a request needs besides its own properties: clients, its stack's state, and time."""
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from bucketcast.aws import function_clients
 from bucketcast.errors import BucketcastError
 
+Clients = Callable[[str], Any]
+DELETE: Final = "Delete"
 RESERVE: Final = 100.0
 """Seconds for a call of AWS that is in progress when the time is up, and for the answer.
 
 A call that nobody answers is made four times, 13 seconds each and up to 7 between them; the answer
 is given three times, 10 seconds each and 3 between them.
 """
+
+
+def client(service: str) -> Any:
+    """Return a client of a service."""
+    return function_clients.client(service, function_clients.PATIENT)
+
+
+def is_rolled_back(event: Mapping[str, Any], clients: Clients) -> bool:
+    """Return whether the deploy of the request has failed and is being undone."""
+    found = clients("cloudformation").describe_stacks(StackName=event["StackId"])
+    (stack,) = found["Stacks"]
+    return "ROLLBACK" in stack["StackStatus"]
 
 
 class Deadline:
