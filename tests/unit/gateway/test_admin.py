@@ -75,7 +75,7 @@ def path_of(scope: MutableMapping[str, Any]) -> str:
 @pytest.fixture
 def aws(deploy: Deploy) -> MotoAws:
     made = deploy(("webhook", "webhook", "primary"))
-    made.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
+    made.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
     make_functions(made.client("iam"), made.mappings)
     configure("Bucketcast-webhook-primary", endpoint="http://h")
     made.answers["Bucketcast-dynamic-redis"] = {"online": False, "why": "x", "where": ""}

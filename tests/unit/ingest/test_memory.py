@@ -17,7 +17,7 @@ import json, time
 from contextlib import nullcontext
 from bucketcast.delivery.envelope import pack
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.limits import INGEST_CHUNK_BYTES
+from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import Policy
 from bucketcast.ingest.intake import Intake

@@ -28,7 +28,7 @@ LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "Opaque
 
 @pytest.fixture(autouse=True)
 def with_dynamic(aws: MotoAws) -> None:
-    aws.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
+    aws.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
     make_functions(aws.client("iam"), aws.mappings)
 
 
@@ -163,7 +163,10 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     (found,) = received(aws.sqs, url)
     assert [one.event.key for one in unpack(found["Body"])] == ["k"]
     once = make(aws, "once", push_endpoint="http://h/")
-    for to, expected in ((once.arn, "it is not persistent"), (f"{once.arn}x", "no topic oncex")):
+    for to, expected in (
+        (once.arn, "it is not persistent"),
+        (f"{once.arn}x", "there is no such topic"),
+    ):
         ran = run("dlq", "redrive", "webhook:primary", "--to", to)
         assert (ran.code, expected in ran.err) == (1, True), ran.err
 
@@ -180,7 +183,7 @@ def test_deleting_twice_is_no_error_and_removes_the_queue(run: Run, aws: MotoAws
     [
         (("get", "b"), 1, "no topic b; `bucketcast topic ls` lists them"),
         (("get", "b", "--tenant", "acme"), 1, "no topic b of the tenant acme"),
-        (("stats", "a"), 1, "has no queue: it is not persistent"),
+        (("stats", "a"), 1, "it is not persistent"),
         (("get", "arn:aws:sqs:x"), 2, "invalid ARN 'arn:aws:sqs:x': the form is arn:aws:sns:"),
     ],
 )

@@ -312,7 +312,7 @@ def test_rules_whose_target_or_topic_does_not_exist_are_found(
 def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     run: Run, deployment: MotoAws
 ) -> None:
-    deployment.outputs["DynamicOutput"] = json.dumps(asdict(DYNAMIC))
+    deployment.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
     topics = topics_of("Bucketcast", TABLE, deployment)
     for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
         arn = topics.put(TopicArn("r", "", name), lambda *_, a=given: Wanted("ann", checked(a))).arn

@@ -15,7 +15,7 @@ HOOK = "arn:minio:sqs::audit:webhook"
 
 @pytest.fixture(autouse=True)
 def with_dynamic(aws: MotoAws) -> None:
-    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "later": "unknown"})
+    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "later": "unknown"})
     make_functions(aws.client("iam"), aws.mappings)
     online = {"online": True, "why": "", "where": "http://h"}
     aws.answers["Bucketcast-dynamic-webhook"] = online
@@ -120,14 +120,14 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None
 
 
 def test_a_stack_without_the_functions_has_the_hint(run: Run, aws: MotoAws) -> None:
-    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
+    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
     assert (ran.code, "[dynamic_targets] kinds in bucketcast.toml" in ran.err) == (2, True)
 
 
 def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: MotoAws) -> None:
     add(run)
-    aws.outputs["DynamicOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
+    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
     assert "no function for dynamic targets of kind webhook" in targets[HOOK]["why"]
     found = {

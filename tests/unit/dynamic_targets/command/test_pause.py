@@ -69,7 +69,7 @@ def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
     ("arn", "code", "expected"),
     [
         ("arn:minio:sqs::primray:webhook", 1, "did you mean"),
-        ("arn:aws:sns:us-east-1::none", 1, "no topic"),
+        ("arn:aws:sns:us-east-1::none", 1, "there is no such topic"),
         ("primary", 2, "allowed is KIND:ID"),
         ("arn:minio:x", 2, "arn"),
     ],

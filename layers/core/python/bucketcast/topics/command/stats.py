@@ -6,7 +6,7 @@ from bucketcast.aws.clients import aws_errors
 from bucketcast.delivery.queue import depth
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.terminal.output import Output, counted, shared
-from bucketcast.topics.command.lookup import tenant_option, topic_arn
+from bucketcast.topics.command.lookup import read_topic, tenant_option, topic_arn
 
 
 @click.command()
@@ -25,7 +25,9 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
       bucketcast topic stats mytopic
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    target = deployment.target(topic_arn(name, tenant))
+    arn = topic_arn(name, tenant)
+    read_topic(arn, deployment, aws)
+    target = deployment.target(arn)
     with aws_errors():
         waiting = depth(target.queue, aws.sqs)
         letters = depth(target.dead, aws.sqs).all
