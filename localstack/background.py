@@ -20,14 +20,14 @@ GRACE_SECONDS = 5.0
 TAIL_LINES = 30
 # The started process writes its own pid: an interrupt right after the start cannot lose it.
 SHELL = 'echo "$$" > "$0.new"; echo "$1" >> "$0.new"; mv "$0.new" "$0"; exec "$@"'
-# Those of this very process, which has to wait for them when they end.
+# The programs that this process started: it has to wait for them when they end.
 _children: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def start(name: str, command: list[str], environment: dict[str, str]) -> None:
-    """Start `command` (its first word an absolute path); its output goes to `log(name)`, anew.
+    """Start `command`, whose first word is an absolute path; its output overwrites `log(name)`.
 
-    Must not be running already. A program that ends at once is for the caller to notice.
+    It must not be running. The caller has to check that it does not end at once.
     """
     PIDS.mkdir(parents=True, exist_ok=True)
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -61,17 +61,16 @@ def log_tail(name: str) -> str:
 
 
 def pid(name: str) -> int | None:
-    """Return the pid of the program while it runs; None also for a file that outlived it.
+    """Return the pid of a running program; None also for a pid file that outlived it.
 
-    A pid may since have been given to another process, so the command line must be the one that
-    was started.
+    Another process may have the pid by now, so the command line must be the one that was started.
     """
     try:
         number, program = _pid_file(name).read_text().splitlines()
-        found = int(number)
+        process_id = int(number)
     except (OSError, ValueError):
         return None
-    return found if program in _command_line(found) else None
+    return process_id if program in _command_line(process_id) else None
 
 
 def names() -> list[str]:
@@ -80,7 +79,7 @@ def names() -> list[str]:
 
 
 def stop(name: str) -> bool:
-    """End the program and all its children; return whether anything was running."""
+    """End the program and all its children; return False if nothing was running."""
     child = _children.pop(name, None)
     running = pid(name)
     if running is None and child is not None and child.poll() is None:
@@ -93,37 +92,37 @@ def stop(name: str) -> bool:
     return running is not None
 
 
-def wait_until(name: str, ready: Callable[[], bool], *, what: str, within: float) -> None:
+def wait_until(name: str, ready: Callable[[], bool], *, title: str, within: float) -> None:
     """Wait until a program is ready; stop it and raise Failure if it ends, or is late."""
     deadline = time.monotonic() + within
     while not ready():
         ended = pid(name) is None
         if ended or time.monotonic() > deadline:
-            why = "exited" if ended else f"did not answer for {within:.0f} s"
+            reason = "exited" if ended else f"did not answer for {within:.0f} s"
             tail = log_tail(name)
             stop(name)
-            raise Failure(f"{what} {why}; its log ends:\n{tail}")
+            raise Failure(f"{title} {reason}; its log ends:\n{tail}")
         time.sleep(0.05)
 
 
 def _end_group(group: int, child: subprocess.Popen[bytes] | None) -> None:
-    """Ask all of the group to end, then make what is left end."""
-    for order, timeout in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
-        if not _signalled(group, order):
+    """End all processes of the group: by SIGTERM, the remaining ones by SIGKILL."""
+    for signal_number, timeout in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
+        if not _signal(group, signal_number):
             return
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if child is not None:
                 child.poll()  # else it stays as a zombie, and with it the group
-            if not _signalled(group, 0):
+            if not _signal(group, 0):
                 return
             time.sleep(0.05)
 
 
-def _signalled(group: int, order: int) -> bool:
-    """Send the signal (0 sends none); return whether any process of the group is left."""
+def _signal(group: int, signal_number: int) -> bool:
+    """Send the signal (0 sends none); return False if the group has no process."""
     try:
-        os.killpg(group, order)
+        os.killpg(group, signal_number)
     except ProcessLookupError:
         return False
     return True
@@ -144,11 +143,11 @@ def _command_line(number: int) -> str:
     except OSError:
         if Path("/proc/self").exists():
             return ""
-    answer = subprocess.run(  # macOS has no /proc
+    result = subprocess.run(  # macOS has no /proc
         ["ps", "-o", "command=", "-p", str(number)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return answer.stdout
+    return result.stdout

@@ -19,17 +19,17 @@ DIRECT = Config(proxies={}, retries={"total_max_attempts": 2}, connect_timeout=5
 
 
 def cloudformation() -> CloudFormationClient:
-    """Return a client that asks about stacks."""
+    """Return a client for stacks."""
     return _session().client("cloudformation", endpoint_url=_endpoint(), config=DIRECT)
 
 
 def dynamodb() -> DynamoDBClient:
-    """Return a client that reads and writes tables."""
+    """Return a client for tables."""
     return _session().client("dynamodb", endpoint_url=_endpoint(), config=DIRECT)
 
 
 def secretsmanager() -> SecretsManagerClient:
-    """Return a client that keeps secrets."""
+    """Return a client for secrets."""
     return _session().client("secretsmanager", endpoint_url=_endpoint(), config=DIRECT)
 
 

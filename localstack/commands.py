@@ -1,4 +1,4 @@
-"""Run a long command with a log, signs of life and a time limit."""
+"""Run a long command with a log, progress lines and a time limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from localstack.layout import LOGS, ROOT, Failure
 
-SIGN_OF_LIFE_SECONDS = 10.0
+PROGRESS_SECONDS = 10.0
 TAIL_LINES = 40
 
 
@@ -21,11 +21,11 @@ class Running:
     Its output goes to a log under `.local/logs`, which is quoted when it fails.
     """
 
-    def __init__(self, what: str, command: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, title: str, command: list[str], environment: dict[str, str]) -> None:
         """Start it in a process group of its own, so that all of it can be ended."""
         LOGS.mkdir(parents=True, exist_ok=True)
-        self.what = what
-        self.log: Path = LOGS / f"{what.split(maxsplit=1)[0]}.log"
+        self.title = title
+        self.log: Path = LOGS / f"{title.split(maxsplit=1)[0]}.log"
         self._began = time.monotonic()
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -39,25 +39,25 @@ class Running:
             )
 
     def finish(self, within: float) -> None:
-        """Wait until it has ended well; raise Failure with its log's end when it has not.
+        """Wait until it succeeds; raise Failure with the end of its log otherwise.
 
         `within` is in seconds from its start. An interrupt ends the command, too.
         """
         try:
             while True:
-                left = self._began + within - time.monotonic()
-                if left <= 0:
-                    raise Failure(f"{self.what} took longer than {within:.0f} s\n{self.tail()}")
+                remaining = self._began + within - time.monotonic()
+                if remaining <= 0:
+                    raise Failure(f"{self.title} took longer than {within:.0f} s\n{self.tail()}")
                 try:
-                    code = self._process.wait(min(left, SIGN_OF_LIFE_SECONDS))
+                    code = self._process.wait(min(remaining, PROGRESS_SECONDS))
                     break
                 except subprocess.TimeoutExpired:
-                    print(f"  {self.what}: {time.monotonic() - self._began:.0f} s ...", flush=True)
+                    print(f"  {self.title}: {time.monotonic() - self._began:.0f} s ...", flush=True)
         finally:
             self.end()
         if code:
-            raise Failure(f"{self.what} failed\n{self.tail()}")
-        print(f"{self.what}: done in {time.monotonic() - self._began:.0f} s", flush=True)
+            raise Failure(f"{self.title} failed\n{self.tail()}")
+        print(f"{self.title}: done in {time.monotonic() - self._began:.0f} s", flush=True)
 
     def end(self) -> None:
         """End it and its children, if they still run."""

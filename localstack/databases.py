@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis for the demo, where their programs are on the machine.
+"""PostgreSQL and Redis for the demo, if the machine has their programs.
 
 Each runs on a port and with a password of its own that stay the same from run to run, so that a
 second demo finds the deployed stack unchanged. `make stop` ends them; their data stay.
@@ -23,9 +23,9 @@ from localstack.layout import LOCAL
 FOLDER = LOCAL / "demo"
 ID = "demo"
 TABLE = "bucket_events"
-"""The table, and the hash."""
+"""The name of the table, and of the hash."""
 USER = "bucketcast"
-"""PostgreSQL's."""
+"""The user of PostgreSQL."""
 READY_SECONDS = 30.0
 # `make stop` sends SIGTERM, after which PostgreSQL would wait for its clients, the emulator's
 # functions; after SIGINT it does not.
@@ -33,7 +33,7 @@ END_AT_ONCE = '"$@" & pid=$!; trap "kill -INT $pid" TERM; wait $pid; wait $pid'
 
 
 class Database(ABC):
-    """One database of the demo's own; `missing` says what the machine lacks, or is empty."""
+    """One database of the demo's own; `missing` is the reason why it cannot run, or empty."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -48,25 +48,25 @@ class Database(ABC):
         self.password = ""
 
     def ensure(self) -> None:
-        """Start it, or find it running; raise Failure with its log's end when it does not come."""
+        """Start it unless it runs; raise Failure with the end of its log if it does not answer."""
         self.folder.mkdir(parents=True, exist_ok=True)
         running = background.pid(self.name) is not None
-        self.port, self.password = self._kept(running=running)
+        self.port, self.password = self._login(running=running)
         if not running:
             self._start()
-        background.wait_until(self.name, self._answers, what=self.title, within=READY_SECONDS)
+        background.wait_until(self.name, self._is_ready, title=self.title, within=READY_SECONDS)
 
     @abstractmethod
     def variables(self) -> Mapping[str, str]:
-        """MinIO's variables that make it a target of the deploy."""
+        """Return MinIO's variables that make it a target of the deploy."""
 
     @abstractmethod
     def keys(self, prefix: str) -> set[str]:
         """Return the keys of rows or hash fields with a prefix; empty before the first event."""
 
     @abstractmethod
-    def look(self) -> str:
-        """Return a command that shows its content."""
+    def show_command(self) -> str:
+        """Return a command that prints its content."""
 
     @abstractmethod
     def _program(self) -> str | None: ...
@@ -75,24 +75,24 @@ class Database(ABC):
     def _start(self) -> None: ...
 
     @abstractmethod
-    def _answers(self) -> bool: ...
+    def _is_ready(self) -> bool: ...
 
-    def _kept(self, *, running: bool) -> tuple[int, str]:
-        """Port and password: those of the last time, with another port where that is taken."""
+    def _login(self, *, running: bool) -> tuple[int, str]:
+        """Return port and password: those of the last run, but another port if that is in use."""
         file = self.folder / "login.json"
         try:
-            kept: dict[str, Any] = json.loads(file.read_text())
+            login: dict[str, Any] = json.loads(file.read_text())
         except (OSError, ValueError):
-            kept = {"port": ports.free(), "password": secrets.token_urlsafe(12)}
-        if not running and not ports.is_free(kept["port"]):
-            kept["port"] = ports.free()
+            login = {"port": ports.free(), "password": secrets.token_urlsafe(12)}
+        if not running and not ports.is_free(login["port"]):
+            login["port"] = ports.free()
         file.touch(mode=0o600)
-        file.write_text(json.dumps(kept))
-        return kept["port"], kept["password"]
+        file.write_text(json.dumps(login))
+        return login["port"], login["password"]
 
 
 class Postgres(Database):
-    """A cluster with one user, who must give a password."""
+    """A cluster with one user and a password."""
 
     kind = "postgres"
     title = "PostgreSQL"
@@ -112,13 +112,13 @@ class Postgres(Database):
             query = f"SELECT key FROM {TABLE} WHERE starts_with(key, %s)"  # noqa: S608 - a constant
             return {str(key) for (key,) in connection.execute(query.encode(), [prefix])}
 
-    def look(self) -> str:
-        login = f"PGPASSFILE={_shown(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
+    def show_command(self) -> str:
+        login = f"PGPASSFILE={_relative(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
         return f"{login} -U {USER} -c 'TABLE {TABLE}' postgres"
 
     def _program(self) -> str | None:
-        found = postgres.initdb()
-        return str(found) if found else None
+        program = postgres.initdb()
+        return str(program) if program else None
 
     def _start(self) -> None:
         initdb = Path(str(self.program))
@@ -129,7 +129,7 @@ class Postgres(Database):
         command = ["/bin/sh", "-c", END_AT_ONCE, "sh", *server]
         background.start(self.name, command, dict(os.environ))
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
             self._connect().close()
         except psycopg.OperationalError:
@@ -151,7 +151,7 @@ class Postgres(Database):
 
 
 class Redis(Database):
-    """A server with a password for its one user."""
+    """A server with one user and a password."""
 
     kind = "redis"
     title = "Redis"
@@ -168,8 +168,8 @@ class Redis(Database):
             fields: Any = client.hkeys(TABLE)
         return {key for key in (field.decode() for field in fields) if key.startswith(prefix)}
 
-    def look(self) -> str:
-        password = f"$(cat {_shown(self.folder / 'password')})"
+    def show_command(self) -> str:
+        password = f"$(cat {_relative(self.folder / 'password')})"
         return f'REDISCLI_AUTH="{password}" redis-cli -p {self.port} hgetall {TABLE}'
 
     def _program(self) -> str | None:
@@ -183,7 +183,7 @@ class Redis(Database):
         command = redis_server.command(str(self.program), self.folder, self.port, login)
         background.start(self.name, command, dict(os.environ))
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
             with self._connect() as client:
                 client.ping()
@@ -198,11 +198,12 @@ class Redis(Database):
 
 
 def variables(kind: str, **settings: str) -> Mapping[str, str]:
-    """MinIO's variables of the demo's own target of a kind."""
-    named = {f"MINIO_NOTIFY_{kind}_{key}".upper(): text for key, text in settings.items()}
-    enable = {f"MINIO_NOTIFY_{kind}_ENABLE".upper(): "on"}
-    return {f"{name}_{ID}": text for name, text in (enable | named).items()}
+    """Return MinIO's variables of the demo's own target of a kind."""
+    return {
+        f"MINIO_NOTIFY_{kind}_{key}".upper() + f"_{ID}": value
+        for key, value in {"enable": "on", **settings}.items()
+    }
 
 
-def _shown(path: Path) -> str:
+def _relative(path: Path) -> str:
     return os.path.relpath(path)

@@ -7,50 +7,99 @@ the machine. Everything stays up until `make stop`.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bucketcast import cli
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws
 from bucketcast.config import Deployment, load
 from bucketcast.deployment import health
 from bucketcast.terminal.output import plain
-from localstack import databases, receiver, show, stage
-from localstack.layout import ENV_FILE, ROOT, STACK, Failure
-from localstack.program import run
-from localstack.up import up
+from localstack import databases, operations, receiver
+from localstack.layout import ENV_FILE, ROOT, STACK, Failure, aws_environment
+from localstack.up import run, up
 
 ARRIVE_SECONDS = 60.0
-CALM_SECONDS = 3.0
-SIGN_OF_LIFE_SECONDS = 5.0
-RULE = ("--event", "put,delete", "--suffix", show.SUFFIX)
+DELIVERY_SECONDS = 3.0
+SETTLE_SECONDS = 30.0
+PROGRESS_SECONDS = 5.0
+RULE = ("--event", "put,delete", "--suffix", operations.SUFFIX)
 
 
 def demo(config: Path) -> None:
-    """Raises ConfigErrors before anything is started, Failure when something did not arrive."""
+    """Run the demo.
+
+    Raises ConfigErrors before anything is started, Failure when an event did not arrive.
+    """
     began = time.monotonic()
     bucket = _bucket(load(config, os.environ, local=True))
-    stage.start_receiver(config)
-    joined = _databases()
+    _start_receiver(config)
+    mirrors = _start_databases()
     deployment = load(config, os.environ, local=True)
     up(config)
-    stage.lead_here()
-    stage.say("Rules: put and delete of JPEGs, to every configured target")
-    for each in deployment.targets:
-        stage.bucketcast("event", "add", bucket, str(each.arn), *RULE, "--ignore-existing")
-    stage.bucketcast("target", "ls")
-    stage.say(f"S3 operations on {show.PHOTO.relative_to(ROOT)}, and what arrives at the webhook")
+    _use_local_aws()
+    _print_heading("Rules: put and delete of JPEGs, to every configured target")
+    for target in deployment.targets:
+        _bucketcast("event", "add", bucket, str(target.arn), *RULE, "--ignore-existing")
+    _bucketcast("target", "ls")
+    _print_heading(
+        f"S3 operations on {operations.PHOTO.relative_to(ROOT)}, and what arrives at the webhook"
+    )
     folder = time.strftime("demo-%H%M%S")
-    rows = _perform(bucket, folder, [f"{each.kind} {each.id}" for each in deployment.targets])
-    stage.say("Events and their latency from S3 to the webhook")
+    rows = _perform(bucket, folder, [f"{target.kind} {target.id}" for target in deployment.targets])
+    _print_heading("Events and their latency from S3 to the webhook")
     print(plain(("EVENT", "KEY", "LATENCY", "TARGETS"), rows))
-    stage.say("Mirrors of the bucket")
-    for database in joined:
-        _compare(database, f"{bucket}/{folder}/", show.left(bucket, folder))
-    _calm_down()
-    stage.bucketcast("target", "ls")
-    _farewell(joined, deployment, time.monotonic() - began)
+    _print_heading("Mirrors of the bucket")
+    for database in mirrors:
+        _compare(database, f"{bucket}/{folder}/", operations.final_rows(bucket, folder))
+    _wait_for_delivery()
+    _bucketcast("target", "ls")
+    _print_next_steps(mirrors, deployment, time.monotonic() - began)
+
+
+def _print_heading(title: str) -> None:
+    print(f"\n== {title}", flush=True)
+
+
+def _start_receiver(config: Path) -> None:
+    """Start it behind the configured webhook, or without one behind a webhook of the demo's own."""
+    target = receiver.served_target(load(config, os.environ, local=True))
+    if target is None:
+        os.environ.update(receiver.own_variables())
+        target = receiver.served_target(load(config, os.environ, local=True))
+    if target is None:
+        raise Failure("the demo's own webhook is missing: a fault of localstack/receiver.py")
+    receiver.start(target)
+    print(f"webhook: {receiver.PROGRAM.name}, at {target.settings['endpoint']}", flush=True)
+
+
+def _use_local_aws() -> None:
+    """Point this process at the local AWS only."""
+    variables = aws_environment()
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
+
+
+def _bucketcast(*words: str) -> None:
+    """Run the command as a user would."""
+    print(f"$ bucketcast {shlex.join(words)}", flush=True)
+    if cli.main(words):
+        raise Failure(f"bucketcast {shlex.join(words)} failed")
+
+
+def _wait_for_ingest() -> None:
+    """Wait until ingest has read every event of the bucket, also those without a rule."""
+    aws = Aws()
+    queue = deployed.find(STACK, aws).ingress_queue
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while health.messages(queue, aws):
+        if time.monotonic() > deadline:
+            raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
+        time.sleep(0.1)
 
 
 def _bucket(deployment: Deployment) -> str:
@@ -59,36 +108,38 @@ def _bucket(deployment: Deployment) -> str:
     raise Failure("no bucket is configured: add [bucket.uploads] with create = true")
 
 
-def _databases() -> list[databases.Database]:
-    """Start what is on the machine, and make each a target by MinIO's variables."""
-    joined: list[databases.Database] = []
+def _start_databases() -> list[databases.Database]:
+    """Start the databases of the machine, and make each a target by MinIO's variables."""
+    started: list[databases.Database] = []
     for database in (databases.Postgres(), databases.Redis()):
         if database.missing:
             print(f"{database.title}: {database.missing}: skipped", flush=True)
             continue
         database.ensure()
         os.environ.update(database.variables())
-        joined.append(database)
+        started.append(database)
         print(f"{database.title}: {database.program}, at 127.0.0.1:{database.port}", flush=True)
-    return joined
+    return started
 
 
 def _perform(bucket: str, folder: str, names: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Do it all, print what arrives, and give a row an event."""
+    """Perform the operations, print the events that arrive, and return a row for each operation."""
     s3 = Aws().s3
     output = receiver.Output()
     rows = []
     unwanted = []
-    for act in show.acts(s3, bucket, folder):
-        print(f"  S3: {act.said}: {bucket}/{act.key}", flush=True)
-        act.do()
-        if not act.event:
-            unwanted.append(f"{bucket}/{act.key}")
-            rows.append(("(not sent)", act.key, "-", "none, as expected"))
+    for operation in operations.operations(s3, bucket, folder):
+        print(f"  S3: {operation.title}: {bucket}/{operation.key}", flush=True)
+        operation.perform()
+        if not operation.event:
+            unwanted.append(f"{bucket}/{operation.key}")
+            rows.append(("(not sent)", operation.key, "-", "none, as expected"))
             continue
-        arrival = _wait_for(output, act.event, f"{bucket}/{act.key}", unwanted)
-        rows.append((act.event, act.key, f"{arrival.latency * 1000:.0f} ms", ", ".join(names)))
-    stage.wait_until_empty()
+        arrival = _wait_for(output, operation.event, f"{bucket}/{operation.key}", unwanted)
+        rows.append(
+            (operation.event, operation.key, f"{arrival.latency * 1000:.0f} ms", ", ".join(names))
+        )
+    _wait_for_ingest()
     _print(output.arrivals(0.1), unwanted)
     output.close()
     return rows
@@ -97,17 +148,17 @@ def _perform(bucket: str, folder: str, names: Sequence[str]) -> list[tuple[str, 
 def _wait_for(
     output: receiver.Output, event: str, path: str, unwanted: Sequence[str]
 ) -> receiver.Arrival:
-    """Wait for one event at the receiver; whatever else arrives meanwhile is printed, too."""
+    """Wait for one event at the receiver, and print all others that arrive meanwhile."""
     began = time.monotonic()
     while (waited := time.monotonic() - began) < ARRIVE_SECONDS:
-        arrivals = output.arrivals(SIGN_OF_LIFE_SECONDS)
+        arrivals = output.arrivals(PROGRESS_SECONDS)
         if not arrivals:
             print(f"  ... no event for {time.monotonic() - began:.0f} s", flush=True)
         _print(arrivals, unwanted)
         for arrival in arrivals:
             if (arrival.name, arrival.path) == (event, path):
                 return arrival
-    stage.bucketcast("target", "ls")
+    _bucketcast("target", "ls")
     raise Failure(f"{event} of {path} did not arrive within {waited:.0f} s")
 
 
@@ -118,11 +169,11 @@ def _print(arrivals: Sequence[receiver.Arrival], unwanted: Sequence[str]) -> Non
             raise Failure(f"{arrival.path} arrived, though no rule matches it")
 
 
-def _calm_down() -> None:
-    """Wait until no message is in flight, except for those that wait for an absent target."""
+def _wait_for_delivery() -> None:
+    """Wait until no message is on a queue, but not for a target that does not answer."""
     aws = Aws()
     queues = [target.queue for target in deployed.find(STACK, aws).targets]
-    deadline = time.monotonic() + CALM_SECONDS
+    deadline = time.monotonic() + DELIVERY_SECONDS
     while any(health.messages(queue, aws) for queue in queues):
         if time.monotonic() > deadline:
             return
@@ -130,27 +181,31 @@ def _calm_down() -> None:
 
 
 def _compare(database: databases.Database, prefix: str, expected: set[str]) -> None:
-    """Wait until exactly what is in the bucket is in the database, and show it."""
-    deadline = time.monotonic() + stage.SETTLE_SECONDS
-    while (found := database.keys(prefix)) != expected:
+    """Wait until the database holds exactly the objects of the bucket, and print them."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while (keys := database.keys(prefix)) != expected:
         if time.monotonic() > deadline:
-            stage.bucketcast("target", "ls")
-            raise Failure(f"{database.title} holds {sorted(found)}, not {sorted(expected)}")
+            _bucketcast("target", "ls")
+            raise Failure(f"{database.title} holds {sorted(keys)}, not {sorted(expected)}")
         time.sleep(0.1)
-    what = "rows" if database.kind == "postgres" else "fields"
-    print(f"{database.title}, {databases.TABLE}: {len(found)} {what}, the same as in the bucket")
-    for key in sorted(found):
+    unit = "rows" if database.kind == "postgres" else "fields"
+    print(f"{database.title}, {databases.TABLE}: {len(keys)} {unit}, the same as in the bucket")
+    for key in sorted(keys):
         print(f"  {key}")
 
 
-def _farewell(joined: Sequence[databases.Database], deployment: Deployment, seconds: float) -> None:
-    mine = [each for each in deployment.targets if each.id != databases.ID]
-    stage.say(f"Done in {seconds:.0f} s; everything keeps running until `make stop`. To use it:")
+def _print_next_steps(
+    mirrors: Sequence[databases.Database], deployment: Deployment, seconds: float
+) -> None:
+    own = [target for target in deployment.targets if target.id != databases.ID]
+    _print_heading(
+        f"Done in {seconds:.0f} s; everything keeps running until `make stop`. To use it:"
+    )
     print(f'set -a; . {os.path.relpath(ENV_FILE)}; set +a; export PATH="{ROOT}/.venv/bin:$PATH"')
-    print(f"aws s3 cp {show.PHOTO.relative_to(ROOT)} s3://{_bucket(deployment)}/")
-    for database in joined:
-        print(database.look())
-    if len(mine) == 1:
+    print(f"aws s3 cp {operations.PHOTO.relative_to(ROOT)} s3://{_bucket(deployment)}/")
+    for database in mirrors:
+        print(database.show_command())
+    if len(own) == 1:
         print(
             "For your own webhook, uncomment [notify_webhook.mine] in bucketcast.toml and repeat."
         )

@@ -1,7 +1,7 @@
-"""Bring the stack into the local AWS with the ordinary AWS CDK commands.
+"""Deploy the stack into the local AWS with the ordinary AWS CDK commands.
 
-Nothing is done twice: when neither the inputs of the synthesis nor the emulator's life changed
-since the last deploy, and the stack is whole, there is nothing to do.
+If the inputs of the synthesis and the emulator's instance are those of the last deploy, and the
+stack is complete, there is nothing to do.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 RECORD = LOCAL / "deployed.json"
 ASSEMBLY = LOCAL / "cdk.out"
 TOOLKIT = "CDKToolkit"
-WHOLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 SYNTH_SECONDS = 300.0
 BOOTSTRAP_SECONDS = 180.0
 # Five minutes: where a function of a custom resource breaks, the deploy would wait for an hour.
 DEPLOY_SECONDS = 300.0
 SETTLE_SECONDS = 60.0
-# What the template and its assets are made of.
+# The inputs of the template and its assets.
 SOURCES = (
     "app.py",
     "cdk.json",
@@ -50,25 +50,25 @@ SOURCES = (
     "glue_jobs",
     "layers",
 )
-NOTES = ("--no-notices", "--no-color", "--no-version-reporting")
+QUIET = ("--no-notices", "--no-color", "--no-version-reporting")
 
 
-def deploy(life: str, config: Path) -> bool:
-    """Deploy what is not deployed yet; return whether there was anything to do.
+def deploy(instance: str, config: Path) -> bool:
+    """Deploy if anything changed; return False if there was nothing to do.
 
-    `life` names the emulator's present life. Raises Failure with the logs' ends.
+    `instance` names the running emulator. Raises Failure with the end of the logs.
     """
-    wanted = {"life": life, "inputs": fingerprint(config)}
-    if _record() == wanted and status(STACK) in WHOLE:
+    wanted = {"instance": instance, "inputs": fingerprint(config)}
+    if _record() == wanted and status(STACK) in COMPLETE:
         return False
     RECORD.unlink(missing_ok=True)
     # CDK's own check against AWS's rules, which are not for this machine, takes half of the time.
     unchecked = {**aws_environment(), "CDK_VALIDATION": "false"}
     synth = Running("synth", _synth_command(config), unchecked)
     try:
-        if status(TOOLKIT) not in WHOLE:
+        if status(TOOLKIT) not in COMPLETE:
             environment = f"aws://{ACCOUNT}/{REGION}"
-            command = [str(CDK), "bootstrap", environment, "--app", "", *NOTES]
+            command = [str(CDK), "bootstrap", environment, "--app", "", *QUIET]
             Running("bootstrap", command, aws_environment()).finish(BOOTSTRAP_SECONDS)
         synth.finish(SYNTH_SECONDS)
     finally:
@@ -81,20 +81,20 @@ def deploy(life: str, config: Path) -> bool:
 def outputs() -> dict[str, str]:
     """Return the stack's outputs by key; empty when there is no stack."""
     stack = _describe(STACK)
-    found = stack.get("Outputs", []) if stack else []
-    return {one.get("OutputKey", ""): one.get("OutputValue", "") for one in found}
+    entries = stack.get("Outputs", []) if stack else []
+    return {entry.get("OutputKey", ""): entry.get("OutputValue", "") for entry in entries}
 
 
 def status(stack: str) -> str:
-    """Return CloudFormation's word for the stack's state; empty when there is none."""
-    found = _describe(stack)
-    return found["StackStatus"] if found else ""
+    """Return the stack's status in CloudFormation; empty when there is no stack."""
+    description = _describe(stack)
+    return description["StackStatus"] if description else ""
 
 
 def fingerprint(config: Path) -> str:
     """Return a digest of all that the synthesis reads: sources, configuration, variables."""
     digest = hashlib.sha256()
-    files = [one for source in SOURCES for one in _files(ROOT / source)]
+    files = [file for source in SOURCES for file in _files(ROOT / source)]
     for path in [*files, config]:
         digest.update(f"\0{path}\0".encode() + path.read_bytes())
     for name, value in sorted(os.environ.items()):
@@ -113,7 +113,7 @@ def _files(source: Path) -> list[Path]:
 
 def _synth_command(config: Path) -> list[str]:
     context = ["--context", "local=true", "--context", f"config={config}"]
-    return [str(CDK), "synth", "--quiet", "--output", str(ASSEMBLY), *context, *NOTES]
+    return [str(CDK), "synth", "--quiet", "--output", str(ASSEMBLY), *context, *QUIET]
 
 
 def _roll_out() -> None:
@@ -121,12 +121,12 @@ def _roll_out() -> None:
     command = [str(CDK), "deploy", "--all", "--app", str(ASSEMBLY), "--progress", "events"]
     try:
         Running(
-            "deploy", [*command, "--require-approval", "never", *NOTES], aws_environment()
+            "deploy", [*command, "--require-approval", "never", *QUIET], aws_environment()
         ).finish(DEPLOY_SECONDS)
     except Failure as failure:
-        said = background.log_tail(emulator.NAME)
+        tail = background.log_tail(emulator.NAME)
         raise Failure(
-            f"{failure}\nlast lines of {background.log(emulator.NAME)}:\n{said}"
+            f"{failure}\nlast lines of {background.log(emulator.NAME)}:\n{tail}"
         ) from None
 
 
@@ -135,29 +135,29 @@ def _settle() -> None:
     deadline = time.monotonic() + SETTLE_SECONDS
     while (state := status(STACK)).endswith("_IN_PROGRESS") and state != "REVIEW_IN_PROGRESS":
         if time.monotonic() > deadline:
-            raise Broken(state)
-        print(f"an earlier deploy is still at work ({state}) ...", flush=True)
+            raise BrokenStackError(state)
+        print(f"an earlier deploy is still running ({state}) ...", flush=True)
         time.sleep(2)
     if state.endswith("_FAILED"):
-        raise Broken(state)
+        raise BrokenStackError(state)
 
 
-class Broken(Failure):
-    """The stack is in a state that a deploy does not lead out of."""
+class BrokenStackError(Failure):
+    """The stack is in a state from which no deploy recovers."""
 
     def __init__(self, state: str) -> None:
-        """Name the state, and what makes a clean start."""
+        """Name the state, and the commands for a clean start."""
         super().__init__(f"the stack {STACK} is stuck in {state}: `make stop`, then try again")
 
 
 def _describe(stack: str) -> StackTypeDef | None:
     try:
-        found = clients.cloudformation().describe_stacks(StackName=stack)["Stacks"]
+        stacks = clients.cloudformation().describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
-        if error.response["Error"]["Code"] == "ValidationError":  # how it says "does not exist"
+        if error.response["Error"]["Code"] == "ValidationError":  # it does not exist
             return None
         raise
-    return found[0] if found else None
+    return stacks[0] if stacks else None
 
 
 def _record() -> object:

@@ -22,58 +22,58 @@ NAME = "ministack"
 RECORD = LOCAL / "emulator.json"
 SCRATCH = LOCAL / "tmp"
 HEALTHY_WITHIN_SECONDS = 60.0
-# Functions inherit the emulator's environment; they get nothing of the caller's but these.
+# Functions inherit the emulator's environment, and of the caller's only these.
 INHERITED = ("PATH", "HOME", "LANG", "TZ", "SSL_CERT_FILE", "BUCKETCAST_CALLS")
-# A folder of Python that functions and jobs find: the tests let them write down what they call.
+# A folder of Python for functions and jobs, by which the tests record their calls.
 RECORDER = "BUCKETCAST_RECORDER"
 
 
 def ensure() -> str:
-    """Make the emulator answer and return its life's name: another one means that all is gone.
+    """Start the emulator unless it runs, and return its instance's name: a new one is empty.
 
-    Raises Failure when the port is taken, or when it does not come up.
+    Raises Failure when the port is in use, or when the emulator does not start.
     """
     if os.environ.get("LOCALSTACK_ENDPOINT"):
-        if not answers(any_status=True):
+        if not is_healthy(any_status=True):
             raise Failure(f"nothing answers at LOCALSTACK_ENDPOINT={endpoint()}: is it running?")
         return endpoint()
     if background.pid(NAME) is not None:
         record = _record()
-        if record.get("port") == port() and answers():
-            return str(record["life"])
+        if record.get("port") == port() and is_healthy():
+            return str(record.get("instance"))
         print("the running emulator has another port or does not answer: restarting", flush=True)
     return restart()
 
 
 def restart() -> str:
-    """End the emulator with all that is in it, start it empty, and return its life's name."""
+    """End the emulator with all its state, start it empty, and return its instance's name."""
     wanted = port()
     if background.pid(NAME) is not None and _record().get("port") != wanted:
-        _demand(wanted)  # before anything is ended for it
+        _require_free(wanted)  # before anything is ended for it
     stop()
-    _demand(wanted)
-    life = str(time.time_ns())
+    _require_free(wanted)
+    instance = str(time.time_ns())
     SCRATCH.mkdir(parents=True)
     background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
-    RECORD.write_text(json.dumps({"port": wanted, "life": life}))
-    background.wait_until(NAME, answers, what="the emulator", within=HEALTHY_WITHIN_SECONDS)
-    return life
+    RECORD.write_text(json.dumps({"port": wanted, "instance": instance}))
+    background.wait_until(NAME, is_healthy, title="the emulator", within=HEALTHY_WITHIN_SECONDS)
+    return instance
 
 
 def stop() -> bool:
-    """End the emulator and its functions; return whether it was running."""
+    """End the emulator and its functions; return False if it was not running."""
     RECORD.unlink(missing_ok=True)
     stopped = background.stop(NAME)
     shutil.rmtree(SCRATCH, ignore_errors=True)
     return stopped
 
 
-def answers(*, any_status: bool = False) -> bool:
-    """Return whether an emulator is healthy at the address; not all have a path that says so."""
+def is_healthy(*, any_status: bool = False) -> bool:
+    """Return True if an emulator answers at the address; with `any_status`, by any response."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(f"{endpoint()}/_localstack/health", timeout=2) as answer:
-            return bool(answer.status == HTTPStatus.OK)
+        with direct.open(f"{endpoint()}/_localstack/health", timeout=2) as response:
+            return bool(response.status == HTTPStatus.OK)
     except urllib.error.HTTPError as error:
         error.close()
         return any_status
@@ -81,7 +81,7 @@ def answers(*, any_status: bool = False) -> bool:
         return False
 
 
-def _demand(wanted: int) -> None:
+def _require_free(wanted: int) -> None:
     if not ports.is_free(wanted):
         raise Failure(
             f"port {wanted} is in use by {ports.holder(wanted)}: stop that program,"
@@ -101,7 +101,7 @@ def _variables() -> dict[str, str]:
         "TMPDIR": str(SCRATCH),
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
-        # Services with a port of their own, which nobody here asks for.
+        # Services with a port of their own, which are not used here.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
     }

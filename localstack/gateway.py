@@ -1,7 +1,7 @@
-"""The gateway of the local system: `bucketcast gateway` in the background, and a user to call it.
+"""The gateway of the local system: `bucketcast gateway` in the background, and its user.
 
-The user's keys are kept beside the rest of the state, so that what has them goes on working when
-the emulator was started empty.
+The user's keys are kept beside the rest of the state, so that they stay valid when the emulator
+was started empty.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ def refuse_busy_port() -> None:
 
 
 def _may_be_ours() -> bool:
-    """Return whether a gateway runs that listens at the port, or whose port is unknown."""
+    """Return True if a gateway of ours runs at the port, or at an unknown one."""
     if background.pid(NAME) is None:
         return False
     try:
-        began = json.loads(_record().read_text())
+        options = json.loads(_record().read_text())
     except (OSError, ValueError):
-        return True  # whoever started it was killed before writing that down
-    return bool(began[0] == port())
+        return True  # the command that started it was killed before it wrote the record
+    return bool(options[0] == port())
 
 
 def ensure() -> dict[str, str]:
-    """Start it unless it runs as it should, with a user; return the variables that lead there."""
+    """Start it unless it runs with these options; return its URL and keys as variables."""
     table = deploy.outputs()["StateTable"]
     access, secret = _user(table)
     record = _record()
-    # An emulator that was started anew has another table, and the same stack.
+    # An emulator that was restarted has another table, and the same stack.
     secure = os.environ.get("GATEWAY_SECURE", "")
     wanted = json.dumps([port(), aws_endpoint(), table, _newest(_SOURCES), secure])
     if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
@@ -66,10 +66,10 @@ def ensure() -> dict[str, str]:
         record.unlink(missing_ok=True)
         command = [str(PROJECT_VENV / "bin" / "python"), str(PROJECT_VENV / "bin" / "bucketcast")]
         command += ["gateway", "--stack", STACK, "--port", str(port())]
-        background.start(NAME, command, aws_environment() | _recorded())
+        background.start(NAME, command, aws_environment() | _recorder_variables())
         record.write_text(wanted)
     background.wait_until(
-        NAME, lambda: not ports.is_free(port()), what="the gateway", within=LISTENING_SECONDS
+        NAME, lambda: not ports.is_free(port()), title="the gateway", within=LISTENING_SECONDS
     )
     return {
         "BUCKETCAST_URL": f"http://127.0.0.1:{port()}",
@@ -78,8 +78,8 @@ def ensure() -> dict[str, str]:
     }
 
 
-def _recorded() -> dict[str, str]:
-    """Return what lets the gateway's calls be written down, as those of its function on AWS."""
+def _recorder_variables() -> dict[str, str]:
+    """Return the variables by which the tests record the gateway's calls."""
     recorder = os.environ.get(RECORDER)
     return {"PYTHONPATH": recorder, "BUCKETCAST_JOB": f"{STACK}-gateway"} if recorder else {}
 
@@ -90,7 +90,7 @@ def _record() -> Path:
 
 
 def _user(table: str) -> tuple[str, str]:
-    """Return the keys of the local user, who is let in when this returns."""
+    """Return the keys of the local user, who exists when this returns."""
     access, secret = _keys()
     users = Users(STACK, table, clients.dynamodb(), clients.secretsmanager())
     if users.find(access) is None:
@@ -98,7 +98,7 @@ def _user(table: str) -> tuple[str, str]:
         try:
             users.add(user, secret)
         except UserExistsError:
-            # Its rows are there without the secret, or its keys were lost here.
+            # Its rows exist without the secret, or its keys were lost here.
             users.remove(USER)
             users.add(user, secret)
     return access, secret
@@ -106,8 +106,8 @@ def _user(table: str) -> tuple[str, str]:
 
 def _keys() -> tuple[str, str]:
     try:
-        saved = json.loads(KEYS.read_text())
-        return saved["access_key"], saved["secret_key"]
+        keys = json.loads(KEYS.read_text())
+        return keys["access_key"], keys["secret_key"]
     except (OSError, ValueError, KeyError):
         access, secret = new_keys()
     descriptor = os.open(KEYS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -117,5 +117,5 @@ def _keys() -> tuple[str, str]:
 
 
 def _newest(folder: Path) -> float:
-    """Return when the sources changed last: a running gateway does not notice by itself."""
+    """Return the time of the last change of the sources, to restart a gateway that is older."""
     return max(path.stat().st_mtime for path in folder.rglob("*.py"))

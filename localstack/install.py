@@ -1,9 +1,9 @@
 """Install into the checkout what is pinned: `python -m localstack.install deploy|spark|dev`.
 
 The project's environment (`.venv`), the emulator's (which pins its own botocore), the AWS CDK from
-npm, and for development the AWS CLI and Lambda's Python. Each ends with a note of what was
-installed, written last: without it, or when the pinned files or the interpreter changed, it is made
-again. Only the standard library is used here, since nothing is installed yet.
+npm, and for development the AWS CLI and Lambda's Python. A note in each, written last, holds the
+digests of the pinned files and the interpreter: without it, or when they changed, it is made again.
+Only the standard library is used here, since nothing is installed yet.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ Note = dict[str, str]
 NOTE = "installed.json"
 NODE_MODULES = ROOT / "node_modules"
 TAIL_LINES = 25
-# What satisfies what: dev contains spark, which contains deploy.
+# The levels that contain each: dev contains spark, which contains deploy.
 LEVELS = {"deploy": ("deploy", "spark", "dev"), "spark": ("spark", "dev"), "dev": ("dev",)}
 
 
 class Venv(NamedTuple):
     """An environment of pinned packages; `version` is its Python's, "" for the running one."""
 
-    what: str
+    title: str
     folder: Path
     pinned: str
     version: str = ""
 
     def note(self) -> Note:
-        """Return what is installed there once it is up to date."""
+        """Return the note of an environment that is up to date."""
         python = interpreter(self.version) if self.version else _interpreter()
         return {"python": python} | _digests(self.pinned)
 
@@ -56,7 +56,7 @@ class Venv(NamedTuple):
         python = interpreter(self.version) if self.version else sys.executable
         _new_venv(self.folder, python)
         pip = [str(self.folder / "bin" / "python"), "-m", "pip", "install"]
-        _run(self.what, [*pip, "--require-hashes", "-r", self.pinned])
+        _run(self.title, [*pip, "--require-hashes", "-r", self.pinned])
         _finish(self.folder, self.note())
 
 
@@ -66,7 +66,7 @@ LAMBDA = Venv("Lambda's environment", LAMBDA_VENV, "requirements/lambda.txt", "3
 
 
 def main() -> int:
-    """Install what the level needs; say nothing when it is all there."""
+    """Install the packages of the level; print nothing when they are all there."""
     parser = argparse.ArgumentParser(prog="localstack.install", description=__doc__.split("\n")[0])
     parser.add_argument("level", choices=LEVELS)
     try:
@@ -75,7 +75,7 @@ def main() -> int:
         print(failure, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted: run it again, it starts over where needed", file=sys.stderr)
+        print("interrupted: run it again, it repeats the unfinished steps", file=sys.stderr)
         return 130
     return 0
 
@@ -85,7 +85,7 @@ def install(level: str) -> None:
     if shutil.which("npm") is None:
         raise Failure("npm is not installed: get Node.js 20 or newer from https://nodejs.org")
     INSTALLED.mkdir(exist_ok=True)
-    if not any(_note(PROJECT_VENV) == _project_note(one) for one in LEVELS[level]):
+    if not any(_note(PROJECT_VENV) == _project_note(name) for name in LEVELS[level]):
         _project(level)
     for venv in (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,):
         if _note(venv.folder) != venv.note():
@@ -96,7 +96,7 @@ def install(level: str) -> None:
 
 def _project(level: str) -> None:
     wanted = _project_note(level)
-    # Only a finished environment of the same interpreter is worth adding to.
+    # Only a finished environment of the same interpreter can be extended.
     if _note(PROJECT_VENV).get("python") != wanted["python"]:
         _new_venv(PROJECT_VENV)
     (PROJECT_VENV / NOTE).unlink(missing_ok=True)
@@ -119,11 +119,11 @@ def _new_venv(folder: Path, python: str = sys.executable) -> None:
     _run(str(folder.relative_to(ROOT)), [python, "-m", "venv", str(folder)])
 
 
-def _run(what: str, command: list[str]) -> None:
+def _run(title: str, command: list[str]) -> None:
     """Run one command in the checkout; its output is shown only when it fails."""
     began = time.monotonic()
-    print(f"installing {what} ...", flush=True)
-    done = subprocess.run(
+    print(f"installing {title} ...", flush=True)
+    result = subprocess.run(
         command,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -132,10 +132,10 @@ def _run(what: str, command: list[str]) -> None:
         text=True,
         check=False,
     )
-    if done.returncode:
-        tail = "\n".join(done.stdout.splitlines()[-TAIL_LINES:])
-        raise Failure(f"installing {what} failed: {' '.join(command)}\n{tail}")
-    print(f"installed {what} in {time.monotonic() - began:.0f} s", flush=True)
+    if result.returncode:
+        tail = "\n".join(result.stdout.splitlines()[-TAIL_LINES:])
+        raise Failure(f"installing {title} failed: {' '.join(command)}\n{tail}")
+    print(f"installed {title} in {time.monotonic() - began:.0f} s", flush=True)
 
 
 def _project_note(level: str) -> Note:
@@ -157,7 +157,7 @@ def _digests(*paths: str) -> Note:
 
 
 def _note(folder: Path) -> Note:
-    """Return what was installed there, or nothing when it was not finished."""
+    """Return the note of a folder; empty when its installation was not finished."""
     try:
         note = json.loads((folder / NOTE).read_text())
     except (OSError, ValueError):

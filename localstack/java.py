@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: 17 or 21, wherever the machine has one."""
+"""The Java for Spark: 17 or 21, wherever the machine has one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from localstack.layout import Failure
 
-GOOD = (21, 17)
+SUPPORTED = (21, 17)
 PLACES = (
     "/usr/lib/jvm/*",
     "/opt/homebrew/opt/openjdk@*",
@@ -21,31 +21,31 @@ HINT = "apt-get install openjdk-17-jre-headless, brew install openjdk@21; or nam
 
 
 def home() -> Path:
-    """Return the folder of one, or raise Failure with what is there instead."""
-    seen: dict[Path, int] = {}
+    """Return the folder of a supported Java, or raise Failure with the versions that exist."""
+    versions: dict[Path, int] = {}
     for folder in _homes():
         resolved = folder.resolve()
-        if resolved not in seen:
-            seen[resolved] = version(resolved)
-            if seen[resolved] in GOOD:
+        if resolved not in versions:
+            versions[resolved] = version(resolved)
+            if versions[resolved] in SUPPORTED:
                 return resolved
-    there = ", ".join(f"{number} at {folder}" for folder, number in seen.items() if number)
-    wanted = " or ".join(str(number) for number in sorted(GOOD))
-    raise Failure(f"Spark needs Java {wanted}, found {there or 'none'}: {HINT}")
+    existing = ", ".join(f"{number} at {folder}" for folder, number in versions.items() if number)
+    wanted = " or ".join(str(number) for number in sorted(SUPPORTED))
+    raise Failure(f"Spark needs Java {wanted}, found {existing or 'none'}: {HINT}")
 
 
 def version(folder: Path) -> int:
-    """Return the number that a Java calls itself by; 0 where there is none."""
+    """Return the major version of a Java; 0 where there is none."""
     program = folder / "bin" / "java"
     if not program.exists():
         return 0
-    answer = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
-    return int(found[1]) if found else 0
+    result = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
+    match = re.search(r'version "(?:1\.)?(\d+)', result.stderr)
+    return int(match[1]) if match else 0
 
 
 def _homes() -> Iterator[Path]:
-    """Named, then on PATH, then where systems put them."""
+    """Yield the folder in JAVA_HOME, then that on PATH, then those where systems put Javas."""
     if named := os.environ.get("JAVA_HOME"):
         yield Path(named)
     if program := shutil.which("java"):

@@ -28,7 +28,7 @@ DEFAULT_PORT = 4566
 
 
 class Failure(Exception):
-    """What went wrong and what to do about it, in words for whoever typed the command."""
+    """An error with a remedy, for the user of the command."""
 
 
 def port() -> int:
@@ -37,11 +37,11 @@ def port() -> int:
 
 
 def port_from(variable: str, default: int) -> int:
-    """Return the port that a variable names, or raise Failure when it is no port."""
-    text = os.environ.get(variable) or str(default)
-    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - the largest port
-        raise Failure(f"{variable} is {text!r}: give a port number from 1 to 65535")
-    return int(text)
+    """Return the port in a variable, or raise Failure when it is no port."""
+    value = os.environ.get(variable) or str(default)
+    if not value.isdecimal() or not 0 < int(value) < 65536:  # noqa: PLR2004 - the largest port
+        raise Failure(f"{variable} is {value!r}: give a port number from 1 to 65535")
+    return int(value)
 
 
 def endpoint() -> str:
@@ -67,7 +67,7 @@ def aws_variables() -> dict[str, str]:
 def aws_environment() -> dict[str, str]:
     """Return this process's environment with every AWS variable replaced by the local ones.
 
-    Nothing of a real account may leak in: a profile or a session token would win over the keys.
+    No setting of a real account may leak in: a profile or a session token would override the keys.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     direct = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}

@@ -1,4 +1,4 @@
-"""Whether a TCP port of this machine is free, and who holds it if not."""
+"""TCP ports of this machine: free ones, and the programs that listen at the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LISTENING = "0A"  # the state's code in /proc/net/tcp
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen on the port of the loopback address."""
+    """Return True if a server can listen on the port of the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # A server that has just ended must not count as one that runs.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,9 +34,9 @@ def free() -> int:
 
 
 def holder(port: int) -> str:
-    """Return who listens there, as `pid 123 (command line)`; `another program` if it is hidden."""
-    found = _holder_in_proc(port) if Path("/proc/net/tcp").exists() else _holder_by_lsof(port)
-    return found or "another program"
+    """Return the program that listens there: `pid 123 (command line)`, or `another program`."""
+    program = _holder_in_proc(port) if Path("/proc/net/tcp").exists() else _holder_by_lsof(port)
+    return program or "another program"
 
 
 def _holder_in_proc(port: int) -> str | None:
@@ -47,14 +47,14 @@ def _holder_in_proc(port: int) -> str | None:
                 continue
             process = descriptor.parent.parent
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-        except (OSError, ValueError):  # gone meanwhile, or another user's
+        except (OSError, ValueError):  # ended meanwhile, or another user's
             continue
         return f"pid {process.name} ({command[:80]})"
     return None
 
 
 def _listening_inodes(port: int) -> set[str]:
-    found = set()
+    inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             rows = Path(table).read_text().splitlines()[1:]
@@ -63,19 +63,19 @@ def _listening_inodes(port: int) -> set[str]:
         for row in rows:
             fields = row.split()
             if fields[3] == LISTENING and int(fields[1].rsplit(":", 1)[1], 16) == port:
-                found.add(fields[9])
-    return found
+                inodes.add(fields[9])
+    return inodes
 
 
 def _holder_by_lsof(port: int) -> str | None:
     lsof = shutil.which("lsof")
     if lsof is None:
         return None
-    answer = subprocess.run(
+    result = subprocess.run(
         [lsof, "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-Fpc"],
         capture_output=True,
         text=True,
         check=False,
     )
-    fields = {line[0]: line[1:] for line in answer.stdout.splitlines() if line}
+    fields = {line[0]: line[1:] for line in result.stdout.splitlines() if line}
     return f"pid {fields['p']} ({fields.get('c', '?')})" if "p" in fields else None

@@ -1,4 +1,4 @@
-"""A cluster of PostgreSQL, for the demo and the tests: its programs, its files, whom it runs as.
+"""A cluster of PostgreSQL, for the demo and the tests: its programs, files and account.
 
 PostgreSQL refuses to run as root. There it runs as the system's user `postgres`, and where that
 user cannot pass a parent of the folder (root's temporary folders are 0700), its files lie
@@ -29,19 +29,19 @@ def initdb() -> Path | None:
     """Return the program that makes a cluster, with the server's beside it; None without them."""
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         return None
-    found = machine.newest("initdb", *FOLDERS) or shutil.which("initdb")
-    return Path(found).resolve() if found else None
+    program = machine.newest("initdb", *FOLDERS) or shutil.which("initdb")
+    return Path(program).resolve() if program else None
 
 
 def home(folder: Path) -> Path:
-    """Return where the cluster's files lie: in `folder`, if its account can reach that."""
+    """Return the folder of the cluster's files: in `folder`, if its account can reach that."""
     if os.geteuid() != 0:
         return folder
     link = folder / "home"
     if not link.exists():
-        link.unlink(missing_ok=True)  # a link whose end was cleaned away
+        link.unlink(missing_ok=True)  # a link to a folder that was removed
         parents = folder.resolve(), *folder.resolve().parents
-        if all(each.stat().st_mode & 0o001 for each in parents):
+        if all(parent.stat().st_mode & 0o001 for parent in parents):
             link.mkdir(mode=0o700)
         else:
             link.symlink_to(tempfile.mkdtemp(prefix="bucketcast-postgres-"))
@@ -58,10 +58,10 @@ def give(path: Path) -> None:
 def ensure(initdb: Path, home: Path, admin: str, secret: str) -> Path:
     """Return the cluster's folder in `home`; make it if absent, with a superuser and its password.
 
-    It is made beside its place, so that an interrupted one is not taken for whole.
+    It is made beside its place, so that an unfinished one is not taken for a cluster.
 
     Raises:
-        Failure: it cannot be made; with what `initdb` said.
+        Failure: it cannot be made; with the output of `initdb`.
     """
     data, unfinished, password = home / "data", home / "data.new", home / "password"
     if (data / "PG_VERSION").exists():
@@ -74,7 +74,7 @@ def ensure(initdb: Path, home: Path, admin: str, secret: str) -> Path:
     command = [*_as_account(), str(initdb), "-D", str(unfinished), "-U", admin]
     command += [f"--pwfile={password}", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C"]
     try:
-        made = subprocess.run(
+        result = subprocess.run(
             [*command, "--no-sync"],
             cwd=home,
             stdin=subprocess.DEVNULL,
@@ -84,8 +84,8 @@ def ensure(initdb: Path, home: Path, admin: str, secret: str) -> Path:
         )
     finally:
         password.unlink()
-    if made.returncode:
-        raise Failure(f"{initdb} ended with {made.returncode}:\n{made.stdout}{made.stderr}")
+    if result.returncode:
+        raise Failure(f"{initdb} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
     unfinished.rename(data)
     return data
 
@@ -95,18 +95,21 @@ def command(initdb: Path, data: Path, port: int, **options: str) -> list[str]:
 
     SIGTERM would wait for the clients to leave.
     """
-    given = {
+    settings = {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
         "unix_socket_directories": "",  # their paths are limited to about 100 characters
         **options,
     }
     server = [*_as_account(), str(initdb.with_name("postgres")), "-D", str(data)]
-    return [*server, *(part for name, text in given.items() for part in ("-c", f"{name}={text}"))]
+    return [
+        *server,
+        *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")),
+    ]
 
 
 def _as_account() -> list[str]:
-    """Return the beginning of a command, by which root's runs as the account."""
+    """Return the beginning of a command that makes root's run as the account."""
     if os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups"]

@@ -20,7 +20,7 @@ from localstack import background, databases, ports
 from localstack.layout import ROOT, Failure
 
 NAME = "demo-receiver"
-WATCHED_ID = "primary"
+SERVED_ID = "primary"
 LOOPBACK = ("127.0.0.1", "localhost")
 PROGRAM = ROOT / "examples" / "consume.py"
 LISTENING_SECONDS = 15.0
@@ -38,13 +38,13 @@ class Arrival:
     latency: float
 
 
-def watched(deployment: Deployment) -> TargetConfig | None:
+def served_target(deployment: Deployment) -> TargetConfig | None:
     """Return the webhook target that the receiver serves: a local `primary`, or the demo's own.
 
-    All other webhooks are somebody's; the demo sends there and does not look.
+    All other webhooks have receivers of their own.
     """
     for target in deployment.targets:
-        if target.kind == "webhook" and target.id in (WATCHED_ID, databases.ID):
+        if target.kind == "webhook" and target.id in (SERVED_ID, databases.ID):
             parts = urlsplit(target.settings["endpoint"])
             if parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port:
                 return target
@@ -52,7 +52,7 @@ def watched(deployment: Deployment) -> TargetConfig | None:
 
 
 def own_variables() -> Mapping[str, str]:
-    """MinIO's variables that make the demo's own webhook a target, where there is no other."""
+    """Return MinIO's variables that make the demo's own webhook a target."""
     file = databases.FOLDER / "receiver-port"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def own_variables() -> Mapping[str, str]:
 
 
 def start(target: TargetConfig) -> None:
-    """Run the receiver at the target's endpoint; raise Failure when its port is another's."""
+    """Run the receiver at the target's endpoint; raise Failure if another program has its port."""
     port = urlsplit(target.settings["endpoint"]).port
     record = background.PIDS / f"{NAME}.port"
     if background.pid(NAME) is not None:
@@ -79,7 +79,7 @@ def start(target: TargetConfig) -> None:
     background.start(NAME, command, os.environ | {"WEBHOOK_AUTH_TOKEN": _token(target)})
     record.write_text(str(port))
     background.wait_until(
-        NAME, lambda: not ports.is_free(port), what="the receiver", within=LISTENING_SECONDS
+        NAME, lambda: not ports.is_free(port), title="the receiver", within=LISTENING_SECONDS
     )
 
 
@@ -89,24 +89,24 @@ def _token(target: TargetConfig) -> str:
 
 
 class Output:
-    """What the receiver prints from now on."""
+    """The lines that the receiver prints from now on."""
 
     def __init__(self) -> None:
         self._file = background.log(NAME).open(encoding="utf-8", errors="replace")
         self._file.seek(0, os.SEEK_END)
-        self._rest = ""
+        self._partial_line = ""
 
     def arrivals(self, within: float) -> list[Arrival]:
         """Wait at most so many seconds for the next events; empty when none came."""
         deadline = time.monotonic() + within
         while True:
-            text = self._rest + self._file.read()
+            text = self._partial_line + self._file.read()
             now = time.time()
             lines = text.split("\n")
-            self._rest = lines.pop()
-            found = [arrival for line in lines if (arrival := _arrival(line, now))]
-            if found or time.monotonic() > deadline:
-                return found
+            self._partial_line = lines.pop()
+            arrivals = [arrival for line in lines if (arrival := _arrival(line, now))]
+            if arrivals or time.monotonic() > deadline:
+                return arrivals
             time.sleep(POLL_SECONDS)
 
     def close(self) -> None:

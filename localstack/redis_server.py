@@ -9,8 +9,8 @@ from localstack import machine
 
 FOLDERS = ("/opt/homebrew/bin", "/usr/local/bin")
 # "everysec" leaves the sync to the disk to another thread, but an answer is sent after the write,
-# so that only a crash of the machine, not of the server, can lose it. The title of the process
-# stays its command, by which it is found again.
+# so that only a crash of the machine, not of the server, can lose it. The process keeps its command
+# as title, by which it is recognised.
 _CONFIGURATION = """\
 bind 127.0.0.1
 port {port}
@@ -28,9 +28,9 @@ def program() -> str | None:
     return shutil.which("redis-server") or machine.newest("redis-server", *FOLDERS)
 
 
-def command(program: str, folder: Path, port: int, more: str) -> list[str]:
-    """Write the configuration, with `more` of it, and return the server's command."""
+def command(program: str, folder: Path, port: int, extra: str) -> list[str]:
+    """Write the configuration, with `extra` lines, and return the server's command."""
     file = folder / "redis.conf"
     file.touch(mode=0o600)  # it may have a password
-    file.write_text(_CONFIGURATION.format(port=port, folder=folder) + more)
+    file.write_text(_CONFIGURATION.format(port=port, folder=folder) + extra)
     return [program, str(file)]

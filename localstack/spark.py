@@ -1,8 +1,7 @@
 """Run a job of Glue on this machine: `localstack/spark-submit JOB_NAME --bucket uploads …`.
 
-Script, extra Python file, settings and default arguments are those of the deployed job, as Glue
-would take them; what is given on the command line comes over them. S3 is where AWS_ENDPOINT_URL
-leads to, and Spark reaches `s3://` by S3A.
+Script, extra Python file, settings and default arguments are those of the deployed job, as for
+Glue; the command line overrides them. S3 is at AWS_ENDPOINT_URL, and Spark reads `s3://` by S3A.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ DRIVER_MEMORY = "2g"
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 MISUSE = 2
 _SIGNALLED = 128
-# Arguments that are for Glue itself.
+# Arguments for Glue itself.
 CONF = "--conf"
 MODULES = "--extra-py-files"
 SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats")
@@ -38,12 +37,12 @@ SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats")
 
 def main() -> int:
     """Run the job; the exit code is Spark's."""
-    name, *given = sys.argv[1:] or [""]
-    if not name or name.startswith("-") or len(given) % 2:
+    name, *words = sys.argv[1:] or [""]
+    if not name or name.startswith("-") or len(words) % 2:
         print(__doc__.split("\n")[0], file=sys.stderr)
         return MISUSE
     try:
-        return run(name, dict(zip(given[::2], given[1::2], strict=True)))
+        return run(name, dict(zip(words[::2], words[1::2], strict=True)))
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1
@@ -52,10 +51,10 @@ def main() -> int:
         return 1
 
 
-def run(name: str, given: Mapping[str, str]) -> int:
-    """Fetch what the job is made of into a folder of its own, and submit it."""
+def run(name: str, overrides: Mapping[str, str]) -> int:
+    """Fetch the files of a job into a folder of its own, submit it, and return its exit code."""
     job = boto3.client("glue", region_name=REGION).get_job(JobName=name)["Job"]
-    arguments = {**job.get("DefaultArguments", {}), **given}
+    arguments = {**job.get("DefaultArguments", {}), **overrides}
     s3 = boto3.client("s3", region_name=REGION)
     with tempfile.TemporaryDirectory(prefix="bucketcast-") as folder:
         script = _fetch(s3, str(job["Command"]["ScriptLocation"]), Path(folder))
@@ -66,22 +65,22 @@ def run(name: str, given: Mapping[str, str]) -> int:
         ]
         command = [str(_program()), "--driver-memory", DRIVER_MEMORY]
         command += ["--jars", ",".join(map(str, _jars())), "--py-files", ",".join(modules)]
-        for text in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
-            command += [CONF, text]
-        command += [str(script), *_own(arguments)]
+        for setting in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
+            command += [CONF, setting]
+        command += [str(script), *_script_arguments(arguments)]
         environment = _environment(folder, name)
         code = subprocess.run(command, env=environment, check=False).returncode
-        return code if code >= 0 else _SIGNALLED - code  # as a shell tells of a signal
+        return code if code >= 0 else _SIGNALLED - code  # as a shell reports a signal
 
 
 def _program() -> Path:
     program = PROJECT_VENV / "bin" / "spark-submit"
     if not program.is_file():
-        raise Failure("Spark is not here: `make spark` installs it, with a Java and S3A")
+        raise Failure("Spark is not installed: run `make spark`, which adds a Java and S3A")
     return program
 
 
-def _own(arguments: Mapping[str, str]) -> list[str]:
+def _script_arguments(arguments: Mapping[str, str]) -> list[str]:
     """Return the arguments for the script, without Glue's own."""
     pairs = [pair for pair in arguments.items() if not pair[0].startswith(SPECIAL)]
     return [word for pair in pairs for word in pair]
@@ -94,8 +93,8 @@ def _settings() -> list[str]:
         "spark.master=local[*]",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=127.0.0.1",
-        # Buckets here are small: a second compiler and collector threads would not have paid for
-        # themselves. Glue is in UTC, and times in ORC have no zone.
+        # Buckets here are small, so a second compiler and collector threads cost more than they
+        # save. Glue is in UTC, and times in ORC have no zone.
         f"spark.driver.extraJavaOptions={' '.join(SMALL)} -Duser.timezone=UTC",
         "spark.log.level=WARN",
         "spark.sql.shuffle.partitions=2",
@@ -111,19 +110,21 @@ def _settings() -> list[str]:
 def _jars() -> Sequence[Path]:
     jars = sorted(JARS.glob("*.jar"))
     if not jars:
-        raise Failure("S3A, by which Spark reads S3, is not here: `make spark` installs it")
+        raise Failure("S3A, by which Spark reads S3, is not installed: run `make spark`")
     return jars
 
 
 def _environment(folder: str, job: str) -> dict[str, str]:
     """Return this environment with Spark's variables; unpacked files live in the run's folder."""
     interpreter = PROJECT_VENV / "bin"
-    kept = {
-        name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "SPARK_HOME")
     }
     if recorder := os.environ.get(RECORDER):
-        kept |= {"PYTHONPATH": recorder, "BUCKETCAST_JOB": job}
-    return kept | {
+        inherited |= {"PYTHONPATH": recorder, "BUCKETCAST_JOB": job}
+    return inherited | {
         "JAVA_HOME": str(java.home()),
         "PATH": f"{interpreter}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "PYSPARK_PYTHON": str(interpreter / "python"),

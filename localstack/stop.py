@@ -13,15 +13,17 @@ EMPTIED = "the local AWS kept its state in memory: objects, rules, users and que
 
 
 def main() -> int:
-    """Stop what runs and print what it was."""
-    ended = [name for name in background.names() if name != emulator.NAME and background.stop(name)]
-    stopped = emulator.stop()
-    if stopped:
-        ended.append(emulator.NAME)
-    # Its variables are stale now; a program that reads them should fail at once.
+    """Stop all running programs and print their names."""
+    stopped = [
+        name for name in background.names() if name != emulator.NAME and background.stop(name)
+    ]
+    emulator_stopped = emulator.stop()
+    if emulator_stopped:
+        stopped.append(emulator.NAME)
+    # Its variables are invalid now; a program that reads them should fail at once.
     ENV_FILE.unlink(missing_ok=True)
-    print(f"stopped {', '.join(ended)}" if ended else "nothing was running")
-    if stopped:
+    print(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+    if emulator_stopped:
         print(EMPTIED)
     return 0
 

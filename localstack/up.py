@@ -5,13 +5,16 @@ It can be interrupted at any time and run again: each step checks what already e
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
+import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from bucketcast.config import Deployment, load
+from bucketcast.errors import ConfigErrors
 from localstack import clients, deploy, emulator, gateway
 from localstack.layout import (
     ENV_FILE,
@@ -21,16 +24,18 @@ from localstack.layout import (
     aws_variables,
     endpoint,
 )
-from localstack.program import run
 
+FAILED = 1
+MISUSE = 2
+INTERRUPTED = 130
 SPARK_SUBMIT = ROOT / "localstack" / "spark-submit"
-"""What runs a job of Glue here; the command line's next words are the job's name and arguments."""
+"""The program that runs a job of Glue here, given the job's name and arguments."""
 
 
 def up(config: Path) -> None:
     """Start, seed, deploy and write the variables.
 
-    Raises ConfigErrors before anything is touched, Failure when the machine or a step fails.
+    Raises ConfigErrors before anything is changed, Failure when the machine or a step fails.
     """
     if not config.is_file():
         raise Failure(f"{config} does not exist: set CONFIG=path/to/bucketcast.toml")
@@ -40,19 +45,19 @@ def up(config: Path) -> None:
     LOCAL.mkdir(parents=True, exist_ok=True)
     try:
         changed = _deploy(deployment, config)
-    except deploy.Broken as broken:
-        print(f"{broken}\nrestarting the emulator empty", flush=True)
+    except deploy.BrokenStackError as error:
+        print(f"{error}\nrestarting the emulator empty", flush=True)
         emulator.restart()
         changed = _deploy(deployment, config)
     write_env()
-    what = "deployed" if changed else "nothing changed"
-    print(f"the local AWS is up at {endpoint()} ({what}, {time.monotonic() - began:.1f} s)")
-    shown = ENV_FILE.relative_to(ROOT) if ENV_FILE.is_relative_to(ROOT) else ENV_FILE
-    print(f'to use it: set -a; . {shown}; set +a; export PATH="{ROOT}/.venv/bin:$PATH"')
+    result = "deployed" if changed else "nothing changed"
+    print(f"the local AWS is up at {endpoint()} ({result}, {time.monotonic() - began:.1f} s)")
+    env_file = ENV_FILE.relative_to(ROOT) if ENV_FILE.is_relative_to(ROOT) else ENV_FILE
+    print(f'to use it: set -a; . {env_file}; set +a; export PATH="{ROOT}/.venv/bin:$PATH"')
 
 
 def write_env() -> None:
-    """Write `.local/env`: shell lines that lead any AWS client, and bucketcast, to the system."""
+    """Write `.local/env`: shell variables that point AWS clients and bucketcast at the system."""
     outputs = deploy.outputs()
     queue = outputs.get("IngressQueueUrl")
     if queue is None:
@@ -67,24 +72,47 @@ def write_env() -> None:
 
 
 def _deploy(deployment: Deployment, config: Path) -> bool:
-    life = emulator.ensure()
+    instance = emulator.ensure()
     _seed(deployment.plain_secrets)
-    return deploy.deploy(life, config)
+    return deploy.deploy(instance, config)
 
 
 def _seed(secrets: Iterable[Mapping[str, str]]) -> None:
-    """Write each named secret into the local Secrets Manager, where the functions look for it.
+    """Write each secret into the local Secrets Manager, where the functions read it.
 
-    Only a local deploy takes secrets in plain text; a stack for a real account refers to secrets
-    that are there already.
+    Only a local deploy accepts secrets in plain text; a stack for a real account refers to existing
+    secrets.
     """
     manager = clients.secretsmanager()
-    for named in secrets:
-        for name, value in named.items():
+    for values in secrets:
+        for name, value in values.items():
             try:
                 manager.create_secret(Name=name, SecretString=value)
             except manager.exceptions.ResourceExistsException:
                 manager.put_secret_value(SecretId=name, SecretString=value)
+
+
+def run(command: str, description: str, job: Callable[[Path], None]) -> int:
+    """Run a job of `make up` or `make demo` with the configuration's path.
+
+    Returns 0 when it is done, 1 when it failed, 2 for an invalid configuration, 130 when it was
+    interrupted.
+    """
+    parser = argparse.ArgumentParser(prog=command, description=description)
+    parser.add_argument("--config", type=Path, default=ROOT / "bucketcast.toml", metavar="FILE")
+    config: Path = parser.parse_args().config.resolve()
+    try:
+        job(config)
+    except ConfigErrors as errors:
+        print(errors, file=sys.stderr)
+        return MISUSE
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(f"interrupted: `{command}` continues, `make stop` stops everything", file=sys.stderr)
+        return INTERRUPTED
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Background programs: found again, ended with their children, not confused with others."""
+"""Background programs are recognised, and end with their children."""
 
 import os
 import signal
@@ -27,18 +27,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def members(group: int) -> list[int]:
-    found = []
+    processes = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
         if int(fields[2]) == group and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+            processes.append(int(stat.parent.name))
+    return processes
 
 
-def started(name: str, *arguments: str) -> int:
+def start(name: str, *arguments: str) -> int:
     background.start(name, [sys.executable, *arguments], dict(os.environ))
     pid = background.pid(name)
     assert pid is not None
@@ -46,7 +46,7 @@ def started(name: str, *arguments: str) -> int:
 
 
 def test_started_program_is_found_until_it_is_stopped() -> None:
-    pid = started("one", "-c", "import time; time.sleep(60)")
+    pid = start("one", "-c", "import time; time.sleep(60)")
     assert os.getsid(pid) == pid, "an interrupt of the terminal must not reach it"
     assert background.names() == ["one"]
     assert background.stop("one")
@@ -55,7 +55,7 @@ def test_started_program_is_found_until_it_is_stopped() -> None:
 
 
 def test_stop_ends_the_children_too() -> None:
-    pid = started("parent", "-c", PARENT)
+    pid = start("parent", "-c", PARENT)
     deadline = time.monotonic() + 10
     while len(members(pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -64,12 +64,12 @@ def test_stop_ends_the_children_too() -> None:
     assert members(pid) == []
 
 
-def test_program_that_ignores_the_request_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_a_program_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "GRACE_SECONDS", 0.2)
-    deaf = (
+    program = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
     )
-    pid = started("deaf", "-c", f"{deaf}; time.sleep(60)")
+    pid = start("deaf", "-c", f"{program}; time.sleep(60)")
     deadline = time.monotonic() + 10
     while not background.log_tail("deaf") and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -78,7 +78,7 @@ def test_program_that_ignores_the_request_is_ended(monkeypatch: pytest.MonkeyPat
 
 
 def test_pid_file_that_outlived_its_program_is_stale() -> None:
-    pid = started("killed", "-c", "import time; time.sleep(60)")
+    pid = start("killed", "-c", "import time; time.sleep(60)")
     os.killpg(pid, signal.SIGKILL)
     while members(pid):
         time.sleep(0.01)
@@ -86,7 +86,7 @@ def test_pid_file_that_outlived_its_program_is_stale() -> None:
     assert not background.stop("killed")
 
 
-def test_pid_that_now_belongs_to_another_program_is_left_alone(folder: Path) -> None:
+def test_stop_spares_another_program_with_the_same_pid(folder: Path) -> None:
     (folder / "pids").mkdir()
     (folder / "pids" / "old.pid").write_text(f"{os.getpid()}\n/nowhere/bin/ministack\n")
     assert background.pid("old") is None
@@ -100,9 +100,9 @@ def test_half_written_pid_file_is_stale(folder: Path, content: str) -> None:
     assert background.pid("torn") is None
 
 
-def test_log_tail_is_empty_without_a_log_and_has_what_was_printed() -> None:
+def test_log_tail_has_the_printed_lines() -> None:
     assert background.log_tail("none") == ""
-    started("talker", "-c", "print('ready', flush=True); import time; time.sleep(60)")
+    start("talker", "-c", "print('ready', flush=True); import time; time.sleep(60)")
     deadline = time.monotonic() + 10
     while not background.log_tail("talker") and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -6,13 +6,13 @@ import pytest
 
 from bucketcast.config import Deployment, load
 from examples import consume
-from localstack import background, receiver, show
+from localstack import background, operations, receiver
 
 
 @pytest.mark.parametrize("more", [1, 65_537, 65_538, 200_000])
-def test_a_photo_with_comments_is_the_same_picture(more: int) -> None:
-    jpeg = show.PHOTO.read_bytes()
-    grown = show.with_comments(jpeg, len(jpeg) + more)
+def test_photo_with_comments_is_the_same_picture(more: int) -> None:
+    jpeg = operations.PHOTO.read_bytes()
+    grown = operations.with_comments(jpeg, len(jpeg) + more)
     assert len(jpeg) + more <= len(grown) <= len(jpeg) + more + 5
     start = 2
     while grown[start : start + 2] == b"\xff\xfe":
@@ -20,9 +20,7 @@ def test_a_photo_with_comments_is_the_same_picture(more: int) -> None:
     assert grown[:2] + grown[start:] == jpeg
 
 
-def test_what_the_receiver_prints_is_understood(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_of_the_receiver_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "LOGS", tmp_path)
     log = background.log(receiver.NAME)
     log.write_text("from the last time\n")
@@ -43,7 +41,7 @@ def test_what_the_receiver_prints_is_understood(
 
 
 @pytest.mark.parametrize(
-    ("text", "watched"),
+    ("text", "served"),
     [
         ('[notify_webhook.primary]\nendpoint = "http://127.0.0.1:9200/events"', "primary"),
         ('[notify_webhook.primary]\nendpoint = "https://example.org/"', None),
@@ -51,11 +49,11 @@ def test_what_the_receiver_prints_is_understood(
         ("", None),
     ],
 )
-def test_the_demo_stands_behind_its_own_webhook_only(
-    tmp_path: Path, text: str, watched: str | None
+def test_receiver_serves_a_local_primary_webhook_only(
+    tmp_path: Path, text: str, served: str | None
 ) -> None:
     file = tmp_path / "bucketcast.toml"
     file.write_text(text)
     deployment: Deployment = load(file, {}, local=True)
-    target = receiver.watched(deployment)
-    assert (target.id if target else None) == watched
+    target = receiver.served_target(deployment)
+    assert (target.id if target else None) == served

@@ -1,4 +1,4 @@
-"""When a deploy may be left out: only when all that the synthesis reads is as it was."""
+"""A deploy is skipped only if all inputs of the synthesis are unchanged."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_notification_variable_changes_the_fingerprint(
     assert deploy.fingerprint(checkout / "config.toml") != before
 
 
-def test_bytecode_and_other_files_do_not(checkout: Path) -> None:
+def test_bytecode_and_other_files_keep_the_fingerprint(checkout: Path) -> None:
     before = deploy.fingerprint(checkout / "config.toml")
     (checkout / "bucketcast_cdk" / "__pycache__").mkdir()
     (checkout / "bucketcast_cdk" / "__pycache__" / "one.pyc").write_text("x")

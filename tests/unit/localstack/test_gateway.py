@@ -1,4 +1,4 @@
-"""The gateway of `make up`: its port, and the user that it is called by."""
+"""The gateway of `make up`: its port, and its user."""
 
 import json
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def busy_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "is_free", lambda _: False)
     monkeypatch.setattr(ports, "holder", lambda _: "pid 1 (init)")
 
 
 @pytest.fixture
 def users(
-    mocked_aws: None,  # noqa: ARG001 - it answers
+    mocked_aws: None,  # noqa: ARG001 - it mocks AWS
     dynamodb: Any,
     state_table: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -47,14 +47,14 @@ def run_at(port: int) -> None:
     (background.PIDS / f"{gateway.NAME}.started").write_text(json.dumps([port, "", "", 0]))
 
 
-@pytest.mark.usefixtures("folder", "taken")
-def test_the_port_named_instead_is_not_the_receivers() -> None:
+@pytest.mark.usefixtures("folder", "busy_ports")
+def test_busy_port_error_suggests_a_free_port() -> None:
     with pytest.raises(Failure, match="GATEWAY_PORT=9101 make up"):
         gateway.refuse_busy_port()
 
 
-@pytest.mark.usefixtures("folder", "taken")
-def test_a_gateway_keeps_running_if_its_new_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("folder", "busy_ports")
+def test_gateway_keeps_running_if_its_new_port_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     run_at(9100)
     monkeypatch.setenv("GATEWAY_PORT", "9102")
     monkeypatch.setattr(deploy, "outputs", lambda: {"StateTable": "state"})
@@ -66,16 +66,16 @@ def test_a_gateway_keeps_running_if_its_new_port_is_taken(monkeypatch: pytest.Mo
     assert background.pid(gateway.NAME) is not None
 
 
-@pytest.mark.usefixtures("folder", "taken")
-def test_its_own_port_is_not_another_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("folder", "busy_ports")
+def test_port_of_the_running_gateway_is_not_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     run_at(9102)
     monkeypatch.setenv("GATEWAY_PORT", "9102")
     gateway.refuse_busy_port()
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_user_without_a_secret_is_created_again(users: Users, state_table: str) -> None:
-    """As a start leaves it that was killed between the rows and the secret."""
+def test_user_without_a_secret_is_created_again(users: Users, state_table: str) -> None:
+    """A start that was killed between the rows and the secret leaves such a user."""
     access, secret = gateway._user(state_table)
     client("secretsmanager").delete_secret(
         SecretId=f"{STACK}/users/{access}", ForceDeleteWithoutRecovery=True
@@ -88,7 +88,7 @@ def test_a_user_without_a_secret_is_created_again(users: Users, state_table: str
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_user_whose_keys_were_lost_gets_other_ones(users: Users, state_table: str) -> None:
+def test_user_with_lost_keys_gets_new_ones(users: Users, state_table: str) -> None:
     before, _ = gateway._user(state_table)
     gateway.KEYS.unlink()
     access, _ = gateway._user(state_table)

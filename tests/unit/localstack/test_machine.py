@@ -1,4 +1,4 @@
-"""Pythons are found where their managers put them."""
+"""Pythons of pyenv."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from localstack import machine
 
 
-def test_pythons_of_pyenv_are_found_in_its_own_folder(
+def test_interpreter_finds_pythons_of_pyenv(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python = tmp_path / "versions" / "3.99.1" / "bin" / "python3.99"

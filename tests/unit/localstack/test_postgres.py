@@ -1,4 +1,4 @@
-"""A cluster is whole or not there, and its password stands in no list of arguments."""
+"""A cluster is complete or absent, and its password is in no list of arguments."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ INITDB = """\
 echo "$@" > arguments
 cat password > secret
 ls -l password > mode
-for each in "$@"; do case $before in -D) data=$each;; esac; before=$each; done
+for word in "$@"; do case $before in -D) data=$word;; esac; before=$word; done
 mkdir "$data" && echo 17 > "$data/PG_VERSION"
 """
 
@@ -39,7 +39,7 @@ def test_cluster_is_made_once(initdb: Path, tmp_path: Path) -> None:
     assert postgres.ensure(initdb, tmp_path, "ann", "hunter2") == data
 
 
-def test_half_a_cluster_is_made_anew(initdb: Path, tmp_path: Path) -> None:
+def test_unfinished_cluster_is_made_again(initdb: Path, tmp_path: Path) -> None:
     initdb.write_text(INITDB + "echo no space left; exit 1")
     (tmp_path / "password").write_text("of an interrupted one")
     with pytest.raises(Failure, match="ended with 1:\nno space left"):

@@ -1,4 +1,4 @@
-"""A job run here: what it is made of comes from Glue and S3, what is given goes over it."""
+"""A job that runs here: Glue and S3 provide its parts, the command line overrides its arguments."""
 
 import json
 from pathlib import Path
@@ -26,13 +26,13 @@ JOB = {
 
 @pytest.fixture
 def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A spark-submit that writes down what it was given, and where."""
-    seen = tmp_path / "seen.json"
+    """A spark-submit that records its arguments and environment in the returned file."""
+    record = tmp_path / "record.json"
     program = tmp_path / "bin" / "spark-submit"
     program.parent.mkdir()
     program.write_text(
         "#!/usr/bin/env python3\nimport json, os, sys\n"
-        f"json.dump([sys.argv[1:], dict(os.environ)], open({str(seen)!r}, 'w'))\n"
+        f"json.dump([sys.argv[1:], dict(os.environ)], open({str(record)!r}, 'w'))\n"
     )
     program.chmod(0o755)
     (tmp_path / "s3a.jar").touch()
@@ -43,7 +43,7 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0pen-sesame")
     monkeypatch.setenv("PYTHONPATH", "/the/checkout")
     monkeypatch.setattr(boto3, "client", _client)
-    return seen
+    return record
 
 
 def _client(service: str, **_: Any) -> Any:
@@ -52,7 +52,7 @@ def _client(service: str, **_: Any) -> Any:
     return SimpleNamespace(download_file=lambda _, key, path: Path(path).write_text(key))
 
 
-def test_defaults_are_the_jobs_and_what_is_given_wins(submit: Path) -> None:
+def test_arguments_override_the_defaults_of_the_job(submit: Path) -> None:
     assert spark.run("Bucketcast-scan", {"--bucket": "uploads", "--state": "s3://mine"}) == 0
     words, environment = json.loads(submit.read_text())
     script = next(index for index, word in enumerate(words) if word.endswith("/abc.py"))
@@ -70,36 +70,34 @@ def test_defaults_are_the_jobs_and_what_is_given_wins(submit: Path) -> None:
     assert "PYTHONPATH" not in environment  # else the checkout's code would run, and not the zip's
 
 
-def test_what_was_fetched_goes_with_the_run(submit: Path) -> None:
+def test_fetched_files_are_removed_after_the_run(submit: Path) -> None:
     spark.run("Bucketcast-scan", {})
     words, environment = json.loads(submit.read_text())
     assert not Path(environment["TMPDIR"]).exists()
     assert not Path(words[words.index("--py-files") + 1]).exists()
 
 
-def test_without_the_jars_the_hint_is_reported(submit: Path, tmp_path: Path) -> None:
+def test_missing_jars_are_reported_with_a_hint(submit: Path, tmp_path: Path) -> None:
     assert not submit.exists()
     (tmp_path / "s3a.jar").unlink()
-    with pytest.raises(Failure, match=r"S3A, .* `make spark` installs it"):
+    with pytest.raises(Failure, match=r"S3A, .* run `make spark`"):
         spark.run("Bucketcast-scan", {})
 
 
-def test_without_spark_the_hint_is_reported(submit: Path, tmp_path: Path) -> None:
+def test_missing_spark_is_reported_with_a_hint(submit: Path, tmp_path: Path) -> None:
     assert not submit.exists()
     (tmp_path / "bin" / "spark-submit").unlink()
-    with pytest.raises(Failure, match="Spark is not here: `make spark` installs it"):
+    with pytest.raises(Failure, match="Spark is not installed: run `make spark`"):
         spark.run("Bucketcast-scan", {})
 
 
-def test_a_signal_is_named_as_by_a_shell(submit: Path, tmp_path: Path) -> None:
+def test_exit_code_of_a_signal_is_that_of_a_shell(submit: Path, tmp_path: Path) -> None:
     (tmp_path / "bin" / "spark-submit").write_text("#!/bin/sh\nkill -9 $$\n")
     assert spark.run("Bucketcast-scan", {}) == 128 + 9
     assert not submit.exists()
 
 
-def test_a_java_that_spark_cannot_use_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsupported_java_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes = []
     for number in ("25.0.1", "17.0.15", "1.8.0_392"):
         program = tmp_path / number / "bin" / "java"

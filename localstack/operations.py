@@ -1,4 +1,4 @@
-"""What the demo does to the bucket, and what must come of it."""
+"""The S3 operations of the demo, and the events and rows that they must cause."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 PHOTO = ROOT / "examples" / "photo.jpg"
 SUFFIX = ".jpg"
 PART_BYTES = 5 << 20
-"""The least that S3 takes as a part that is not the last."""
+"""The smallest part that S3 accepts, but for the last one."""
 _COMMENT = b"\xff\xfe"
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """One operation; `event` is the name it is reported under, empty where no rule asks for it."""
+class Operation:
+    """One operation; `event` is the name of its event, empty if no rule matches."""
 
-    said: str
+    title: str
     key: str
     event: str
-    do: Callable[[], object]
+    perform: Callable[[], object]
 
 
-def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
+def operations(s3: S3Client, bucket: str, folder: str) -> Iterator[Operation]:
     """Yield all operations on the photo, in their order; keys begin with `folder`."""
     jpeg = PHOTO.read_bytes()
     photo, copy, large, notes = (
@@ -40,9 +40,9 @@ def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
     def put(key: str, body: bytes, type_: str = "image/jpeg") -> Callable[[], object]:
         return lambda: s3.put_object(Bucket=bucket, Key=key, Body=body, ContentType=type_)
 
-    yield Act(f"put {len(jpeg):,} bytes", photo, "s3:ObjectCreated:Put", put(photo, jpeg))
-    yield Act("overwrite it", photo, "s3:ObjectCreated:Put", put(photo, newer))
-    yield Act(
+    yield Operation(f"put {len(jpeg):,} bytes", photo, "s3:ObjectCreated:Put", put(photo, jpeg))
+    yield Operation("overwrite it", photo, "s3:ObjectCreated:Put", put(photo, newer))
+    yield Operation(
         "copy it",
         copy,
         "s3:ObjectCreated:Copy",
@@ -50,15 +50,17 @@ def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
             Bucket=bucket, Key=copy, CopySource={"Bucket": bucket, "Key": photo}
         ),
     )
-    text = b"No rule asks for this one.\n"
-    yield Act("put a text file, which no rule matches", notes, "", put(notes, text, "text/plain"))
-    yield Act(
+    text = b"No rule matches this one.\n"
+    yield Operation(
+        "put a text file, which no rule matches", notes, "", put(notes, text, "text/plain")
+    )
+    yield Operation(
         f"upload {len(big):,} bytes in two parts",
         large,
         "s3:ObjectCreated:CompleteMultipartUpload",
-        lambda: in_parts(s3, bucket, large, big),
+        lambda: upload_in_parts(s3, bucket, large, big),
     )
-    yield Act(
+    yield Operation(
         "delete it",
         photo,
         "s3:ObjectRemoved:Delete",
@@ -66,13 +68,13 @@ def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
     )
 
 
-def left(bucket: str, folder: str) -> set[str]:
+def final_rows(bucket: str, folder: str) -> set[str]:
     """Return the final rows of namespace tables: `bucket/key` of the JPEGs that still exist."""
     return {f"{bucket}/{folder}/copy{SUFFIX}", f"{bucket}/{folder}/large{SUFFIX}"}
 
 
-def in_parts(s3: S3Client, bucket: str, key: str, body: bytes) -> None:
-    """Upload as large files are: in parts, then completed."""
+def upload_in_parts(s3: S3Client, bucket: str, key: str, body: bytes) -> None:
+    """Upload in parts, as clients do with large files."""
     upload = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType="image/jpeg")
     parts = []
     for number, start in enumerate(range(0, len(body), PART_BYTES), start=1):
@@ -92,12 +94,12 @@ def in_parts(s3: S3Client, bucket: str, key: str, body: bytes) -> None:
     )
 
 
-def with_comments(jpeg: bytes, least: int) -> bytes:
-    """Return the picture padded to at least so many bytes by comments after its first marker."""
+def with_comments(jpeg: bytes, size: int) -> bytes:
+    """Return the picture, padded to at least so many bytes by comments after its first marker."""
     pieces = [jpeg[:2]]
-    missing = least - len(jpeg)
+    missing = size - len(jpeg)
     while missing > 0:
-        filling = min(missing, 65_533)  # what two bytes of length leave
+        filling = min(missing, 65_533)  # the longest comment, without its length
         pieces.append(_COMMENT + (filling + 2).to_bytes(2) + b" " * filling)
         missing -= len(pieces[-1])
     return b"".join([*pieces, jpeg[2:]])
