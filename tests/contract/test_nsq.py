@@ -1,4 +1,4 @@
-"""What is particular to NSQ."""
+"""NSQ alone: topics, limits, permissions, and the connection to nsqd."""
 
 import socket
 import struct
@@ -29,9 +29,9 @@ PEM = "-----BEGIN CERTIFICATE-----"
 @pytest.fixture
 def nsqd(server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch) -> NsqServer:
     monkeypatch.setattr(Target, "timeout", 10.0)
-    found = server("nsq")
-    assert isinstance(found, NsqServer)
-    return found
+    running = server("nsq")
+    assert isinstance(running, NsqServer)
+    return running
 
 
 @pytest.fixture
@@ -41,24 +41,24 @@ def make(nsqd: NsqServer) -> Iterator[Callable[..., Target]]:
 
 
 def paths(arrivals: list[Arrival]) -> list[str]:
-    return [path_of(each) for each in arrivals]
+    return [path_of(arrival) for arrival in arrivals]
 
 
-def sized(index: int, length: int) -> Event:
+def sized_event(index: int, length: int) -> Event:
     """An event whose message has that many bytes."""
-    less = len(minio.log(event(f"{index}", index)))
-    return event(f"{index}", index, request_id="r" * (length - less))
+    shortest = len(minio.log(event(f"{index}", index)))
+    return event(f"{index}", index, request_id="r" * (length - shortest))
 
 
 @pytest.mark.parametrize("topic", ["other", "a.b_c-D9", "n" * 64])
 def test_events_go_to_the_topic(nsqd: NsqServer, make: Callable[..., Target], topic: str) -> None:
     assert nsqd.received(topic) == []
     assert make(topic=topic).send(events(3)) == {}
-    assert paths(nsqd.received(topic)) == [minio.path(each) for each in events(3)]
+    assert paths(nsqd.received(topic)) == [minio.path(put) for put in events(3)]
     assert nsqd.received() == []
 
 
-def test_an_ephemeral_topic_is_one(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_events_go_to_an_ephemeral_topic(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     nsqd.configure(mem_queue_size=None)  # without memory it keeps nothing at all
     assert make(topic="brief#ephemeral").send(events(3)) == {}
     assert len(nsqd.received("brief#ephemeral")) == 3
@@ -66,8 +66,8 @@ def test_an_ephemeral_topic_is_one(nsqd: NsqServer, make: Callable[..., Target])
 
 def test_each_channel_gets_every_event(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     for channel in ("first", "second"):
-        nsqd.ask(f"/topic/create?topic={nsqd.destination}", "POST")
-        nsqd.ask(f"/channel/create?topic={nsqd.destination}&channel={channel}", "POST")
+        nsqd.request(f"/topic/create?topic={nsqd.destination}", "POST")
+        nsqd.request(f"/channel/create?topic={nsqd.destination}&channel={channel}", "POST")
     assert make().send(events(2)) == {}
     for channel in ("first", "second"):
         with nsqd.client() as client:
@@ -92,17 +92,17 @@ def test_each_channel_gets_every_event(nsqd: NsqServer, make: Callable[..., Targ
         ({"topic": "secret:topic", "auth_secret": "secret:it"}, []),
     ],
 )
-def test_what_cannot_be_is_refused(texts: dict[str, str], names: list[str]) -> None:
+def test_check_names_the_invalid_option(texts: dict[str, str], names: list[str]) -> None:
     settings = read(Target.Settings, {"nsqd_address": "h", "topic": "t", **texts})
     assert [key for key, *_ in Target.check(settings)] == names
 
 
-def test_a_refused_topic_is_named_with_what_is_allowed(make: Callable[..., Target]) -> None:
+def test_invalid_topic_is_reported_with_what_is_allowed(make: Callable[..., Target]) -> None:
     target = make(topic="a/b")
-    ((key, found, allowed),) = Target.check(target.settings)
-    assert (key, found) == ("topic", "found 'a/b'")
+    ((key, problem, allowed),) = Target.check(target.settings)
+    assert (key, problem) == ("topic", "found 'a/b'")
     assert "1 to 64 of a-z, A-Z, 0-9" in allowed
-    # As a secret may hold one that no check saw.
+    # The value of a secret is not checked before.
     assert isinstance(target.send(events(2))[1], Retryable)
     assert "set topic to a name" in str(target.send(events(1))[0])
 
@@ -115,7 +115,7 @@ def test_a_refused_topic_is_named_with_what_is_allowed(make: Callable[..., Targe
         ({"queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
     ],
 )
-def test_settings_that_lose_events_or_do_nothing_are_noted(
+def test_notes_name_settings_that_lose_events_or_do_nothing(
     texts: dict[str, str], expected: str
 ) -> None:
     plain = {"nsqd_address": "h", "topic": "t"}
@@ -128,15 +128,13 @@ def test_settings_that_lose_events_or_do_nothing_are_noted(
     ("address", "where"),
     [("h", "h:4150"), ("h:1", "h:1"), ("[::1]:7", "::1:7"), ("[::1]", "::1:4150")],
 )
-def test_where_has_nsqds_own_port(address: str, where: str) -> None:
+def test_where_has_nsqds_default_port(address: str, where: str) -> None:
     texts = {"nsqd_address": address, "topic": "t", "auth_secret": "hunter2"}
     assert Target(read(Target.Settings, texts)).where == f"{where}, topic t"
 
 
 @pytest.mark.parametrize("key", ["tls", "tls_enable"])
-def test_either_name_of_tls_encrypts(
-    nsqd: NsqServer, make: Callable[..., Target], key: str
-) -> None:
+def test_both_names_of_tls_encrypt(nsqd: NsqServer, make: Callable[..., Target], key: str) -> None:
     texts = {**nsqd.tls_settings(), "tls": "off", key: "on"}
     nsqd.configure(tls_required="tcp-https")
     assert make(texts).send(events(1)) == {}
@@ -144,7 +142,7 @@ def test_either_name_of_tls_encrypts(
     assert paths(nsqd.received()) == ["uploads/photo-00001"]
 
 
-def test_any_certificate_is_accepted_if_so_configured(
+def test_tls_skip_verify_accepts_any_certificate(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     other = nsqd.tls_settings(cert_authority=nsqd.tls.other_ca.read_text())
@@ -154,7 +152,7 @@ def test_any_certificate_is_accepted_if_so_configured(
     assert len(nsqd.received()) == 1
 
 
-def test_an_nsqd_that_wants_tls_names_the_option(
+def test_nsqd_that_requires_tls_is_reported_with_the_option(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -164,7 +162,7 @@ def test_an_nsqd_that_wants_tls_names_the_option(
     assert "set tls = on" in str(error)
 
 
-def test_an_nsqd_without_tls_gets_nothing(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_nsqd_without_tls_gets_nothing(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make(nsqd.tls_settings())
     nsqd.configure(tls_cert=None, tls_key=None)
     error = target.send(events(1))[0]
@@ -180,7 +178,7 @@ def test_invalid_pem_is_reported(nsqd: NsqServer, make: Callable[..., Target]) -
     assert str(target.send(events(1))[0]) == str(refused.value)
 
 
-def test_a_secret_without_the_permission_is_reported(
+def test_secret_without_the_permission_is_reported(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     assert make(auth_secret=LIMITED_SECRET).send(events(1)) == {}
@@ -190,65 +188,65 @@ def test_a_secret_without_the_permission_is_reported(
     for batch in (events(1), events(1000)):
         failures = target.send(batch)
         assert failures.keys() == set(range(len(batch)))
-        assert {type(each) for each in failures.values()} == {NotAuthorized}
+        assert {type(error) for error in failures.values()} == {NotAuthorized}
         assert "the permission publish for the topic" in str(failures[0])
     assert nsqd.received("other") == []
 
 
-def test_a_secret_that_is_not_requested_is_not_sent(
+def test_secret_is_sent_only_if_nsqd_requires_it(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
-    """As an error is how nsqd takes it, and the network has no business to see it."""
-    with Impostor(b'{"auth_required":false,"tls_v1":false}', b"OK") as impostor:
-        target = make(nsqd_address=impostor.address, auth_secret="kept-s3cret")
+    """Else nsqd answers with an error, and the network sees the secret."""
+    with FakeNsqd(b'{"auth_required":false,"tls_v1":false}', b"OK") as fake:
+        target = make(nsqd_address=fake.address, auth_secret="kept-s3cret")
         assert target.send(events(1)) == {}
         target.close()
-        assert b"s3cret" not in impostor.heard
-        assert b"MPUB ev.events\n" in impostor.heard
+        assert b"s3cret" not in fake.received
+        assert b"MPUB ev.events\n" in fake.received
     assert nsqd.received() == []
 
 
-def test_what_is_too_large_is_rejected_alone_and_the_rest_arrives_once_in_order(
+def test_events_too_large_are_rejected_and_the_rest_arrives_in_order(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     target = make()
     nsqd.configure(max_msg_size=2_000)
     lengths = [900, 2_000, 2_001, 900, 40_000, *[900] * 300, 3_000, 1_999]
-    batch = [sized(index, length) for index, length in enumerate(lengths)]
-    assert [len(minio.log(each)) for each in batch] == lengths
+    batch = [sized_event(index, length) for index, length in enumerate(lengths)]
+    assert [len(minio.log(put)) for put in batch] == lengths
     failures = target.send(batch)
-    assert {index: type(each) for index, each in failures.items()} == dict.fromkeys(
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
         (2, 4, 305), Rejected
     )
     assert "takes 2001 bytes; nsqd takes 2000: see its --max-msg-size" in str(failures[2])
-    wanted = [minio.path(each) for index, each in enumerate(batch) if index not in failures]
-    assert paths(nsqd.received()) == wanted
+    expected = [minio.path(put) for index, put in enumerate(batch) if index not in failures]
+    assert paths(nsqd.received()) == expected
 
 
-def test_a_size_that_was_raised_counts_from_then_on(
+def test_raised_message_size_is_used_after_a_restart(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     target = make()
     nsqd.configure(max_msg_size=2_000)
-    assert isinstance(target.send([sized(1, 3_000)])[0], Rejected)
+    assert isinstance(target.send([sized_event(1, 3_000)])[0], Rejected)
     nsqd.configure()
-    assert target.send([sized(1, 3_000)]) == {}
-    assert target.send([sized(2, 1024 * 1024)]) == {}
+    assert target.send([sized_event(1, 3_000)]) == {}
+    assert target.send([sized_event(2, 1024 * 1024)]) == {}
     assert len(nsqd.received()) == 2
 
 
 def test_batches_are_split_at_nsqds_limit(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make()
     nsqd.configure(max_body_size=4_000)
-    batch = [sized(index, 900) for index in range(40)]
-    largest, larger = sized(40, 3_992), sized(41, 3_993)
+    batch = [sized_event(index, 900) for index in range(40)]
+    largest, larger = sized_event(40, 3_992), sized_event(41, 3_993)
     failures = target.send([*batch, larger, largest])
-    assert {index: type(each) for index, each in failures.items()} == {40: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {40: Rejected}
     assert "see its --max-body-size" in str(failures[40])
-    assert paths(nsqd.received()) == [minio.path(each) for each in [*batch, largest]]
+    assert paths(nsqd.received()) == [minio.path(put) for put in [*batch, largest]]
 
 
-def test_a_connection_that_nsqd_closed_is_replaced_without_a_failure(
+def test_connection_that_nsqd_closed_is_replaced(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     for target in (make(), make(nsqd.tls_settings())):
@@ -259,17 +257,15 @@ def test_a_connection_that_nsqd_closed_is_replaced_without_a_failure(
     assert len(nsqd.received()) == 4
 
 
-def test_a_topic_that_is_deleted_meanwhile_is_created_again(
-    nsqd: NsqServer, make: Callable[..., Target]
-) -> None:
+def test_deleted_topic_is_created_again(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make()
     assert target.send(events(1)) == {}
-    nsqd.ask(f"/topic/delete?topic={nsqd.destination}", "POST")
+    nsqd.request(f"/topic/delete?topic={nsqd.destination}", "POST")
     assert target.send(events(2)) == {}
     assert len(nsqd.received()) == 2
 
 
-def test_nsqds_http_port_is_recognised(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make(nsqd_address=f"127.0.0.1:{nsqd.http}")
     with pytest.raises(NotConnected, match=r"must be nsqd's TCP address \(4150\)"):
         target.probe()
@@ -285,25 +281,25 @@ def test_nsqds_http_port_is_recognised(nsqd: NsqServer, make: Callable[..., Targ
         ([b"x" * 70_000], "it does not speak NSQ's protocol"),
     ],
 )
-def test_an_answer_of_another_server_is_no_confirmation(
+def test_answer_of_another_server_is_reported(
     make: Callable[..., Target], answers: list[bytes], expected: str
 ) -> None:
-    with Impostor(*answers) as impostor:
-        error = make(nsqd_address=impostor.address).send(events(1))[0]
+    with FakeNsqd(*answers) as fake:
+        error = make(nsqd_address=fake.address).send(events(1))[0]
     assert isinstance(error, NotConnected)
     assert expected in str(error)
 
 
-def test_a_broken_connection_repeats_only_what_was_in_flight(make: Callable[..., Target]) -> None:
-    """All of a batch was, though nsqd had confirmed nothing of it."""
-    with Impostor(b'{"tls_v1":false}', to_the_end=True) as impostor:
-        failures = make(nsqd_address=impostor.address).send(events(1_000))
+def test_few_commands_are_in_flight_when_a_connection_breaks(make: Callable[..., Target]) -> None:
+    """The whole batch fails, but only these can repeat."""
+    with FakeNsqd(b'{"tls_v1":false}', reads_on=True) as fake:
+        failures = make(nsqd_address=fake.address).send(events(1_000))
     assert len(failures) == 1_000
-    assert impostor.heard.count(b"MPUB ") == UNCONFIRMED
+    assert fake.received.count(b"MPUB ") == UNCONFIRMED
 
 
 @pytest.mark.parametrize("host", ["a..b", "no-such-host.invalid"])
-def test_a_name_that_is_no_host_is_not_connected(make: Callable[..., Target], host: str) -> None:
+def test_unknown_host_is_not_connected(make: Callable[..., Target], host: str) -> None:
     target = make(nsqd_address=host)
     assert isinstance(target.send(events(1))[0], NotConnected)
     with pytest.raises(NotConnected, match=rf"{host}:4150, topic ev\.events: "):
@@ -312,21 +308,22 @@ def test_a_name_that_is_no_host_is_not_connected(make: Callable[..., Target], ho
 
 def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     assert make().send(events(2)) == {}
-    clients: list[dict[str, Any]] = nsqd.ask("/stats?format=json&include_clients=true")["producers"]
-    (own,) = [each for each in clients if each["user_agent"].startswith("bucketcast/")]
+    stats = nsqd.request("/stats?format=json&include_clients=true")
+    clients: list[dict[str, Any]] = stats["producers"]
+    (own,) = [client for client in clients if client["user_agent"].startswith("bucketcast/")]
     assert own["pub_counts"] == [{"topic": nsqd.destination, "count": 2}]
 
 
-class Impostor:
-    """Takes one connection, gives it these answers, each to what it heard, and closes it then.
+class FakeNsqd:
+    """Accepts one connection, sends these answers, each after it received data, and closes it.
 
-    Or it hears all that is sent, `to_the_end`.
+    If it `reads_on`, it then reads until the client closes the connection.
     """
 
-    def __init__(self, *answers: bytes, to_the_end: bool = False) -> None:
-        self.heard = b""
+    def __init__(self, *answers: bytes, reads_on: bool = False) -> None:
+        self.received = b""
         self._answers = answers
-        self._to_the_end = to_the_end
+        self._reads_on = reads_on
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(HANGS_AFTER)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -348,16 +345,16 @@ class Impostor:
         with connection:
             connection.settimeout(HANGS_AFTER)
             for answer in self._answers:
-                self.heard += connection.recv(65_536)
+                self.received += connection.recv(65_536)
                 size = (len(answer) + 4).to_bytes(4, "big")
                 connection.sendall(size + bytes(4) + answer)
             with suppress(ConnectionResetError):
-                while (heard := connection.recv(65_536)) and self._to_the_end:
-                    self.heard += heard
+                while (data := connection.recv(65_536)) and self._reads_on:
+                    self.received += data
 
 
-def test_a_reader_is_told_why_nsqd_reset_the_connection(tmp_path: Path) -> None:
-    """The server may be gone before the reader has written its next command."""
+def test_reader_reports_why_nsqd_reset_the_connection(tmp_path: Path) -> None:
+    """The connection may be closed before the reader has written its next command."""
     port = ports(tmp_path, "nsqd")["nsqd"]
     reason = b"E_BAD_TOPIC no such topic"
     settings = {"nsqd_address": f"127.0.0.1:{port}", "topic": "topic"}

@@ -1,4 +1,4 @@
-"""nsqd with secrets that an HTTP service of ours knows, TLS, and each message on disk at once."""
+"""nsqd with TLS, secrets that a test service authorizes, and each message on disk at once."""
 
 import base64
 import json
@@ -19,21 +19,21 @@ from tests.servers.tls import Tls
 
 SECRET = "nsq-s3cret"
 LIMITED_SECRET = "limited-s3cret"
-"""May use topics that begin with `ev.` only."""
+"""May only use topics that begin with `ev.`."""
 CHANNEL = "arrived"
 
 _ROOT = Path(__file__).parents[2]
 _PROGRAM = _ROOT / ".local" / "servers" / "nsqd" / "nsqd"
 
-# To demand certificates nsqd demands TLS of everybody; its HTTP interface stays open to the tests.
-_DEMAND = {"tls_client_auth_policy": "require-verify", "tls_required": "tcp-https"}
+# To require certificates, nsqd requires TLS from all clients; its HTTP interface stays plain.
+_MUTUAL_TLS = {"tls_client_auth_policy": "require-verify", "tls_required": "tcp-https"}
 
 
 class NsqServer(Server):
     """Its `destination` is a topic.
 
-    What arrived is read off the topic's channel and kept in a file of the folder, by the message's
-    id: nsqd may deliver a message again, above all after a kill.
+    Messages are read from the topic's channel and stored in a file of the folder by their ids, as
+    nsqd may deliver a message again, above all after a kill.
     """
 
     kind = "nsq"
@@ -49,11 +49,11 @@ class NsqServer(Server):
         return f"127.0.0.1:{self.tcp}"
 
     def version(self) -> str:
-        return f"nsqd {self.ask('/info')['version']}"
+        return f"nsqd {self.request('/info')['version']}"
 
     def settings(self, **overrides: str) -> Settings:
-        """See `Server`; no certificate is required after `mtls_settings`."""
-        self._demand_certificates(wanted=False)
+        """See `Server`; nsqd stops requiring certificates, which `mtls_settings` started."""
+        self._require_certificates(required=False)
         return self._login(overrides)
 
     def _login(self, overrides: dict[str, str]) -> Settings:
@@ -64,13 +64,13 @@ class NsqServer(Server):
         return self.settings(**{"auth_secret": "wr0ng-s3cret", **overrides})
 
     def tls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; as `settings`, it lets everybody in again after `mtls_settings`."""
-        self._demand_certificates(wanted=False)
+        """See `Server`; as with `settings`, nsqd stops requiring certificates."""
+        self._require_certificates(required=False)
         return self._encrypted(overrides)
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; nsqd is started anew to demand them, until other settings are asked for."""
-        self._demand_certificates(wanted=True)
+        """See `Server`; nsqd restarts to require certificates, until other settings are used."""
+        self._require_certificates(required=True)
         own = {
             "client_cert": self.tls.client_cert.read_text(),
             "client_key": self.tls.client_key.read_text(),
@@ -81,14 +81,14 @@ class NsqServer(Server):
         verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}
         return self._login({**verified, **overrides})
 
-    def _demand_certificates(self, *, wanted: bool) -> None:
-        others = {key: value for key, value in self._options().items() if key not in _DEMAND}
-        self._run_with({**others, **_DEMAND} if wanted else others)
+    def _require_certificates(self, *, required: bool) -> None:
+        others = {key: value for key, value in self._options().items() if key not in _MUTUAL_TLS}
+        self._run_with({**others, **_MUTUAL_TLS} if required else others)
 
     def configure(self, **options: str | int | None) -> None:
-        """Run with these options of nsqd, `_` for `-`, beside the usual; None leaves one out."""
-        given = {**_usual(self.tls), **options}
-        self._run_with({key: value for key, value in given.items() if value is not None})
+        """Run with these options of nsqd, `_` for `-`, and the defaults; None removes a default."""
+        merged = {**_default_options(self.tls), **options}
+        self._run_with({key: value for key, value in merged.items() if value is not None})
 
     def _options(self) -> dict[str, Any]:
         return tomllib.loads((self.process.folder / "nsqd.cfg").read_text())
@@ -100,7 +100,7 @@ class NsqServer(Server):
             self.process.start()
 
     def client(self) -> Client:
-        """A connection that nsqd takes as it is configured now; the caller closes it."""
+        """Connect as nsqd's current options require; the caller closes the connection."""
         if "tls_required" not in self._options():
             return Client(self.address, SECRET)
         context = ssl.create_default_context(cafile=self.tls.ca)
@@ -110,12 +110,12 @@ class NsqServer(Server):
     def received(self, destination: str = "") -> list[Arrival]:
         topic = destination or self.destination
         self._drain(topic)
-        return [Arrival(body=body) for body in self._kept(topic).values()]
+        return [Arrival(body=body) for body in self._stored(topic).values()]
 
     def _drain(self, topic: str) -> None:
-        """Keep what is in the topic now: all that stands before a message of our own."""
+        """Store the topic's messages up to one that is published here."""
         end = uuid.uuid4().bytes
-        stored = self._kept(topic)
+        stored = self._stored(topic)
         with self._file(topic).open("a") as file, self.client() as client:
             client.publish(topic, end)
             for message in client.messages(topic, CHANNEL):
@@ -126,9 +126,9 @@ class NsqServer(Server):
                     stored[message.id] = message.body
                     file.write(_line(message))
                     file.flush()
-            client.leave()
+            client.end_subscription()
 
-    def _kept(self, topic: str) -> dict[str, bytes]:
+    def _stored(self, topic: str) -> dict[str, bytes]:
         file = self._file(topic)
         lines = file.read_text().splitlines() if file.exists() else []
         return {id_: base64.b64decode(body) for id_, body in map(json.loads, lines)}
@@ -138,32 +138,25 @@ class NsqServer(Server):
 
     def clear(self) -> None:
         self.configure()
-        for topic in self.ask("/stats?format=json")["topics"]:
-            self.ask(f"/topic/delete?topic={quote(topic['topic_name'])}", "POST")
+        for topic in self.request("/stats?format=json")["topics"]:
+            self.request(f"/topic/delete?topic={quote(topic['topic_name'])}", "POST")
         for file in self.process.folder.glob("*.jsonl"):
             file.unlink()
 
-    def ask(self, path: str, method: str = "GET") -> Any:
-        """Return what nsqd's HTTP interface answers, which requires no secret."""
+    def request(self, path: str, method: str = "GET") -> Any:
+        """Return the answer of nsqd's HTTP interface, which requires no secret."""
         url = f"http://127.0.0.1:{self.http}{path}"
         request = urllib.request.Request(url, method=method)
-        with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310
-            return json.loads(answer.read() or "null")
+        with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310
+            return json.loads(response.read() or "null")
 
 
 def _line(message: Message) -> str:
     return json.dumps([message.id, base64.b64encode(message.body).decode()]) + "\n"
 
 
-def _context(files: dict[str, str]) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=files["cert_authority"])
-    if "client_cert" in files:
-        context.load_cert_chain(files["client_cert"], files["client_key"])
-    return context
-
-
-def _usual(tls: Tls) -> dict[str, Any]:
-    """TLS for those who want it, and nothing lost by a kill."""
+def _default_options(tls: Tls) -> dict[str, Any]:
+    """Return options for optional TLS, and for messages that survive a kill."""
     return {
         "tls_cert": str(tls.server_cert),
         "tls_key": str(tls.server_key),
@@ -187,7 +180,7 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
     config = folder / "authority.json"
     config.write_text(json.dumps({"port": chosen["authority"], "topics": topics}))
     if not (folder / "nsqd.cfg").exists():
-        _write_options(folder, _usual(tls))
+        _write_options(folder, _default_options(tls))
     nsqd = {
         "config": folder / "nsqd.cfg",
         "data-path": folder / "data",

@@ -1,6 +1,6 @@
-"""A client of nsqd for tests: writes one message a command, reads a channel and finishes it.
+"""A client of nsqd for tests: publishes messages one by one, and reads a channel.
 
-Written apart from the target's sender, so that neither can hide the other's bug.
+It shares no code with the target's client, so that neither can hide the other's bug.
 """
 
 import json
@@ -18,14 +18,14 @@ class NsqError(Exception):
 
 
 class Message(NamedTuple):
-    """A message of a channel; one that is delivered again keeps its id."""
+    """A message of a channel; a redelivered message keeps its id."""
 
     id: str
     body: bytes
 
 
 class Client:
-    """Identified and logged in, over TLS where there is a context."""
+    """A connection that is logged in, over TLS if there is a context."""
 
     def __init__(
         self, address: str, secret: str, context: ssl.SSLContext | None = None, seconds: float = 10
@@ -34,15 +34,15 @@ class Client:
         self._socket = socket.create_connection((host, int(port)), timeout=seconds)
         try:
             self._socket.sendall(b"  V2")
-            wanted = {"feature_negotiation": True, "tls_v1": context is not None}
-            self.send("IDENTIFY", json.dumps(wanted).encode())
-            self.features = json.loads(self.response())
+            requested = {"feature_negotiation": True, "tls_v1": context is not None}
+            self.send("IDENTIFY", json.dumps(requested).encode())
+            self.features = json.loads(self.read_response())
             if context is not None:
                 self._socket = context.wrap_socket(self._socket, server_hostname=host)
-                self.response()
+                self.read_response()
             if self.features["auth_required"]:
                 self.send("AUTH", secret.encode())
-                self.response()
+                self.read_response()
         except BaseException:
             self.close()
             raise
@@ -57,11 +57,11 @@ class Client:
         self._socket.close()
 
     def send(self, command: str, body: bytes | None = None) -> None:
-        counted = b"" if body is None else struct.pack(">l", len(body)) + body
-        self._socket.sendall(f"{command}\n".encode() + counted)
+        payload = b"" if body is None else struct.pack(">l", len(body)) + body
+        self._socket.sendall(f"{command}\n".encode() + payload)
 
-    def response(self) -> bytes:
-        type_, data = self._frame()
+    def read_response(self) -> bytes:
+        type_, data = self._read_frame()
         if type_ == ERROR:
             raise NsqError(data.decode())
         assert type_ == RESPONSE
@@ -69,39 +69,39 @@ class Client:
 
     def publish(self, topic: str, body: bytes) -> None:
         self.send(f"PUB {topic}", body)
-        assert self.response() == b"OK"
+        assert self.read_response() == b"OK"
 
     def messages(self, topic: str, channel: str) -> Iterator[Message]:
-        """The channel's messages as they come; each is finished when the next is asked for."""
+        """Yield the channel's messages as they arrive; finish each before the next."""
         self.send(f"SUB {topic} {channel}")
-        assert self.response() == b"OK"
+        assert self.read_response() == b"OK"
         self.send("RDY 1000")
         while True:
-            type_, data = self._frame()
-            if type_ == MESSAGE:  # its time in 8 bytes, its attempts in 2, its id in 16
+            type_, data = self._read_frame()
+            if type_ == MESSAGE:  # 8 bytes for the time, 2 for the attempts, 16 for the id
                 message = Message(data[10:26].decode(), data[26:])
                 yield message
                 self.send(f"FIN {message.id}")
             elif data == b"_heartbeat_":
                 self.send("NOP")
-            elif not data.startswith(b"E_FIN_FAILED"):  # too late: it comes again, with its id
+            elif not data.startswith(b"E_FIN_FAILED"):  # finished too late, and redelivered
                 raise NsqError(data.decode())
 
-    def leave(self) -> None:
-        """Take no more messages; returns when nsqd knows what was finished."""
+    def end_subscription(self) -> None:
+        """Stop the messages, and wait until nsqd has processed every FIN."""
         self.send("CLS")
-        while self._frame()[1] != b"CLOSE_WAIT":
+        while self._read_frame()[1] != b"CLOSE_WAIT":
             pass
 
-    def _frame(self) -> tuple[int, bytes]:
-        size, type_ = struct.unpack(">ll", self._exactly(8))
-        return type_, self._exactly(size - 4)
+    def _read_frame(self) -> tuple[int, bytes]:
+        size, type_ = struct.unpack(">ll", self._read_exactly(8))
+        return type_, self._read_exactly(size - 4)
 
-    def _exactly(self, count: int) -> bytes:
+    def _read_exactly(self, count: int) -> bytes:
         data = b""
         while len(data) < count:
-            more = self._socket.recv(count - len(data))
-            if not more:
+            part = self._socket.recv(count - len(data))
+            if not part:
                 raise ConnectionError("nsqd closed the connection")
-            data += more
+            data += part
         return data

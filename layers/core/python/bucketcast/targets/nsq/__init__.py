@@ -67,36 +67,35 @@ class Target(base.Connected["Client"]):
         return f"{host}:{port}, topic {self.settings.topic}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        """Publish the batch; nsqd works on one part of it while the next is made.
+        """Publish the batch in parts, which nsqd confirms in order.
 
-        Parts are confirmed in their order. After an error nsqd closes the connection: sizes that
-        it named are respected, and what was not confirmed goes again; any other error fails the
-        rest.
+        After an error nsqd closes the connection. If the error names a size limit, the unconfirmed
+        events are sent again within it; any other error fails them.
         """
         failures: dict[int, DeliveryError] = {}
         with self._lock:
             deadline, start = time.monotonic() + self.max_send_seconds, 0
             while start < len(events):
-                limits = self._limits  # which dropping the connection resets
+                limits = self._limits  # kept here, as dropping the connection resets them
                 start, error = self._publish(events, start, failures, deadline)
                 if error is None:
                     break
-                lower = limits.lowered(str(error))
-                if lower is None:
+                lowered = limits.lower(str(error))
+                if lowered is None:
                     failures.update(dict.fromkeys(range(start, len(events)), error))
                     break
-                self._limits = lower
+                self._limits = lowered
         return failures
 
     def endpoints(self) -> list[base.Endpoint]:
         from bucketcast.targets.base import tls  # noqa: PLC0415 - as the client
-        from bucketcast.targets.nsq.client import upgrade  # noqa: PLC0415
+        from bucketcast.targets.nsq.client import request_tls  # noqa: PLC0415
 
         context = tls.context(self.settings) if self.settings.encrypted else None
-        return [base.Endpoint(*self.settings.address, context, upgrade)]
+        return [base.Endpoint(*self.settings.address, context, request_tls)]
 
     def probe(self) -> None:
-        """Connect and log in; whether the topic may be used, only publishing shows."""
+        """Connect and log in; a missing right to publish only shows with an event."""
         self.close()
         self.login()
 
@@ -107,7 +106,7 @@ class Target(base.Connected["Client"]):
         failures: dict[int, DeliveryError],
         deadline: float,
     ) -> tuple[int, DeliveryError | None]:
-        """Return the index after the last event that is done with, and what ended it."""
+        """Return the index after the last settled event, and the error that ended the batch."""
         try:
             with self._connection() as client:
                 parts = commands(
@@ -128,9 +127,9 @@ class Target(base.Connected["Client"]):
         return Client(self.settings, time.monotonic() + base.CONNECT_SECONDS)
 
     def _is_usable(self, connection: "Client") -> bool:
-        return not connection.has_ended
+        return not connection.is_closed
 
     def _drop(self) -> None:
-        """Forget the limits too: an nsqd with others has been restarted."""
+        """Drop the connection and the limits, which nsqd changes only by a restart."""
         self._limits = Limits()
         super()._drop()

@@ -1,4 +1,4 @@
-"""A batch as commands of a size that nsqd takes."""
+"""A batch as commands that respect nsqd's limits."""
 
 import re
 import struct
@@ -10,8 +10,8 @@ from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
 
 PART = 32 * 1024
-"""Bytes of a command's body: so few that nsqd has work while the next is made, and little beside
-its --max-body-size, 5 MiB unless changed."""
+"""Bytes of a command's body: small, so that nsqd works while the next is encoded, and far below the
+default --max-body-size, 5 MiB."""
 
 _too_big = re.compile(r"MPUB (message|body) too big \d+ > (\d+)").search
 _number = struct.Struct(">I").pack
@@ -20,62 +20,70 @@ _NUMBER = 4
 
 
 class Limits(NamedTuple):
-    """The largest message and body of a command, in bytes; nsqd tells them only by refusing."""
+    """nsqd's largest message and command body in bytes, which it only announces in errors."""
 
     message: int = sys.maxsize
     body: int = sys.maxsize
 
-    def lowered(self, refusal: str) -> "Limits | None":
-        """Return the limits with what this error names; None where it names nothing new."""
-        found = _too_big(refusal)
-        if not found or int(found[2]) >= getattr(self, found[1]):
+    def lower(self, error: str) -> "Limits | None":
+        """Return the limits with the one in this error; None if it has no lower one."""
+        match = _too_big(error)
+        if not match or int(match[2]) >= getattr(self, match[1]):
             return None
-        return self._replace(**{found[1]: int(found[2])})
+        return self._replace(**{match[1]: int(match[2])})
 
-    def refusal(self, size: int) -> str:
-        """Return why a message of this size cannot be sent, or nothing."""
+    def check(self, size: int) -> None:
+        """Check the size of a message.
+
+        Raises:
+            Rejected: it cannot be sent.
+        """
         if size > self.message:
-            return f"nsqd takes {self.message}: see its --max-msg-size"
-        if size + 2 * _NUMBER > self.body:
-            return f"nsqd takes {self.body} with 8 beside it: see its --max-body-size"
-        return ""
+            limit = f"nsqd takes {self.message}: see its --max-msg-size"
+        elif size + 2 * _NUMBER > self.body:
+            limit = f"nsqd takes {self.body} with 8 for the length: see its --max-body-size"
+        else:
+            return
+        raise Rejected(f"the event takes {size} bytes; {limit}")
 
 
 def commands(
     topic: str,
     events: Sequence[Event],
     start: int,
-    message: Callable[[Event], bytes],
+    encode: Callable[[Event], bytes],
     limits: Limits,
     failures: dict[int, DeliveryError],
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield commands that publish the events from `start` on, behind the index after their last.
+    """Yield the index after a command's last event, and the command, for the events from `start`.
 
-    What can never be sent is put into `failures`. A message larger than a part is one by itself.
+    Events that can never be sent are added to `failures`. A message larger than `PART` is a command
+    by itself.
     """
-    head, most = f"MPUB {topic}\n".encode(), min(PART, limits.body)
+    head, limit = f"MPUB {topic}\n".encode(), min(PART, limits.body)
     bodies: list[bytes] = []
     size = _NUMBER
     for index in range(start, len(events)):
         try:
-            body = message(events[index])
+            body = encode(events[index])
+            limits.check(len(body))
         except UnicodeEncodeError as error:
             failures[index] = Rejected(f"no JSON can hold it: {error}")
             continue
-        if why := limits.refusal(len(body)):
-            failures[index] = Rejected(f"the event takes {len(body)} bytes; {why}")
+        except Rejected as error:
+            failures[index] = error
             continue
-        takes = _NUMBER + len(body)
-        if bodies and size + takes > most:
-            yield index, _command(head, size, bodies)
+        added = _NUMBER + len(body)
+        if bodies and size + added > limit:
+            yield index, _encode_command(head, size, bodies)
             bodies, size = [], _NUMBER
         bodies.append(body)
-        size += takes
+        size += added
     if bodies:
-        yield len(events), _command(head, size, bodies)
+        yield len(events), _encode_command(head, size, bodies)
 
 
-def _command(head: bytes, size: int, bodies: Sequence[bytes]) -> bytes:
+def _encode_command(head: bytes, size: int, bodies: Sequence[bytes]) -> bytes:
     pieces = [head, _two_numbers(size, len(bodies))]
     for body in bodies:
         pieces += (_number(len(body)), body)

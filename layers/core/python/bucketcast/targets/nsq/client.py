@@ -1,7 +1,7 @@
-"""NSQ's protocol V2, as much of it as a producer needs, over a socket of the standard library.
+"""The part of NSQ's protocol V2 that a producer needs, over a socket of the standard library.
 
-Source: "TCP Protocol Spec" of NSQ's documentation. A command is a line, and for some a body behind
-its length; an answer is a frame: length, type, data. Numbers are 32 bits, big end first. nsqd
+Source: "TCP Protocol Spec" of NSQ's documentation. A command is a line, and for some commands a
+length and a body; an answer is a frame: length, type, data. Numbers are 32 bits, big-endian. nsqd
 closes the connection after each error.
 """
 
@@ -20,7 +20,7 @@ from bucketcast.targets.nsq.settings import NsqSettings
 
 MAGIC = b"  V2"
 MAX_ANSWER = 64 * 1024
-"""A frame larger than that is none: answers to a producer take some hundred bytes."""
+"""Bytes: answers to a producer take some hundred, so a larger frame is another protocol's."""
 UNCONFIRMED = 4
 """Commands in flight at once: nsqd has work while answers travel."""
 _RESPONSE, _ERROR = 0, 1
@@ -28,13 +28,13 @@ _length = struct.Struct(">i")
 _head = struct.Struct(">ii")
 
 
-def upgrade(line: socket.socket) -> None:
-    """Ask for TLS on a new connection.
+def request_tls(line: socket.socket) -> None:
+    """Request TLS on a new connection.
 
     Raises:
-        OSError, ValueError: it offers none.
+        OSError, ValueError: the server does not offer TLS.
     """
-    line.sendall(identification(encrypted=True))
+    line.sendall(_encode_identify(encrypted=True))
     size, type_ = _head.unpack(receive_exactly(line, _head.size))
     if type_ != _RESPONSE or not _length.size <= size <= MAX_ANSWER:
         raise OSError("it does not speak NSQ's protocol")
@@ -43,20 +43,20 @@ def upgrade(line: socket.socket) -> None:
         raise OSError("nsqd offers no TLS")
 
 
-def identification(*, encrypted: bool) -> bytes:
-    """Return what a client says of itself, and what it wants."""
-    wanted = {
+def _encode_identify(*, encrypted: bool) -> bytes:
+    """Return the command IDENTIFY, which begins a connection."""
+    features = {
         "feature_negotiation": True,
-        "heartbeat_interval": -1,  # a function that sleeps between its calls would miss them
+        "heartbeat_interval": -1,  # off, as a frozen function could not answer them
         "tls_v1": encrypted,
         "user_agent": f"bucketcast/{__version__}",
     }
-    body = msgspec.json.encode(wanted)
+    body = msgspec.json.encode(features)
     return MAGIC + b"IDENTIFY\n" + _length.pack(len(body)) + body
 
 
 class _Features(msgspec.Struct):
-    """What nsqd answers about itself, as far as it matters here."""
+    """The fields of nsqd's answer to IDENTIFY that are used here."""
 
     tls_v1: bool
     auth_required: bool = False
@@ -65,8 +65,8 @@ class _Features(msgspec.Struct):
 class Client:
     """A connection that is ready to publish.
 
-    Its methods raise `OSError` where the connection is of no more use, and `Refused` where nsqd
-    said why.
+    Its methods raise `Refused` for an error of nsqd, and `OSError` for any other; the connection
+    cannot be used any more then.
     """
 
     def __init__(self, settings: NsqSettings, deadline: float) -> None:
@@ -79,7 +79,7 @@ class Client:
             auth_required = self._identify(deadline, encrypted=settings.encrypted)
             if context is not None:
                 self._socket.encrypt(context, host, deadline)
-                self._confirm(deadline)
+                self._expect_ok(deadline)
             if auth_required:
                 self._log_in(settings.auth_secret.reveal(), deadline)
         except BaseException:
@@ -87,37 +87,37 @@ class Client:
             raise
 
     @property
-    def has_ended(self) -> bool:
-        """Whether something came unasked: without heartbeats, that is the connection's end."""
+    def is_closed(self) -> bool:
+        """Whether nsqd closed the connection: without heartbeats, it sends nothing else."""
         return self._socket.has_input
 
     def publish(self, parts: Iterable[tuple[int, bytes]], deadline: float) -> Iterator[int]:
-        """Write commands, each behind an index of the batch; yield the index of each confirmed.
+        """Send commands, each with an index of the batch; yield the index of each confirmed one.
 
-        A few are in flight at once: all of those are repeated if the connection breaks.
+        At most `UNCONFIRMED` are in flight at once: these repeat if the connection breaks.
         """
         ends: deque[int] = deque()
         for end, command in parts:
             if len(ends) == UNCONFIRMED:
-                self._confirm(deadline)
+                self._expect_ok(deadline)
                 yield ends.popleft()
             ends.append(end)
             try:
                 self._socket.send(command, deadline)
-            except OSError:  # the answers say why
+            except OSError:  # an answer has the reason
                 break
         for end in ends:
-            self._confirm(deadline)
+            self._expect_ok(deadline)
             yield end
 
     def close(self) -> None:
         self._socket.close()
 
     def _identify(self, deadline: float, *, encrypted: bool) -> bool:
-        """Negotiate; return whether nsqd wants a secret."""
-        self._socket.send(identification(encrypted=encrypted), deadline)
+        """Negotiate the features; return True if nsqd requires a secret."""
+        self._socket.send(_encode_identify(encrypted=encrypted), deadline)
         try:
-            features = msgspec.json.decode(self._answer(deadline), type=_Features)
+            features = msgspec.json.decode(self._read_answer(deadline), type=_Features)
         except msgspec.MsgspecError as error:
             raise ConnectionError(f"nsqd's answer to IDENTIFY cannot be read: {error}") from None
         if encrypted and not features.tls_v1:
@@ -125,19 +125,19 @@ class Client:
         return features.auth_required
 
     def _log_in(self, secret: str, deadline: float) -> None:
-        """Log in if nsqd asks for it: it takes a secret that it did not ask for as an error."""
+        """Send the secret, which only an nsqd that requires one accepts."""
         if not secret:
             raise Refused("E_AUTH_FIRST")
         body = secret.encode()
         self._socket.send(b"AUTH\n" + _length.pack(len(body)) + body, deadline)
-        self._answer(deadline)
+        self._read_answer(deadline)
 
-    def _confirm(self, deadline: float) -> None:
-        """Read the answer to a command that nsqd has carried out."""
-        if (data := self._answer(deadline)) != b"OK":
+    def _expect_ok(self, deadline: float) -> None:
+        """Read nsqd's confirmation of a command."""
+        if (data := self._read_answer(deadline)) != b"OK":
             raise ConnectionError(f"nsqd answered {data[:80]!r} instead of OK")
 
-    def _answer(self, deadline: float) -> bytes:
+    def _read_answer(self, deadline: float) -> bytes:
         """Return the next answer's data."""
         size, type_ = _head.unpack(self._read(_head.size, deadline))
         if not _length.size <= size <= MAX_ANSWER or type_ not in (_RESPONSE, _ERROR):

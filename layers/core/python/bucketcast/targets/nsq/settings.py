@@ -16,7 +16,7 @@ _valid_topic = re.compile(r"[.a-zA-Z0-9_-]+(?:#ephemeral)?").fullmatch
 
 @dataclass(frozen=True, kw_only=True)
 class NsqSettings(options.Common, options.TlsSwitched):
-    """MinIO's options of `notify_nsq`, and what nsqd knows beside them."""
+    """MinIO's options of `notify_nsq`, plus Bucketcast's own."""
 
     nsqd_address: Address = option(
         "nsqd's TCP address; the default port is 4150", example="localhost:4150"
@@ -39,14 +39,14 @@ class NsqSettings(options.Common, options.TlsSwitched):
         topic = self.topic
         if not options.is_reference(topic) and (len(topic) > MAX_TOPIC or not _valid_topic(topic)):
             allowed = f"1 to {MAX_TOPIC} of a-z, A-Z, 0-9, '.', '_' and '-'"
-            ending = f"{EPHEMERAL} may be the end"
-            yield "topic", f"found {topic!r}", f"allowed is {allowed}; {ending}"
+            suffix = f"it may end in {EPHEMERAL}"
+            yield "topic", f"found {topic!r}", f"allowed is {allowed}; {suffix}"
 
     def notes(self) -> Iterator[str]:
         if self.topic.endswith(EPHEMERAL):
             yield (
                 f"topic ends in {EPHEMERAL}: nsqd never writes it to disk, and loses events that"
-                " no consumer took in time"
+                " consumers do not read in time"
             )
         if self.tls_skip_verify and not self.encrypted:
             yield "tls_skip_verify does nothing while tls is off"
