@@ -92,7 +92,7 @@ class Kind:
         for one in messages:
             with suppress(ValueError):
                 topic = self._topics.topic(TopicArn.parse(one.history.topic))
-                return topic.retries(self._settings.topics) if topic else Policy()
+                return topic.retry_policy(self._settings.topics) if topic else Policy()
         return Policy()
 
     def _made(self, target: DynamicTarget) -> Engine:

@@ -78,7 +78,7 @@ class Once:
     def _made(self, topic: Topic) -> Engine:
         def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
             hidden = secrets.resolve(topic.references, fresh=fresh)
-            pushed = endpoint.target(topic, hidden)
+            pushed = endpoint.push_target(topic, hidden)
             return pushed.settings if pushed else {}
 
         connect = connector(self._kind, current)

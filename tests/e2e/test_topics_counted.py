@@ -10,7 +10,7 @@ import pytest
 
 from bucketcast import deployment as deployed
 from bucketcast.deployment.stats import target_stats
-from bucketcast.topics.aws.metrics import counted
+from bucketcast.topics.aws.metrics import read_pubsub
 from tests.e2e.deployment import STACK
 from tests.e2e.records import message, record
 from tests.e2e.secure_gateway import client
@@ -77,7 +77,7 @@ def counters(system: System) -> Counter[str]:
     """Ceph's counters, from which the gateway writes the metrics that it keeps for ten seconds."""
     aws = Aws(system)
     found = target_stats(deployed.find(STACK, aws), aws)
-    counts = counted(found, system.outputs["StateTable"], aws)._asdict()
+    counts = read_pubsub(found, system.outputs["StateTable"], aws)._asdict()
     return Counter({f"pubsub_{name}": number for name, number in counts.items()})
 
 

@@ -17,9 +17,9 @@ from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import Routed
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
-from bucketcast.topics.attributes import checked
+from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import Topics, Wanted
+from bucketcast.topics.aws.topics import DesiredTopic, Topics
 from bucketcast.topics.model import Topic
 from tests.unit.delivery.bench import NEW
 from tests.unit.dynamic_targets.made import DYNAMIC, Account
@@ -56,7 +56,9 @@ class Stack:
     def put(self, name: str, **given: str) -> Topic:
         values = {key.replace("_", "-"): text for key, text in given.items()}
         arn = TopicArn(REGION, "acme", name)
-        return self.topics.put(arn, lambda *_: Wanted("ann", checked({**URL, **values})))
+        return self.topics.put(
+            arn, lambda *_: DesiredTopic("ann", parse_attributes({**URL, **values}))
+        )
 
     def __call__(
         self,
@@ -104,7 +106,9 @@ def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     )
     assert book.queue(TopicArn("default", "acme", "once")) == SHARED
     assert book.queue(TopicArn(REGION, "acme", "never")) is None
-    stack.topics.put(TopicArn(REGION, "acme", "silent"), lambda *_: Wanted("ann", checked({})))
+    stack.topics.put(
+        TopicArn(REGION, "acme", "silent"), lambda *_: DesiredTopic("ann", parse_attributes({}))
+    )
     book.begin()
     assert book.queue(TopicArn(REGION, "acme", "silent")) is None
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
@@ -117,7 +121,7 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
 ) -> None:
     kept = stack.put("kept", persistent="true")
     book = stack.account.book()
-    monkeypatch.setattr(book, "_of_target", lambda _: None)
+    monkeypatch.setattr(book, "_target_queue", lambda _: None)
     with pytest.raises(LookupError, match="has no queue yet"):
         book.queue(Destination.of(kept.arn))
 
@@ -250,8 +254,10 @@ def depth(stack: Stack) -> str:
 
 def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
     """A persistent topic with these limits, and its queue."""
-    given = checked({**URL, "persistent": "true", **limits})
-    topic = stack.topics.put(TopicArn(REGION, "acme", "kept"), lambda *_: Wanted("ann", given))
+    given = parse_attributes({**URL, "persistent": "true", **limits})
+    topic = stack.topics.put(
+        TopicArn(REGION, "acme", "kept"), lambda *_: DesiredTopic("ann", given)
+    )
     queue = stack.account.book().queue(Destination.of(topic.arn))
     assert queue
     stack.account.fill(queue)  # moto calls no function for it from now on

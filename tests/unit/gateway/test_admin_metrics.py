@@ -14,7 +14,7 @@ from bucketcast.deployment.stats import TargetStats
 from bucketcast.destination import TopicArn
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.state.counters import Counts
-from bucketcast.topics.aws.metrics import Pubsub, pubsub
+from bucketcast.topics.aws.metrics import Pubsub, sum_pubsub
 from bucketcast.users import Account, User
 from bucketcast.web.errors import S3Error
 from tests.unit.web.requests import ACCESS, ANNA, SECRET
@@ -57,7 +57,7 @@ def test_ceph_s_counters_of_topics() -> None:
             f"arn:minio:sqs::{TopicArn('', '', 't').target_id}:amqp", Counts(sent=7, failed=3), 4, 9
         ),
     ]
-    text = metrics.cluster(found, "h", pubsub(found, 20))
+    text = metrics.cluster(found, "h", sum_pubsub(found, 20))
     sums = {name: value for name, value in samples(text).items() if name.startswith("pubsub")}
     assert sums == {
         'pubsub_event_triggered{server="h"}': 19,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.topics.attributes import checked, has_login
+from bucketcast.topics.attributes import has_login, parse_attributes
 from bucketcast.topics.errors import TopicError
 
 EXCHANGE = {"amqp-exchange": "ex"}
@@ -11,7 +11,7 @@ PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 def refusal(**given: str) -> str:
     with pytest.raises(TopicError) as caught:
-        checked({key.replace("_", "-"): text for key, text in given.items()})
+        parse_attributes({key.replace("_", "-"): text for key, text in given.items()})
     assert caught.value.code == "InvalidArgument"
     return str(caught.value)
 
@@ -30,7 +30,7 @@ def refusal(**given: str) -> str:
 )
 def test_endpoints_of_cephs_form_are_accepted(endpoint: str) -> None:
     given = {"push-endpoint": endpoint, **EXCHANGE}
-    assert checked(given).shown["push-endpoint"].lower() == endpoint.lower()
+    assert parse_attributes(given).shown["push-endpoint"].lower() == endpoint.lower()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_endpoints_of_cephs_form_are_accepted(endpoint: str) -> None:
         "http://host?query",
     ],
 )
-def test_others_are_refused_without_their_password(endpoint: str) -> None:
+def test_invalid_endpoints_are_refused_without_their_password(endpoint: str) -> None:
     problem = refusal(push_endpoint=endpoint)
     assert problem.startswith("push-endpoint: found")
     assert "secret" not in problem
@@ -70,47 +70,51 @@ def test_others_are_refused_without_their_password(endpoint: str) -> None:
         ("retry_sleep_duration", "99999999999", "a whole number"),
     ],
 )
-def test_a_value_that_cannot_be_names_its_field_and_what_is_allowed(
+def test_invalid_value_names_its_field_and_the_allowed_ones(
     key: str, text: str, allowed: str
 ) -> None:
     with pytest.raises(TopicError) as caught:
-        checked({key: text})
+        parse_attributes({key: text})
     assert str(caught.value).startswith(f"{key}: found {text!r}")
     assert allowed in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["None", "none", ""])
-def test_a_number_of_none_is_the_deployment_s(text: str) -> None:
-    assert checked({"time_to_live": text, "max_retries": "0"}).shown == {"max_retries": "0"}
+def test_number_none_means_the_deployments_default(text: str) -> None:
+    assert parse_attributes({"time_to_live": text, "max_retries": "0"}).shown == {
+        "max_retries": "0"
+    }
 
 
 def test_switches_are_accepted_in_cephs_spellings() -> None:
-    found = checked({"persistent": "True", "verify-ssl": "0", "use-ssl": "FALSE"}).shown
-    assert found == {"persistent": "true", "verify-ssl": "false", "use-ssl": "false"}
+    attributes = parse_attributes(
+        {"persistent": "True", "verify-ssl": "0", "use-ssl": "FALSE"}
+    ).shown
+    assert attributes == {"persistent": "true", "verify-ssl": "false", "use-ssl": "false"}
 
 
 def test_an_amqp_endpoint_needs_its_exchange() -> None:
     assert "amqp-exchange: missing" in refusal(push_endpoint="amqp://rabbit")
 
 
-def test_logins_are_hidden_wherever_they_stand() -> None:
+def test_logins_of_url_and_attributes_are_hidden() -> None:
     given = {"push-endpoint": "amqp://u:p@rabbit:5672/v", **EXCHANGE, "Unknown": "kept"}
-    found = checked(given)
-    assert found.shown == {**given, "push-endpoint": "amqp://rabbit:5672/v"}
-    assert found.hidden == {"push-endpoint": "amqp://u:p@rabbit:5672/v"}
-    assert "u:p" not in repr(found)
+    attributes = parse_attributes(given)
+    assert attributes.shown == {**given, "push-endpoint": "amqp://rabbit:5672/v"}
+    assert attributes.hidden == {"push-endpoint": "amqp://u:p@rabbit:5672/v"}
+    assert "u:p" not in repr(attributes)
     given = {
         "push-endpoint": "kafka://b",
         "use-ssl": "true",
         "user-name": "alice",
         "password": "pw",
     }
-    found = checked(given)
-    assert found.shown == {"push-endpoint": "kafka://b", "use-ssl": "true"}
-    assert found.hidden == {"user-name": "alice", "password": "pw"}
+    attributes = parse_attributes(given)
+    assert attributes.shown == {"push-endpoint": "kafka://b", "use-ssl": "true"}
+    assert attributes.hidden == {"user-name": "alice", "password": "pw"}
 
 
-def test_a_login_that_goes_nowhere_or_in_the_clear_is_refused() -> None:
+def test_login_without_kafka_or_tls_is_refused() -> None:
     assert "password: missing beside user-name" in refusal(user_name="alice")
     assert "user-name: missing beside password" in refusal(password="secret")
     problem = refusal(push_endpoint="https://h", user_name="alice", password="secret")
@@ -119,33 +123,38 @@ def test_a_login_that_goes_nowhere_or_in_the_clear_is_refused() -> None:
     assert "use-ssl=true" in refusal(push_endpoint="kafka://alice:secret@b")
 
 
-def test_a_certificate_is_given_as_its_text() -> None:
-    assert checked({"push-endpoint": "https://h", "ca-location": PEM}).shown["ca-location"] == PEM
+def test_certificate_may_be_text() -> None:
+    assert (
+        parse_attributes({"push-endpoint": "https://h", "ca-location": PEM}).shown["ca-location"]
+        == PEM
+    )
     assert "PEM text" in refusal(push_endpoint="https://h", ca_location="/etc/ssl/ca.pem")
 
 
-def test_or_by_its_path_where_files_are_read() -> None:
-    found = checked({"push-endpoint": "https://h", "ca-location": "/ca.pem"}, lambda _: PEM)
-    assert (found.shown["ca-location"], found.authority) == ("/ca.pem", PEM)
+def test_certificate_may_be_a_path() -> None:
+    attributes = parse_attributes(
+        {"push-endpoint": "https://h", "ca-location": "/ca.pem"}, lambda _: PEM
+    )
+    assert (attributes.shown["ca-location"], attributes.authority) == ("/ca.pem", PEM)
 
 
-def test_too_much_is_refused() -> None:
+def test_attributes_of_an_item_have_a_size_limit() -> None:
     with pytest.raises(TopicError, match="at most 200,000"):
-        checked({"OpaqueData": "x" * 200_001})
+        parse_attributes({"OpaqueData": "x" * 200_001})
 
 
-def test_logins_are_seen_in_what_is_not_checked_yet() -> None:
+def test_has_login_accepts_invalid_attributes() -> None:
     assert has_login({"push-endpoint": "amqp://u:p@r"})
     assert has_login({"password": "x"})
     assert not has_login({"push-endpoint": "http://h/a@b", "OpaqueData": "me@example.com"})
 
 
-def test_attributes_are_measured_as_they_are_kept() -> None:
+def test_attributes_are_measured_as_json() -> None:
     """DynamoDB takes no more than 400 KB, and a control character is six of them in JSON."""
     with pytest.raises(TopicError, match=r"Attributes: found 240,\d{3} bytes as JSON"):
-        checked({"OpaqueData": "\x01" * 40_000})
-    assert checked({"OpaqueData": "x" * 150_000})
+        parse_attributes({"OpaqueData": "\x01" * 40_000})
+    assert parse_attributes({"OpaqueData": "x" * 150_000})
     with pytest.raises(TopicError, match="the login"):
-        checked({"user-name": "u", "password": "p" * 20_000, "push-endpoint": "kafka://a"})
+        parse_attributes({"user-name": "u", "password": "p" * 20_000, "push-endpoint": "kafka://a"})
     with pytest.raises(TopicError, match="push-endpoint: found more"):
-        checked({"push-endpoint": "http://a/" + "x" * 9_000})
+        parse_attributes({"push-endpoint": "http://a/" + "x" * 9_000})

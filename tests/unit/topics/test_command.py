@@ -14,9 +14,8 @@ from bucketcast.rules import Rule
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.rules import Rules
-from bucketcast.topics.attributes import checked
-from bucketcast.topics.aws.factory import topics_of
-from bucketcast.topics.aws.topics import Wanted
+from bucketcast.topics.attributes import parse_attributes
+from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.topics.model import Topic
 from tests.unit.conftest import Run, cells
 from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
@@ -33,19 +32,21 @@ def with_dynamic(aws: MotoAws) -> None:
 
 
 def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:
-    attributes = checked({key.replace("push_", "push-"): text for key, text in given.items()})
+    attributes = parse_attributes(
+        {key.replace("push_", "push-"): text for key, text in given.items()}
+    )
     topics = topics_of("Bucketcast", TABLE, aws)
-    return topics.put(TopicArn("r", tenant, name), lambda *_: Wanted(owner, attributes))
+    return topics.put(TopicArn("r", tenant, name), lambda *_: DesiredTopic(owner, attributes))
 
 
 def queues(aws: MotoAws, topic: Topic) -> tuple[str, str]:
     """The URLs of a topic's queue and of its dead-letter queue."""
-    made = Table(TABLE, aws.dynamodb).target(topic.target_arn)
-    assert made is not None
-    return DYNAMIC.url(made.queue), DYNAMIC.url(made.dead)
+    target = Table(TABLE, aws.dynamodb).target(topic.target_arn)
+    assert target is not None
+    return DYNAMIC.url(target.queue), DYNAMIC.url(target.dead)
 
 
-def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws: MotoAws) -> None:
+def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
     make(aws, "a", push_endpoint="http://h/")
     hook = make(aws, "b", "acme", "bob", **LOGIN)
     Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=hook.arn, events=("put",)))
@@ -55,17 +56,17 @@ def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws:
         ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads"],
     ]
     listed = run("topic", "ls", "--tenant", "acme", "--json").document["topics"]
-    found = run("topic", "get", "b", "--tenant", "acme", "--json").document
-    assert {"status": "success", **listed[0]} == found
+    document = run("topic", "get", "b", "--tenant", "acme", "--json").document
+    assert {"status": "success", **listed[0]} == document
     assert len(listed) == 1
     assert [
-        each["name"] for each in run("topic", "ls", "--uid", "ann", "--json").document["topics"]
+        topic["name"] for topic in run("topic", "ls", "--uid", "ann", "--json").document["topics"]
     ]
     assert run("topic", "ls", "--uid", "eve").out == ""
 
 
 @pytest.mark.parametrize("call", [("rm",), ("rm", "--discard"), ("add", "endpoint=http://h/")])
-def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
+def test_target_commands_do_not_change_a_topics_target(
     run: Run, aws: MotoAws, call: tuple[str, ...]
 ) -> None:
     """Without it ingest would keep the topic's events, and send none."""
@@ -77,19 +78,17 @@ def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
     assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == stored
 
 
-def test_topics_are_listed_in_pages(run: Run, aws: MotoAws) -> None:
+def test_ls_lists_topics_in_pages(run: Run, aws: MotoAws) -> None:
     for name in ("a", "b", "c"):
         make(aws, name)
     page = run("topic", "ls", "--max-entries", "2", "--json").document
-    assert ([each["name"] for each in page["topics"]], page["truncated"]) == (["a", "b"], True)
+    assert ([topic["name"] for topic in page["topics"]], page["truncated"]) == (["a", "b"], True)
     rest = run("topic", "ls", "--max-entries", "2", "--marker", page["marker"], "--json").document
-    assert [each["name"] for each in rest["topics"]] == ["c"]
+    assert [topic["name"] for topic in rest["topics"]] == ["c"]
     assert "truncated" not in rest
 
 
-def test_a_topic_is_shown_in_radosgw_admin_s_fields_without_its_login(
-    run: Run, aws: MotoAws
-) -> None:
+def test_get_shows_radosgw_admins_fields_without_the_login(run: Run, aws: MotoAws) -> None:
     make(aws, "b", "acme", "bob", max_retries="3", **LOGIN)
     ran = run("topic", "get", "arn:aws:sns:elsewhere:acme:b", "--json")
     assert ran.document == {
@@ -122,11 +121,11 @@ def bury(aws: MotoAws, url: str, body: str) -> None:
     assert not DeadLetters("t", Queue(url, aws.sqs)).write([letter])
 
 
-def test_topic_stats_reports_what_sqs_counts(run: Run, aws: MotoAws) -> None:
+def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
     topic = make(aws, "b", **LOGIN)
     url, dead = queues(aws, topic)
     waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(4)]
-    bodies = [packed.body for one in waiting for packed in pack([one])]
+    bodies = [packed.body for entry in waiting for packed in pack([entry])]
     for body in bodies[:3]:
         aws.sqs.send_message(QueueUrl=url, MessageBody=body)
     aws.sqs.send_message(QueueUrl=url, MessageBody=bodies[3], DelaySeconds=900)
@@ -160,8 +159,8 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     bury(aws, letters, packed.body)
     ran = run("dlq", "redrive", "webhook:primary", "--to", topic.arn)
     assert (ran.code, ran.out) == (0, f"1 event sent to {topic.target_arn}\n"), ran.err
-    (found,) = received(aws.sqs, url)
-    assert [one.event.key for one in unpack(found["Body"])] == ["k"]
+    (message,) = received(aws.sqs, url)
+    assert [entry.event.key for entry in unpack(message["Body"])] == ["k"]
     once = make(aws, "once", push_endpoint="http://h/")
     for to, expected in (
         (once.arn, "it is not persistent"),
@@ -171,7 +170,7 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
         assert (ran.code, expected in ran.err) == (1, True), ran.err
 
 
-def test_deleting_twice_is_no_error_and_removes_the_queue(run: Run, aws: MotoAws) -> None:
+def test_rm_removes_the_queue_and_may_be_repeated(run: Run, aws: MotoAws) -> None:
     make(aws, "b", **LOGIN)
     assert run("topic", "rm", "b").out == "Deleted b\n"
     assert run("topic", "rm", "b").out == "No such topic: b\n"
@@ -187,7 +186,7 @@ def test_deleting_twice_is_no_error_and_removes_the_queue(run: Run, aws: MotoAws
         (("get", "arn:aws:sqs:x"), 2, "invalid ARN 'arn:aws:sqs:x': the form is arn:aws:sns:"),
     ],
 )
-def test_what_cannot_be_says_so(
+def test_invalid_commands_name_the_reason(
     run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     make(aws, "a", push_endpoint="http://h/")

@@ -6,81 +6,79 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.settings.options import read
-from bucketcast.topics.attributes import checked
-from bucketcast.topics.endpoint import Pushed, target
+from bucketcast.topics.attributes import parse_attributes
+from bucketcast.topics.endpoint import PushTarget, push_target
 from bucketcast.topics.model import Topic
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 
-def pushed(**given: str) -> Pushed:
+def pushed(**given: str) -> PushTarget:
     values = {key.replace("_", "-"): text for key, text in given.items()}
-    found = checked(values)
-    topic = Topic(tenant="acme", owner="a", name="t1", region="r", attributes=found.shown)
-    made = target(topic, found.hidden)
-    assert made is not None
-    kind = targets.load(made.kind)
+    attributes = parse_attributes(values)
+    topic = Topic(tenant="acme", owner="a", name="t1", region="r", attributes=attributes.shown)
+    target = push_target(topic, attributes.hidden)
+    assert target is not None
+    kind = targets.load(target.kind)
     declared: Any = kind.Settings
-    assert kind.check(read(declared, made.settings)) == []
-    return made
+    assert kind.check(read(declared, target.settings)) == []
+    return target
 
 
 def test_topic_without_an_endpoint_is_not_pushed() -> None:
     topic = Topic(tenant="", owner="a", name="t", region="r", attributes={"persistent": "true"})
-    assert target(topic, {}) is None
+    assert push_target(topic, {}) is None
     assert topic.kind == ""
     assert topic.target_arn == ""
 
 
-def test_http_becomes_a_webhook() -> None:
-    made = pushed(push_endpoint="http://h:81/p", OpaqueData="me@example.com")
-    assert (made.kind, made.ack) == ("webhook", "any")
-    assert made.settings == {
+def test_http_endpoint_is_a_webhook() -> None:
+    target = pushed(push_endpoint="http://h:81/p", OpaqueData="me@example.com")
+    assert (target.kind, target.ack) == ("webhook", "any")
+    assert target.settings == {
         "endpoint": "http://h:81/p",
         "shape": "ceph",
         "opaque_data": "me@example.com",
     }
 
 
-def test_a_login_of_https_is_basic_and_its_ca_is_kept() -> None:
-    made = pushed(push_endpoint="https://al%3Aice:p%40ss@h/p", ca_location=PEM)
-    assert made.settings["endpoint"] == "https://h/p"
-    assert made.settings["auth_token"] == "Basic YWw6aWNlOnBAc3M="
-    assert made.settings["cert_authority"] == PEM
-    assert "YWw6" not in repr(made)
+def test_https_login_is_basic_and_the_ca_is_kept() -> None:
+    target = pushed(push_endpoint="https://al%3Aice:p%40ss@h/p", ca_location=PEM)
+    assert target.settings["endpoint"] == "https://h/p"
+    assert target.settings["auth_token"] == "Basic YWw6aWNlOnBAc3M="
+    assert target.settings["cert_authority"] == PEM
+    assert "YWw6" not in repr(target)
 
 
 @pytest.mark.parametrize(
     ("level", "mandatory", "mode"),
     [("none", "off", "1"), ("broker", "off", "2"), ("routable", "on", "2")],
 )
-def test_amqp_goes_to_its_exchange_by_the_topic_s_name(
-    level: str, mandatory: str, mode: str
-) -> None:
-    made = pushed(push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", amqp_ack_level=level)
-    assert (made.kind, made.ack) == ("amqp", level)
-    assert made.settings["url"] == "amqp://u:p@r/v"
-    assert made.settings["exchange"] == "ex"
-    assert made.settings["routing_key"] == "t1"
-    assert made.settings["mandatory"] == mandatory
-    assert made.settings["delivery_mode"] == mode
-    assert made.settings.get("ack") == ("none" if level == "none" else None)
+def test_amqp_routing_key_is_the_topics_name(level: str, mandatory: str, mode: str) -> None:
+    target = pushed(push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", amqp_ack_level=level)
+    assert (target.kind, target.ack) == ("amqp", level)
+    assert target.settings["url"] == "amqp://u:p@r/v"
+    assert target.settings["exchange"] == "ex"
+    assert target.settings["routing_key"] == "t1"
+    assert target.settings["mandatory"] == mandatory
+    assert target.settings["delivery_mode"] == mode
+    assert target.settings.get("ack") == ("none" if level == "none" else None)
 
 
-def test_http_s_own_attributes_reach_the_webhook() -> None:
-    made = pushed(push_endpoint="https://h/", verify_ssl="false", cloudevents="true")
-    assert made.settings["tls_skip_verify"] == "on"
-    assert made.settings["cloudevents"] == "on"
+def test_http_attributes_reach_the_webhook() -> None:
+    target = pushed(push_endpoint="https://h/", verify_ssl="false", cloudevents="true")
+    assert target.settings["tls_skip_verify"] == "on"
+    assert target.settings["cloudevents"] == "on"
 
 
 def test_amqp_confirms_by_default() -> None:
-    made = pushed(push_endpoint="amqps://r", amqp_exchange="ex", verify_ssl="false")
-    assert made.ack == "broker"
-    assert made.settings["tls_skip_verify"] == "on"
+    target = pushed(push_endpoint="amqps://r", amqp_exchange="ex", verify_ssl="false")
+    assert target.ack == "broker"
+    assert target.settings["tls_skip_verify"] == "on"
 
 
-def test_kafka_has_the_topic_s_name_and_the_login_of_the_attributes_first() -> None:
-    made = pushed(
+def test_kafka_prefers_the_login_in_the_attributes() -> None:
+    target = pushed(
         push_endpoint="kafka://url:secret@b1:9093",
         kafka_brokers="b2:9093,b3",
         kafka_ack_level="none",
@@ -90,8 +88,8 @@ def test_kafka_has_the_topic_s_name_and_the_login_of_the_attributes_first() -> N
         password="pw",
         mechanism="SCRAM-SHA-512",
     )
-    assert (made.kind, made.ack) == ("kafka", "none")
-    assert made.settings == {
+    assert (target.kind, target.ack) == ("kafka", "none")
+    assert target.settings == {
         "brokers": "b1:9093,b2:9093,b3",
         "topic": "t1",
         "ack": "none",

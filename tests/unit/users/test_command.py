@@ -43,7 +43,7 @@ def test_keys_of_ones_own_come_from_a_file(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("a b",), ("",), ("ok", "--access-key", "no/slash")])
-def test_names_that_cannot_be_are_refused(run: Run, words: tuple[str, ...], aws: MotoAws) -> None:
+def test_invalid_names_are_refused(run: Run, words: tuple[str, ...], aws: MotoAws) -> None:
     assert run("user", "add", *words).code == 2
     assert aws.secretsmanager.list_secrets()["SecretList"] == []
 

@@ -15,9 +15,8 @@ from bucketcast.diagnose.queues import clock
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.rules import Rules
-from bucketcast.topics.attributes import checked
-from bucketcast.topics.aws.factory import topics_of
-from bucketcast.topics.aws.topics import Wanted
+from bucketcast.topics.attributes import parse_attributes
+from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.conftest import Run, Watch
 from tests.unit.dynamic_targets.made import DYNAMIC
 from tests.unit.moto_aws import (
@@ -315,7 +314,9 @@ def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     deployment.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
     topics = topics_of("Bucketcast", TABLE, deployment)
     for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
-        arn = topics.put(TopicArn("r", "", name), lambda *_, a=given: Wanted("ann", checked(a))).arn
+        arn = topics.put(
+            TopicArn("r", "", name), lambda *_, a=given: DesiredTopic("ann", parse_attributes(a))
+        ).arn
         rule = Rule(bucket="uploads", arn=arn, events=("s3:ObjectCreated:Put",), name=name)
         Rules(TABLE, deployment.dynamodb).add(rule)
     code, (one,) = problems(run)

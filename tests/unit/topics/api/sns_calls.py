@@ -90,11 +90,12 @@ class Server:
             sent.append(message)
 
         asyncio.run(self.app(scope, Wire(body), send))
-        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent)
+        response_headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        response_body = b"".join(message.get("body", b"") for message in sent)
+        return sent[0]["status"], response_headers, response_body
 
     def client(self, user: str, **headers: str) -> Any:
-        """boto3's client as this user; `headers` are what a proxy adds on the way."""
+        """boto3's client as this user; `headers` are those that a proxy adds."""
         client: Any = boto3.client(
             "sns",
             endpoint_url=URL,
@@ -105,11 +106,14 @@ class Server:
         )
 
         def answer(request: Any, **_: Any) -> AWSResponse:
-            given = {**request.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
-            status, found, body = self.call(
+            given = {
+                **request.headers,
+                **{k.replace("_", "-"): v for k, v in headers.items()},
+            }
+            status, response_headers, body = self.call(
                 request.method, request.url, given, _bytes(request.body or b"")
             )
-            headers_: Any = found
+            headers_: Any = response_headers
             return AWSResponse(request.url, status, headers_, Raw(body))
 
         client.meta.events.register("before-send.sns", answer)

@@ -22,17 +22,17 @@ FORM = b"Action=ListTopics"
 
 
 class Call:
-    """A call whose topics raise an error; `came` is what the client sends after its headers."""
+    """A call with topics that raise an error; `message_type` is that of the first message."""
 
     def __init__(
         self,
         error: Exception | None = None,
         *,
         secret: str = SECRET,
-        came: str = "http.request",
+        message_type: str = "http.request",
     ) -> None:
         self.sent: list[MutableMapping[str, Any]] = []
-        self.unread = [{"type": came, "body": FORM, "more_body": False}]
+        self.unread = [{"type": message_type, "body": FORM, "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:
             return self.unread.pop()
@@ -76,11 +76,11 @@ def test_error_is_answered_in_the_apis_format(error: Exception, status: int, cod
     assert "hunter2" not in call.body
 
 
-def test_the_rest_of_a_refused_body_is_read_or_the_client_never_sees_why() -> None:
+def test_rest_of_a_refused_body_is_read_before_the_answer() -> None:
     call = Call(secret="wrong")
     assert (call.status, call.unread) == (403, [])
 
 
-def test_a_client_that_is_gone_gets_nothing() -> None:
+def test_disconnected_client_gets_no_answer() -> None:
     with pytest.raises(ClientDisconnected):
-        Call(came="http.disconnect")
+        Call(message_type="http.disconnect")

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.destination import TopicArn
 from bucketcast.topics.model import Topic
-from bucketcast.topics.permissions import may
+from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.web.secure import secure
 from tests.unit.dynamic_targets.made import Account
@@ -57,14 +57,14 @@ def refused(call: Callable[[], Any]) -> tuple[str, int]:
 
 
 def topic(server: Server) -> Topic:
-    found = server.items.topic(TopicArn.parse(T1))
-    assert found is not None
-    return found
+    stored = server.items.topic(TopicArn.parse(T1))
+    assert stored is not None
+    return stored
 
 
 @pytest.mark.parametrize("who", ["ALF", "BOB", "NOONE"])
 @pytest.mark.parametrize("action", CALLS)
-def test_without_a_policy_a_topic_is_its_owner_s_alone(
+def test_without_a_policy_only_the_owner_may_use_a_topic(
     server: Server, who: str, action: str
 ) -> None:
     server.client("ANN").create_topic(Name="t1")
@@ -73,11 +73,11 @@ def test_without_a_policy_a_topic_is_its_owner_s_alone(
     assert refused(lambda: CALLS[action](client)) == ("AuthorizationError", 403)
     assert topic(server) == before
     assert client.list_topics()["Topics"] == []
-    assert not may(USERS[who], PUBLISH, before)
-    assert may(USERS["ANN"], PUBLISH, before)
+    assert not is_allowed(USERS[who], PUBLISH, before)
+    assert is_allowed(USERS["ANN"], PUBLISH, before)
 
 
-def test_a_name_is_the_tenant_s_and_creating_over_another_s_topic_is_refused(
+def test_creating_another_users_topic_in_the_tenant_is_refused(
     server: Server,
 ) -> None:
     server.client("ANN").create_topic(Name="t1", Attributes={"OpaqueData": "mine"})
@@ -91,34 +91,32 @@ def test_a_name_is_the_tenant_s_and_creating_over_another_s_topic_is_refused(
 
 
 @pytest.mark.parametrize("allowed", CALLS)
-def test_with_a_policy_another_tenant_can_do_exactly_what_it_says(
-    server: Server, allowed: str
-) -> None:
+def test_policy_grants_another_tenant_exactly_its_actions(server: Server, allowed: str) -> None:
     server.client("ANN").create_topic(Name="t1", Attributes=policy(allowed))
     bob = server.client("BOB")
     for action, call in CALLS.items():
         if action != allowed:
             assert refused(partial(call, bob)) == ("AuthorizationError", 403)
-    assert not may(USERS["BOB"], PUBLISH, topic(server))
+    assert not is_allowed(USERS["BOB"], PUBLISH, topic(server))
     CALLS[allowed](bob)
 
 
-def test_a_policy_may_let_others_bind_and_overwrite_and_the_owner_stays(server: Server) -> None:
+def test_owner_stays_when_a_policy_lets_others_overwrite(server: Server) -> None:
     given = policy(PUBLISH, "sns:CreateTopic", user="acme:user/alf")
     server.client("ANN").create_topic(Name="t1", Attributes=given)
-    assert may(USERS["ALF"], PUBLISH, topic(server))
-    assert not may(USERS["BOB"], PUBLISH, topic(server))
+    assert is_allowed(USERS["ALF"], PUBLISH, topic(server))
+    assert not is_allowed(USERS["BOB"], PUBLISH, topic(server))
     server.client("ALF").create_topic(Name="t1", Attributes={"OpaqueData": "alf's"})
-    found = topic(server)
-    assert (found.owner, found.opaque_data, found.policy) == ("ann", "alf's", "")
+    stored = topic(server)
+    assert (stored.owner, stored.opaque_data, stored.policy) == ("ann", "alf's", "")
 
 
-def test_who_may_read_a_topic_of_its_tenant_sees_it_listed(server: Server) -> None:
+def test_list_shows_the_tenants_topics_that_the_user_may_read(server: Server) -> None:
     given = policy("sns:GetTopicAttributes", user="acme:user/alf")
     server.client("ANN").create_topic(Name="t1", Attributes=given)
     server.client("ANN").create_topic(Name="t2")
     listed = server.client("ALF").list_topics()["Topics"]
-    assert [each["TopicArn"] for each in listed] == [T1]
+    assert [entry["TopicArn"] for entry in listed] == [T1]
 
 
 def test_an_owner_can_be_denied_and_an_administrator_cannot(server: Server) -> None:
@@ -167,7 +165,7 @@ def test_a_login_is_accepted_over_https_and_never_returned(account: Account) -> 
         ({"push-endpoint": "kafka://u:hunter2@h"}, "kafka-brokers", "eve:9092"),
     ],
 )
-def test_who_may_change_a_topic_cannot_send_its_password_elsewhere(
+def test_right_to_change_a_topic_cannot_redirect_its_password(
     account: Account, login: dict[str, str], key: str, value: str
 ) -> None:
     server = Server(account, "always")

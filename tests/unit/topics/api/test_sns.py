@@ -40,11 +40,11 @@ def code(error: pytest.ExceptionInfo[ClientError]) -> tuple[str, int]:
 
 
 def read(client: Any, arn: str = T1) -> dict[str, Any]:
-    found: dict[str, Any] = dict(client.get_topic_attributes(TopicArn=arn)["Attributes"])
-    return {**found, "EndPoint": json.loads(found["EndPoint"])}
+    attributes: dict[str, Any] = dict(client.get_topic_attributes(TopicArn=arn)["Attributes"])
+    return {**attributes, "EndPoint": json.loads(attributes["EndPoint"])}
 
 
-def test_what_is_created_is_given_back_field_by_field(ann: Any) -> None:
+def test_created_topic_is_returned_field_by_field(ann: Any) -> None:
     answer = ann.create_topic(Name="t1", Attributes=FULL)
     assert answer["TopicArn"] == T1
     assert len(answer["ResponseMetadata"]["RequestId"]) == 36
@@ -67,27 +67,27 @@ def test_what_is_created_is_given_back_field_by_field(ann: Any) -> None:
     }
 
 
-def test_a_topic_of_nothing_but_its_name(server: Server) -> None:
+def test_topic_may_have_only_a_name(server: Server) -> None:
     noone = server.client("NOONE")
     arn = noone.create_topic(Name="t1")["TopicArn"]
     assert arn == "arn:aws:sns:us-east-1::t1"
-    found = read(noone, arn)
-    assert found["User"] == "noone"
-    assert found["EndPoint"]["EndpointAddress"] == ""
-    assert found["EndPoint"]["Persistent"] is False
+    attributes = read(noone, arn)
+    assert attributes["User"] == "noone"
+    assert attributes["EndPoint"]["EndpointAddress"] == ""
+    assert attributes["EndPoint"]["Persistent"] is False
 
 
-def test_creating_again_is_an_update_of_everything(ann: Any) -> None:
+def test_creating_again_replaces_all_attributes(ann: Any) -> None:
     ann.create_topic(Name="t1", Attributes=FULL)
     assert ann.create_topic(Name="t1", Attributes={"push-endpoint": "http://h/"})["TopicArn"] == T1
-    found = read(ann)
-    assert found["OpaqueData"] == ""
+    attributes = read(ann)
+    assert attributes["OpaqueData"] == ""
     assert (
-        found["EndPoint"] | {"EndpointArgs": "", "EndpointAddress": "http://h/"}
-        == (found["EndPoint"])
+        attributes["EndPoint"] | {"EndpointArgs": "", "EndpointAddress": "http://h/"}
+        == (attributes["EndPoint"])
     )
-    assert found["EndPoint"]["TimeToLive"] == "None"
-    assert found["EndPoint"]["Persistent"] is False
+    assert attributes["EndPoint"]["TimeToLive"] == "None"
+    assert attributes["EndPoint"]["Persistent"] is False
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_creating_again_is_an_update_of_everything(ann: Any) -> None:
         ("amqp-exchange", "ex2", "EndpointArgs", "amqp-ack-level=routable&amqp-exchange=ex2"),
     ],
 )
-def test_one_attribute_is_changed_and_the_others_stay(
+def test_set_changes_one_attribute_only(
     ann: Any, key: str, text: str, where: str | None, expected: object
 ) -> None:
     given = {name: value for name, value in FULL.items() if name != "verify-ssl"}
@@ -112,13 +112,13 @@ def test_one_attribute_is_changed_and_the_others_stay(
     before = read(ann)
     ann.set_topic_attributes(TopicArn=T1, AttributeName=key, AttributeValue=text)
     after = read(ann)
-    found, part = (after, key) if where is None else (after["EndPoint"], where)
-    assert found.pop(part) == expected
+    attributes, part = (after, key) if where is None else (after["EndPoint"], where)
+    assert attributes.pop(part) == expected
     (before if where is None else before["EndPoint"]).pop(part)
     assert after == before
 
 
-def test_deleting_twice_is_no_error_and_reading_then_is(ann: Any) -> None:
+def test_delete_may_be_repeated_and_get_then_fails(ann: Any) -> None:
     ann.create_topic(Name="t1")
     ann.delete_topic(TopicArn=T1)
     ann.delete_topic(TopicArn=T1)
@@ -129,7 +129,7 @@ def test_deleting_twice_is_no_error_and_reading_then_is(ann: Any) -> None:
         ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="x")
 
 
-def test_topics_are_listed_in_pages_by_the_sdk_s_own_paginator(server: Server, ann: Any) -> None:
+def test_sdk_paginator_lists_topics_in_pages(server: Server, ann: Any) -> None:
     put = server.account.dynamodb.put_item
     names = [f"t{number:04}" for number in range(1_000)]
     ann.create_topic(Name="t0")
@@ -145,7 +145,7 @@ def test_topics_are_listed_in_pages_by_the_sdk_s_own_paginator(server: Server, a
         put(TableName=server.account.table._name, Item=row)
     pages = list(ann.get_paginator("list_topics").paginate())
     assert [len(page["Topics"]) for page in pages] == [100] * 10 + [1]
-    listed = [each["TopicArn"] for page in pages for each in page["Topics"]]
+    listed = [topic["TopicArn"] for page in pages for topic in page["Topics"]]
     assert listed == [f"arn:aws:sns:us-east-1:acme:{name}" for name in ["t0", *names]]
     with pytest.raises(ClientError) as caught:
         ann.list_topics(NextToken="what?")
@@ -159,13 +159,13 @@ def test_no_topics_are_an_empty_list(ann: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a+b", "ä", "a:b", "a/b", "x" * 257])
-def test_names_that_cannot_be_are_refused(ann: Any, name: str) -> None:
+def test_invalid_names_are_refused(ann: Any, name: str) -> None:
     with pytest.raises(ClientError) as caught:
         ann.create_topic(Name=name)
     assert code(caught) == ("InvalidArgument", 400)
 
 
-def test_a_plus_is_a_plus_and_a_blank_a_blank(ann: Any) -> None:
+def test_plus_and_blank_are_kept(ann: Any) -> None:
     ann.create_topic(Name="t1", Attributes={"OpaqueData": "a b+c %2B"})
     assert read(ann)["OpaqueData"] == "a b+c %2B"
 
@@ -180,7 +180,7 @@ def test_a_plus_is_a_plus_and_a_blank_a_blank(ann: Any) -> None:
         ({"Policy": "{"}, "Policy"),
     ],
 )
-def test_attributes_that_cannot_be_are_refused_and_nothing_is_made(
+def test_invalid_attributes_are_refused_and_create_nothing(
     ann: Any, attributes: dict[str, str], wrong: str
 ) -> None:
     with pytest.raises(ClientError, match=wrong) as caught:
@@ -190,21 +190,21 @@ def test_attributes_that_cannot_be_are_refused_and_nothing_is_made(
 
 
 @pytest.mark.parametrize("arn", ["t1", "arn:aws:sns:us-east-1:acme:", "arn:aws:s3:::b", T1 + ":x"])
-def test_an_arn_that_is_none_is_refused(ann: Any, arn: str) -> None:
+def test_invalid_arn_is_refused(ann: Any, arn: str) -> None:
     for ask in (ann.get_topic_attributes, ann.delete_topic):
         with pytest.raises(ClientError) as caught:
             ask(TopicArn=arn)
         assert code(caught) == ("InvalidArgument", 400)
 
 
-def test_an_attribute_that_there_is_not_cannot_be_set(ann: Any) -> None:
+def test_unknown_attribute_cannot_be_set(ann: Any) -> None:
     ann.create_topic(Name="t1")
     with pytest.raises(ClientError, match=r"did you mean.* OpaqueData") as caught:
         ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqeData", AttributeValue="x")
     assert code(caught) == ("InvalidArgument", 400)
 
 
-def test_a_certificate_by_its_path_is_read_once_and_its_key_is_not(
+def test_certificate_file_is_read_once_without_its_key(
     server: Server, ann: Any, tmp_path: Path
 ) -> None:
     file = tmp_path / "ca.pem"
@@ -220,13 +220,13 @@ def test_a_certificate_by_its_path_is_read_once_and_its_key_is_not(
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "/proc/self/environ", "/n", "x", "."])
-def test_other_files_are_answered_as_if_they_were_not_there(ann: Any, path: str) -> None:
+def test_files_without_a_certificate_look_missing(ann: Any, path: str) -> None:
     given = {"push-endpoint": "https://h", "ca-location": path}
     with pytest.raises(ClientError, match="allowed is a certificate as PEM text, or its path"):
         ann.create_topic(Name="t1", Attributes=given)
 
 
-def test_an_action_that_ceph_does_not_have_is_refused(ann: Any) -> None:
+def test_action_unknown_to_ceph_is_refused(ann: Any) -> None:
     with pytest.raises(ClientError) as caught:
         ann.publish(TopicArn=T1, Message="x")
     assert code(caught) == ("MethodNotAllowed", 405)

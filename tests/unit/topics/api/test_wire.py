@@ -106,10 +106,10 @@ def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:
     )
     status, answer = post(server, body)
     assert status == 200, answer
-    found = attributes_of(server)
-    assert "<OpaqueData>x y+z 1</OpaqueData>" in found
-    assert "<EndpointAddress>amqp://h</EndpointAddress>" in found
-    assert "<EndpointArgs>amqp-exchange=ex</EndpointArgs>" in found
+    document = attributes_of(server)
+    assert "<OpaqueData>x y+z 1</OpaqueData>" in document
+    assert "<EndpointAddress>amqp://h</EndpointAddress>" in document
+    assert "<EndpointArgs>amqp-exchange=ex</EndpointArgs>" in document
 
 
 def test_the_older_editions_plain_parameters_are_accepted(server: Server) -> None:
@@ -147,7 +147,7 @@ def test_parameters_may_stand_in_the_query(server: Server) -> None:
         "{}",
     ],
 )
-def test_a_form_that_cannot_be_read_in_one_way_is_refused(server: Server, body: str) -> None:
+def test_ambiguous_form_is_refused(server: Server, body: str) -> None:
     status, answer = post(server, body)
     assert (status, error(answer)) == (400, "InvalidArgument"), answer
 
@@ -157,7 +157,7 @@ def test_a_huge_form_is_refused(server: Server) -> None:
     assert (status, error(answer)) == (400, "EntityTooLarge")
 
 
-def test_answers_are_ceph_s_documents(server: Server) -> None:
+def test_answers_have_cephs_xml(server: Server) -> None:
     _, answer = post(server, "Action=CreateTopic&Name=t1&OpaqueData=%01a%26")
     assert answer.startswith(
         '<?xml version="1.0" encoding="UTF-8"?>\n<CreateTopicResponse '
@@ -182,12 +182,12 @@ def test_answers_are_ceph_s_documents(server: Server) -> None:
     ET.fromstring(answer)  # noqa: S314 - our own answer
 
 
-def test_what_is_no_call_about_topics_is_forwarded_to_s3(server: Server) -> None:
+def test_other_calls_are_forwarded_to_s3(server: Server) -> None:
     for method, target in (("GET", "/"), ("POST", "/bucket"), ("POST", "/bucket?delete")):
         assert server.call(method, target, {}, b"")[0] == 299
 
 
-def test_no_more_is_read_before_the_signature_is_checked_than_attributes_may_have(
+def test_body_read_before_the_signature_check_is_limited(
     server: Server,
 ) -> None:
     body = "Action=CreateTopic&Name=t1&OpaqueData=" + "x" * (640 * 1024)

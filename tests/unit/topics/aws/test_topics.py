@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.dynamic_targets.aws.resources import Resources
-from bucketcast.topics.attributes import checked
+from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import LEASE_SECONDS, Topics, Wanted
+from bucketcast.topics.aws.topics import LEASE_SECONDS, DesiredTopic, Topics
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
 from tests.unit.dynamic_targets.made import DYNAMIC, Account, Killed
@@ -34,10 +34,10 @@ def topics(account: Account) -> Topics:
 
 
 def put(account: Account, given: Mapping[str, str], arn: TopicArn = T1, owner: str = "a") -> Topic:
-    return topics(account).put(arn, lambda *_: Wanted(owner, checked(given)))
+    return topics(account).put(arn, lambda *_: DesiredTopic(owner, parse_attributes(given)))
 
 
-def test_what_can_be_no_name_is_no_topics() -> None:
+def test_name_too_long_for_dynamodb_is_no_topic() -> None:
     """DynamoDB refuses a key of more than 1,024 bytes."""
     nobody: Any = None
     assert TopicTable("table", nobody).topic(TopicArn("", "acme", "x" * 1_020)) is None
@@ -71,30 +71,30 @@ def it_is_whole(account: Account) -> Topic:
     assert topic is not None
     assert list(items(account).works.all()) == []
     assert list(account.table.tasks.all()) == []
-    made = {each.arn: each for each in account.table.targets()}
-    assert set(made) == ({topic.target_arn} if topic.target_arn else set())
-    queues = {name for each in made.values() for name in (each.queue, each.dead)}
+    targets = {target.arn: target for target in account.table.targets()}
+    assert set(targets) == ({topic.target_arn} if topic.target_arn else set())
+    queues = {name for target in targets.values() for name in (target.queue, target.dead)}
     assert account.queues() == queues
-    assert account.mapped() == {each.queue for each in made.values()}
-    secrets = {topic.secret, *(each.secret for each in made.values())} - {""}
+    assert account.mapped() == {target.queue for target in targets.values()}
+    secrets = {topic.secret, *(target.secret for target in targets.values())} - {""}
     assert set(account.secret_texts()) == secrets
     return topic
 
 
-def test_a_persistent_topic_has_a_queue_that_its_arn_leads_to(account: Account) -> None:
+def test_persistent_topic_has_a_queue(account: Account) -> None:
     book = account.book()
     made = put(account, LOGIN)
     assert it_is_whole(account) == made
     assert str(made.arn) == "arn:aws:sns:eu-central-1:acme:t1"
     book.begin()
-    found = items(account).topic(TopicArn.parse("arn:aws:sns:elsewhere:acme:t1"))
-    assert found is not None
-    queue = book.queue(Destination.of(found.target_arn))
+    stored = items(account).topic(TopicArn.parse("arn:aws:sns:elsewhere:acme:t1"))
+    assert stored is not None
+    queue = book.queue(Destination.of(stored.target_arn))
     assert queue is not None
-    assert queue.startswith(f"Bucketcast-dynamic-webhook-{found.id}-")
+    assert queue.startswith(f"Bucketcast-dynamic-webhook-{stored.id}-")
 
 
-def test_a_login_is_in_secrets_manager_alone(account: Account) -> None:
+def test_login_is_only_in_secrets_manager(account: Account) -> None:
     made = put(account, LOGIN)
     rows = account.dynamodb.scan(TableName=account.table._name)["Items"]
     assert "hunter2" not in str(rows)
@@ -145,7 +145,7 @@ def test_deleting_removes_everything_and_twice_is_no_error(account: Account) -> 
     assert not delete(account)
 
 
-def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
+def test_change_of_kind_keeps_waiting_events_until_deletion(
     account: Account,
 ) -> None:
     put(account, LOGIN)
@@ -157,36 +157,38 @@ def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
     resources = Resources(setup, account.sqs, account.functions, account.secrets, timeout=0)
     both = Topics(items(account), setup, account.targets(setup), resources)
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex", "persistent": "true"}
-    both.put(T1, lambda *_: Wanted("a", checked(given)))
-    states = {each.kind: each.state for each in account.table.targets()}
+    both.put(T1, lambda *_: DesiredTopic("a", parse_attributes(given)))
+    states = {entry.kind: entry.state for entry in account.table.targets()}
     assert states == {"webhook": "kept", "amqp": "on"}
     assert both.delete(T1, lambda _: None)
     assert_empty(account)
 
 
-def test_a_change_of_a_topic_that_was_deleted_meanwhile_is_made_to_the_new_one(
+def test_change_applies_to_a_topic_created_again_meanwhile(
     account: Account,
 ) -> None:
     put(account, {"OpaqueData": "old"}, owner="old")
     calls = []
 
-    def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+    def later(existing: Topic | None, _: Mapping[str, str]) -> DesiredTopic:
         calls.append(existing)
         if len(calls) == 1:
             delete(account)
             account.now += 1
             put(account, {}, owner="new")
         assert existing is not None
-        return Wanted(existing.owner, checked({**existing.attributes, "max_retries": "1"}))
+        return DesiredTopic(
+            existing.owner, parse_attributes({**existing.attributes, "max_retries": "1"})
+        )
 
     made = topics(account).put(T1, later)
     assert (made.owner, made.attributes) == ("new", {"max_retries": "1"})
 
 
-def test_what_a_caller_may_not_do_changes_nothing(account: Account) -> None:
+def test_forbidden_change_changes_nothing(account: Account) -> None:
     put(account, LOGIN)
 
-    def no(*_: Any) -> Wanted:
+    def no(*_: Any) -> DesiredTopic:
         raise TopicError("AuthorizationError", "no")
 
     before = it_is_whole(account)
@@ -197,7 +199,7 @@ def test_what_a_caller_may_not_do_changes_nothing(account: Account) -> None:
     assert it_is_whole(account) == before
 
 
-def test_a_kind_that_the_stack_has_no_function_for_is_refused(account: Account) -> None:
+def test_kind_without_a_function_is_refused(account: Account) -> None:
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex"}
     with pytest.raises(TopicError, match="no function for dynamic targets of kind amqp"):
         put(account, given)
@@ -207,33 +209,33 @@ def test_a_kind_that_the_stack_has_no_function_for_is_refused(account: Account) 
 def test_two_simultaneous_calls_both_succeed(account: Account) -> None:
     calls = []
 
-    def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+    def later(existing: Topic | None, _: Mapping[str, str]) -> DesiredTopic:
         calls.append(existing)
         if len(calls) == 1:
             put(account, {**LOGIN, "OpaqueData": "first"}, owner="b")
-        found = existing.attributes if existing else {}
-        return Wanted("a", checked({**LOGIN, "OpaqueData": found.get("OpaqueData", "") + "+"}))
+        stored = existing.attributes if existing else {}
+        return DesiredTopic(
+            "a", parse_attributes({**LOGIN, "OpaqueData": stored.get("OpaqueData", "") + "+"})
+        )
 
     made = topics(account).put(T1, later)
     assert made.opaque_data == "first+"
     assert it_is_whole(account) == made
-    assert [each and each.owner for each in calls] == [None, "b"]
+    assert [entry and entry.owner for entry in calls] == [None, "b"]
 
 
 @pytest.mark.parametrize("step", range(19))
-def test_a_call_that_is_killed_leaves_the_topic_as_it_was_or_as_wanted(
-    account: Account, step: int
-) -> None:
+def test_killed_call_leaves_the_old_or_the_new_topic(account: Account, step: int) -> None:
     before = put(account, {"OpaqueData": "before"})
     with pytest.raises(Killed), account.killed(step):
         put(account, LOGIN)
     clean_up(account)
-    found = it_is_whole(account)
-    assert found.number in (before.number, before.number + 1)
+    stored = it_is_whole(account)
+    assert stored.number in (before.number, before.number + 1)
 
 
 @pytest.mark.parametrize("step", range(25))
-def test_a_deletion_that_is_killed_is_finished_or_never_was(account: Account, step: int) -> None:
+def test_killed_deletion_is_finished_or_undone(account: Account, step: int) -> None:
     put(account, LOGIN)
     with pytest.raises(Killed), account.killed(step):
         delete(account)
@@ -244,7 +246,7 @@ def test_a_deletion_that_is_killed_is_finished_or_never_was(account: Account, st
         it_is_whole(account)
 
 
-def test_the_last_of_many_topics_takes_as_many_calls_as_the_first(account: Account) -> None:
+def test_put_makes_as_many_calls_with_many_topics(account: Account) -> None:
     seen = []
     for number in range(12):
         with account.killed(-1):
@@ -258,16 +260,16 @@ def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:
         for number in range(count):
             put(account, {}, TopicArn("r", tenant, f"t{number}"), owner=f"u{number % 2}")
     listed, after = items(account).page("acme", 2)
-    assert [each.name for each in listed] == ["t0", "t1"]
+    assert [entry.name for entry in listed] == ["t0", "t1"]
     listed, after = items(account).page("acme", 2, after)
-    assert [each.name for each in listed] == ["t2", "t3"]
+    assert [entry.name for entry in listed] == ["t2", "t3"]
     listed, after = items(account).page("acme", 2, after)
-    assert ([each.name for each in listed], after) == (["t4"], "")
+    assert ([entry.name for entry in listed], after) == (["t4"], "")
     everyone, after = items(account).page(None, 9)
     assert len(everyone) == 9
     assert after == ""
     mine, after = items(account).page(None, 9, keep=lambda topic: topic.owner == "u1")
-    assert {each.arn for each in mine} == {
+    assert {entry.arn for entry in mine} == {
         "arn:aws:sns:r::t1",
         "arn:aws:sns:r:acme:t1",
         "arn:aws:sns:r:acme:t3",
@@ -275,7 +277,7 @@ def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:
 
 
 @pytest.mark.parametrize(("persistent", "others"), [("false", 60), ("true", 10)])
-def test_a_creation_costs_the_same_however_many_topics_there_are(
+def test_put_costs_the_same_with_many_topics(
     account: Account, persistent: str, others: int
 ) -> None:
     """By calls and by what they return: it is not the number of topics that makes it slower."""
@@ -287,11 +289,11 @@ def test_a_creation_costs_the_same_however_many_topics_there_are(
             answers.append((model.name, len(parsed.get("Items", ()))))
 
         events = [client.meta.events for client in (account.dynamodb, account.sqs)]
-        for each in events:
-            each.register("after-call", answered)
+        for entry in events:
+            entry.register("after-call", answered)
         put(account, {"persistent": persistent, "push-endpoint": "http://h/x"}, topic(name))
-        for each in events:
-            each.unregister("after-call", answered)
+        for entry in events:
+            entry.unregister("after-call", answered)
         return answers
 
     def topic(name: str) -> TopicArn:

@@ -19,7 +19,7 @@ from bucketcast.settings.options import read
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
 from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.endpoint import Pushed
+from bucketcast.topics.endpoint import PushTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,15 @@ def _sendings(
 
 def unconnected(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
     """Return a target without its login, for the bytes it sends; None if absent."""
-    found: Pushed | deployed.DeployedTarget | None
+    found: PushTarget | deployed.DeployedTarget | None
     if isinstance(to, TopicArn):
         with clients.aws_errors():
             topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
-        found = endpoint.target(topic, {}) if topic else None
+        found = endpoint.push_target(topic, {}) if topic else None
     else:
         found = next((each for each in deployment.targets if each.arn == to.arn), None)
     if found is None:
         return None
     kind = targets.load(found.kind)
-    settings = found.settings if isinstance(found, Pushed) else deployed.settings(found, aws)
+    settings = found.settings if isinstance(found, PushTarget) else deployed.settings(found, aws)
     return kind(read(kind.Settings, settings))

@@ -22,8 +22,8 @@ from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
-from bucketcast.topics.aws.factory import topics_of
 from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import topics_of
 from bucketcast.users import Account
 from bucketcast.users.aws import Users
 from bucketcast.web.authentication import Authenticator

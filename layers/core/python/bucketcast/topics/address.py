@@ -1,4 +1,4 @@
-"""What `push-endpoint` may be: `SCHEME://[USER:PASSWORD@]HOST[:PORT][/PATH]`."""
+"""The address in `push-endpoint`: `SCHEME://[USER:PASSWORD@]HOST[:PORT][/PATH]`."""
 
 import re
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ ALLOWED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The parts of an endpoint; `user` and `password` are as written, "" where there are none."""
+    """The parts of an endpoint as written, not decoded; "" if absent."""
 
     scheme: str
     host: str
@@ -37,7 +37,6 @@ class Address:
 
     @property
     def host_and_port(self) -> str:
-        """As written."""
         return f"{self.host}:{self.port}" if self.port else self.host
 
     @property
@@ -45,18 +44,18 @@ class Address:
         return f"{self.scheme}://{self.host_and_port}{self.path}"
 
 
-def address(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """Parse an endpoint.
 
     Raises:
-        TopicError: it is invalid; its text does not quote it, since it may hold a password.
+        TopicError: the endpoint is invalid; the text leaves it out, as it may hold a password.
     """
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         raise TopicError("InvalidArgument", f"{ENDPOINT}: found another form; allowed is {ALLOWED}")
-    parts = Address(**{**found.groupdict(""), "scheme": found["scheme"].lower()})
+    parts = Address(**{**match.groupdict(""), "scheme": match["scheme"].lower()})
     if parts.scheme not in KINDS:
-        raise invalid(ENDPOINT, repr(found["scheme"]), ALLOWED)
+        raise invalid(ENDPOINT, repr(match["scheme"]), ALLOWED)
     if parts.port and not 0 < int(parts.port) <= _LAST_PORT:
         raise invalid(ENDPOINT, f"the port {parts.port}", f"1 to {_LAST_PORT}")
     return parts

@@ -1,17 +1,18 @@
-"""The attributes of a topic: their names, their allowed values, and which are secret.
+"""The attributes of a topic: names, allowed values, and those that are secret.
 
-Ceph accepts most of them unchecked and fails at the first event; here invalid ones are refused.
-Attributes that Ceph does not know are kept and shown, as it does.
+Ceph accepts most values unchecked and fails at the first event; this module refuses invalid ones.
+It keeps and shows attributes that Ceph does not know, as Ceph does.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from bucketcast.topics.address import Address, address
+from bucketcast.topics.address import Address, parse_address
 from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.topics.model import ENDPOINT, OWN
 from bucketcast.topics.policy import Policy
@@ -30,17 +31,21 @@ _SWITCHES: Final = frozenset({"cloudevents", "persistent", "use-ssl", "verify-ss
 _NUMBERS: Final = frozenset({"max_retries", "retry_sleep_duration", "time_to_live"})
 _TEXTS: Final = frozenset({"amqp-exchange", "ca-location", "http-ack-level", BROKERS})
 KNOWN: Final = OWN | _LOGIN | _SWITCHES | _NUMBERS | _TEXTS | _WORDS.keys()
-"""What may be given as a parameter of its own, and changed one by one."""
+"""Attributes that may be parameters with their own name, and may be changed one by one."""
 _TRUE: Final = ("true", "1")
 _FALSE: Final = ("false", "0")
 _INHERITED: Final = ("", "none")
 _LARGEST: Final = 2**31 - 1
 _MOST_BYTES: Final = 200_000
-"""An item of DynamoDB is 400 KB at most, a certificate of `ca-location` included."""
+"""DynamoDB's limit of an item is 400 KB, the certificate of `ca-location` included."""
 _MOST_SECRET: Final = 16_384
-"""A secret of Secrets Manager is 64 KiB at most, and a target's holds the certificates, too."""
+"""Secrets Manager's limit is 64 KiB, and a target's secret also holds the certificates."""
 _LONGEST_ENDPOINT: Final = 8_192
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
+_CERTIFICATES: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----"
+)
+_LARGEST_FILE: Final = 1 << 17
 CERTIFICATE: Final = "a certificate as PEM text, or its path on the gateway's machine"
 _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 
@@ -49,8 +54,8 @@ _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 class TopicAttributes:
     """Valid attributes: those that may be shown, and those that hold a login.
 
-    Merged, `hidden` last, they are all that was given. `authority` is the certificate at the path
-    `ca-location`, if it is one.
+    `shown | hidden` are all attributes that the user set. `authority` is the certificate in the
+    file `ca-location`, if that is a path.
     """
 
     shown: dict[str, str]
@@ -58,107 +63,126 @@ class TopicAttributes:
     authority: str = ""
 
 
-def no_file(path: str) -> str:
-    """Refuse the path of a certificate that cannot be read."""
+def refuse_certificate(path: str) -> str:
+    """Raise a TopicError for a path without a readable certificate."""
     raise invalid("ca-location", repr(path[:200]), CERTIFICATE)
 
 
-def checked(
-    given: Mapping[str, str], certificate: Callable[[str], str] = no_file
+def read_certificate(path: str) -> str:
+    """Read only the certificates in a file, since the caller may have no right to read the rest.
+
+    Raises:
+        TopicError: the file has none; the message does not reveal if the file exists.
+    """
+    file = Path(path)
+    try:
+        # Reading a device may block forever.
+        small = file.is_absolute() and file.is_file() and 0 < file.stat().st_size <= _LARGEST_FILE
+        text = file.read_text(encoding="ascii") if small else ""
+    except (OSError, ValueError):
+        return refuse_certificate(path)
+    certificates = _CERTIFICATES.findall(text)
+    return "\n".join(certificates) if certificates else refuse_certificate(path)
+
+
+def parse_attributes(
+    attributes: Mapping[str, str], certificate: Callable[[str], str] = refuse_certificate
 ) -> TopicAttributes:
     """Validate attributes; `certificate` reads the certificate at the path `ca-location`.
 
     Raises:
-        TopicError: they are invalid; its text holds no password.
+        TopicError: an attribute is invalid; the text holds no password.
     """
-    _require_size("Attributes", given, _MOST_BYTES)
-    _require_size("the login", {key: given[key] for key in _LOGIN & given.keys()}, _MOST_SECRET)
-    if len(given.get(ENDPOINT, "")) > _LONGEST_ENDPOINT:
+    _require_size("Attributes", attributes, _MOST_BYTES)
+    _require_size(
+        "the login", {key: attributes[key] for key in _LOGIN & attributes.keys()}, _MOST_SECRET
+    )
+    if len(attributes.get(ENDPOINT, "")) > _LONGEST_ENDPOINT:
         raise invalid(ENDPOINT, "more", f"at most {_LONGEST_ENDPOINT:,} characters")
-    values = {key: _value(key, text) for key, text in given.items()}
+    values = {key: _normalize(key, text) for key, text in attributes.items()}
     values = {key: text for key, text in values.items() if text or key not in OWN | _NUMBERS}
     if text := values.get("Policy"):
         Policy.parse(text)
-    where = address(values[ENDPOINT]) if ENDPOINT in values else None
-    _require_login(where, values)
-    if where is not None:
-        _require_consistent(where, values)
+    endpoint = parse_address(values[ENDPOINT]) if ENDPOINT in values else None
+    _require_login(endpoint, values)
+    if endpoint is not None:
+        _require_consistent(endpoint, values)
     hidden = {key: values[key] for key in _LOGIN if values.get(key)}
     shown = {key: text for key, text in values.items() if key not in _LOGIN}
-    if where is not None and where.user:
+    if endpoint is not None and endpoint.user:
         hidden[ENDPOINT] = values[ENDPOINT]
-        shown[ENDPOINT] = where.without_login
+        shown[ENDPOINT] = endpoint.without_login
     authority = values.get("ca-location", "")
     is_path = authority and _PEM not in authority
     return TopicAttributes(shown, hidden, certificate(authority) if is_path else "")
 
 
-def has_login(given: Mapping[str, str]) -> bool:
-    """Return whether attributes, valid or not, hold what must only be sent over HTTPS."""
-    where = given.get(ENDPOINT, "").partition("://")[2].partition("/")[0]
-    return any(given.get(key) for key in _LOGIN) or "@" in where
+def has_login(attributes: Mapping[str, str]) -> bool:
+    """Return True if attributes, valid or not, hold a login, which needs HTTPS."""
+    authority = attributes.get(ENDPOINT, "").partition("://")[2].partition("/")[0]
+    return any(attributes.get(key) for key in _LOGIN) or "@" in authority
 
 
 def login(values: Mapping[str, str]) -> tuple[str, str]:
-    """Return user and password of valid attributes: their own, else those of the URL, or ""."""
-    where = address(values[ENDPOINT])
+    """Return user and password of valid attributes, else those of the URL, else ""."""
+    endpoint = parse_address(values[ENDPOINT])
     if values.get(USER):
         return values[USER], values[PASSWORD]
-    return where.user, where.password
+    return endpoint.user, endpoint.password
 
 
-def _require_size(what: str, given: Mapping[str, str], most: int) -> None:
-    """Raise a TopicError if attributes are too large in the format they are stored in, JSON."""
+def _require_size(name: str, attributes: Mapping[str, str], limit: int) -> None:
+    """Raise a TopicError if attributes are too large as JSON, the format of the table."""
     try:
-        size = len(msgspec.json.encode(dict(given)))
+        size = len(msgspec.json.encode(dict(attributes)))
     except UnicodeEncodeError:
-        raise invalid(what, "half of a surrogate pair", "text that UTF-8 can write") from None
-    if size > most:
-        raise invalid(what, f"{size:,} bytes as JSON", f"at most {most:,}")
+        raise invalid(name, "half of a surrogate pair", "text that UTF-8 can write") from None
+    if size > limit:
+        raise invalid(name, f"{size:,} bytes as JSON", f"at most {limit:,}")
 
 
-def _value(key: str, text: str) -> str:
+def _normalize(key: str, value: str) -> str:
     """Return the normalized value of an attribute."""
     if key in _SWITCHES:
-        lower = text.strip().lower()
+        lower = value.strip().lower()
         if lower not in (*_TRUE, *_FALSE):
-            raise invalid(key, repr(text), "true or false")
+            raise invalid(key, repr(value), "true or false")
         return "true" if lower in _TRUE else "false"
     if key in _NUMBERS:
-        return _number(key, text)
-    if key in _WORDS and text not in _WORDS[key]:
-        raise invalid(key, repr(text), " or ".join(_WORDS[key]))
-    if key == "http-ack-level" and not _HTTP_ACK.fullmatch(text):
-        raise invalid(key, repr(text), "any, non-error or a status, 100 to 599")
-    return text
+        return _normalize_number(key, value)
+    if key in _WORDS and value not in _WORDS[key]:
+        raise invalid(key, repr(value), " or ".join(_WORDS[key]))
+    if key == "http-ack-level" and not _HTTP_ACK.fullmatch(value):
+        raise invalid(key, repr(value), "any, non-error or a status, 100 to 599")
+    return value
 
 
-def _number(key: str, text: str) -> str:
-    stripped = text.strip()
+def _normalize_number(key: str, value: str) -> str:
+    stripped = value.strip()
     if stripped.lower() in _INHERITED:
         return ""
     if not re.fullmatch(r"[0-9]{1,10}", stripped) or int(stripped) > _LARGEST:
-        raise invalid(key, repr(text[:100]), f"a whole number, 0 to {_LARGEST}, or None")
+        raise invalid(key, repr(value[:100]), f"a whole number, 0 to {_LARGEST}, or None")
     return str(int(stripped))
 
 
-def _require_login(where: Address | None, values: Mapping[str, str]) -> None:
+def _require_login(endpoint: Address | None, values: Mapping[str, str]) -> None:
     if bool(values.get(USER)) != bool(values.get(PASSWORD)):
-        present, missing = (USER, PASSWORD) if values.get(USER) else (PASSWORD, USER)
-        raise TopicError("InvalidArgument", f"{missing}: missing beside {present}")
-    if values.get(USER) and (where is None or where.kind != "kafka"):
+        given, missing = (USER, PASSWORD) if values.get(USER) else (PASSWORD, USER)
+        raise TopicError("InvalidArgument", f"{missing}: missing beside {given}")
+    if values.get(USER) and (endpoint is None or endpoint.kind != "kafka"):
         allowed = "a kafka:// push-endpoint beside it; others have it in the URL"
         raise TopicError("InvalidArgument", f"{USER}: {allowed}")
 
 
-def _require_consistent(where: Address, values: Mapping[str, str]) -> None:
+def _require_consistent(endpoint: Address, values: Mapping[str, str]) -> None:
     """Raise a TopicError if attributes contradict the endpoint."""
-    if where.kind == "amqp" and not values.get("amqp-exchange"):
+    if endpoint.kind == "amqp" and not values.get("amqp-exchange"):
         raise TopicError("InvalidArgument", "amqp-exchange: missing; AMQP endpoints need it")
-    if where.kind == "kafka":
-        has_user = bool(where.user or values.get(USER))
+    if endpoint.kind == "kafka":
+        has_user = bool(endpoint.user or values.get(USER))
         if has_user and values.get("use-ssl") != "true":
             allowed = "use-ssl=true beside it: the password would go to the broker in the clear"
             raise TopicError("InvalidArgument", f"{USER}: allowed is {allowed}")
-        if where.path not in ("", "/"):
+        if endpoint.path not in ("", "/"):
             raise invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")

@@ -1,4 +1,4 @@
-"""The errors of calls about topics: Ceph's codes, each with its status."""
+"""Errors of calls about topics, with Ceph's codes and their HTTP status."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -19,7 +19,7 @@ STATUS: Final[Mapping[str, HTTPStatus]] = {
 
 
 class TopicError(BucketcastError):
-    """A call that is refused; `code` is a key of `STATUS`."""
+    """A refused call about topics; `code` is a key of `STATUS`."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code

@@ -1,4 +1,4 @@
-"""Topics and their names."""
+"""A topic: its attributes, its names, and its retry policy."""
 
 import re
 from typing import Final
@@ -19,7 +19,7 @@ KINDS: Final = {
     "amqps": "amqp",
     "kafka": "kafka",
 }
-"""The kind of target by the scheme of `push-endpoint`; its ARN ends with the same word."""
+"""The kind of target by the scheme of `push-endpoint`."""
 ENDPOINT: Final = "push-endpoint"
 OWN: Final = frozenset(
     {
@@ -37,13 +37,12 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One topic; its name is its tenant's, whoever `owner`, the name of a user, is.
+    """One topic; names are unique in a tenant, `owner` is the name of a user.
 
-    `attributes` are as they were given, but for the login: `push-endpoint` is without it, and
-    `user-name` and `password` are not there. What was left out, the attributes `hidden`, are the
-    fields of the secret `secret`, a JSON object; "" where there is no login. `authority` is the
-    certificate that was at the path `ca-location` when that was given. `number` grows with every
-    change.
+    `attributes` are those that the user set, without the login: `push-endpoint` has none, and
+    `user-name` and `password` are absent. The secret `secret`, a JSON object, holds the attributes
+    `hidden` with the login; "" if there is no login. `authority` is the certificate that the file
+    `ca-location` held when the user set the attribute. `number` grows with every change.
     """
 
     tenant: str
@@ -62,27 +61,27 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def user(self) -> str:
-        """The owner, as RGW writes one: with the tenant, where there is one."""
+        """The owner in RGW's form, with the tenant if there is one."""
         return f"{self.tenant}${self.owner}" if self.tenant else self.owner
 
     @property
     def endpoint(self) -> str:
-        """Where events are pushed, without a login; "" where they are not."""
+        """The URL that events are pushed to, without a login; "" if they are not pushed."""
         return self.attributes.get(ENDPOINT, "")
 
     @property
     def kind(self) -> str:
-        """The kind of its target: `webhook`, `amqp` or `kafka`; "" where events are not pushed."""
+        """The kind of its target: `webhook`, `amqp` or `kafka`; "" if events are not pushed."""
         return KINDS.get(self.endpoint.partition("://")[0], "")
 
     @property
     def id(self) -> str:
-        """The id of its dynamic target, which is the same as long as its tenant and name are."""
+        """The id of its dynamic target, which depends on tenant and name only."""
         return TopicArn(self.region, self.tenant, self.name).target_id
 
     @property
     def target_arn(self) -> str:
-        """The ARN of the dynamic target of its own; "" where it has none."""
+        """The ARN of its own dynamic target; "" if it has none."""
         if not self.kind or not self.persistent:
             return ""
         return str(TargetArn(id=self.id, type=self.kind))
@@ -97,63 +96,63 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def policy(self) -> str:
-        """Its policy, as JSON; "" where it has none."""
+        """Its policy as JSON; "" if it has none."""
         return self.attributes.get("Policy", "")
 
     @property
     def time_to_live(self) -> int | None:
-        """Seconds; 0 is without end, None what the deployment says."""
+        """Seconds; 0 is no limit, None the deployment's default."""
         return self._number("time_to_live")
 
     @property
     def max_retries(self) -> int | None:
-        """How often after the first attempt; 0 is without end, None what the deployment says."""
+        """Attempts after the first; 0 is no limit, None the deployment's default."""
         return self._number("max_retries")
 
     @property
     def retry_sleep_duration(self) -> int | None:
-        """Seconds between attempts; 0 is at once, None what the deployment says."""
+        """Seconds between attempts; 0 is no pause, None the deployment's default."""
         return self._number("retry_sleep_duration")
 
-    def retries(self, defaults: "TopicDefaults") -> Policy:
-        """Return how its events are tried: by its own limits, even if 0, else the deployment's."""
+    def retry_policy(self, defaults: "TopicDefaults") -> Policy:
+        """Return the retry policy of its events: its own limits, else the deployment's."""
 
-        def either(own: int | None, other: int) -> int:
+        def first(own: int | None, other: int) -> int:
             return other if own is None else own
 
         sleep = self.retry_sleep_duration
         return Policy(
-            time_to_live=either(self.time_to_live, defaults.time_to_live),
-            retries=either(self.max_retries, defaults.max_retries),
+            time_to_live=first(self.time_to_live, defaults.time_to_live),
+            retries=first(self.max_retries, defaults.max_retries),
             pause=sleep if sleep is not None else defaults.retry_sleep_duration or None,
         )
 
     @property
     def references(self) -> dict[str, str]:
-        """What is hidden, as `bucketcast.aws.secrets.resolve` reads it."""
+        """References to the hidden attributes, for `bucketcast.aws.secrets.resolve`."""
         return {key: f"{REFERENCE}{self.secret}#{key}" for key in self.hidden}
 
     @property
     def args(self) -> str:
-        """The arguments of its endpoint, as `EndpointArgs` shows them."""
-        own = {key: text for key, text in sorted(self.attributes.items()) if key not in OWN}
+        """The arguments of its endpoint, in the form of `EndpointArgs`."""
+        own = {key: value for key, value in sorted(self.attributes.items()) if key not in OWN}
         return urlencode(own, quote_via=quote, safe="/:,@")
 
     def _number(self, key: str) -> int | None:
-        text = self.attributes.get(key)
-        return int(text) if text else None
+        value = self.attributes.get(key)
+        return int(value) if value else None
 
 
 def require_name(name: str) -> None:
     """Check the name of a new topic.
 
     Raises:
-        TopicError: it is invalid.
+        TopicError: the name is invalid.
     """
     if not _NAME.fullmatch(name):
         raise invalid("Name", repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
 
 
-def missing(arn: str) -> TopicError:
-    """Return the error that there is no such topic."""
+def topic_not_found(arn: str) -> TopicError:
+    """Return the error of a call about a topic that does not exist."""
     return TopicError("NotFound", f"there is no topic {arn}")

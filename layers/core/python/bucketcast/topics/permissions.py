@@ -1,8 +1,8 @@
-"""Who may do what with a topic.
+"""The rights of users on topics.
 
-An administrator may do everything, an owner everything that the topic's policy does not deny, and
-others what it allows. Without a policy a topic is its owner's alone, also for `sns:Publish`, which
-is to bind it to a bucket.
+An administrator may do everything, an owner everything that the topic's policy does not deny,
+others only what the policy allows. `sns:Publish` is the right to name the topic in a bucket's
+notification.
 """
 
 from bucketcast.topics.errors import TopicError
@@ -11,38 +11,38 @@ from bucketcast.topics.policy import Policy
 from bucketcast.users import User
 
 
-def may(user: User, action: str, topic: Topic) -> bool:
-    """Return whether a user may do this to an existing topic."""
+def is_allowed(user: User, action: str, topic: Topic) -> bool:
+    """Return True if a user may run this action on an existing topic."""
     if user.admin:
         return True
-    said = ""
+    effect = ""
     if topic.policy:
-        said = Policy.parse(topic.policy).verdict(user.tenant, user.name, action, topic.arn)
+        effect = Policy.parse(topic.policy).evaluate(user.tenant, user.name, action, topic.arn)
     if owns(user, topic):
-        return said != "Deny"
-    return said == "Allow"
+        return effect != "Deny"
+    return effect == "Allow"
 
 
 def owns(user: User, topic: Topic) -> bool:
-    """Return whether the user owns the topic."""
+    """Return True if the user owns the topic."""
     return (topic.tenant, topic.owner) == (user.tenant, user.name)
 
 
 def require(user: User, action: str, topic: Topic) -> None:
-    """Require that a user may do this.
+    """Require the right of a user to run this action.
 
     Raises:
-        TopicError: the user may not.
+        TopicError: the user does not have it.
     """
-    if not may(user, action, topic):
+    if not is_allowed(user, action, topic):
         raise TopicError(
             "AuthorizationError",
             f"{topic.arn} was created by another user, and no policy allows {action}",
         )
 
 
-def require_own(user: User, topic: Topic, what: str) -> None:
-    """Require that a user may do what no policy can allow.
+def require_owner(user: User, topic: Topic, action: str) -> None:
+    """Require the owner or an administrator, for an action that no policy can allow.
 
     Raises:
         TopicError: the user is neither the owner nor an administrator.
@@ -50,5 +50,5 @@ def require_own(user: User, topic: Topic, what: str) -> None:
     if not (user.admin or owns(user, topic)):
         raise TopicError(
             "AuthorizationError",
-            f"{topic.arn} was created by another user, and no policy can allow {what}",
+            f"{topic.arn} was created by another user, and no policy can allow {action}",
         )

@@ -1,9 +1,8 @@
-"""A topic's policy: who else may do what with it, in the words of IAM.
+"""A topic's policy: the rights of other users, in IAM's language.
 
-What is read: `Statement` with `Effect`, `Action` or `NotAction`, `Principal` or `NotPrincipal`,
+Supported are `Statement` with `Effect`, `Action` or `NotAction`, `Principal` or `NotPrincipal`,
 `Resource` or `NotResource`. `*` and `?` are wildcards in actions, resources and ARNs of users. A
-statement that asks for more (`Condition`) is refused when the policy is given, as nothing here
-could tell whether it holds.
+policy with other elements (`Condition`) is refused.
 
 A user is `arn:aws:iam::TENANT:user/NAME`, as in RGW's bucket policies; `*` is everyone, and
 `arn:aws:iam::TENANT:root` or the tenant alone is everyone of that tenant.
@@ -36,7 +35,7 @@ Verdict = Literal["Allow", "Deny", ""]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement; `negated` are those of its parts that it gives as `NotAction` and so on."""
+    """One statement; `negated` are its parts written as `NotAction` and so on."""
 
     effect: Verdict
     actions: tuple[str, ...]
@@ -44,15 +43,15 @@ class Statement:
     resources: tuple[str, ...]
     negated: frozenset[str]
 
-    def is_about(self, tenant: str, user: str, action: str, resource: str) -> bool:
-        """Return whether it applies to this user, action and topic."""
+    def applies(self, tenant: str, user: str, action: str, resource: str) -> bool:
+        """Return True if the statement applies to this user, action and topic."""
         names = (f"arn:aws:iam::{tenant}:user/{user}", f"arn:aws:iam::{tenant}:root", tenant or "")
-        found = {
-            "Action": any(_like(each.lower(), action.lower()) for each in self.actions),
-            "Principal": any(_is_user(each, names) for each in self.principals),
-            "Resource": any(_names(each, resource) for each in self.resources),
+        matches = {
+            "Action": any(_matches(pattern.lower(), action.lower()) for pattern in self.actions),
+            "Principal": any(_matches_user(pattern, names) for pattern in self.principals),
+            "Resource": any(_matches_topic(pattern, resource) for pattern in self.resources),
         }
-        return all(met != (part in self.negated) for part, met in found.items())
+        return all(matched != (part in self.negated) for part, matched in matches.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Policy:
         """Parse a policy.
 
         Raises:
-            TopicError: it is invalid, or uses what is not supported.
+            TopicError: the policy is invalid, or has elements that are not supported.
         """
         if (size := len(text.encode())) > _MOST_BYTES:
             raise _malformed(f"it has {size:,} bytes: allowed are {_MOST_BYTES:,}")
@@ -79,34 +78,36 @@ class Policy:
         version = document.get("Version", _VERSIONS[0])
         if version not in _VERSIONS:
             raise _malformed(f"Version: allowed is {' or '.join(_VERSIONS)}")
-        given = document.get("Statement")
-        listed = given if isinstance(given, list) else [given]
-        return cls(tuple(_statement(each) for each in listed))
+        statements = document.get("Statement")
+        statements = statements if isinstance(statements, list) else [statements]
+        return cls(tuple(_parse_statement(statement) for statement in statements))
 
-    def verdict(self, tenant: str, user: str, action: str, resource: str) -> Verdict:
-        """Return its verdict on this user, action and topic; "" if no statement applies."""
-        said = {
-            each.effect for each in self.statements if each.is_about(tenant, user, action, resource)
+    def evaluate(self, tenant: str, user: str, action: str, resource: str) -> Verdict:
+        """Return the effect for this user, action and topic; "" if no statement applies."""
+        effects = {
+            statement.effect
+            for statement in self.statements
+            if statement.applies(tenant, user, action, resource)
         }
-        return "Deny" if "Deny" in said else "Allow" if said else ""
+        return "Deny" if "Deny" in effects else "Allow" if effects else ""
 
 
-def _statement(given: Any) -> Statement:
-    if not isinstance(given, dict):
+def _parse_statement(document: Any) -> Statement:
+    if not isinstance(document, dict):
         raise _malformed("Statement is no object, nor a list of objects")
-    if unknown := given.keys() - _KEYS:
+    if unknown := document.keys() - _KEYS:
         raise _malformed(f"a statement has {', '.join(sorted(unknown))}, which is not read here")
-    effect = given.get("Effect")
+    effect = document.get("Effect")
     if effect not in ("Allow", "Deny"):
         raise _malformed("Effect: allowed is Allow or Deny")
     parts, negated = {}, set()
     for part in _PAIRS:
-        names = [name for name in (part, f"Not{part}") if name in given]
+        names = [name for name in (part, f"Not{part}") if name in document]
         if len(names) != 1:
             raise _malformed(f"a statement needs {part} or Not{part}")
         negated |= {part} if names[0] != part else set()
-        value = given[names[0]]
-        parts[part] = _principals(value) if part == "Principal" else _texts(part, value)
+        value = document[names[0]]
+        parts[part] = _parse_principals(value) if part == "Principal" else _parse_texts(part, value)
     for action in parts["Action"]:
         if action != "*" and not action.lower().startswith("sns:"):
             raise _malformed(f"Action {action!r}: allowed are {', '.join(ACTIONS)} and wildcards")
@@ -115,36 +116,41 @@ def _statement(given: Any) -> Statement:
     )
 
 
-def _principals(value: Any) -> tuple[str, ...]:
+def _parse_principals(value: Any) -> tuple[str, ...]:
     if value == "*":
         return ("*",)
     if not isinstance(value, Mapping) or set(value) != {"AWS"}:
         raise _malformed('Principal: allowed is "*" or {"AWS": …}')
-    return _texts("Principal", value["AWS"])
+    return _parse_texts("Principal", value["AWS"])
 
 
-def _texts(part: str, value: Any) -> tuple[str, ...]:
-    listed: Sequence[Any] = value if isinstance(value, list) else [value]
-    if not listed or not all(isinstance(each, str) and each for each in listed):
+def _parse_texts(part: str, value: Any) -> tuple[str, ...]:
+    texts: Sequence[Any] = value if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
         raise _malformed(f"{part}: allowed is a text or a list of texts")
-    return tuple(listed)
+    return tuple(texts)
 
 
-def _is_user(given: str, names: Sequence[str]) -> bool:
+def _matches_user(pattern: str, names: Sequence[str]) -> bool:
     user, root, tenant = names
-    return given == "*" or _like(given, user) or given == root or (bool(tenant) and given == tenant)
+    return (
+        pattern == "*"
+        or _matches(pattern, user)
+        or pattern == root
+        or (bool(tenant) and pattern == tenant)
+    )
 
 
-def _names(given: str, arn: str) -> bool:
-    """Return whether a pattern matches a topic, ignoring the region."""
-    parts = given.split(":", _FIELDS - 1)
+def _matches_topic(pattern: str, arn: str) -> bool:
+    """Return True if a pattern matches a topic, ignoring the region."""
+    parts = pattern.split(":", _FIELDS - 1)
     if len(parts) == _FIELDS:
         parts[3] = arn.split(":", _FIELDS - 1)[3]
-    return _like(":".join(parts), arn)
+    return _matches(":".join(parts), arn)
 
 
-def _like(pattern: str, text: str) -> bool:
-    """Return whether a text matches a pattern whose only wildcards are `*` and `?`."""
+def _matches(pattern: str, text: str) -> bool:
+    """Return True if a text matches a pattern with the wildcards `*` and `?`."""
     return re.fullmatch(fnmatch.translate(pattern.replace("[", "[[]")), text) is not None
 
 

@@ -20,7 +20,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.info import server_info
-from bucketcast.topics.aws.metrics import Pubsub, counted
+from bucketcast.topics.aws.metrics import Pubsub, read_pubsub
 from bucketcast.web.authentication import AuthenticatedRequest, Authenticator, FindAccount
 from bucketcast.web.errors import S3Error
 
@@ -127,7 +127,7 @@ class Admin:
     def _measured_now(self) -> tuple[Sequence[TargetStats], Pubsub]:
         deployment = self._deployment()
         found = target_stats(deployment, self._aws)
-        return found, counted(found, deployment.state_table, self._aws)
+        return found, read_pubsub(found, deployment.state_table, self._aws)
 
     def _deployment(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)

@@ -17,10 +17,8 @@ from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
-from bucketcast.topics.api.certificate import certificate
-from bucketcast.topics.attributes import TopicAttributes, checked
-from bucketcast.topics.aws.factory import topics_of
-from bucketcast.topics.aws.topics import Change, Wanted
+from bucketcast.topics.attributes import TopicAttributes, parse_attributes, read_certificate
+from bucketcast.topics.aws.topics import Change, DesiredTopic, topics_of
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import require_name
 from bucketcast.users import User
@@ -76,7 +74,7 @@ def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
     for topic in topics:
         try:
             require_name(topic.arn.name)
-            given.append(checked(topic.attributes, certificate))
+            given.append(parse_attributes(topic.attributes, read_certificate))
         except TopicError as error:
             wrong.append(f"{topic.arn}: {error}")
     if wrong:
@@ -94,10 +92,10 @@ def _make_topics(
     for topic, given in topics:
         arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
         with aws_errors():
-            opened.put(arn, _always(Wanted(topic.owner, given)))
+            opened.put(arn, _always(DesiredTopic(topic.owner, given)))
 
 
-def _always(wanted: Wanted) -> Change:
+def _always(wanted: DesiredTopic) -> Change:
     return lambda *_: wanted
 
 

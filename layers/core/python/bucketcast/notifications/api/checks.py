@@ -9,7 +9,7 @@ from bucketcast.notifications.object_permission import missing_permission
 from bucketcast.notifications.topic_configuration import WrongFilterError, check_memory
 from bucketcast.rules import Rule, access_events, patterns
 from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.permissions import may
+from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
@@ -24,7 +24,7 @@ def bindable(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
     found = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
     if found is None:
         raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
-    if not may(user, PUBLISH, found):
+    if not is_allowed(user, PUBLISH, found):
         raise S3Error("AccessDenied", f"{arn} is another's, and no policy allows {PUBLISH}")
     return found.arn
 

@@ -1,4 +1,5 @@
 """The SNS API of topics, as in Ceph RGW: `POST /` with a form, answered in XML.
 
-`api` recognizes and runs a call, `form` parses it, and `responses` writes the answer.
+`sns` recognizes a call and runs it, `form` parses it, `user_topics` checks the user's rights and
+changes topics, and `responses` writes the answer.
 """

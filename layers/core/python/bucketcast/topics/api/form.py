@@ -1,7 +1,7 @@
-"""A call as a form: its action, its parameters, and the attributes in both spellings.
+"""The form of a call: its action, its parameters, and the attributes in both spellings.
 
-The newer edition of Ceph's page sends attributes as `Attributes.entry.N.key` and `…value`, in any
-order and with any N; the older one sends each as a parameter of its own name.
+Newer clients of Ceph send attributes as `Attributes.entry.N.key` and `…value`, in any order and
+with any N; older ones send each as a parameter with the attribute's name.
 """
 
 import re
@@ -29,7 +29,7 @@ class Form:
         """Parse a form; `+` is a blank.
 
         Raises:
-            TopicError: it is invalid, or has a parameter twice.
+            TopicError: the form is invalid, or has a parameter twice.
         """
         try:
             pairs = parse_qsl(
@@ -40,9 +40,9 @@ class Form:
                 max_num_fields=_MOST_FIELDS,
             )
         except ValueError as error:
-            # The found value may hold a password.
-            why = "too many fields" if "fields" in str(error) else "another text"
-            raise invalid("body", why, "a form, URL-encoded UTF-8") from None
+            # The body may hold a password, so do not quote it.
+            found = "too many fields" if "fields" in str(error) else "another text"
+            raise invalid("body", found, "a form, URL-encoded UTF-8") from None
         values: dict[str, str] = {}
         for name, value in pairs:
             if name in values:
@@ -50,8 +50,8 @@ class Form:
             values[name] = value
         return cls(values, _attributes(values))
 
-    def need(self, name: str) -> str:
-        """Return a required parameter, which must not be empty.
+    def require(self, name: str) -> str:
+        """Return a required parameter.
 
         Raises:
             TopicError: it is missing or empty.
@@ -64,11 +64,11 @@ class Form:
 def _attributes(values: Mapping[str, str]) -> dict[str, str]:
     entries: dict[str, dict[str, str]] = {}
     for name, value in values.items():
-        if found := _ENTRY.fullmatch(name):
-            part = entries.setdefault(found[1].lstrip("0"), {})
-            if found[2] in part:
+        if entry_field := _ENTRY.fullmatch(name):
+            part = entries.setdefault(entry_field[1].lstrip("0"), {})
+            if entry_field[2] in part:
                 raise TopicError("InvalidArgument", f"{name}: given twice")
-            part[found[2]] = value
+            part[entry_field[2]] = value
     attributes = {name: value for name, value in values.items() if name in KNOWN}
     for entry in entries.values():
         key = entry.get("key", "")

@@ -3,21 +3,30 @@
 import json
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from bucketcast.topics.api.call import Refusal
 from bucketcast.topics.model import Topic
 from bucketcast.web import xml
+
+
+class Refusal(NamedTuple):
+    """An error response."""
+
+    status: HTTPStatus
+    code: str
+    message: str
+    request_id: str
+
 
 _NAMESPACE: Final = "https://sns.amazonaws.com/doc/2010-03-31/"
 _INHERITED: Final = "None"
 
 
-def created(topic: Topic, request_id: str) -> bytes:
+def topic_arn(topic: Topic, request_id: str) -> bytes:
     return _response("CreateTopic", {"TopicArn": topic.arn}, request_id)
 
 
-def attributes(topic: Topic, request_id: str) -> bytes:
+def topic_attributes(topic: Topic, request_id: str) -> bytes:
     """Return the attributes for SDKs: each is a text, and `EndPoint` a JSON object."""
     entries = [
         {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
@@ -26,28 +35,28 @@ def attributes(topic: Topic, request_id: str) -> bytes:
     return _response("GetTopicAttributes", {"Attributes": {"entry": entries}}, request_id)
 
 
-def one(topic: Topic, request_id: str) -> bytes:
+def topic_document(topic: Topic, request_id: str) -> bytes:
     return _response("GetTopic", {"Topic": _shown(topic)}, request_id, namespace="")
 
 
-def listed(topics: Iterable[Topic], token: str, request_id: str) -> bytes:
-    result: dict[str, Any] = {"Topics": {"member": [_shown(each) for each in topics]}}
+def topic_list(topics: Iterable[Topic], token: str, request_id: str) -> bytes:
+    result: dict[str, Any] = {"Topics": {"member": [_shown(topic) for topic in topics]}}
     if token:
         result["NextToken"] = token
     return _response("ListTopics", result, request_id)
 
 
-def done(action: str, request_id: str) -> bytes:
+def empty(action: str, request_id: str) -> bytes:
     return _response(action, None, request_id)
 
 
-def refused(what: Refusal) -> bytes:
-    error = {
-        "Type": "Receiver" if what.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "Sender",
-        "Code": what.code,
-        "Message": what.message,
+def error(refusal: Refusal) -> bytes:
+    content = {
+        "Type": "Receiver" if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "Sender",
+        "Code": refusal.code,
+        "Message": refusal.message,
     }
-    return _document("ErrorResponse", {"Error": error, "RequestId": what.request_id})
+    return _document("ErrorResponse", {"Error": content, "RequestId": refusal.request_id})
 
 
 def endpoint(topic: Topic) -> dict[str, str | bool]:

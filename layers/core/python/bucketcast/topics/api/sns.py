@@ -1,4 +1,4 @@
-"""`POST /`: authenticated calls about topics; all other calls of the path are S3's."""
+"""`POST /`: authenticated calls about topics."""
 
 import asyncio
 import base64
@@ -14,9 +14,9 @@ from bucketcast.aws.clients import aws_errors
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import did_you_mean
 from bucketcast.topics.api import responses
-from bucketcast.topics.api.call import Refusal, TopicCall
 from bucketcast.topics.api.form import Form
-from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.topics.api.responses import Refusal
+from bucketcast.topics.api.user_topics import TopicCall, UserTopics
 from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.web.authentication import LARGEST_FORM, Authenticator
 from bucketcast.web.errors import as_s3_error
@@ -30,14 +30,18 @@ _SERVICES: Final = ("sns", "s3")
 
 
 class Sns:
-    """Answers the actions of the SNS API; all other calls go to `others`."""
+    """Answers the actions of the SNS API; all other calls go to `fallback`."""
 
     def __init__(
-        self, gate: Authenticator, is_secure: IsSecure, others: ASGIApp, topics: UserTopics
+        self,
+        authenticator: Authenticator,
+        is_secure: IsSecure,
+        fallback: ASGIApp,
+        topics: UserTopics,
     ) -> None:
-        self._gate = gate
+        self._authenticator = authenticator
         self._is_secure = is_secure
-        self._others = others
+        self._fallback = fallback
         self._topics = topics
         self._actions: Mapping[str, Callable[[TopicCall, Form], bytes]] = {
             "CreateTopic": self._create,
@@ -52,18 +56,18 @@ class Sns:
         """Answer a call.
 
         Raises:
-            ClientDisconnected: nobody waits for the response.
+            ClientDisconnected: the client has closed the connection.
         """
         if scope["type"] == "http" and self._is_own(scope):
             await self._respond(scope, receive, send)
         else:
-            await self._others(scope, receive, send)
+            await self._fallback(scope, receive, send)
 
     def _is_own(self, scope: Scope) -> bool:
-        """Return whether it is a POST without a bucket, which S3 does not have."""
+        """Return True for a POST without a bucket, which S3's API does not have."""
         if scope["method"] != "POST" or scope["raw_path"] != b"/":
             return False
-        return not self._gate.read(scope).bucket
+        return not self._authenticator.read(scope).bucket
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = str(uuid.uuid4())
@@ -73,9 +77,9 @@ class Sns:
             body = await self._answer(scope, stream, request_id)
         except ClientDisconnected:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, a client reads it in its format
+        except Exception as error:  # noqa: BLE001 - clients expect every error in SNS's format
             refusal = await _refusal(error, stream, request_id)
-            status, body = refusal.status, responses.refused(refusal)
+            status, body = refusal.status, responses.error(refusal)
         headers = [
             (b"server", b"Bucketcast"),
             (b"content-type", b"application/xml"),
@@ -86,20 +90,22 @@ class Sns:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _answer(self, scope: Scope, stream: RequestStream, request_id: str) -> bytes:
-        admitted = await self._gate.admit(scope, stream, _SERVICES)
-        body = await admitted.body.read(LARGEST_FORM)
-        secure = self._is_secure(scope, admitted.call.headers)
-        return await asyncio.to_thread(self._run, TopicCall(admitted, body, secure, request_id))
+        authenticated = await self._authenticator.admit(scope, stream, _SERVICES)
+        body = await authenticated.body.read(LARGEST_FORM)
+        secure = self._is_secure(scope, authenticated.call.headers)
+        return await asyncio.to_thread(
+            self._run, TopicCall(authenticated, body, secure, request_id)
+        )
 
     def _run(self, call: TopicCall) -> bytes:
         """Run a call and return the response's document.
 
         Raises:
-            TopicError: it is impossible or forbidden.
+            TopicError: the call is invalid or forbidden.
             BucketcastError: AWS does not answer, or refuses.
         """
         form = _form(call)
-        name = form.need("Action")
+        name = form.require("Action")
         action = self._actions.get(name)
         if action is None:
             allowed = f"{did_you_mean(name, self._actions)}allowed are {', '.join(self._actions)}"
@@ -108,53 +114,55 @@ class Sns:
             return action(call, form)
 
     def _create(self, call: TopicCall, form: Form) -> bytes:
-        made = self._topics.create(call, form.need("Name"), form.attributes)
-        return responses.created(made, call.request_id)
+        topic = self._topics.create(call, form.require("Name"), form.attributes)
+        return responses.topic_arn(topic, call.request_id)
 
     def _delete(self, call: TopicCall, form: Form) -> bytes:
         self._topics.delete(call.user, _arn(form))
-        return responses.done("DeleteTopic", call.request_id)
+        return responses.empty("DeleteTopic", call.request_id)
 
     def _get(self, call: TopicCall, form: Form) -> bytes:
-        return responses.one(self._topics.get(call, _arn(form)), call.request_id)
+        return responses.topic_document(self._topics.get(call, _arn(form)), call.request_id)
 
     def _attributes(self, call: TopicCall, form: Form) -> bytes:
-        return responses.attributes(self._topics.get(call, _arn(form)), call.request_id)
+        return responses.topic_attributes(self._topics.get(call, _arn(form)), call.request_id)
 
     def _list(self, call: TopicCall, form: Form) -> bytes:
         after = _marker(form.values.get("NextToken", ""))
         topics, after = self._topics.page(call, PAGE, after)
-        return responses.listed(topics, _token(after), call.request_id)
+        return responses.topic_list(topics, _token(after), call.request_id)
 
     def _set(self, call: TopicCall, form: Form) -> bytes:
-        text = form.values.get("AttributeValue", "")
-        self._topics.set(call, _arn(form), form.need("AttributeName"), text)
-        return responses.done("SetTopicAttributes", call.request_id)
+        value = form.values.get("AttributeValue", "")
+        self._topics.set(call, _arn(form), form.require("AttributeName"), value)
+        return responses.empty("SetTopicAttributes", call.request_id)
 
 
 async def _refusal(error: Exception, stream: RequestStream, request_id: str) -> Refusal:
     if isinstance(error, TopicError):
         return Refusal(error.status, error.code, str(error), request_id)
-    shown = as_s3_error(error, request_id)
-    if shown is error:
+    s3_error = as_s3_error(error, request_id)
+    if s3_error is error:
         await stream.drain()
-    return Refusal(shown.status, shown.code, shown.message, request_id)
+    return Refusal(s3_error.status, s3_error.code, s3_error.message, request_id)
 
 
 def _form(call: TopicCall) -> Form:
-    """Return the form from query and body; a presigned call's body is unsigned, so not used."""
+    """Return the form in query and body; refuse an unsigned body of a presigned call."""
     request, body = call.request, call.body.strip()
-    is_signed = call.admitted.body.payload.digest != UNSIGNED
+    is_signed = call.authenticated.body.payload.digest != UNSIGNED
     if body and "X-Amz-Signature" in request.params and not is_signed:
-        raise TopicError("AccessDenied", "a presigned call signs no form: say all in the URL")
+        raise TopicError(
+            "AccessDenied", "a presigned call signs no form: put all parameters into the URL"
+        )
     return Form.parse(b"&".join(filter(None, (request.query.encode("latin-1"), body))))
 
 
 def _arn(form: Form) -> TopicArn:
-    named = Destination.of(form.need("TopicArn"))
-    if isinstance(named, TopicArn):
-        return named
-    raise invalid("TopicArn", repr(named.arn), TopicArn.form)
+    destination = Destination.of(form.require("TopicArn"))
+    if isinstance(destination, TopicArn):
+        return destination
+    raise invalid("TopicArn", repr(destination.arn), TopicArn.form)
 
 
 def _token(marker: str) -> str:

@@ -1,28 +1,54 @@
-"""Topics as users create, change and read them."""
+"""The topics that a user may create, change and read."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from bucketcast.destination import TopicArn
 from bucketcast.errors import did_you_mean
 from bucketcast.topics import permissions, policy
-from bucketcast.topics.api.call import TopicCall
-from bucketcast.topics.api.certificate import certificate
-from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
+from bucketcast.topics.attributes import (
+    BROKERS,
+    KNOWN,
+    USER,
+    has_login,
+    parse_attributes,
+    read_certificate,
+)
 from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import Topics, Wanted
+from bucketcast.topics.aws.topics import DesiredTopic, Topics
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import ENDPOINT, Topic, missing, require_name
+from bucketcast.topics.model import ENDPOINT, Topic, require_name, topic_not_found
 from bucketcast.users import User
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.request import RawRequest
 
 _INSECURE: Final = "a user and a password are only taken over HTTPS"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCall:
+    """An authenticated call; `secure` is True if it came over HTTPS."""
+
+    authenticated: AuthenticatedRequest
+    body: bytes
+    secure: bool
+    request_id: str
+
+    @property
+    def user(self) -> User:
+        return self.authenticated.user
+
+    @property
+    def request(self) -> RawRequest:
+        return self.authenticated.call
 
 
 class UserTopics:
     """The topics of one deployment; `change` is called only for changes.
 
-    All raise a `TopicError` for what is impossible or forbidden.
+    All methods raise a `TopicError` for an invalid or forbidden call.
     """
 
     def __init__(self, items: TopicTable, change: Callable[[], Topics], region: str) -> None:
@@ -36,38 +62,40 @@ class UserTopics:
         require_name(name)
         if not call.secure and has_login(attributes):
             raise TopicError("InvalidArgument", _INSECURE)
-        given = checked(attributes, certificate)
+        parsed = parse_attributes(attributes, read_certificate)
         topics = self._change()
 
-        def change(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+        def change(existing: Topic | None, _: Mapping[str, str]) -> DesiredTopic:
             if existing is None:
                 self._check_quota(user, topics.per_user)
-                return Wanted(user.name, given)
+                return DesiredTopic(user.name, parsed)
             permissions.require(user, policy.CREATE, existing)
-            return Wanted(existing.owner, given)
+            return DesiredTopic(existing.owner, parsed)
 
         return topics.put(TopicArn(self._region, user.tenant, name), change)
 
-    def set(self, call: TopicCall, arn: TopicArn, key: str, text: str) -> None:
+    def set(self, call: TopicCall, arn: TopicArn, key: str, value: str) -> None:
         """Change one attribute of a topic; an empty text removes it."""
         if key not in KNOWN:
             allowed = f"{did_you_mean(key, KNOWN)}one of {', '.join(sorted(KNOWN))}"
             raise invalid("AttributeName", repr(key[:100]), allowed)
-        if not call.secure and has_login({key: text}):
+        if not call.secure and has_login({key: value}):
             raise TopicError("InvalidArgument", _INSECURE)
 
-        def change(existing: Topic | None, hidden: Mapping[str, str]) -> Wanted:
+        def change(existing: Topic | None, hidden: Mapping[str, str]) -> DesiredTopic:
             if existing is None:
-                raise missing(str(arn))
+                raise topic_not_found(str(arn))
             permissions.require(call.user, policy.SET, existing)
             if _sends_login(key, hidden):
-                permissions.require_own(
-                    call.user, existing, f"a change of {key}, to where its password goes"
+                permissions.require_owner(
+                    call.user, existing, f"a change of {key}, which decides where its password goes"
                 )
-            values = {**existing.attributes, **hidden, key: text}
-            if not text:
+            values = {**existing.attributes, **hidden, key: value}
+            if not value:
                 del values[key]
-            return Wanted(existing.owner, checked(values, partial(_stored, existing)))
+            return DesiredTopic(
+                existing.owner, parse_attributes(values, partial(_stored, existing))
+            )
 
         self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
 
@@ -78,50 +106,50 @@ class UserTopics:
         )
 
     def get(self, call: TopicCall, arn: TopicArn) -> Topic:
-        """Return a topic that the user may read, and over this connection."""
+        """Return a topic, if the user may read it over this connection."""
         topic = self._items.topic(arn)
         if topic is None:
-            raise missing(str(arn))
+            raise topic_not_found(str(arn))
         permissions.require(call.user, policy.GET, topic)
         _require_https(call, topic)
         return topic
 
     def page(self, call: TopicCall, limit: int, after: str = "") -> tuple[list[Topic], str]:
-        """Return a page of the topics that the user may read, and where the next one begins."""
+        """Return a page of the topics that the user may read, and the marker of the next page."""
         user = call.user
-        found, after = self._items.page(
+        topics, after = self._items.page(
             None if user.admin else user.tenant,
             limit,
             after,
-            lambda topic: permissions.may(user, policy.GET, topic),
+            lambda topic: permissions.is_allowed(user, policy.GET, topic),
         )
-        for topic in found:
+        for topic in topics:
             _require_https(call, topic)
-        return found, after
+        return topics, after
 
-    def _check_quota(self, user: User, most: int) -> None:
-        """Raise a TopicError when a user has `most` topics; 0 is any number."""
-        if most and not user.admin:
+    def _check_quota(self, user: User, limit: int) -> None:
+        """Raise a TopicError if a user has `limit` topics; 0 is no limit."""
+        if limit and not user.admin:
             owned, _ = self._items.page(
-                user.tenant, most, "", lambda topic: topic.owner == user.name
+                user.tenant, limit, "", lambda topic: topic.owner == user.name
             )
-            if len(owned) >= most:
+            if len(owned) >= limit:
                 raise TopicError(
                     "TopicLimitExceeded",
-                    f"{user.name} has {most:,} topics already, which is all that "
+                    f"{user.name} has {limit:,} topics already, which is all that "
                     "topics.topics_per_user allows: delete one first",
                 )
 
 
 def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
-    """Return whether changing only this attribute would send a stored login elsewhere."""
+    """Return True if a change of this attribute alone sends a stored login elsewhere."""
     return (key == BROKERS and bool(hidden)) or (key == ENDPOINT and USER in hidden)
 
 
 def _stored(existing: Topic, path: str) -> str:
-    """Return the stored certificate of a topic that read it from this path."""
+    """Return the stored certificate if it came from this path, else read the file."""
     is_same = path == existing.attributes.get("ca-location")
-    return existing.authority if is_same and existing.authority else certificate(path)
+    return existing.authority if is_same and existing.authority else read_certificate(path)
 
 
 def _require_https(call: TopicCall, topic: Topic) -> None:

@@ -12,9 +12,9 @@ from bucketcast.state.counters import Counters
 class Pubsub(NamedTuple):
     """The counters by Ceph's names, without `pubsub_`.
 
-    `event_triggered` and `event_lost` count events per notification: all those with a topic, and
-    those that were given up. `push_ok` and `push_fail` count pushes with retries; `push_pending`
-    are messages being pushed now, each of which may hold many events.
+    `event_triggered` counts the events of notifications with a topic, `event_lost` those that were
+    dead-lettered. `push_ok` and `push_fail` count pushes, each retry too. `push_pending` counts
+    messages in flight; each may hold many events.
     """
 
     event_triggered: int = 0
@@ -24,25 +24,25 @@ class Pubsub(NamedTuple):
     push_pending: int = 0
 
 
-def pubsub(found: Iterable[TargetStats], triggered: int) -> Pubsub:
+def sum_pubsub(stats: Iterable[TargetStats], triggered: int) -> Pubsub:
     """Return the counters; `triggered` includes events for deleted topics."""
-    # A persistent topic has its target's counts, another those of its own ARN.
-    topics = [each for each in found if Destination.of(each.arn).of_topic]
+    # Counts are by target for persistent topics, by the topic's own ARN for others.
+    topics = [topic for topic in stats if Destination.of(topic.arn).of_topic]
     return Pubsub(
-        event_triggered=triggered - sum(each.counts.skipped for each in topics),
-        event_lost=sum(each.counts.dead for each in topics),
-        push_ok=sum(each.counts.sent for each in topics),
-        push_fail=sum(each.counts.failed + each.counts.dead for each in topics),
-        push_pending=sum(each.in_flight or 0 for each in topics),
+        event_triggered=triggered - sum(topic.counts.skipped for topic in topics),
+        event_lost=sum(topic.counts.dead for topic in topics),
+        push_ok=sum(topic.counts.sent for topic in topics),
+        push_fail=sum(topic.counts.failed + topic.counts.dead for topic in topics),
+        push_pending=sum(topic.in_flight or 0 for topic in topics),
     )
 
 
-def counted(found: Iterable[TargetStats], table: str, aws: Aws) -> Pubsub:
-    """Return the counters of a deployment with these target statistics.
+def read_pubsub(stats: Iterable[TargetStats], table: str, aws: Aws) -> Pubsub:
+    """Read the counters of a deployment with these target statistics.
 
     Raises:
         AwsError: AWS cannot be reached.
     """
     with aws_errors():
         triggered = Counters(table, lambda: aws.dynamodb).triggered()
-    return pubsub(found, triggered)
+    return sum_pubsub(stats, triggered)

@@ -1,4 +1,4 @@
-"""The queues of dynamic targets and topics for ingest, cached while nothing changes."""
+"""The queues of dynamic targets and topics for ingest, cached until a target or topic changes."""
 
 from bucketcast.delivery.queue_names import once_queue
 from bucketcast.destination import Destination, TopicArn
@@ -9,9 +9,9 @@ from bucketcast.topics.model import Topic
 
 
 class QueueCache:
-    """Finds the queue of an ARN; one consistent read a batch, and one more where it changed.
+    """Finds the queue of an ARN with one consistent read per batch, and more after changes.
 
-    `prefix` is that of the names of all dynamic targets' queues.
+    `prefix` begins the names of all dynamic targets' queues.
     """
 
     def __init__(self, table: Table, topics: TopicTable, prefix: str) -> None:
@@ -30,14 +30,14 @@ class QueueCache:
     def queue(self, to: Destination) -> str | None:
         """Return the name of the queue of a target or topic; None if there is none.
 
-        Events of a disabled one wait in its queue. A topic that was deleted, or is not pushed, has
-        none.
+        A disabled target has a queue, in which its events wait. A deleted topic has none, nor has
+        one that is not pushed.
 
         Raises:
-            LookupError: a topic's queue is unknown now.
+            LookupError: a topic has no queue yet.
         """
         if not self._refreshed:
-            # The number first: what is read after it is at least as new.
+            # Read the number first: items read after it are at least as new.
             version = self._table.version()
             if version != self._version:
                 self._queues.clear()
@@ -45,27 +45,29 @@ class QueueCache:
                 self._version = version
             self._refreshed = True
         if to not in self._queues:
-            found = self._of_topic(to) if isinstance(to, TopicArn) else self._of_target(to.arn)
-            self._queues[to] = found
+            queue = (
+                self._topic_queue(to) if isinstance(to, TopicArn) else self._target_queue(to.arn)
+            )
+            self._queues[to] = queue
         return self._queues[to]
 
     def limit(self, arn: str) -> int | None:
-        """Return how many messages may wait for a target whose queue was asked for before."""
+        """Return the queue limit of a target that `queue` has read; None if it has no limit."""
         return self._limits.get(arn)
 
-    def _of_target(self, arn: str) -> str | None:
-        found = self._table.target(arn)
-        if found and (limit := queue_limit_of(found.settings)):
+    def _target_queue(self, arn: str) -> str | None:
+        target = self._table.target(arn)
+        if target and (limit := queue_limit_of(target.settings)):
             self._limits[arn] = limit
-        return found.queue if found and found.state != "kept" else None
+        return target.queue if target and target.state != "kept" else None
 
-    def _of_topic(self, arn: TopicArn) -> str | None:
+    def _topic_queue(self, arn: TopicArn) -> str | None:
         topic: Topic | None = self._topics.topic(arn)
         if topic is None or not topic.kind:
             return None
         if not topic.persistent:
             return once_queue(self._prefix, topic.kind)
-        queue = self._of_target(topic.target_arn)
+        queue = self._target_queue(topic.target_arn)
         if queue is None:
             raise LookupError(f"{arn} has no queue yet")
         return queue

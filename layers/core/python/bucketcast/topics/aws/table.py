@@ -1,8 +1,8 @@
 """Topics in the state table, beside their dynamic targets.
 
-An item per topic, and one per running call: a `TopicWork` names the dynamic targets and secrets
-that are to be removed, unless the topic's own item then names them. A change requires that the
-topic is still as it was read, so of two simultaneous calls one reads it again.
+There is an item per topic, and one per running call: a `TopicWork` names the dynamic targets and
+secrets to remove at its end, unless the topic's own item names them. A change fails if the topic
+has changed since it was read, so of two simultaneous calls one reads it again.
 """
 
 import random
@@ -26,10 +26,10 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 class TopicWork(Work, frozen=True, kw_only=True):
-    """What one call does to one topic, or left to be done.
+    """The work of one call on one topic, running or interrupted.
 
-    A topic may have several at once, each with an `id`. `targets` are ARNs of dynamic targets and
-    `secrets` names; they may exist or not.
+    A topic may have several at once, each with an `id`. `targets` are ARNs of dynamic targets,
+    `secrets` are names; they may exist or not.
     """
 
     id: str
@@ -66,54 +66,54 @@ class TopicTable:
         after: str = "",
         keep: Callable[[Topic], bool] = lambda _: True,
     ) -> tuple[list[Topic], str]:
-        """Return up to `limit` topics that are not being deleted, by tenant and name, and a marker.
+        """Return up to `limit` topics by tenant and name, and a marker for the next page.
 
-        With the marker as `after` the next page begins after this one; "" is the end. Without a
-        tenant (None) they are everybody's.
+        Pass the marker as `after` to get the next page; "" is the end. Without a tenant (None) the
+        topics of all tenants are returned.
         """
         begin = "" if tenant is None else f"{tenant}:"
-        found: list[Topic] = []
+        topics: list[Topic] = []
         # One more than `limit` shows whether there is another page.
         for topic in self._topics.all(begin, after=after, at_once=limit + 1):
             if not keep(topic):
                 continue
-            if len(found) == limit:
-                last = found[-1]
-                return found, f"{last.tenant}:{last.name}"
-            found.append(topic)
-        return found, ""
+            if len(topics) == limit:
+                last = topics[-1]
+                return topics, f"{last.tenant}:{last.name}"
+            topics.append(topic)
+        return topics, ""
 
     def commit(self, work: TopicWork, before: Topic | None, after: Topic | None) -> bool:
-        """Store a topic (None: delete it); return whether it and the work were as expected."""
-        changed = self._change(TopicArn("", work.tenant, work.name), before, after)
-        # No condition check, which would need another permission.
-        mine = self.works.renewing(work)
+        """Store a topic (None: delete it); False if another call changed it or took the work."""
+        change = self._change(TopicArn("", work.tenant, work.name), before, after)
+        # Not a condition check, which would need another permission.
+        renewal = self.works.renewing(work)
         try:
-            self._table.transact([changed, mine], f"the topic {work.name}")
+            self._table.transact([change, renewal], f"the topic {work.name}")
         except LostTaskError:
             return False
         return True
 
     def _change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
-        """Return the part of a transaction that puts a topic, if it is still as it was read."""
+        """Return the part of a transaction that stores a topic if it is unchanged."""
         as_read = if_same("number", _number(before) if before else None)
         if after is None:
             return self._topics.delete(_key(arn), as_read)
         return self._topics.put(_key(arn), after, as_read, number=_number(after))
 
 
-def until_done(what: str, attempt: Callable[[], T | None]) -> T:
-    """Return the result of the first attempt that no other call interferes with.
+def retry_conflicts(name: str, attempt: Callable[[], T | None]) -> T:
+    """Call `attempt` until it returns a result, not None.
 
     Raises:
-        TopicError: other calls change it all the time.
+        TopicError: other calls always conflict.
     """
-    for left in reversed(range(_TRIES)):
-        if (done := attempt()) is not None:
-            return done
-        if left:
+    for tries_left in reversed(range(_TRIES)):
+        if (result := attempt()) is not None:
+            return result
+        if tries_left:
             time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
-    raise TopicError("ServiceUnavailable", f"{what} is changed by other calls: try again")
+    raise TopicError("ServiceUnavailable", f"{name} is changed by other calls: try again")
 
 
 def _key(arn: TopicArn) -> str:

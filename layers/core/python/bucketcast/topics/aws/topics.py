@@ -1,16 +1,16 @@
-"""Create, change and delete topics, so that a killed call leaves nothing behind.
+"""Create, change and delete topics; the next call cleans up after an interrupted one.
 
 ===========  =================================================================================
-step         what happens
+step         action
 ===========  =================================================================================
-begin        a work is stored that names the target and the secret that will be created
-make         the secret, and the dynamic target with its queues and its mapping
-commit       the topic is stored, if it is still as it was read, else all begins again
-settle       what the topic no longer names is removed, and the work is deleted
+begin        store a work that names the target and the secret to be created
+create       create the secret, and the dynamic target with its queues and its mapping
+commit       store the topic if no other call has changed it, else begin again
+settle       remove the resources that the topic no longer names, and delete the work
 ===========  =================================================================================
 
-A work that is not ended within `LEASE_SECONDS` is settled by the next call: the topic's own item
-names what should exist.
+The next call settles a work that is older than `LEASE_SECONDS`. The topic's own item names the
+resources that should exist.
 """
 
 import json
@@ -23,15 +23,18 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.dynamic_targets.aws.factory import resources_of, targets_of
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import validate
-from bucketcast.errors import ConfigErrors
+from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.topics.attributes import TopicAttributes
-from bucketcast.topics.aws.table import TopicTable, TopicWork, until_done
-from bucketcast.topics.endpoint import Pushed, target
+from bucketcast.topics.aws.table import TopicTable, TopicWork, retry_conflicts
+from bucketcast.topics.endpoint import PushTarget, push_target
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import KINDS, Topic
 
@@ -39,15 +42,15 @@ LEASE_SECONDS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredTopic:
     """The desired state of a topic."""
 
     owner: str
     attributes: TopicAttributes = field(repr=False)
 
 
-Change = Callable[[Topic | None, Mapping[str, str]], Wanted]
-"""Returns the desired state of a topic (None: new) with its hidden attributes; or raises."""
+Change = Callable[[Topic | None, Mapping[str, str]], DesiredTopic]
+"""Returns the desired state, given the topic (None: new) and its hidden attributes; or raises."""
 
 
 class Topics:
@@ -69,34 +72,34 @@ class Topics:
 
     @property
     def per_user(self) -> int:
-        """How many topics a user may have, 0 for any number."""
+        """The most topics of a user, 0 for no limit."""
         return self._setup.topics_per_user
 
     def put(self, arn: TopicArn, change: Change) -> Topic:
-        """Create or change a topic by `change`, which may be called again.
+        """Create or change a topic; call `change` again after a conflict with another call.
 
         Raises:
             TopicError: the change is invalid.
-            BucketcastError: AWS refused, or another call conflicts.
+            BucketcastError: AWS refused, or other calls always conflict.
         """
 
         def attempt() -> Topic | None:
             existing = self._items.topic(arn)
-            stored_secrets = self.hidden(existing)
-            wanted = change(existing, stored_secrets)
-            topic = self._planned(arn, wanted, existing, stored_secrets)
-            pushed = self._checked(topic, wanted.attributes.hidden)
-            done = self._made(topic, pushed, wanted.attributes.hidden, existing)
-            return topic if done else None
+            stored_secrets = self.read_login(existing)
+            desired = change(existing, stored_secrets)
+            topic = self._plan(arn, desired, existing, stored_secrets)
+            target = self._resolve_target(topic, desired.attributes.hidden)
+            stored = self._store(topic, target, desired.attributes.hidden, existing)
+            return topic if stored else None
 
         self.sweep()
-        return until_done(str(arn), attempt)
+        return retry_conflicts(str(arn), attempt)
 
     def delete(self, arn: TopicArn, allow: Callable[[Topic], None]) -> bool:
-        """Delete a topic with its waiting events, unless `allow` raises; return whether it existed.
+        """Delete a topic with its waiting events, unless `allow` raises; False if there is none.
 
         Raises:
-            TopicError: another call changes it all the time.
+            TopicError: other calls always conflict.
         """
 
         def attempt() -> bool | None:
@@ -104,7 +107,7 @@ class Topics:
             if existing is None:
                 return False
             allow(existing)
-            # Events from before a change of its kind are given up, too.
+            # Events from before a change of its kind are dropped, too.
             targets = tuple(TargetArn(existing.id, kind).arn for kind in set(KINDS.values()))
             work = self._work(arn, targets, (existing.secret,))
             self._items.works.take(work, self._now())
@@ -115,10 +118,10 @@ class Topics:
             return True
 
         self.sweep()
-        return until_done(str(arn), attempt)
+        return retry_conflicts(str(arn), attempt)
 
-    def hidden(self, topic: Topic | None) -> Mapping[str, str]:
-        """Return the attributes of a topic with its credentials."""
+    def read_login(self, topic: Topic | None) -> Mapping[str, str]:
+        """Return the hidden attributes of a topic, which hold its credentials."""
         return self._resources.read_secret(topic.secret) if topic else {}
 
     def sweep(self) -> list[str]:
@@ -126,95 +129,99 @@ class Topics:
         due = self._items.works.due(self._now())
         return [work.name for work in due if self._take_over(work)]
 
-    def _planned(
+    def _plan(
         self,
         arn: TopicArn,
-        wanted: Wanted,
+        desired: DesiredTopic,
         existing: Topic | None,
         stored_secrets: Mapping[str, str],
     ) -> Topic:
-        given, secret = wanted.attributes, ""
+        attributes, secret = desired.attributes, ""
         topic = Topic(
             tenant=arn.tenant,
-            owner=wanted.owner,
+            owner=desired.owner,
             name=arn.name,
             region=arn.region,
-            attributes=given.shown,
-            hidden=tuple(sorted(given.hidden)),
-            authority=given.authority,
-            # A topic that is created again after its deletion is another one.
+            attributes=attributes.shown,
+            hidden=tuple(sorted(attributes.hidden)),
+            authority=attributes.authority,
+            # A topic created again after its deletion must have a new number.
             number=existing.number + 1 if existing else self._now(),
         )
-        if given.hidden:
-            # Its name begins as those that the function of the kind may read.
+        if attributes.hidden:
+            # The function of the kind may read secrets with this prefix only.
             secret = f"{self._setup.secrets}{topic.kind}-{topic.id}/{uuid4().hex}"
-            if existing and given.hidden == stored_secrets and existing.kind == topic.kind:
+            if existing and attributes.hidden == stored_secrets and existing.kind == topic.kind:
                 secret = existing.secret
         return replace(topic, secret=secret)
 
-    def _checked(self, topic: Topic, hidden: Mapping[str, str]) -> Pushed | None:
-        """Return its target, validated like one of the configuration file."""
-        pushed = target(topic, hidden)
-        if pushed is None:
+    def _resolve_target(self, topic: Topic, hidden: Mapping[str, str]) -> PushTarget | None:
+        """Return a topic's target, validated like one in the configuration file."""
+        target = push_target(topic, hidden)
+        if target is None:
             return None
         try:
-            validate(self._setup, pushed.kind, topic.id, pushed.settings)
+            validate(self._setup, target.kind, topic.id, target.settings)
         except ConfigErrors as errors:
             # They name the target's settings, and no secret.
             raise TopicError("InvalidArgument", "; ".join(map(str, errors.errors))) from None
-        return pushed
+        return target
 
-    def _made(
-        self, topic: Topic, pushed: Pushed | None, hidden: Mapping[str, str], existing: Topic | None
+    def _store(
+        self,
+        topic: Topic,
+        target: PushTarget | None,
+        hidden: Mapping[str, str],
+        existing: Topic | None,
     ) -> bool:
-        """Create what the topic names, store it, and remove what it no longer names."""
+        """Create a topic's resources, store it, and remove resources it no longer names."""
         before = (existing.target_arn, existing.secret) if existing else ("", "")
         work = self._work(topic, (before[0], topic.target_arn), (before[1], topic.secret))
         self._items.works.take(work, self._now())
         try:
             if topic.secret and topic.secret != before[1]:
                 self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
-            if pushed and topic.target_arn:
-                self._targets.put(pushed.kind, topic.id, pushed.settings)
-            done = self._items.commit(work, existing, topic)
+            if target and topic.target_arn:
+                self._targets.put(target.kind, topic.id, target.settings)
+            stored = self._items.commit(work, existing, topic)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
                 self._settle(work)
             raise
-        self._settle(work, made=topic.number if done else 0)
-        return done
+        self._settle(work, existing_number=topic.number if stored else 0)
+        return stored
 
     def _take_over(self, work: TopicWork) -> bool:
-        mine = replace(work, holder=uuid4().hex, due=self._now(LEASE_SECONDS))
-        if not self._items.works.take(mine, self._now()):
+        own = replace(work, holder=uuid4().hex, due=self._now(LEASE_SECONDS))
+        if not self._items.works.take(own, self._now()):
             return False
-        self._settle(mine)
+        self._settle(own)
         return True
 
-    def _settle(self, work: TopicWork, made: int = 0) -> None:
-        """Keep what the topic's item names, and remove everything else that the work names.
+    def _settle(self, work: TopicWork, existing_number: int = 0) -> None:
+        """Remove all resources that the work names and the topic's item does not.
 
-        What the item of the number `made` names exists already.
+        Those of the item with the number `existing_number` need not be created.
         """
         arn = TopicArn("", work.tenant, work.name)
         while True:
             topic = self._items.topic(arn)
-            self._apply(topic, work, made)
+            self._apply(topic, work, existing_number)
             after = self._items.topic(arn)
             if (after and after.number) == (topic and topic.number):
                 break
         self._items.works.release(work)
 
-    def _apply(self, topic: Topic | None, work: TopicWork, made: int) -> None:
-        wanted = topic.target_arn if topic else ""
+    def _apply(self, topic: Topic | None, work: TopicWork, existing_number: int) -> None:
+        required = topic.target_arn if topic else ""
         for unused in work.targets:
-            if unused != wanted:
-                # Waiting events are given up, as in Ceph, unless only the kind has changed.
-                self._remove(unused, discard=not wanted)
-        if topic and topic.number != made and wanted in work.targets:
-            pushed = target(topic, self.hidden(topic))
-            if pushed:
-                self._targets.put(pushed.kind, topic.id, pushed.settings)
+            if unused != required:
+                # Waiting events are dropped, as in Ceph, unless only the kind has changed.
+                self._remove(unused, discard=not required)
+        if topic and topic.number != existing_number and required in work.targets:
+            target = push_target(topic, self.read_login(topic))
+            if target:
+                self._targets.put(target.kind, topic.id, target.settings)
         for secret in work.secrets:
             if topic is None or secret != topic.secret:
                 self._resources.remove_secret(secret)
@@ -222,7 +229,7 @@ class Topics:
     def _remove(self, arn: str, *, discard: bool) -> None:
         if self._items.target(arn) is None:
             return
-        with suppress(NoDynamicTargetError):  # kept already, or removed meanwhile
+        with suppress(NoDynamicTargetError):  # state "kept" already, or removed meanwhile
             self._targets.remove(TargetArn.parse(arn), discard=discard)
 
     def _work(
@@ -240,3 +247,17 @@ class Topics:
 
     def _now(self, later: int = 0) -> int:
         return round((self._clock() + later) * 1000)
+
+
+def topics_of(stack: str, table: str, aws: Aws) -> Topics:
+    """Return the topics of a deployment.
+
+    Raises:
+        BucketcastError: the stack does not exist, its version does not support dynamic targets, or
+            AWS does not answer.
+    """
+    setup = deployed.dynamic(stack, aws)
+    if setup is None:
+        raise BucketcastError(f"the stack {stack} is older than topics are: deploy it again")
+    targets = targets_of(stack, table, setup, aws)
+    return Topics(TopicTable(table, aws.dynamodb), setup, targets, resources_of(setup, aws))

@@ -1,0 +1,218 @@
+"""`bucketcast topic`: list, show and remove topics, as `radosgw-admin topic` does."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.delivery.queue import depth
+from bucketcast.deployment import Deployed
+from bucketcast.destination import TopicArn
+from bucketcast.errors import BucketcastError
+from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.rules import Rules
+from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.topics.api.responses import endpoint
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import topics_of
+from bucketcast.topics.model import Topic
+
+_COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
+_ALL: Final = 1_000_000
+_tenant_option = click.option("--tenant", default="", help="Tenant of the topic.")
+
+
+@click.group()
+def command() -> None:
+    """List and remove topics, and show their backlog. Users create topics through the gateway.
+
+    With --json the fields are those of `radosgw-admin topic`.
+    """
+
+
+@command.command()
+@click.option("--tenant", default=None, help="Only the topics of this tenant.")
+@click.option("--uid", default=None, metavar="USER", help="Only the topics of this user.")
+@click.option(
+    "--max-entries", type=click.IntRange(min=1), default=_ALL, metavar="N", help="Return at most N."
+)
+@click.option("--marker", default="", help="Continue after this marker of the previous answer.")
+@shared
+def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, marker: str) -> None:
+    """List topics: ARN, owner, endpoint, whether persistent, and their buckets.
+
+    \b
+    Example:
+      bucketcast topic ls --tenant acme --json
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    with aws_errors():
+        topics, after = TopicTable(deployment.state_table, aws.dynamodb).page(
+            tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
+        )
+        buckets = _buckets_by_topic(deployment.state_table, aws)
+    documents = [_document(topic, buckets.get((topic.tenant, topic.name), ())) for topic in topics]
+    document: dict[str, Any] = {"topics": documents}
+    if after:
+        document |= {"truncated": True, "marker": after}
+    rows = [
+        (
+            topic.arn,
+            topic.user,
+            topic.endpoint or "-",
+            "yes" if topic.persistent else "no",
+            ", ".join(document["subscribed_buckets"]) or "-",
+        )
+        for topic, document in zip(topics, documents, strict=True)
+    ]
+    out.table(document, _COLUMNS, rows, "no topics found")
+    if after:
+        out.note(f"more topics: --marker {after}")
+
+
+@command.command()
+@click.argument("name", metavar="NAME|ARN")
+@_tenant_option
+@shared
+def get(out: Output, name: str, *, tenant: str) -> None:
+    """Show a topic, without its password.
+
+    \b
+    Example:
+      bucketcast topic get mytopic --tenant acme
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    topic = _read_topic(_topic_arn(name, tenant), deployment, aws)
+    with aws_errors():
+        buckets = _buckets_by_topic(deployment.state_table, aws).get((topic.tenant, topic.name), ())
+    document = _document(topic, buckets)
+    flat = {**document, **document["dest"]}
+    del flat["dest"]
+    out.answer(document, *(f"{key}: {value}" for key, value in flat.items()))
+
+
+@command.command()
+@click.argument("name", metavar="NAME|ARN")
+@_tenant_option
+@shared
+def rm(out: Output, name: str, *, tenant: str) -> None:
+    """Delete a topic, its queue and the events in it; a missing topic is not an error.
+
+    Notifications that name it stay; their events are dropped until the topic is created again.
+
+    \b
+    Example:
+      bucketcast topic rm mytopic --tenant acme
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    arn = _topic_arn(name, tenant)
+    with aws_errors():
+        deleted = topics_of(deployment.stack, deployment.state_table, aws).delete(
+            arn, lambda _: None
+        )
+    message = f"Deleted {arn.name}" if deleted else f"No such topic: {arn.name}"
+    out.answer({"deleted": deleted}, message)
+
+
+@command.command()
+@click.argument("name", metavar="NAME|ARN")
+@_tenant_option
+@shared
+def stats(out: Output, name: str, *, tenant: str) -> None:
+    """Show the backlog of a persistent topic, and its counts of events.
+
+    The backlog counts SQS messages, each with one or more events: visible, in flight, delayed until
+    their next attempt, or in the dead-letter queue. Failed counts attempts; dead counts
+    dead-lettered events.
+
+    \b
+    Example:
+      bucketcast topic stats mytopic
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    arn = _topic_arn(name, tenant)
+    _read_topic(arn, deployment, aws)
+    target = deployment.target(arn)
+    with aws_errors():
+        waiting = depth(target.queue, aws.sqs)
+        letters = depth(target.dead, aws.sqs).all
+        totals = Counters(deployment.state_table, lambda: aws.dynamodb).read()
+    counts = totals.get(target.arn, Counts())
+    document = {
+        "Topic Stats": {"Entries": waiting.all},
+        "messages": waiting.all,
+        **waiting._asdict(),
+        "dead_letters": letters,
+        "pushed": counts.sent,
+        "failed": counts.failed,
+        "dead": counts.dead,
+    }
+    out.answer(
+        document,
+        f"{counted(waiting.all, 'message')} waiting: {waiting.visible:,} visible, "
+        f"{waiting.in_flight:,} in flight, {waiting.delayed:,} delayed",
+        f"{counted(letters, 'message')} in the dead-letter queue",
+        f"{counted(counts.sent, 'event')} pushed, {counted(counts.failed, 'failed attempt')}, "
+        f"{counts.dead:,} dead",
+    )
+
+
+def _topic_arn(name: str, tenant: str) -> TopicArn:
+    if name.startswith("arn:"):
+        try:
+            return TopicArn.parse(name)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    return TopicArn("", tenant, name)
+
+
+def _read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
+    """Read a topic.
+
+    Raises:
+        BucketcastError: it does not exist.
+    """
+    with aws_errors():
+        topic = TopicTable(deployment.state_table, aws.dynamodb).topic(arn)
+    if topic is None:
+        whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
+        raise BucketcastError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")
+    return topic
+
+
+def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
+    """Return a topic with radosgw-admin's fields."""
+    fields = endpoint(topic)
+    return {
+        "owner": topic.user,
+        "name": topic.name,
+        "dest": {
+            "push_endpoint": fields["EndpointAddress"],
+            "push_endpoint_args": fields["EndpointArgs"],
+            "push_endpoint_topic": fields["EndpointTopic"],
+            "stored_secret": fields["HasStoredSecret"],
+            "persistent": fields["Persistent"],
+            "persistent_queue": f"{topic.tenant}:{topic.name}" if topic.persistent else "",
+            "time_to_live": fields["TimeToLive"],
+            "max_retries": fields["MaxRetries"],
+            "retry_sleep_duration": fields["RetrySleepDuration"],
+        },
+        "arn": topic.arn,
+        "opaqueData": topic.opaque_data,
+        "policy": topic.policy,
+        "subscribed_buckets": list(buckets),
+    }
+
+
+def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str]]:
+    """Read each bucket's rules and return the bucket names by tenant and name of a topic."""
+    pages = aws.s3.get_paginator("list_buckets").paginate()
+    names = [bucket["Name"] for page in pages for bucket in page["Buckets"]]
+    rules = Rules(table, aws.dynamodb)
+    buckets: dict[tuple[str, str], list[str]] = {}
+    for bucket in sorted(rules.versions(names)):
+        for destination in {rule.to for rule in rules.in_order(bucket)}:
+            if isinstance(destination, TopicArn):
+                buckets.setdefault((destination.tenant, destination.name), []).append(bucket)
+    return buckets
