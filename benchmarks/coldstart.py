@@ -1,8 +1,8 @@
-"""What each function adds to a cold start: from the start to its first question, over an empty one.
+"""The cold start of each function, compared with an empty one: until it polls for an invocation.
 
 Each start is one of AWS's runtime interface client in an empty environment that has boto3, as
-Lambda has it, and the function's own bundle and layers, on Lambda's Python where the machine has
-it. Bytecode is there but for the first round. The functions take turns. Run after `make setup`:
+Lambda has it, and the function's own bundle and layers, on Lambda's Python if the machine has it.
+Bytecode exists from the second round on. The functions take turns. Run after `make setup`:
 `python -m benchmarks.coldstart`.
 """
 
@@ -38,14 +38,14 @@ def _measure(folder: Path) -> None:
     for kind in targets.kinds():
         path = folders(version(), "dispatch", [*shared, f"client-{kind}"])
         starts[f"dispatch {kind}"] = (START, kind, path)
-    spent: dict[str, list[float]] = {name: [] for name in starts}
+    durations: dict[str, list[float]] = {name: [] for name in starts}
     for _ in range(ROUNDS):
         for name, (handler, kind, path) in starts.items():
             variables = _variables(name.partition(" ")[0], kind)
             begun = time.perf_counter()
             with Function(folder, handler, variables, path):
-                spent[name].append(time.perf_counter() - begun)
-    medians = {name: statistics.median(times) * 1e3 for name, times in spent.items()}
+                durations[name].append(time.perf_counter() - begun)
+    medians = {name: statistics.median(times) * 1e3 for name, times in durations.items()}
     empty = medians["empty handler + boto3"]
     print(f"Python {version()}")
     print(f"{'function':<24} {'start ms':>8} {'over empty':>11}")

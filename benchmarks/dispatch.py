@@ -1,9 +1,9 @@
 """Dispatch into each real server, beside the same client's raw bulk write of the same rows.
 
-The whole handler is timed, from the invocation's JSON to its answer: 20 messages of 1,000 events,
+The whole handler is timed, from the invocation's JSON to its response: 20 messages of 1,000 events,
 as the throughput profile gets them. Raw writes and ours take turns over new rows, after one round
 that warms both up. CPU is that of this process, so the server's is not in it. The ratio is the
-figure: it holds where the machine does not. Run: `python -m benchmarks.dispatch [SERVER ...]`.
+figure: it does not depend on the machine. Run: `python -m benchmarks.dispatch [SERVER ...]`.
 """
 
 import json
@@ -20,8 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from benchmarks import events as made
-from benchmarks import nginx, raw
+from benchmarks import events, nginx, raw
 from bucketcast import targets
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
@@ -64,11 +63,11 @@ def main() -> None:
 
 def _names(words: list[str]) -> list[str]:
     """Return the servers that the words name, each a server or a kind; all if there are none."""
-    found = {kind: servers.names(kind) for kind in targets.kinds()}
-    found |= {name: [name] for names in found.values() for name in names}
-    if unknown := [word for word in words if word not in found]:
-        raise SystemExit(f"unknown: {', '.join(unknown)}; servers are {', '.join(found)}")
-    return [name for word in words or targets.kinds() for name in found[word]]
+    by_word = {kind: servers.names(kind) for kind in targets.kinds()}
+    by_word |= {name: [name] for names in by_word.values() for name in names}
+    if unknown := [word for word in words if word not in by_word]:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; servers are {', '.join(by_word)}")
+    return [name for word in words or targets.kinds() for name in by_word[word]]
 
 
 def _measure(name: str) -> None:
@@ -97,18 +96,18 @@ def server(name: str) -> Iterator[dict[str, str]]:
 
 
 def _compare(kind: str, settings: Mapping[str, str]) -> tuple[Figure, Figure]:
-    """Ours and the raw client's, each the median of its rounds."""
+    """Return our figure and the raw client's, each the median of its rounds."""
     handle = _handler(kind, settings)
     bare_client = raw.load(kind)
     write = bare_client.writer(dict(settings))
     ours: list[Figure] = []
     bare: list[Figure] = []
-    for turn in range(ROUNDS + 1):
-        first, second = turn * 2 * EVENTS, (turn * 2 + 1) * EVENTS
-        batches = [bare_client.rows(part) for part in _batches(made.events(EVENTS, first))]
-        invocation = _invocation(made.events(EVENTS, second))
-        bare.append(_timed(partial(_write_all, write, batches)))
-        ours.append(_timed(partial(handle, invocation)))
+    for number in range(ROUNDS + 1):
+        first, second = number * 2 * EVENTS, (number * 2 + 1) * EVENTS
+        batches = [bare_client.rows(part) for part in _batches(events.events(EVENTS, first))]
+        invocation = _invocation(events.events(EVENTS, second))
+        bare.append(_measure_run(partial(_write_all, write, batches)))
+        ours.append(_measure_run(partial(handle, invocation)))
     return _median(ours[1:]), _median(bare[1:])
 
 
@@ -129,14 +128,14 @@ def _handler(kind: str, settings: Mapping[str, str]) -> Callable[[Any], None]:
 
     def handle(invocation: Any) -> None:
         with redirect_stdout(StringIO()):  # its metrics
-            answer = handler(invocation, context)
-        if answer["batchItemFailures"]:
-            raise RuntimeError(f"{kind} did not take everything")
+            response = handler(invocation, context)
+        if response["batchItemFailures"]:
+            raise RuntimeError(f"{kind} did not accept all events")
 
     return handle
 
 
-def _invocation(events: list[Event]) -> dict[str, Any]:
+def _invocation(delivered: list[Event]) -> dict[str, Any]:
     now = round(time.time() * 1000)
     attributes = {"SentTimestamp": str(now), "ApproximateReceiveCount": "1"}
     return {
@@ -148,14 +147,14 @@ def _invocation(events: list[Event]) -> dict[str, Any]:
                 "body": packed.body,
                 "attributes": attributes,
             }
-            for packed in pack([Delivery("rule", event) for event in events], BATCH)
+            for packed in pack([Delivery("rule", event) for event in delivered], BATCH)
         ]
     }
 
 
-def _batches(events: list[Event]) -> Iterator[list[Event]]:
-    for start in range(0, len(events), BATCH):
-        yield events[start : start + BATCH]
+def _batches(written: list[Event]) -> Iterator[list[Event]]:
+    for start in range(0, len(written), BATCH):
+        yield written[start : start + BATCH]
 
 
 def _write_all(write: raw.Writer, batches: list[raw.Batch]) -> None:
@@ -163,11 +162,11 @@ def _write_all(write: raw.Writer, batches: list[raw.Batch]) -> None:
         write(batch)
 
 
-def _timed(run: Callable[[], object]) -> Figure:
+def _measure_run(run: Callable[[], object]) -> Figure:
     cpu, start = time.process_time(), time.perf_counter()
     run()
-    spent, used = time.perf_counter() - start, time.process_time() - cpu
-    return Figure(EVENTS / spent, used / EVENTS * 1e6)
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
+    return Figure(EVENTS / seconds, cpu_seconds / EVENTS * 1e6)
 
 
 def _median(figures: list[Figure]) -> Figure:

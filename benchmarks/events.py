@@ -42,13 +42,13 @@ def record(number: int, *, key: str = "", name: str = "ObjectCreated:Put") -> di
     }
 
 
-def bodies(count: int, **record_of: str) -> Iterator[str]:
-    """Messages of the ingress queue, one record each."""
+def bodies(count: int, **options: str) -> Iterator[str]:
+    """Yield messages of the ingress queue, one record each."""
     for number in range(count):
-        yield json.dumps({"Records": [record(number, **record_of)]}, separators=(",", ":"))
+        yield json.dumps({"Records": [record(number, **options)]}, separators=(",", ":"))
 
 
 def events(count: int, start: int = 0) -> list[Event]:
     """Return so many such records as parsed events."""
-    texts = (json.dumps(record(start + number)).encode() for number in range(count))
-    return [s3.parse(text) for text in texts]  # type: ignore[arg-type]  # Raw or bytes alike
+    records = (json.dumps(record(start + number)).encode() for number in range(count))
+    return [s3.parse(raw) for raw in records]  # type: ignore[arg-type]  # Raw or bytes alike

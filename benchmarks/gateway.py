@@ -1,8 +1,8 @@
-"""The gateway beside S3 without it: 1,000 small puts, and large bodies both ways with its memory.
+"""The gateway compared with S3 alone: 1,000 small puts, and large bodies both ways with its memory.
 
-Needs a running `make up`, whose `.local/env` is exported. Small puts go to that S3, in turns with
-and without the gateway. Large bodies go to a server of this file's own, which keeps nothing: the
-local S3 would keep them in memory. Run: `python -m benchmarks.gateway [GiB]`.
+Needs a running `make up`, whose `.local/env` is exported. Small puts go to that S3, alternately
+with and without the gateway. Large bodies go to a server of this file's own, which discards them:
+the local S3 would keep them in memory. Run: `python -m benchmarks.gateway [GiB]`.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ MIB = 1 << 20
 
 
 class Sink(BaseHTTPRequestHandler):
-    """Accept any body and return its SHA-256; gives as many blocks as the path's number says."""
+    """Accept any body and return its SHA-256; return as many blocks as the number in the path."""
 
     protocol_version = "HTTP/1.1"
 
@@ -75,23 +75,22 @@ def small_puts() -> None:
         "through": client(),
     }
     clients["without"].create_bucket(Bucket=BUCKET)
-    took: dict[str, list[float]] = {name: [] for name in clients}
+    durations: dict[str, list[float]] = {name: [] for name in clients}
     for number in range(ROUNDS * 2):
         name = ("without", "through")[number % 2]
         began = time.perf_counter()
-        for each in range(PUTS):
-            clients[name].put_object(Bucket=BUCKET, Key=f"{name}/{each}", Body=b"x" * 1_000)
-        took[name].append(time.perf_counter() - began)
-    ratios = [with_ / without for with_, without in zip(*took.values(), strict=True)]
-    ratios = [1 / ratio for ratio in ratios]
-    for name, seconds in took.items():
+        for key in range(PUTS):
+            clients[name].put_object(Bucket=BUCKET, Key=f"{name}/{key}", Body=b"x" * 1_000)
+        durations[name].append(time.perf_counter() - began)
+    ratios = [through / without for without, through in zip(*durations.values(), strict=True)]
+    for name, seconds in durations.items():
         print(f"{PUTS:,} puts {name:8} {statistics.median(seconds):6.2f} s (median of {ROUNDS})")
-    listed = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-    print(f"ratio {statistics.median(ratios):.2f} ({listed})")
+    all_ratios = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+    print(f"ratio {statistics.median(ratios):.2f} ({all_ratios})")
 
 
 def large_bodies(blocks: int) -> None:
-    """Print what a body of so many MiB takes each way, and the most memory that the gateway had."""
+    """Print the time of a body of so many MiB each way, and the gateway's peak memory."""
     sink = ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     threading.Thread(target=sink.serve_forever, daemon=True).start()
     digest = hashlib.sha256()
@@ -99,21 +98,21 @@ def large_bodies(blocks: int) -> None:
         digest.update(BLOCK)
     with gateway(f"http://127.0.0.1:{sink.server_port}") as (url, process):
         idle = process.memory_info().rss
-        with peak(process) as most:
-            for what, body in (("signed", digest.hexdigest()), ("unsigned", "UNSIGNED-PAYLOAD")):
+        with measure_peak(process) as peak:
+            for title, body in (("signed", digest.hexdigest()), ("unsigned", "UNSIGNED-PAYLOAD")):
                 began = time.perf_counter()
-                answer = sent(url, "PUT", f"/any/{blocks}", body, blocks)
-                same(answer.headers["etag"], digest.hexdigest())
-                report(f"up, {what}", blocks, time.perf_counter() - began)
+                response = send(url, "PUT", f"/any/{blocks}", body, blocks)
+                require(response.headers["etag"], digest.hexdigest())
+                report(f"up, {title}", blocks, time.perf_counter() - began)
             began = time.perf_counter()
-            same(received(url, f"/any/{blocks}"), digest.hexdigest())
+            require(receive(url, f"/any/{blocks}"), digest.hexdigest())
             report("down", blocks, time.perf_counter() - began)
-        print(f"memory: {idle // MIB} MiB idle, {most[0] // MIB} MiB at most")
+        print(f"memory: {idle // MIB} MiB idle, {peak[0] // MIB} MiB at most")
     sink.shutdown()
 
 
-def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
-    """Send a call with a body of so many blocks and its digest; return the unread answer."""
+def send(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
+    """Send a call with a body of so many blocks and its digest; return the unread response."""
     size = blocks * len(BLOCK)
     headers = {"X-Amz-Content-SHA256": body}
     request = AWSRequest(method, url + path, headers)
@@ -126,13 +125,13 @@ def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
     connection.endheaders()
     for _ in range(blocks):
         connection.send(BLOCK)
-    answer = connection.getresponse()
-    same(answer.status, 200)
-    return answer
+    response = connection.getresponse()
+    require(response.status, 200)
+    return response
 
 
 def variable(name: str) -> str:
-    """Return a variable of `.local/env`, or end with how to set it."""
+    """Return a variable of `.local/env`, or end with the commands that set it."""
     try:
         return os.environ[name]
     except KeyError:
@@ -157,20 +156,21 @@ def sign(request: AWSRequest) -> None:
     SigV4Auth(keys, "s3", variable("AWS_REGION")).add_auth(request)
 
 
-def same(found: object, wanted: object) -> None:
-    if found != wanted:
-        raise SystemExit(f"found {found}, not {wanted}")
+def require(actual: object, expected: object) -> None:
+    if actual != expected:
+        raise SystemExit(f"found {actual}, not {expected}")
 
 
-def received(url: str, path: str) -> str:
-    answer, digest = sent(url, "GET", path, hashlib.sha256().hexdigest()), hashlib.sha256()
-    while part := answer.read(MIB):
+def receive(url: str, path: str) -> str:
+    """Return the SHA-256 of an object."""
+    response, digest = send(url, "GET", path, hashlib.sha256().hexdigest()), hashlib.sha256()
+    while part := response.read(MIB):
         digest.update(part)
     return digest.hexdigest()
 
 
-def report(what: str, blocks: int, seconds: float) -> None:
-    print(f"{what:13} {blocks / 1_024:.1f} GiB in {seconds:6.1f} s, {blocks / seconds:5.0f} MiB/s")
+def report(title: str, blocks: int, seconds: float) -> None:
+    print(f"{title:13} {blocks / 1_024:.1f} GiB in {seconds:6.1f} s, {blocks / seconds:5.0f} MiB/s")
 
 
 @contextmanager
@@ -189,21 +189,21 @@ def gateway(s3: str) -> Iterator[tuple[str, psutil.Process]]:
 
 
 @contextmanager
-def peak(process: psutil.Process) -> Iterator[list[int]]:
+def measure_peak(process: psutil.Process) -> Iterator[list[int]]:
     """Yield a list with a process's peak resident memory, in bytes, sampled ten times a second."""
-    most, over = [0], threading.Event()
+    peak, stop = [0], threading.Event()
 
-    def look() -> None:
-        while not over.wait(0.1):
-            most[0] = max(most[0], process.memory_info().rss)
+    def sample() -> None:
+        while not stop.wait(0.1):
+            peak[0] = max(peak[0], process.memory_info().rss)
 
-    watcher = threading.Thread(target=look)
-    watcher.start()
+    sampler = threading.Thread(target=sample)
+    sampler.start()
     try:
-        yield most
+        yield peak
     finally:
-        over.set()
-        watcher.join()
+        stop.set()
+        sampler.join()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 From 100 rules on, a hundred of them have a regular expression instead of a prefix.
 
-Each figure is the median of several rounds, and the rounds of the sizes take turns, so that a
-slow moment of the machine hits all of them. Run: `python -m benchmarks.ingest`.
+Each figure is the median of several rounds. The rounds of the sizes alternate, so that a slow
+moment of the machine affects all of them. Run: `python -m benchmarks.ingest`.
 """
 
 import random
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks import events as made
+from benchmarks import events
 from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import Policy, Term
 from bucketcast.event import Event
@@ -31,39 +31,39 @@ REGEXES = 100
 def rules(count: int) -> list[Rule]:
     """Return one rule that matches every event, and others of many prefixes and suffixes."""
     matching = Rule(
-        bucket=made.BUCKET,
+        bucket=events.BUCKET,
         arn="arn:minio:sqs::primary:webhook",
         events=("s3:ObjectCreated:*",),
         prefix="photos/",
         suffix=".jpg",
     )
-    pick = random.Random(7)  # noqa: S311 - the same rules in every run
+    generator = random.Random(7)  # noqa: S311 - the same rules in every run
     others = [
         Rule(
-            bucket=made.BUCKET,
+            bucket=events.BUCKET,
             arn=f"arn:minio:sqs::t{number % 50}:webhook",
             events=("s3:ObjectCreated:*",),
-            suffix=pick.choice(("", ".png", ".jpeg", ".csv.gz")),
-            **_ends(number, pick),
+            suffix=generator.choice(("", ".png", ".jpeg", ".csv.gz")),
+            **_filter(number, generator),
         )
         for number in range(count - 1)
     ]
     return [matching, *others]
 
 
-def _ends(number: int, pick: random.Random) -> dict[str, Any]:
+def _filter(number: int, generator: random.Random) -> dict[str, Any]:
     if number < REGEXES:
         regex = rf"(team|group)-[0-9]+/{number}/.*\.(png|csv)"
         return {"conditions": (Condition(on="key", how="regex", values=(regex,)),)}
-    return {"prefix": "team-" + "x" * pick.randrange(1, 20) + f"/{number}/"}
+    return {"prefix": "team-" + "x" * generator.randrange(1, 20) + f"/{number}/"}
 
 
 def main() -> None:
-    received = [*map(_received, made.bodies(EVENTS))]
-    events = made.events(EVENTS)
+    received = [*map(_received, events.bodies(EVENTS))]
+    parsed = events.events(EVENTS)
     indexes = {size: RuleIndex(rules(size)) for size in SIZES}
-    matching = _turns({size: partial(_match, index, events) for size, index in indexes.items()})
-    whole = _turns({size: partial(_ingest, index, received) for size, index in indexes.items()})
+    matching = _measure({size: partial(_match, index, parsed) for size, index in indexes.items()})
+    whole = _measure({size: partial(_ingest, index, received) for size, index in indexes.items()})
     print(
         f"{'rules':>8} {'matching µs/event':>18} {'x of 1 rule':>12}"
         f" {'ingest events/s':>16} {'x of 1 rule':>12}"
@@ -75,32 +75,32 @@ def main() -> None:
         )
 
 
-def _match(index: RuleIndex, events: list[Event]) -> None:
-    for event in events:
+def _match(index: RuleIndex, parsed: list[Event]) -> None:
+    for event in parsed:
         index.match(event)
 
 
 def _ingest(index: RuleIndex, received: list[Received]) -> None:
     fanout: Any = None  # nothing is sent
     intake = Intake(lambda _: {}, None, fanout)
-    items = [Item(one, each) for one in received for each in intake.open(one)]
-    route(items, lambda _: {made.BUCKET: index}, None, lambda: 0)
+    items = [Item(message, part) for message in received for part in intake.open(message)]
+    route(items, lambda _: {events.BUCKET: index}, None, lambda: 0)
 
 
 def _received(body: str) -> Received:
-    one = Message("", "", body, 1, 1)
-    return Received(one, Term(1, 1, 1, one.history, Policy()))
+    message = Message("", "", body, 1, 1)
+    return Received(message, Term(1, 1, 1, message.history, Policy()))
 
 
-def _turns(work: dict[int, Callable[[], object]]) -> dict[int, float]:
+def _measure(work: dict[int, Callable[[], object]]) -> dict[int, float]:
     """Return the median CPU seconds per event, by size."""
-    spent: dict[int, list[float]] = {size: [] for size in work}
+    durations: dict[int, list[float]] = {size: [] for size in work}
     for _ in range(ROUNDS):
         for size, run in work.items():
             start = time.process_time()
             run()
-            spent[size].append((time.process_time() - start) / EVENTS)
-    return {size: statistics.median(times) for size, times in spent.items()}
+            durations[size].append((time.process_time() - start) / EVENTS)
+    return {size: statistics.median(times) for size, times in durations.items()}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The scanner's counting on Spark, of a generated Inventory report in Parquet with all versions.
 
-The question: objects with more than 1,000 versions or at least 1 TiB, prefixes with more than
-50,000 sub-folders. `wall` and `cpu` are of the question alone, after Spark's start; reading the
+The query: objects with more than 1,000 versions or at least 1 TiB, prefixes with more than
+50,000 sub-folders. `wall` and `cpu` are of the query alone, after Spark's start; reading the
 manifest with its check of all files' MD5s is shown apart. `peak` is the memory of this process and
 its children, the JVM among them; the report is written by a process of its own.
 
@@ -65,7 +65,7 @@ _HEADINGS: Final = ("rows", "findings", "check s", "wall s", "rows/s", "cpu s", 
 
 
 def main() -> None:
-    """Print a line for a size."""
+    """Print the figures of a report of one size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, default=10, help="rows of the report")
     millions = parser.parse_args().millions
@@ -79,11 +79,11 @@ def main() -> None:
         if writer.exitcode:
             raise SystemExit(f"the report was not written: {writer.exitcode}")
         load = os.getloadavg()[0]
-        with _peak() as most:
-            findings, check, wall, cpu = _measured(manifest)
+        with _measure_peak() as peak:
+            findings, check, wall, cpu = _measure(manifest)
     finally:
         shutil.rmtree(_SCRATCH, ignore_errors=True)
-    figures = (f"{check:.1f}", f"{wall:.2f}", round(rows / wall), f"{cpu:.1f}", most[0] >> 20)
+    figures = (f"{check:.1f}", f"{wall:.2f}", round(rows / wall), f"{cpu:.1f}", peak[0] >> 20)
     print(" | ".join(_HEADINGS))
     print(" | ".join(map(str, (f"{millions} M", findings, *figures, f"{load:.1f}"))))
 
@@ -93,8 +93,8 @@ def _write(manifest: Path, rows: int) -> None:
     spark = _spark()
     data = manifest.parents[1] / "data"
     files = -(-rows // _ROWS_A_FILE)
-    question = _ROWS.format(bucket=_BUCKET, rows=rows, keys=rows // 2, files=files)
-    spark.sql(question).write.parquet(data.as_uri())
+    query = _ROWS.format(bucket=_BUCKET, rows=rows, keys=rows // 2, files=files)
+    spark.sql(query).write.parquet(data.as_uri())
     spark.stop()
     document = {
         "sourceBucket": _BUCKET,
@@ -122,19 +122,19 @@ def _md5(path: Path) -> str:
         return hashlib.file_digest(file, "md5").hexdigest()
 
 
-def _measured(manifest: Path) -> tuple[int, float, float, float]:
-    """Return the number of findings, and seconds: of the check, of the question, of its CPU."""
+def _measure(manifest: Path) -> tuple[int, float, float, float]:
+    """Return the number of findings, and seconds: of the check, of the query, of its CPU."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(Path.cwd())}
     spark = _spark()
     begun = time.perf_counter()
     objects = listing.read(spark, _BUCKET, manifest.as_uri()).objects
     check = time.perf_counter() - begun
-    begun, used = time.perf_counter(), _cpu()
-    many = versions.findings(objects, many=MANY_VERSIONS, large=LARGE_VERSIONS).collect()
-    many += folders.findings(objects, many=MANY_FOLDERS).collect()
-    wall, cpu = time.perf_counter() - begun, _cpu() - used
+    begun, cpu_before = time.perf_counter(), _cpu()
+    findings = versions.findings(objects, many=MANY_VERSIONS, large=LARGE_VERSIONS).collect()
+    findings += folders.findings(objects, many=MANY_FOLDERS).collect()
+    wall, cpu = time.perf_counter() - begun, _cpu() - cpu_before
     spark.stop()
-    return len(many), check, wall, cpu
+    return len(findings), check, wall, cpu
 
 
 def _spark() -> SparkSession:
@@ -156,29 +156,29 @@ def _spark() -> SparkSession:
 def _cpu() -> float:
     """Return the CPU seconds of this process and its children."""
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    return sum(sum(each.cpu_times()[:2]) for each in family)
+    return sum(sum(process.cpu_times()[:2]) for process in family)
 
 
 @contextmanager
-def _peak() -> Iterator[list[int]]:
+def _measure_peak() -> Iterator[list[int]]:
     """Yield a list with the peak memory of this process and its children, in bytes."""
-    most, over = [0], threading.Event()
+    peak, stop = [0], threading.Event()
 
-    def look() -> None:
-        while not over.wait(0.1):
+    def sample() -> None:
+        while not stop.wait(0.1):
             family = [psutil.Process(), *psutil.Process().children(recursive=True)]
             try:
-                most[0] = max(most[0], sum(each.memory_info().rss for each in family))
+                peak[0] = max(peak[0], sum(process.memory_info().rss for process in family))
             except psutil.NoSuchProcess:
                 continue
 
-    watcher = threading.Thread(target=look)
-    watcher.start()
+    sampler = threading.Thread(target=sample)
+    sampler.start()
     try:
-        yield most
+        yield peak
     finally:
-        over.set()
-        watcher.join()
+        stop.set()
+        sampler.join()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Print the events that a target delivers, as they arrive: time, name, bucket/key, size in bytes.
+"""Print the events of a target as they arrive: time, name, bucket/key, size in bytes.
 
     python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
 
 The options are the target's own, as `bucketcast.toml` has them; `--help` after the kind lists them.
-Each can also be a variable, the place for secrets: `KAFKA_SASL_PASSWORD` is Kafka's
-`sasl_password`. While there is nothing to read from, it waits. An event is acknowledged only when
+Each can also be a variable, which is the place for secrets: `KAFKA_SASL_PASSWORD` is Kafka's
+`sasl_password`. It waits until its topic, table or index exists. An event is acknowledged only when
 it is printed. The same event may come twice, as with every target.
+
+All kinds are in this one file, so that it can be copied and run without installing Bucketcast.
 """
 
 import argparse
@@ -34,7 +36,7 @@ NSQ_MESSAGE = 2
 
 
 def show(body: Any) -> None:
-    """Print the events of a message: JSON, or what was parsed from it."""
+    """Print the events of a message, which is JSON or parsed from it."""
     message = body if isinstance(body, dict) else json.loads(body)
     for record in message["Records"]:
         print(line(record), flush=True)
@@ -54,24 +56,27 @@ def waiting(place: str) -> None:
 
 
 def follow(place: str, read: Callable[[], dict[str, Any] | None]) -> None:
-    """Show what appears, changes or goes in a small table; `read` returns None if there is none."""
-    seen: dict[str, Any] = {}
-    found = read()
+    """Show the rows of a small table that appear, change or go.
+
+    `read` returns the bodies of all rows by key, or None while there is no table.
+    """
+    known: dict[str, Any] = {}
+    current = read()
     waiting(place)
     while True:
-        if found is not None:
-            for row, body in found.items():
-                if body != seen.get(row):
+        if current is not None:
+            for row, body in current.items():
+                if body != known.get(row):
                     show(body)
-            for row in seen.keys() - found.keys():
+            for row in known.keys() - current.keys():
                 print(f"{'gone':<66}  {row}", flush=True)
-            seen = found
+            known = current
         time.sleep(1)
-        found = read()
+        current = read()
 
 
 def rows(cursor: Any) -> dict[str, Any]:
-    """Return the bodies of a table by its key, or of a log, which has none, by the whole row."""
+    """Return the bodies of a table by key, or of a log, which has no key, by the whole row."""
     mirrors = cursor.description[0][0] in ("key", "key_name")
     return {row[0] if mirrors else str(row): row[-1] for row in cursor.fetchall()}
 
@@ -83,7 +88,7 @@ def amqp(url: str, exchange: str, exchange_type: str = "fanout", durable: str = 
         export AMQP_URL=amqp://myuser:mypassword@localhost:5672
         python examples/consume.py amqp --exchange bucketevents --exchange_type fanout
 
-    Its queue is deleted when it ends; a durable one would keep events while nobody reads.
+    Its queue is deleted when it ends; a durable one would keep events while no program reads.
     """
     import pika
 
@@ -112,8 +117,8 @@ def elasticsearch(url: str, index: str, username: str = "", password: str = "") 
 
     def read() -> dict[str, Any] | None:
         try:
-            with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
-                return {hit["_id"]: hit["_source"] for hit in json.load(answer)["hits"]["hits"]}
+            with urlopen(request, timeout=10) as response:  # noqa: S310 - as above
+                return {hit["_id"]: hit["_source"] for hit in json.load(response)["hits"]["hits"]}
         except HTTPError as error:
             if error.code in (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE):
                 return None  # no such index, or no shard of it can be searched yet
@@ -136,12 +141,13 @@ def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str 
     consumer = client.Consumer(options | (login if sasl_username else {}))
     missing = client.KafkaError.UNKNOWN_TOPIC_OR_PART, client.KafkaError.LEADER_NOT_AVAILABLE
     waiting(topic)
-    while (found := consumer.list_topics(topic, timeout=10).topics[topic]).error:
-        if found.error.code() not in missing:
-            raise client.KafkaException(found.error)
+    while (metadata := consumer.list_topics(topic, timeout=10).topics[topic]).error:
+        if metadata.error.code() not in missing:
+            raise client.KafkaException(metadata.error)
         time.sleep(1)
     beginning = client.OFFSET_BEGINNING
-    consumer.assign([client.TopicPartition(topic, one, beginning) for one in found.partitions])
+    partitions = [client.TopicPartition(topic, number, beginning) for number in metadata.partitions]
+    consumer.assign(partitions)
     while True:
         message = consumer.poll(1)
         if message and message.error():
@@ -158,7 +164,7 @@ def mqtt(
         pip install paho-mqtt
         python examples/consume.py mqtt --broker tcp://localhost:1883 --topic bucketevents
 
-    With `--client_id` the broker keeps for a week what comes while this program is down.
+    With `--client_id` the broker keeps events for a week while this program is down.
     """
     from paho.mqtt.client import Client, MQTTv5
     from paho.mqtt.enums import CallbackAPIVersion
@@ -262,26 +268,26 @@ def nsq(nsqd_address: str, topic: str, channel: str = "", auth_secret: str = "")
 
         python examples/consume.py nsq --nsqd_address localhost:4150 --topic bucketevents
 
-    With `--channel` it reads that channel, which keeps events while nobody reads. In a program of
-    your own, use a client library such as pynsq.
+    With `--channel` it reads that channel, which keeps events while no program reads. In your own
+    program, use a client library such as pynsq.
     """
     host, _, port = nsqd_address.rpartition(":")
     nsqd = socket.create_connection((host, int(port)))
-    answers = nsqd.makefile("rb")
+    frames = nsqd.makefile("rb")
 
     def send(command: str, body: bytes | None = None) -> None:
-        counted = b"" if body is None else struct.pack(">i", len(body)) + body
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the answer says why
-            nsqd.sendall(command.encode() + counted)
+        sized = b"" if body is None else struct.pack(">i", len(body)) + body
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # a frame has the reason
+            nsqd.sendall(command.encode() + sized)
 
     send("  V2")
     if auth_secret:
         send("AUTH\n", auth_secret.encode())
     send(f"SUB {topic} {channel or f'tail{os.getpid()}#ephemeral'}\n")
     send("RDY 1\n")
-    while head := answers.read(8):
+    while head := frames.read(8):
         size, type_ = struct.unpack(">ii", head)
-        data = answers.read(size - 4)
+        data = frames.read(size - 4)
         if type_ == NSQ_MESSAGE:  # 8 bytes of time, 2 of attempts, 16 of id
             show(data[26:])
             send(f"FIN {data[10:26].decode()}\n")
@@ -356,15 +362,15 @@ def webhook(endpoint: str, auth_token: str = "", signing_secret: str = "") -> No
                 Webhook(signing_secret).verify(body, dict(headers))  # the exact bytes of the body
             except WebhookVerificationError:
                 return False
-        given = headers.get("Authorization", "")
-        return not auth_token or hmac.compare_digest(given.encode(), token.encode())
+        received = headers.get("Authorization", "")
+        return not auth_token or hmac.compare_digest(received.encode(), token.encode())
 
     class Receiver(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # keeps the connection, which saves a handshake per event
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status = HTTPStatus.NO_CONTENT  # after any 2xx Bucketcast does not send it again
+            status = HTTPStatus.NO_CONTENT  # after any 2xx Bucketcast does not retry
             try:
                 if is_authorized(self.headers, body):
                     show(body)
@@ -414,11 +420,11 @@ def options() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read until interrupted, or until the server ends it."""
-    given = options()
-    reader = given.pop("reader")
+    """Read until interrupted, or until the server ends the connection."""
+    arguments = options()
+    reader = arguments.pop("reader")
     try:
-        reader(**given)
+        reader(**arguments)
     except ModuleNotFoundError as error:
         sys.exit(f"{error}; this is missing:\n\n{inspect.getdoc(reader)}")
     except Exception as error:  # noqa: BLE001 - the clients' errors have nothing in common

@@ -2,10 +2,9 @@
 
     python examples/thumbnailer/thumbnailer.py --port 3080 --into images-thumbnail
 
-What it answers decides what becomes of the event: after 204 it is done, after 422 it is moved to
-the target's dead-letter queue with the reason, after 503 it comes again. A repeated event makes the
-same thumbnail again, which is why nothing has to be remembered. S3 is found by the ordinary AWS
-environment.
+The status decides about the event: after 204 it is done, after 422 it is moved to the target's
+dead-letter queue with the reason, after 503 it is retried. A repeated event makes the same
+thumbnail again, so no state is needed. S3 is found by the ordinary AWS environment.
 """
 
 import argparse
@@ -27,7 +26,7 @@ LARGEST = (128, 128)
 
 
 class Thumbnailer(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # keeps the connection, which spares a handshake an event
+    protocol_version = "HTTP/1.1"  # keeps the connection, which saves a handshake per event
     server: "Server"
 
     def do_POST(self) -> None:
@@ -38,22 +37,22 @@ class Thumbnailer(BaseHTTPRequestHandler):
                 key = unquote_plus(s3["object"]["key"])
                 self.server.shrink(s3["bucket"]["name"], key)
         except (ValueError, KeyError, TypeError, Image.DecompressionBombError) as error:
-            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"{type(error).__name__}: {error}")
+            self._respond(HTTPStatus.UNPROCESSABLE_ENTITY, f"{type(error).__name__}: {error}")
         except (BotoCoreError, ClientError) as error:
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            self._respond(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         else:
-            self._answer(HTTPStatus.NO_CONTENT)
+            self._respond(HTTPStatus.NO_CONTENT)
 
-    def _answer(self, status: HTTPStatus, why: str = "") -> None:
+    def _respond(self, status: HTTPStatus, reason: str = "") -> None:
         self.send_response(status)
         if status != HTTPStatus.NO_CONTENT:
-            print(f"  {status.value}: {why}", file=sys.stderr, flush=True)
-            self.send_header("Content-Length", str(len(why.encode())))
+            print(f"  {status.value}: {reason}", file=sys.stderr, flush=True)
+            self.send_header("Content-Length", str(len(reason.encode())))
         self.end_headers()
-        self.wfile.write(why.encode())
+        self.wfile.write(reason.encode())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 as http.server names it
-        """Say nothing a request; the thumbnails are the output."""
+        """Log no requests; the thumbnails are the output."""
 
 
 class Server(ThreadingHTTPServer):
@@ -65,7 +64,7 @@ class Server(ThreadingHTTPServer):
         self.s3 = boto3.client("s3")
 
     def shrink(self, bucket: str, key: str) -> None:
-        """Put the thumbnail of an object; one that is gone by now needs none.
+        """Put the thumbnail of an object, unless it was deleted meanwhile.
 
         Raises:
             ValueError: it is no picture.
@@ -90,11 +89,11 @@ def thumbnail(picture: bytes) -> tuple[bytes, tuple[int, int]]:
         with Image.open(io.BytesIO(picture)) as opened:
             upright = ImageOps.exif_transpose(opened)
             upright.thumbnail(LARGEST)
-            made = io.BytesIO()
-            upright.convert("RGB").save(made, "JPEG")
-    except OSError as error:  # which is what Pillow raises
+            output = io.BytesIO()
+            upright.convert("RGB").save(output, "JPEG")
+    except OSError as error:  # Pillow's
         raise ValueError(str(error)) from None
-    return made.getvalue(), upright.size
+    return output.getvalue(), upright.size
 
 
 def main() -> None:

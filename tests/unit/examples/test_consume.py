@@ -1,4 +1,4 @@
-"""`examples/consume.py`, as the targets' pages and its own help show it."""
+"""`examples/consume.py`, its help and the targets' pages."""
 
 import inspect
 import subprocess
@@ -25,13 +25,13 @@ def test_each_kind_has_a_reader() -> None:
 
 
 @pytest.mark.parametrize("reader", consume.READERS)
-def test_the_page_has_the_commands_of_the_help(reader: Callable[..., None]) -> None:
+def test_page_has_the_commands_of_the_help(reader: Callable[..., None]) -> None:
     commands = [line for line in manual(reader) if line.startswith(("export ", "python "))]
     assert "\n".join(["```sh", *commands, "```"]) in page.of(reader.__name__)
 
 
 @pytest.mark.parametrize("reader", consume.READERS)
-def test_a_missing_client_is_named(reader: Callable[..., None]) -> None:
+def test_missing_client_is_reported(reader: Callable[..., None]) -> None:
     install = [line for line in manual(reader) if line.startswith("pip install ")]
     required = [
         f"--{name}=user:password@tcp(localhost:1)/x"
@@ -40,6 +40,6 @@ def test_a_missing_client_is_named(reader: Callable[..., None]) -> None:
     ]
     command = [*BARE, reader.__name__, *required]
     if install:
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert ran.returncode == 1
-        assert install[0] in ran.stderr
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert result.returncode == 1
+        assert install[0] in result.stderr
