@@ -1,8 +1,7 @@
-"""`bucketcast doctor`: what is wrong with a deployment, and what to do.
+"""The findings of `bucketcast doctor`: what is wrong with a deployment, and what to do.
 
-A check returns findings. The checks here are pure: they get what `aws/doctor` and the functions
-read. A module has the checks of one area. What CloudFormation made is not compared with the
-template: drift detection does that.
+The checks that return them are in `diagnose`, and beside the features that they check. Resources of
+CloudFormation are not compared with the template: drift detection does that.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ BY_HAND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found about one subject, such as a target's ARN or a bucket.
+    """The result of one check of one subject, such as a target's ARN or a bucket.
 
     `hint` is a sentence, "" if nothing is wrong. `command` does it, "" if no single command does.
     """
@@ -31,6 +30,6 @@ class Finding:
 
 
 def not_checked(check: str, subject: str, why: str) -> Finding:
-    """Return the finding for what could not be read."""
+    """Return the finding for a subject that could not be read."""
     hint = "give this login the permission that is named, or use another with AWS_PROFILE"
     return Finding(check, subject, "warn", f"not checked: {why}", hint)

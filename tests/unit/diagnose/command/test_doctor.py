@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import asdict
 
 from bucketcast.destination import TopicArn
-from bucketcast.diagnose.queues import clock
+from bucketcast.diagnose.queues import check_clock
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.rules import Rules
@@ -60,7 +60,7 @@ def problems(run: Run, *words: str) -> tuple[int, list[dict[str, str]]]:
     return ran.code, ran.document["findings"]
 
 
-def test_nothing_is_wrong(run: Run, deployment: MotoAws) -> None:
+def test_healthy_deployment_has_no_findings(run: Run, deployment: MotoAws) -> None:
     assert problems(run) == (0, []), deployment.outputs
     ran = run("doctor")
     assert (ran.code, ran.out) == (0, "")
@@ -72,7 +72,7 @@ def test_nothing_is_wrong(run: Run, deployment: MotoAws) -> None:
     assert checks >= {"settings", "dns", "tcp", "tls", "login", "access"}
 
 
-def test_a_rule_that_is_removed_meanwhile_ends_nothing(
+def test_event_rule_removed_meanwhile_is_skipped(
     run: Run, deployment: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """EventBridge lists it, and a call later does not know it."""
@@ -144,7 +144,7 @@ def eventbridge(rule_state: str) -> Plant:
         (eventbridge("DISABLED"), "bucket", "rule is disabled", "enable-rule"),
     ],
 )
-def test_a_fault_is_found_and_its_hint_named(
+def test_fault_is_found_with_its_hint(
     run: Run, deployment: MotoAws, plant: Plant, check: str, found: str, hint: str
 ) -> None:
     plant(deployment)
@@ -159,7 +159,7 @@ def test_a_fault_is_found_and_its_hint_named(
     assert one["command"] in printed
 
 
-def test_a_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
+def test_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
     assert run("event", "add", "archive", WEBHOOK, "--event", "put", "--ahead").code == 0
     deployment.sqs.send_message(QueueUrl=deployment.queue(f"{FUNCTION}-dead"), MessageBody="x")
     Breakers(TABLE, lambda: deployment.dynamodb).pause(WEBHOOK, 1_000)
@@ -175,7 +175,7 @@ def test_a_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
     assert findings[1]["command"] == "bucketcast bucket attach archive --via sqs"
 
 
-def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: MotoAws) -> None:
+def test_command_for_the_policy_keeps_existing_statements(run: Run, deployment: MotoAws) -> None:
     admit(deployment, POLICY[1:])
     _, (one,) = problems(run)
     policy = json.loads(json.loads(one["command"].partition("--attributes '")[2][:-1])["Policy"])
@@ -183,7 +183,7 @@ def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: Mo
     assert services == ["events.amazonaws.com", "s3.amazonaws.com"]
 
 
-def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: MotoAws) -> None:
+def test_key_that_services_may_not_use_is_found(run: Run, deployment: MotoAws) -> None:
     """S3 checks that when an entry is written only: what it sends later is lost."""
     writers = {"Service": ["s3.amazonaws.com", "events.amazonaws.com"]}
     statement: dict[str, Any] = {
@@ -212,7 +212,7 @@ def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: MotoAws
 
 
 @pytest.mark.usefixtures("deployment")
-def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(run: Run) -> None:
+def test_hint_restores_a_removed_notification_of_the_deploy(run: Run) -> None:
     notify("uploads")
     assert problems(run)[0] == 1
     assert "attached uploads via sqs" in run("bucket", "attach", "uploads", "--via", "sqs").out
@@ -220,7 +220,7 @@ def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(run: Run) -> N
     assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "attach", "uploads").err
 
 
-def test_a_function_that_cannot_check_explains_why(run: Run, deployment: MotoAws) -> None:
+def test_error_of_a_function_is_reported(run: Run, deployment: MotoAws) -> None:
     deployment.answers[FUNCTION] = {"errorMessage": "no module"}
     code, (one,) = problems(run)
     assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
@@ -228,14 +228,14 @@ def test_a_function_that_cannot_check_explains_why(run: Run, deployment: MotoAws
     assert f"aws logs tail /aws/lambda/{FUNCTION}" in one["command"]
 
 
-def test_a_function_that_does_not_exist_is_found(run: Run, deployment: MotoAws) -> None:
+def test_missing_function_is_found(run: Run, deployment: MotoAws) -> None:
     deployment.answers[FUNCTION] = refusal("ResourceNotFoundException", "Invoke")
     code, (one,) = problems(run)
     assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
     assert f"the function {FUNCTION} does not exist" in one["found"]
 
 
-def test_a_secret_that_does_not_exist_is_created(run: Run, deployment: MotoAws) -> None:
+def test_hint_creates_a_missing_secret(run: Run, deployment: MotoAws) -> None:
     settings(auth_token="secret:token")(deployment)
     found = "the secret 'token' cannot be read: An error occurred (ResourceNotFoundException)"
     missing = {"check": "settings", "status": "error", "found": found, "hint": "correct it"}
@@ -244,7 +244,7 @@ def test_a_secret_that_does_not_exist_is_created(run: Run, deployment: MotoAws) 
     assert "create-secret --name token --secret-string file://" in one["command"]
 
 
-def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: MotoAws) -> None:
+def test_hint_replaces_the_secret_of_a_refused_login(run: Run, deployment: MotoAws) -> None:
     deployment.secretsmanager.create_secret(Name="token", SecretString="x")
     settings(auth_token="secret:token")(deployment)
     refused = {"check": "login", "status": "error", "found": "no", "hint": "correct it"}
@@ -254,7 +254,7 @@ def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: 
     assert "put-secret-value --secret-id token --secret-string file://" in one["command"]
 
 
-def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment: MotoAws) -> None:
+def test_hint_does_not_replace_a_secret_of_several_values(run: Run, deployment: MotoAws) -> None:
     whole = {"token": "x", "other": "y"}
     deployment.secretsmanager.create_secret(Name="all", SecretString=json.dumps(whole))
     settings(auth_token="secret:all#token")(deployment)
@@ -264,7 +264,7 @@ def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment:
     assert (one["check"], one["hint"], one["command"]) == ("login", "correct it", "")
 
 
-def test_what_must_not_be_read_is_a_warning_and_ends_nothing(
+def test_denied_read_is_a_warning_and_other_checks_go_on(
     run: Run, deployment: MotoAws, watch: Watch
 ) -> None:
     tables = watch(deployment.dynamodb, "scan")
@@ -278,9 +278,7 @@ def test_what_must_not_be_read_is_a_warning_and_ends_nothing(
     assert findings[0]["check"] == "queue-policy"
 
 
-def test_rules_whose_target_or_topic_does_not_exist_are_found(
-    run: Run, deployment: MotoAws
-) -> None:
+def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: MotoAws) -> None:
     target, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"
     put = ("s3:ObjectCreated:Put",)
     removed = Rule(bucket="uploads", arn=target, events=put)
@@ -333,5 +331,5 @@ def test_a_disabled_target_is_not_checked(run: Run, deployment: MotoAws) -> None
 
 
 @pytest.mark.parametrize(("off", "status"), [(2, "ok"), (-60, "warn"), (900, "error")])
-def test_the_clock(off: int, status: str) -> None:
-    assert clock(1_000_000 + off, 1_000_000).status == status
+def test_clock_difference_has_a_status(off: int, status: str) -> None:
+    assert check_clock(1_000_000 + off, 1_000_000).status == status

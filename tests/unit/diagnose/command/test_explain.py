@@ -60,7 +60,7 @@ QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, st
         {},
         (when("tag:class", "equals", "public"),),
         True,
-        "taken as met, since nobody said it: tag:class is 'public'",
+        "taken as met, as the values are unknown: tag:class is 'public'",
     ),
     (
         ["--metadata", "Team=red"],
@@ -80,7 +80,7 @@ QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, st
 
 
 @pytest.mark.parametrize(("expected", "more", "conditions", "matched", "because"), QUESTIONS)
-def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
+def test_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
     run: Run,
     aws: MotoAws,
     expected: list[str],
@@ -100,7 +100,7 @@ def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
     assert len(ran.document["deliveries"]) == int(matched)
 
 
-def test_the_document_has_the_very_bytes_and_headers(run: Run, aws: MotoAws) -> None:
+def test_document_has_the_exact_bytes_and_headers(run: Run, aws: MotoAws) -> None:
     add(aws)
     add(aws, arn=POSTGRES)
     ran = run("explain", str(PUT), "--json")
@@ -117,7 +117,7 @@ def test_the_document_has_the_very_bytes_and_headers(run: Run, aws: MotoAws) -> 
     assert "secret" not in ran.out
 
 
-def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: MotoAws) -> None:
+def test_output_shows_each_rule_and_message(run: Run, aws: MotoAws) -> None:
     add(aws, prefix="films/")
     add(aws, prefix="photos/")
     ran = run("explain", str(PUT))
@@ -128,7 +128,7 @@ def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: MotoAws) -> Non
     assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
 
 
-def test_a_rule_whose_target_is_gone_is_reported(run: Run, aws: MotoAws) -> None:
+def test_rule_with_a_missing_target_is_reported(run: Run, aws: MotoAws) -> None:
     add(aws, arn="arn:minio:sqs::gone:webhook")
     ran = run("explain", str(PUT))
     assert "arn:minio:sqs::gone:webhook is not deployed" in ran.err
@@ -139,7 +139,7 @@ def test_a_bucket_without_rules_is_reported(run: Run) -> None:
     assert (ran.code, ran.err) == (0, "uploads has no rules\n")
 
 
-def test_several_events_of_a_file_are_all_answered(run: Run, aws: MotoAws) -> None:
+def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
     add(aws, events=("s3:ObjectRemoved:*",))
     path = RECORDED / "s3" / "multi-delete-three-records.json"
     document = run("explain", str(path), "--json").document
@@ -161,15 +161,13 @@ def test_several_events_of_a_file_are_all_answered(run: Run, aws: MotoAws) -> No
         ([str(RECORDED / "s3" / "test-event.json")], 1, "contains no object event"),
     ],
 )
-def test_what_cannot_be_explained_is_refused(
-    run: Run, arguments: list[str], code: int, expected: str
-) -> None:
+def test_invalid_input_is_refused(run: Run, arguments: list[str], code: int, expected: str) -> None:
     ran = run("explain", *arguments)
     assert ran.code == code
     assert expected in ran.err
 
 
-def test_a_pretty_printed_file_is_read_too(run: Run, tmp_path: Path) -> None:
+def test_pretty_printed_file_is_read(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "event.json"
     path.write_text(json.dumps(json.loads(recorded("minio/object-created-put")), indent=4))
     (event,) = run("explain", str(path), "--json").document["events"]

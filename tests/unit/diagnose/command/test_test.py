@@ -52,7 +52,7 @@ def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     return made
 
 
-def test_the_event_is_marked_and_goes_to_its_target_alone(run: Run, deployment: Deployment) -> None:
+def test_event_is_marked_and_sent_to_its_target_only(run: Run, deployment: Deployment) -> None:
     ran = run("test", "webhook:primary")
     assert ran.code == 0, ran.err
     assert [line.split()[0] for line in ran.out.splitlines()] == [
@@ -68,7 +68,7 @@ def test_the_event_is_marked_and_goes_to_its_target_alone(run: Run, deployment: 
     assert record["userIdentity"] == {"principalId": "bucketcast-test"}
 
 
-def test_event_bucket_and_key_may_be_given(run: Run, deployment: Deployment) -> None:
+def test_event_bucket_and_key_are_used(run: Run, deployment: Deployment) -> None:
     words = ("--event", "delete", "--bucket", "uploads", "--key", "a b/é.jpg")
     document = run("test", WEBHOOK, *words, "--json").document
     (event,) = deployment.sent
@@ -80,7 +80,7 @@ def test_event_bucket_and_key_may_be_given(run: Run, deployment: Deployment) -> 
     assert one["event"] == tracing.trace_id(event)
 
 
-def test_steps_are_in_order_although_the_target_logged_before_ingest(
+def test_steps_are_in_order_if_the_target_logs_before_ingest(
     run: Run, deployment: Deployment
 ) -> None:
     deployment.ingest_logs_after = 0.2
@@ -88,7 +88,7 @@ def test_steps_are_in_order_although_the_target_logged_before_ingest(
     assert [step["what"] for step in one["steps"]] == ["received", "queued", "delivered"]
 
 
-def test_many_are_measured(run: Run, deployment: Deployment) -> None:
+def test_many_events_are_measured(run: Run, deployment: Deployment) -> None:
     ran = run("test", WEBHOOK, "--count", "120", "--json")
     document = ran.document
     assert (document["count"], document["delivered"]) == (120, 120)
@@ -111,7 +111,7 @@ def test_many_are_measured(run: Run, deployment: Deployment) -> None:
         (lambda _: Outcomes(), "queued, but Bucketcast-webhook-primary has not tried it"),
     ],
 )
-def test_what_did_not_arrive_ends_with_1_and_the_reason(
+def test_undelivered_event_exits_with_1_and_the_reason(
     run: Run, deployment: Deployment, outcomes: Any, why: str
 ) -> None:
     deployment.outcomes = outcomes
@@ -124,7 +124,7 @@ def test_what_did_not_arrive_ends_with_1_and_the_reason(
     assert len(document["events"]) == 1
 
 
-def test_an_event_that_ingest_has_not_received_is_reported(
+def test_event_that_ingest_has_not_received_is_reported(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert aws.outputs
@@ -142,7 +142,7 @@ def test_nothing_is_sent_to_a_paused_target(run: Run, deployment: Deployment) ->
     assert deployment.sent == []
 
 
-def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployment) -> None:
+def test_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployment) -> None:
     configure("Bucketcast-postgres-main", format="namespace")
     ran = run("test", "postgres:main", "--event", "put")
     assert ran.code == 1
@@ -166,11 +166,11 @@ def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployme
         ((WEBHOOK, "--key", "a/../b"), "between slashes"),
     ],
 )
-def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], expected: str) -> None:
+def test_invalid_options_are_refused(run: Run, words: tuple[str, ...], expected: str) -> None:
     ran = run("test", *words)
     assert (ran.code, expected in ran.err) == (2, True), ran.err
 
 
-def test_a_target_that_is_not_there_is_refused(run: Run) -> None:
+def test_unknown_target_is_refused(run: Run) -> None:
     ran = run("test", "webhook:nobody", "--json")
     assert (ran.code, "no target" in json.loads(ran.out)["error"]) == (1, True)

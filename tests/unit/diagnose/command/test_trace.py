@@ -35,7 +35,7 @@ def delivered_late(aws: MotoAws) -> MotoAws:
 
 
 @pytest.mark.usefixtures("delivered_late")
-def test_an_event_that_was_retried_and_then_delivered(run: Run) -> None:
+def test_steps_of_a_retried_and_delivered_event(run: Run) -> None:
     document = run("trace", "s3://uploads/photos/cat.jpg", "--json").document
     assert [(step["what"], step["target"], step["why"]) for step in document["steps"]] == [
         ("received", "", ""),
@@ -46,7 +46,7 @@ def test_an_event_that_was_retried_and_then_delivered(run: Run) -> None:
     assert {step["event"] for step in document["steps"]} == {"09:26:53.589"}
 
 
-def test_the_story_begins_at_its_beginning(run: Run) -> None:
+def test_steps_are_sorted_by_event_and_time(run: Run) -> None:
     """Ingest writes its line last, when a quick target has the event already."""
     log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
     log("Bucketcast-ingest", received((CAT, (Hit(Destination.of(WEBHOOK), "r1"),))), ago=9)
@@ -55,14 +55,14 @@ def test_the_story_begins_at_its_beginning(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("delivered_late")
-def test_a_dead_one_has_its_reason(run: Run) -> None:
+def test_dead_event_has_its_reason(run: Run) -> None:
     ran = run("trace", "s3://uploads/photos/dog.jpg")
     assert ran.code == 0
     assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "queued", "dead"]
     assert "HTTP 410" in ran.out
 
 
-def test_an_event_that_no_rule_asks_for_is_reported(run: Run) -> None:
+def test_event_that_matches_no_rule_is_reported(run: Run) -> None:
     log("Bucketcast-ingest", received((CAT, ())))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert (step["what"], step["why"]) == ("received", "no rule matches")
@@ -80,7 +80,7 @@ def test_an_event_for_a_missing_target_or_topic_is_not_queued(run: Run, gone: st
     assert step["why"] == "by rule r1; the event was dropped"
 
 
-def test_a_drop_that_is_all_the_logs_know_is_shown(run: Run) -> None:
+def test_dropped_event_is_shown_without_other_steps(run: Run) -> None:
     gone = "arn:minio:sqs::gone:webhook"
     log("Bucketcast-ingest", tracing.dropped(gone, [CAT]))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
@@ -93,14 +93,14 @@ def whats(run: Run) -> list[str]:
     return [step["what"] for step in steps]
 
 
-def test_what_is_too_long_ago_is_left_out(run: Run) -> None:
+def test_steps_before_since_are_left_out(run: Run) -> None:
     log("Bucketcast-ingest", received((CAT, ())), ago=7200)
     ran = run("trace", "s3://uploads/photos/cat.jpg")
     assert "no log entries found" in ran.err
     assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
 
 
-def test_functions_that_never_ran_are_no_error(run: Run) -> None:
+def test_functions_without_logs_are_no_error(run: Run) -> None:
     ran = run("trace", "s3://uploads/photos/cat.jpg")
     assert (ran.code, ran.out) == (0, "")
 
@@ -113,13 +113,13 @@ def test_functions_that_never_ran_are_no_error(run: Run) -> None:
         (["s3://uploads/a", "--since", "5"], "a duration with its unit"),
     ],
 )
-def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], expected: str) -> None:
+def test_invalid_object_is_refused(run: Run, arguments: list[str], expected: str) -> None:
     ran = run("trace", *arguments)
     assert ran.code == 2
     assert expected in ran.err
 
 
-def test_a_line_of_a_thousand_events_fits_a_log_event() -> None:
+def test_trace_line_of_a_thousand_events_fits_a_log_event() -> None:
     many = [event(f"key-{number}") for number in range(12_000)]
     hit = (Hit(Destination.of(WEBHOOK), "r1"),)
     lines = list(tracing.received([(one, hit) for one in many]))
@@ -129,7 +129,7 @@ def test_a_line_of_a_thousand_events_fits_a_log_event() -> None:
     assert len(list(tracing.dispatched(WEBHOOK, outcomes))) == 6
 
 
-def test_no_key_can_be_read_from_a_log() -> None:
+def test_trace_lines_contain_no_key() -> None:
     (line,) = received((CAT, ()))
     assert "cat" not in line
     assert "uploads" not in line

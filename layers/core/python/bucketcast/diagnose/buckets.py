@@ -1,4 +1,4 @@
-"""Buckets: whether their events reach the ingress queue."""
+"""Check that the buckets' events reach the ingress queue."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,95 +9,97 @@ CHECK = "bucket"
 
 
 class Connection(NamedTuple):
-    """How a bucket is connected.
+    """The connection of a bucket.
 
-    `via` is "" if it is not, `deployed` the transport of the configuration, "" if a deploy does not
-    own the bucket. `why` is what could not be read, `missing` whether the bucket does not exist.
-    `rules` is whether rules name it. `both` is a warning about a second transport.
+    `via` is its transport, "" without one; `deployed` is that of the configuration, "" if no deploy
+    owns the bucket. `problem` is an error of reading it. `missing` means that the bucket does not
+    exist, `rules` that rules name it. `both` is a warning about a second transport.
     """
 
     bucket: str
     via: str
     deployed: str = ""
-    why: str = ""
+    problem: str = ""
     missing: bool = False
     rules: bool = False
     both: str = ""
 
 
-def bucket(seen: Connection, event_rules: Mapping[str, str]) -> Finding | None:
-    """Check one bucket; None for one that has nothing to do with this deployment.
+def check_bucket(connection: Connection, event_rules: Mapping[str, str]) -> Finding | None:
+    """Check one bucket; return None if it has nothing to do with this deployment.
 
     `event_rules` are EventBridge's rules that write to the ingress queue: their states by bucket.
     """
-    name = seen.bucket
-    if seen.missing:
-        return _missing(seen)
-    if not seen.via:
-        return _unconnected(seen)
-    if seen.via == "eventbridge" and event_rules.get(name) != "ENABLED":
-        return _without_rule(seen, event_rules.get(name, ""))
-    if seen.both:
-        return Finding(CHECK, name, "warn", seen.both, "remove the older transport", _attach(seen))
-    return Finding(CHECK, name, "ok", f"connected via {seen.via}")
+    name = connection.bucket
+    if connection.missing:
+        return _missing(connection)
+    if not connection.via:
+        return _unconnected(connection)
+    if connection.via == "eventbridge" and event_rules.get(name) != "ENABLED":
+        return _without_rule(connection, event_rules.get(name, ""))
+    if connection.both:
+        return Finding(
+            CHECK, name, "warn", connection.both, "remove the older transport", _attach(connection)
+        )
+    return Finding(CHECK, name, "ok", f"connected via {connection.via}")
 
 
-def _missing(seen: Connection) -> Finding:
-    name = seen.bucket
+def _missing(connection: Connection) -> Finding:
+    name = connection.bucket
     return Finding(
         CHECK,
         name,
         "error",
         "the bucket does not exist",
         f"create it and attach it, or remove [bucket.{name}] from bucketcast.toml and deploy",
-        f"aws s3 mb s3://{name} && {_attach(seen)}",
+        f"aws s3 mb s3://{name} && {_attach(connection)}",
     )
 
 
-def _unconnected(seen: Connection) -> Finding | None:
-    name = seen.bucket
-    if seen.why and "attach again" not in seen.why:
-        return not_checked(CHECK, name, seen.why)
-    if seen.deployed or seen.why:
-        return _disconnected(seen)
-    if not seen.rules:
+def _unconnected(connection: Connection) -> Finding | None:
+    name = connection.bucket
+    if connection.problem and "attach again" not in connection.problem:
+        return not_checked(CHECK, name, connection.problem)
+    if connection.deployed or connection.problem:
+        return _disconnected(connection)
+    if not connection.rules:
         return None
-    found = "rules name it, but its events do not come here"
+    problem = "rules name it, but its events do not come here"
     hint = "attach it, or remove its rules; nothing is wrong if its events come through SNS"
-    return Finding(CHECK, name, "warn", found, hint, _attach(seen))
+    return Finding(CHECK, name, "warn", problem, hint, _attach(connection))
 
 
-def _disconnected(seen: Connection) -> Finding:
-    found = "its notifications have no entry to the ingress queue"
-    if seen.deployed == "eventbridge":
-        found = "S3 does not send its events to EventBridge"
+def _disconnected(connection: Connection) -> Finding:
+    problem = "its notifications have no entry to the ingress queue"
+    if connection.deployed == "eventbridge":
+        problem = "S3 does not send its events to EventBridge"
     return Finding(
         CHECK,
-        seen.bucket,
+        connection.bucket,
         "error",
-        f"{found}: no event arrives",
+        f"{problem}: no event arrives",
         "attach it; the other entries stay. Events from before are found by `bucketcast "
         "reconcile`, or sent by `bucketcast backfill`",
-        _attach(seen),
+        _attach(connection),
     )
 
 
-def _without_rule(seen: Connection, state: str) -> Finding:
+def _without_rule(connection: Connection, state: str) -> Finding:
     if state:
-        found = f"its EventBridge rule is {state.lower()}: no event arrives"
+        problem = f"its EventBridge rule is {state.lower()}: no event arrives"
         return Finding(
             CHECK,
-            seen.bucket,
+            connection.bucket,
             "error",
-            found,
+            problem,
             "enable the rule: `aws events "
             "list-rule-names-by-target` names it, `aws events enable-rule` enables it",
         )
-    found = "no EventBridge rule takes its events to the ingress queue"
-    hint = "attach it by SQS instead" if seen.deployed else "attach it again"
-    return Finding(CHECK, seen.bucket, "error", found, hint, _attach(seen))
+    problem = "no EventBridge rule takes its events to the ingress queue"
+    hint = "attach it by SQS instead" if connection.deployed else "attach it again"
+    return Finding(CHECK, connection.bucket, "error", problem, hint, _attach(connection))
 
 
-def _attach(seen: Connection) -> str:
-    via = seen.deployed or seen.via or "sqs"
-    return f"bucketcast bucket attach {seen.bucket} --via {via}"
+def _attach(connection: Connection) -> str:
+    via = connection.deployed or connection.via or "sqs"
+    return f"bucketcast bucket attach {connection.bucket} --via {via}"

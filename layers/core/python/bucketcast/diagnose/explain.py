@@ -1,4 +1,4 @@
-"""Explain an event: each rule's answer, and what each target would be sent.
+"""Explain an event: each rule's answer, and the message that each target would get.
 
 It uses the same sources, rules, conditions and shapes as ingest and dispatch, and sends nothing.
 """
@@ -37,8 +37,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
-    """Exactly what a target would be sent for an event; `target` is its ARN."""
+class Message:
+    """The exact message that a target would get for an event; `target` is its ARN."""
 
     event: Event
     target: str
@@ -55,11 +55,11 @@ class Explanation:
 
     events: Sequence[Event]
     answers: Sequence[Answer]
-    sendings: Sequence[Sending]
+    messages: Sequence[Message]
     missing: Sequence[str]
 
 
-def explained(
+def explain(
     events: Sequence[Event],
     rules: Callable[[str], Sequence[Rule]],
     target: Callable[[Destination], Target | None],
@@ -75,9 +75,9 @@ def explained(
         for event in events
         for hit in indexes[event.bucket].match(event)
     ]
-    found = {to: target(to) for to in dict.fromkeys(to for _, to in hits)}
-    missing = [to.arn for to, each in found.items() if each is None]
-    return Explanation(events, answers, list(_sendings(hits, found)), missing)
+    resolved = {to: target(to) for to in dict.fromkeys(to for _, to in hits)}
+    missing = [to.arn for to, resolution in resolved.items() if resolution is None]
+    return Explanation(events, answers, list(_messages(hits, resolved)), missing)
 
 
 def _answer(event: Event, rule: Rule) -> Answer:
@@ -85,30 +85,32 @@ def _answer(event: Event, rule: Rule) -> Answer:
     if failure:
         return Answer(event, rule, matched=False, because=failure)
     unknown = [str(condition) for condition in rule.conditions if condition.unknown_facts(event)]
-    because = f"taken as met, since nobody said it: {'; '.join(unknown)}" if unknown else ""
+    because = f"taken as met, as the values are unknown: {'; '.join(unknown)}" if unknown else ""
     return Answer(event, rule, matched=True, because=because)
 
 
-def _sendings(
+def _messages(
     hits: Iterable[tuple[Event, Destination]], targets: Mapping[Destination, Target | None]
-) -> Iterator[Sending]:
+) -> Iterator[Message]:
     for event, to in hits:
         target = targets[to]
         if target is not None:
-            yield Sending(event, to.arn, target.headers(event), target.body(event))
+            yield Message(event, to.arn, target.headers(event), target.body(event))
 
 
-def unconnected(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
-    """Return a target without its login, for the bytes it sends; None if absent."""
-    found: PushTarget | deployed.DeployedTarget | None
+def offline_target(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
+    """Return a target without its secrets, to format events with; None if it does not exist."""
+    declared: PushTarget | deployed.DeployedTarget | None
     if isinstance(to, TopicArn):
         with clients.aws_errors():
             topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
-        found = endpoint.push_target(topic, {}) if topic else None
+        declared = endpoint.push_target(topic, {}) if topic else None
     else:
-        found = next((each for each in deployment.targets if each.arn == to.arn), None)
-    if found is None:
+        declared = next((target for target in deployment.targets if target.arn == to.arn), None)
+    if declared is None:
         return None
-    kind = targets.load(found.kind)
-    settings = found.settings if isinstance(found, PushTarget) else deployed.settings(found, aws)
+    kind = targets.load(declared.kind)
+    settings = (
+        declared.settings if isinstance(declared, PushTarget) else deployed.settings(declared, aws)
+    )
     return kind(read(kind.Settings, settings))

@@ -1,4 +1,4 @@
-"""The queues: what waits in them and is dead, whether S3 and EventBridge may write; the clock."""
+"""Check the queues: their messages, their dead letters, their policies; and the clock."""
 
 import json
 import shlex
@@ -16,7 +16,7 @@ _WARN_SECONDS, _ERROR_SECONDS = 30, 240
 _KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
-def queue(subject: str, name: str, waiting: int, dead: int) -> Finding:
+def check_queue(subject: str, name: str, waiting: int, dead: int) -> Finding:
     """Check the queue of this name, by the messages in it and in its dead-letter queue."""
     if dead:
         return Finding(
@@ -38,12 +38,12 @@ def missing_queue(subject: str, name: str) -> Finding:
 _URL = "$(aws sqs get-queue-url --queue-name {0} --query QueueUrl --output text)"
 
 
-def policy(
-    queue: str, text: str, service: str, source: str, condition: Mapping[str, Any]
+def check_policy(
+    queue: str, current_policy: str, service: str, source: str, condition: Mapping[str, Any]
 ) -> Finding:
     """Check that the policy of the ingress queue lets a service write for a source."""
     subject, name = "ingress", queue.rpartition(":")[2]
-    if notifications.admits(text, service, source):
+    if notifications.admits(current_policy, service, source):
         return Finding(POLICY, subject, "ok", f"{service} may write to {name}")
     statement = {
         "Effect": "Allow",
@@ -52,9 +52,9 @@ def policy(
         "Resource": queue,
         "Condition": condition,
     }
-    current = json.loads(text or '{"Version": "2012-10-17"}')
-    whole = {**current, "Statement": [*notifications.statements(current), statement]}
-    attributes = shlex.quote(json.dumps({"Policy": json.dumps(whole)}))
+    current = json.loads(current_policy or '{"Version": "2012-10-17"}')
+    policy = {**current, "Statement": [*notifications.statements(current), statement]}
+    attributes = shlex.quote(json.dumps({"Policy": json.dumps(policy)}))
     return Finding(
         POLICY,
         subject,
@@ -66,10 +66,10 @@ def policy(
     )
 
 
-def key_policy(key: str, text: str, service: str, source: str) -> Finding:
+def check_key_policy(key: str, policy: str, service: str, source: str) -> Finding:
     """Check that the policy of a customer's key lets a service encrypt what it writes."""
     subject, name = "ingress", key.rpartition("/")[2]
-    if all(notifications.admits(text, service, source, each) for each in _KEY_ACTIONS):
+    if all(notifications.admits(policy, service, source, action) for action in _KEY_ACTIONS):
         return Finding(KEY_POLICY, subject, "ok", f"{service} may use the key {name}")
     return Finding(
         KEY_POLICY,
@@ -81,17 +81,17 @@ def key_policy(key: str, text: str, service: str, source: str) -> Finding:
     )
 
 
-def clock(local: float, aws: float) -> Finding:
+def check_clock(local: float, aws: float) -> Finding:
     """Check this machine's clock against AWS's, in Unix seconds; AWS's has whole seconds only."""
-    off = local - aws
-    if abs(off) < _WARN_SECONDS:
+    difference = local - aws
+    if abs(difference) < _WARN_SECONDS:
         return Finding(CLOCK, "this machine", "ok", "agrees with AWS's clock")
-    found = f"{abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} AWS's clock"
+    problem = f"{abs(difference):,.0f} s {'ahead of' if difference > 0 else 'behind'} AWS's clock"
     return Finding(
         CLOCK,
         "this machine",
-        "error" if abs(off) > _ERROR_SECONDS else "warn",
-        found,
+        "error" if abs(difference) > _ERROR_SECONDS else "warn",
+        problem,
         "set the clock, best by NTP: AWS refuses requests that are five minutes off",
         "sudo timedatectl set-ntp true",
     )

@@ -1,4 +1,4 @@
-"""Rules and notifications: whether what they name exists."""
+"""Check that the targets and topics of rules and notifications exist."""
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator
@@ -11,18 +11,18 @@ CHECK = "rule"
 
 
 def missing_targets(rules: Iterable[Rule], existing: Collection[str]) -> Iterator[Finding]:
-    """Yield the rules that name none of the existing targets and topics, by ARN."""
+    """Yield a finding for each rule whose target or topic is not among the existing ARNs."""
     for rule in rules:
         if rule.arn not in existing:
             yield _missing(rule)
 
 
 def _missing(rule: Rule) -> Finding:
-    what, id_, fault, cure = "rule", rule.id, "does not exist", "create the target again"
+    kind, id_, problem, repair = "rule", rule.id, "does not exist", "create the target again"
     command = f"bucketcast event rm {rule.bucket} --id {rule.id}"
     if is_notification(rule):
-        what, id_, fault = "notification", rule.name, "does not exist or has no endpoint"
-        cure = "create the topic with an endpoint"
+        kind, id_, problem = "notification", rule.name, "does not exist or has no endpoint"
+        repair = "create the topic with an endpoint"
         command = (
             f"bucketcast notification rm --bucket {rule.bucket} "
             f"--notification-id {shlex.quote(rule.name)}"
@@ -31,7 +31,7 @@ def _missing(rule: Rule) -> Finding:
         CHECK,
         rule.bucket,
         "error",
-        f"{what} {id_} names {rule.arn}, which {fault}: its events are dropped",
-        f"{cure}, or remove the {what}",
+        f"{kind} {id_} names {rule.arn}, which {problem}: its events are dropped",
+        f"{repair}, or remove the {kind}",
         command,
     )

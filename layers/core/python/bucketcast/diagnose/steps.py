@@ -1,7 +1,6 @@
 """The steps of events, read from the trace lines of the logs (`delivery.tracing`)."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from bucketcast.delivery.tracing import Dropped, Line, Received
@@ -16,46 +15,41 @@ class Step(NamedTuple):
 
     at: int
     event: str
-    what: str
+    kind: str
     target: str = ""
     rule: str = ""
-    why: str = ""
+    reason: str = ""
 
 
-def clock(at: int) -> str:
-    """Return Unix ms as an ISO 8601 time in UTC."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")[:23] + "Z"
-
-
-def of(at: int, line: Line, begins: str = "") -> Iterator[Step]:
-    """Yield the steps of a line, of trace ids that begin so."""
+def read_steps(at: int, line: Line, begins: str = "") -> Iterator[Step]:
+    """Yield the steps of a line for the trace ids that begin with this text."""
     if isinstance(line, Received):
         yield from _received(at, line, begins)
         return
     if isinstance(line, Dropped):
         for event in _ids(line.ids, begins):
-            yield Step(at, event, NOT_DEPLOYED, line.target, why="the event was dropped")
+            yield Step(at, event, NOT_DEPLOYED, line.target, reason="the event was dropped")
         return
     for event in _ids(line.delivered, begins):
         yield Step(at, event, "delivered", line.target)
-    for what, by_reason in (("retried", line.retried), ("dead", line.dead)):
+    for kind, by_reason in (("retried", line.retried), ("dead", line.dead)):
         for reason, ids in by_reason.items():
             for event in _ids(ids, begins):
-                yield Step(at, event, what, line.target, why=reason)
+                yield Step(at, event, kind, line.target, reason=reason)
 
 
 def _received(at: int, line: Received, begins: str) -> Iterator[Step]:
     targets: dict[int, list[str]] = {}
-    for to, indexes in line.to.items():
+    for destination, indexes in line.to.items():
         for index in indexes:
-            targets.setdefault(index, []).append(to)
+            targets.setdefault(index, []).append(destination)
     for index, event in enumerate(line.ids.split()):
         if not event.startswith(begins):
             continue
-        sent = targets.get(index, [])
-        yield Step(at, event, RECEIVED, why="" if sent else "no rule matches")
-        for to in sent:
-            target, rule = to.split(" ", 1)
+        destinations = targets.get(index, [])
+        yield Step(at, event, RECEIVED, reason="" if destinations else "no rule matches")
+        for destination in destinations:
+            target, rule = destination.split(" ", 1)
             yield Step(at, event, QUEUED, target, rule, f"by rule {rule}")
 
 
@@ -63,6 +57,6 @@ def _ids(ids: str, begins: str) -> Iterator[str]:
     return (event for event in ids.split() if event.startswith(begins))
 
 
-def stage(what: str) -> int:
-    """Return how far an event is after such a step."""
-    return {RECEIVED: 0, QUEUED: 1, NOT_DEPLOYED: 1}.get(what, 2)
+def rank(kind: str) -> int:
+    """Return the rank of a step of this kind in an event's way: later steps have higher ones."""
+    return {RECEIVED: 0, QUEUED: 1, NOT_DEPLOYED: 1}.get(kind, 2)

@@ -1,4 +1,4 @@
-"""Look at a target from its own function, step by step, without sending or changing anything."""
+"""Probe a target from its own function, step by step, without sending or changing anything."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,38 +21,38 @@ Connect = Callable[[bool], Target]
 
 
 def diagnose(connect: Connect) -> list[Finding]:
-    """Return what each step found, up to the first that failed; subjects are left out."""
+    """Return each step's finding, up to the first that failed, without subjects."""
     try:
         target = connect(True)  # noqa: FBT003 - dispatch calls it by position
     except DeliveryError as error:
-        return [_clean(_refused("settings", error), ())]
+        return [_clean(_error_finding("settings", error), ())]
     with target:
         secrets = secret_values(target.settings)
-        return [_clean(each, secrets) for each in _steps(target)]
+        return [_clean(finding, secrets) for finding in _steps(target)]
 
 
 def _steps(target: Target) -> Iterator[Finding]:
     try:
         endpoints = target.endpoints()
     except DeliveryError as error:
-        yield _refused("settings", error)
+        yield _error_finding("settings", error)
         return
-    except ValueError:  # which may repeat a part of a URL with its login
+    except ValueError:  # its text may contain the login of a URL
         yield Finding("settings", "", "error", "the address cannot be read", _HINTS["settings"])
         return
     yield Finding("settings", "", "ok", "valid, with their secrets")
     with ThreadPoolExecutor(max(1, len(endpoints))) as pool:
-        network = list(pool.map(lambda each: list(_network(each)), endpoints))
-    reachable = not network or any(_is_fine(findings) for findings in network)
+        network = list(pool.map(lambda endpoint: list(_network(endpoint)), endpoints))
+    reachable = not network or any(_is_ok(findings) for findings in network)
     for findings in network:
-        yield from findings if not reachable or _is_fine(findings) else map(_spared, findings)
+        yield from findings if not reachable or _is_ok(findings) else map(_as_warning, findings)
     if not reachable:
         return
     for check, step in (("login", target.login), ("access", target.probe)):
         try:
             step()
         except DeliveryError as error:
-            yield _refused(check, error)
+            yield _error_finding(check, error)
             return
         yield Finding(check, "", "ok", target.where)
 
@@ -64,34 +64,34 @@ def _network(endpoint: Endpoint) -> Iterator[Finding]:
         check = "tcp"
         yield Finding(check, "", "ok", endpoint.reach())
         check = "tls"
-        found, days = endpoint.encrypt()
+        result, days = endpoint.encrypt()
     except FaultError as error:
         yield Finding(check, "", "error", str(error), error.hint)
         return
     if days is not None and days < EXPIRES_SOON_DAYS:
         hint = "renew the server's certificate before then: afterwards nothing is delivered"
-        yield Finding(check, "", "warn", f"{endpoint}: {found}, in {days:.0f} days", hint)
+        yield Finding(check, "", "warn", f"{endpoint}: {result}, in {days:.0f} days", hint)
     else:
-        yield Finding(check, "", "ok", found)
+        yield Finding(check, "", "ok", result)
 
 
-def _is_fine(findings: Sequence[Finding]) -> bool:
-    return all(each.status != "error" for each in findings)
+def _is_ok(findings: Sequence[Finding]) -> bool:
+    return all(finding.status != "error" for finding in findings)
 
 
-def _spared(finding: Finding) -> Finding:
-    """Return a fault of one server of several as a warning: another one answers."""
+def _as_warning(finding: Finding) -> Finding:
+    """Return a fault of one of several servers as a warning: another one answers."""
     if finding.status != "error":
         return finding
     return Finding(finding.check, "", "warn", finding.found, finding.hint)
 
 
-def _refused(check: str, error: DeliveryError) -> Finding:
-    found = str(error).removesuffix(error.hint).rstrip(" :;") if error.hint else str(error)
-    return Finding(check, "", "error", found, error.hint or _HINTS[check])
+def _error_finding(check: str, error: DeliveryError) -> Finding:
+    problem = str(error).removesuffix(error.hint).rstrip(" :;") if error.hint else str(error)
+    return Finding(check, "", "error", problem, error.hint or _HINTS[check])
 
 
 def _clean(finding: Finding, secrets: Collection[str]) -> Finding:
-    """Hide secrets, whatever a library or a server says of them, and shorten what is long."""
-    found, hint = (without_secrets(text, secrets) for text in (finding.found, finding.hint))
+    """Hide secrets that a library or a server may repeat, and shorten long texts."""
+    found, hint = (without_secrets(value, secrets) for value in (finding.found, finding.hint))
     return Finding(finding.check, "", finding.status, shortened(found), hint)

@@ -1,4 +1,4 @@
-"""Synthetic events that try one target: how receivers recognise them, and how they fared."""
+"""Synthetic events that test one target: their marks, and the steps that they took."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,27 +15,27 @@ from bucketcast.event import Event
 from bucketcast.shapes import aws as s3_record
 
 NAME: Final = "bucketcast-test"
-"""What each has as principal, and as the beginning of its request id; also the bucket's name unless
-another is given, and the rule by which it is sent."""
+"""The principal and rule of each event and the beginning of its request id; by default also the
+bucket."""
 _ENDS: Final = ("delivered", "dead")
 
 
-def events(name: str, bucket: str, key: str, count: int) -> list[Event]:
-    """Return events as ingest reads them, with keys of their own; "" is a key that nobody has."""
+def make_events(name: str, bucket: str, key: str, count: int) -> list[Event]:
+    """Return events as ingest reads them, each with its own key; `key` "" stands for a new one."""
     base = key or f"{NAME}/{uuid4().hex}"
     width = len(str(count))
     keys = [f"{base}-{n:0{width}}" for n in range(1, count + 1)] if count > 1 else [base]
-    return [_event(name, bucket, each) for each in keys]
+    return [_event(name, bucket, key) for key in keys]
 
 
-def body(event: Event) -> str:
-    """Return the message by which S3 would notify of the event."""
+def notification_body(event: Event) -> str:
+    """Return the notification that S3 would send of the event."""
     return f'{{"Records":[{bytes(event.record).decode()}]}}'
 
 
 def _event(name: str, bucket: str, key: str) -> Event:
     now = time.time()
-    made = Event(
+    event = Event(
         name,
         bucket,
         key,
@@ -47,8 +47,8 @@ def _event(name: str, bucket: str, key: str) -> Event:
         request_id=f"{NAME}-{uuid4().hex}",
         dialect="synthetic",
     )
-    (read,) = sources.events(s3_record.message(made).decode())
-    return read
+    (parsed,) = sources.events(s3_record.message(event).decode())
+    return parsed
 
 
 @dataclass
@@ -58,63 +58,69 @@ class Trial:
     sent: dict[str, int] = field(default_factory=dict)
     steps: dict[str, set[Step]] = field(default_factory=dict)
 
-    def send(self, events: Iterable[Event], at: int) -> None:
+    def record_sent(self, make_events: Iterable[Event], at: int) -> None:
         """Remember when events were sent."""
-        self.sent |= {tracing.trace_id(event): at for event in events}
+        self.sent |= {tracing.trace_id(event): at for event in make_events}
 
-    def take(self, steps: Iterable[Step]) -> None:
+    def add_steps(self, steps: Iterable[Step]) -> None:
         """Add the steps that belong to these events; a known one is not added again."""
         for step in steps:
             if step.event in self.sent:
                 self.steps.setdefault(step.event, set()).add(step)
 
     @property
-    def open(self) -> list[str]:
-        """The events that have neither arrived nor died."""
-        ended = {e for e, steps in self.steps.items() if any(s.what in _ENDS for s in steps)}
+    def pending(self) -> list[str]:
+        """The events that were neither delivered nor dead-lettered yet."""
+        ended = {
+            event
+            for event, steps in self.steps.items()
+            if any(step.kind in _ENDS for step in steps)
+        }
         return [event for event in self.sent if event not in ended]
 
     @property
     def is_complete(self) -> bool:
-        """Whether all steps of all events are known."""
-        seen = (self.steps.get(event, ()) for event in self.sent)
-        return not self.open and all(any(s.what == QUEUED for s in known) for known in seen)
+        """True if all steps of all events are known."""
+        steps_by_event = (self.steps.get(event, ()) for event in self.sent)
+        return not self.pending and all(
+            any(step.kind == QUEUED for step in steps) for steps in steps_by_event
+        )
 
-    def of(self, what: str) -> list[Step]:
-        return [step for steps in self.steps.values() for step in steps if step.what == what]
+    def of_kind(self, kind: str) -> list[Step]:
+        return [step for steps in self.steps.values() for step in steps if step.kind == kind]
 
     @property
     def times(self) -> list[int]:
-        """From being sent to being delivered, in ms, in ascending order."""
+        """The times from sending to delivery, in ms, in ascending order."""
         first: dict[str, int] = {}
-        for step in self.of("delivered"):
+        for step in self.of_kind("delivered"):
             first[step.event] = min(step.at, first.get(step.event, step.at))
         return sorted(max(at - self.sent[event], 0) for event, at in first.items())
 
     @property
     def rate(self) -> float:
-        """Events per second from the first that was sent to the last that was delivered."""
-        ends = [step.at for step in self.of("delivered")]
+        """Events per second, from the first sending to the last delivery."""
+        ends = [step.at for step in self.of_kind("delivered")]
         seconds = (max(ends) - min(self.sent.values())) / 1000 if ends else 0
         return len(self.times) / seconds if seconds > 0 else 0.0
 
     def failure(self, function: str) -> str:
-        """Return why not all were delivered, "" if they were."""
-        if dead := self.of("dead"):
-            return f"dead-lettered: {dead[0].why}"
-        if not (waiting := self.open):
+        """Return the reason for which not all were delivered, "" if they were."""
+        if dead := self.of_kind("dead"):
+            return f"dead-lettered: {dead[0].reason}"
+        if not (waiting := self.pending):
             return ""
-        known = [step for event in waiting for step in self.steps.get(event, ())]
-        tried = [step for step in known if step.what == "retried"]
-        if tried:
-            return f"not delivered yet, and tried again: {max(tried).why}"
-        if len({step.event for step in known}) < len(waiting):
+        steps = [step for event in waiting for step in self.steps.get(event, ())]
+        retries = [step for step in steps if step.kind == "retried"]
+        if retries:
+            return f"not delivered yet, and tried again: {max(retries).reason}"
+        if len({step.event for step in steps}) < len(waiting):
             return "ingest has not received it: see its alarms, and the log of its function"
         return f"queued, but {function} has not tried it: see `bucketcast target ls`, and its log"
 
 
 def percentile(ascending: Sequence[int], share: float) -> int:
-    """Return the value that this share of the values does not exceed."""
+    """Return the value that this share of the values does not exceed, 0 without values."""
     index = max(0, min(len(ascending) - 1, round(share * len(ascending) + 0.5) - 1))
     return ascending[index] if ascending else 0
 

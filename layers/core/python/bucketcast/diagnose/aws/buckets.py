@@ -1,4 +1,4 @@
-"""Reads how buckets are connected, and the EventBridge rules that write to the ingress queue."""
+"""Read the buckets' connections to the ingress queue, and their rules."""
 
 import json
 from collections.abc import Iterator
@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose import buckets as checks
-from bucketcast.diagnose.aws import at_once
+from bucketcast.diagnose.aws import run_parallel
 from bucketcast.diagnose.buckets import Connection
+from bucketcast.diagnose.rules import missing_targets
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.aws.rule_targets import existing_targets
 from bucketcast.state.rules import Rules
 
 
@@ -22,21 +24,29 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     states = _event_rules(attachments.ingress.queue, aws)
     _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads
 
-    def one(bucket: str) -> Iterator[Finding]:
+    def check(bucket: str) -> Iterator[Finding]:
         deployed = deployment.buckets.get(bucket, "")
         if bucket not in existing:
             connection = Connection(bucket, "", deployed, missing=True)
         else:
-            seen = attachments.look(bucket)
-            both = "two transports are in use: events arrive twice" if seen.both else ""
+            state = attachments.look(bucket)
+            both = "two transports are in use: events arrive twice" if state.both else ""
             connection = Connection(
-                bucket, seen.via, deployed, seen.why, rules=bucket in ruled, both=both
+                bucket, state.via, deployed, state.why, rules=bucket in ruled, both=both
             )
-        found = checks.bucket(connection, states)
-        if found:
-            yield found
+        finding = checks.check_bucket(connection, states)
+        if finding:
+            yield finding
 
-    return at_once(one, sorted(existing | deployment.buckets.keys()))
+    return run_parallel(check, sorted(existing | deployment.buckets.keys()))
+
+
+def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    """Check the rules and notifications of every bucket."""
+    table = Rules(deployment.state_table, aws.dynamodb)
+    with aws_errors():
+        rules = [rule for bucket in table.buckets() for rule in table.of(bucket)]
+    yield from missing_targets(rules, existing_targets(rules, deployment, aws))
 
 
 def _event_rules(queue: str, aws: Aws) -> dict[str, str]:

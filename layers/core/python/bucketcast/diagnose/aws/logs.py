@@ -7,27 +7,27 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery import tracing
 
 ANY: Final = "trace"
-"""A text that every trace line contains."""
+"""The pattern that matches every trace line."""
 
 
-class Found(NamedTuple):
+class LoggedLine(NamedTuple):
     """A log line and its time in Unix ms."""
 
     at: int
     line: tracing.Line
 
 
-def lines(text: str, functions: Iterable[str], since: int, aws: Aws) -> Iterator[Found]:
-    """Yield the trace lines of these functions that contain a text, since Unix ms.
+def lines(pattern: str, functions: Iterable[str], since: int, aws: Aws) -> Iterator[LoggedLine]:
+    """Yield the trace lines of these functions that contain the pattern, since Unix ms.
 
     Raises:
         AwsError: AWS cannot be reached.
     """
     for function in functions:
-        for event in _events(function, f'"{text}"', since, aws):
+        for event in _events(function, f'"{pattern}"', since, aws):
             line = tracing.read(event["message"])
             if line is not None:
-                yield Found(event["timestamp"], line)
+                yield LoggedLine(event["timestamp"], line)
 
 
 def _events(function: str, pattern: str, since: int, aws: Aws) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Reads the queues' lengths, who may write to them, and AWS's clock."""
+"""Read the queues' lengths and policies, and AWS's clock."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from bucketcast.delivery.queue import depth
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose import queues as checks
-from bucketcast.diagnose.aws import at_once, unless_unread
+from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import Finding
 from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
@@ -27,22 +27,22 @@ def clock(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
         answer = table.call("get_item", "#")
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date:
-        yield checks.clock(time.time(), parsedate_to_datetime(date).timestamp())
+        yield checks.check_clock(time.time(), parsedate_to_datetime(date).timestamp())
 
 
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
-    """Check each target's queues, the ingress queue, and who may write to it."""
+    """Check each target's queues, the ingress queue, and its policy."""
     _ = aws.sqs  # making a client is not safe among threads, using one is
     ingress = deployment.ingress_queue
     queues = [("ingress", ingress, dead_of(ingress))]
     queues += [(target.arn, target.queue, target.dead) for target in deployment.targets]
 
-    def one(item: tuple[str, str, str]) -> Iterator[Finding]:
-        return unless_unread("queue", item[0], _queue(*item, aws))
+    def check(item: tuple[str, str, str]) -> Iterator[Finding]:
+        return report_unread("queue", item[0], _queue(*item, aws))
 
     return [
-        *at_once(one, queues),
-        *unless_unread(checks.POLICY, "ingress", _policies(deployment, aws)),
+        *run_parallel(check, queues),
+        *report_unread(checks.POLICY, "ingress", _policies(deployment, aws)),
     ]
 
 
@@ -58,7 +58,7 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
                 raise
             yield checks.missing_queue(subject, name)
             return
-    yield checks.queue(subject, queue.rpartition("/")[2], *counts)
+    yield checks.check_queue(subject, queue.rpartition("/")[2], *counts)
 
 
 def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
@@ -71,20 +71,22 @@ def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
         _EVENTS: {"ArnLike": {"aws:SourceArn": ingress.rule(f"{deployment.stack}-*")}},
     }
     for service, source in _sources(ingress, deployment):
-        yield checks.policy(ingress.queue, ingress.policy, service, source, conditions[service])
+        yield checks.check_policy(
+            ingress.queue, ingress.policy, service, source, conditions[service]
+        )
     if deployment.kms_key:
-        found = _key_policies(ingress, deployment, aws)
-        yield from unless_unread(checks.KEY_POLICY, "ingress", found)
+        findings = _key_policies(ingress, deployment, aws)
+        yield from report_unread(checks.KEY_POLICY, "ingress", findings)
 
 
 def _key_policies(ingress: Ingress, deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
-        found = aws.kms.get_key_policy(KeyId=deployment.kms_key, PolicyName="default")
+        policy = aws.kms.get_key_policy(KeyId=deployment.kms_key, PolicyName="default")
     for service, source in _sources(ingress, deployment):
-        yield checks.key_policy(deployment.kms_key, found["Policy"], service, source)
+        yield checks.check_key_policy(deployment.kms_key, policy["Policy"], service, source)
 
 
 def _sources(ingress: Ingress, deployment: Deployed) -> Iterator[tuple[str, str]]:
-    """Yield who writes to the ingress queue: a service, and a source on whose behalf it does."""
+    """Yield the writers of the ingress queue: a service, and a source on whose behalf it writes."""
     yield _S3, ingress.bucket("any")
     yield _EVENTS, ingress.rule(eventbridge.rule_name(deployment.stack, "any"))

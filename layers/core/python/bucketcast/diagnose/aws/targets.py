@@ -1,7 +1,6 @@
-"""Asks each target's own function what it sees of the target, step by step."""
+"""Have each target's own function probe its target, step by step."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from bucketcast import deployment as deployed
@@ -9,28 +8,31 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.config.model import is_member, secret_names
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
-from bucketcast.diagnose.aws import at_once, unless_unread
+from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import BY_HAND, Finding
 from bucketcast.state.breakers import Breakers
+from bucketcast.terminal.times import moment
 
 CHECK = "probe"
-_ABOUT_SECRETS = ("settings", "login")
+_SECRET_CHECKS = ("settings", "login")
 _MISSING = "ResourceNotFoundException"
 
 
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
-    """Return what the functions found, for each target that is switched on.
+    """Return the functions' findings, for each target that is switched on.
 
     A target without a function is a finding.
     """
     _ = aws.functions  # making a client is not safe among threads, using one is
-    on = [target for target in deployment.targets if target.enabled and target.function]
-    found = at_once(lambda each: unless_unread(CHECK, each.arn, _ask(each, aws)), on)
-    orphans = [_orphan(target) for target in deployment.targets if not target.function]
-    return [*orphans, *found, *unless_unread("pause", "targets", _paused(deployment, aws))]
+    enabled = [target for target in deployment.targets if target.enabled and target.function]
+    probed = run_parallel(
+        lambda target: report_unread(CHECK, target.arn, _probe(target, aws)), enabled
+    )
+    missing = [_missing_function(target) for target in deployment.targets if not target.function]
+    return [*missing, *probed, *report_unread("pause", "targets", _pauses(deployment, aws))]
 
 
-def _orphan(target: DeployedTarget) -> Finding:
+def _missing_function(target: DeployedTarget) -> Finding:
     return Finding(
         "function",
         target.arn,
@@ -40,37 +42,36 @@ def _orphan(target: DeployedTarget) -> Finding:
     )
 
 
-def _new_secret(target: DeployedTarget, found: str, aws: Aws) -> str:
-    """Return the command that sets the secret of a target that has one alone, else ""."""
+def _secret_command(target: DeployedTarget, problem: str, aws: Aws) -> str:
+    """Return the command that sets the secret of a target with a single one, else ""."""
     try:
         settings = deployed.settings(target, aws).values()
     except AwsError:
         return ""
     names = secret_names(settings)
     # The command would erase the other values of a secret that holds several.
-    several = target.made or any(is_member(each) for each in settings)
+    several = target.made or any(is_member(setting) for setting in settings)
     if several or len(names) != 1:
         return ""
     (name,) = names
-    verb = "create-secret --name" if _MISSING in found else "put-secret-value --secret-id"
+    verb = "create-secret --name" if _MISSING in problem else "put-secret-value --secret-id"
     return f"aws secretsmanager {verb} {name} --secret-string file://SECRET"
 
 
-def _paused(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+def _pauses(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
         outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
     for target in deployment.targets:
         outage = outages.get(target.arn)
         if outage and outage.paused:
-            since = datetime.fromtimestamp(outage.paused / 1_000, UTC)
-            found = f"paused since {since:%Y-%m-%dT%H:%M:%SZ}: its events wait"
+            problem = f"paused since {moment(outage.paused)}: its events wait"
             command = f"bucketcast target resume {target.arn}"
             yield Finding(
-                "pause", target.arn, "warn", found, "resume it when it may go on", command
+                "pause", target.arn, "warn", problem, "resume it when it may go on", command
             )
 
 
-def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
+def _probe(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
     request = {"probe": True, "doctor": True, "target": target.arn}
     try:
         answer = invoke(target.function, request, aws)
@@ -79,19 +80,19 @@ def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
         yield Finding(CHECK, target.arn, "error", str(error), "its log has more", command)
     except AwsError as error:
         if error.code == _MISSING:
-            found = f"the function {target.function} does not exist: its events wait"
-            yield Finding(CHECK, target.arn, "error", found, BY_HAND)
+            problem = f"the function {target.function} does not exist: its events wait"
+            yield Finding(CHECK, target.arn, "error", problem, BY_HAND)
             return
         if not error.silent:
             raise
         hint = "wait longer with --wait; if it has a VPC, see that its subnets lead to the target"
         yield Finding(CHECK, target.arn, "error", str(error), hint)
     else:
-        yield from (_of_step(each, target, aws) for each in answer["findings"])
+        yield from (_to_finding(step, target, aws) for step in answer["findings"])
 
 
-def _of_step(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:
-    check, status, found, hint = (step[key] for key in ("check", "status", "found", "hint"))
-    about_a_secret = status == "error" and check in _ABOUT_SECRETS
-    command = _new_secret(target, found, aws) if about_a_secret else ""
-    return Finding(check, target.arn, status, found, hint, command)
+def _to_finding(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:
+    check, status, problem, hint = (step[key] for key in ("check", "status", "found", "hint"))
+    about_a_secret = status == "error" and check in _SECRET_CHECKS
+    command = _secret_command(target, problem, aws) if about_a_secret else ""
+    return Finding(check, target.arn, status, problem, hint, command)

@@ -9,7 +9,7 @@ import click
 
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment import Deployed
-from bucketcast.diagnose.aws import buckets, queues, rules, targets
+from bucketcast.diagnose.aws import buckets, queues, targets
 from bucketcast.finding import Finding, not_checked
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -22,20 +22,20 @@ _AREAS: Final[Mapping[str, _Check]] = {
     "clock": queues.clock,
     "queues": queues.findings,
     "buckets": buckets.findings,
-    "rules": rules.findings,
+    "rules": buckets.rule_findings,
     "targets": targets.findings,
 }
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Also show what is in order.")
-@params.wait("Time that a target's function has to look at its target.", WAIT_SECONDS)
+@click.option("--all", "show_all", is_flag=True, help="Also show checks that are in order.")
+@params.wait("Time that a target's function has to check its target.", WAIT_SECONDS)
 @shared
-def command(out: Output, *, everything: bool, wait: float) -> int:
+def command(out: Output, *, show_all: bool, wait: float) -> int:
     """Find what is wrong with the deployment, and say what to do.
 
     Checks the clock, dead letters, who may write to the ingress queue, how buckets are connected,
-    and rules whose target does not exist. Each target's own function then looks at its target in
+    and rules whose target does not exist. Each target's own function then checks its target in
     steps: settings with their secrets, DNS, TCP, TLS with the certificate's expiry, login, and
     access to the table, topic, index or exchange. It writes nothing, and changes nothing. Exit code
     1 if there is an error, 0 if there are warnings only.
@@ -46,36 +46,40 @@ def command(out: Output, *, everything: bool, wait: float) -> int:
       bucketcast doctor --all --json
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed(read_seconds=wait)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for area, check in _AREAS.items():
         out.note(f"checking {area} …")
-        found += _findings(area, partial(check, deployment, aws))
-    found.sort(key=lambda each: _ORDER.index(each.status))
-    failed = any(each.status == "error" for each in found)
-    shown = [each for each in found if everything or each.status != "ok"]
-    _show(out, deployment.stack, shown, len(found))
+        findings += _findings(area, partial(check, deployment, aws))
+    findings.sort(key=lambda finding: _ORDER.index(finding.status))
+    failed = any(finding.status == "error" for finding in findings)
+    listed = [finding for finding in findings if show_all or finding.status != "ok"]
+    _show(out, deployment.stack, listed, len(findings))
     return int(failed)
 
 
 def _findings(area: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return an area's findings; one that cannot be read does not end the others."""
+    """Return an area's findings; an area that cannot be read does not stop the others."""
     try:
         return list(check())
     except AwsError as error:
         return [not_checked(area, "AWS", str(error))]
 
 
-def _show(out: Output, stack: str, shown: Sequence[Finding], count: int) -> None:
-    document = {"stack": stack, "checks": count, "findings": [asdict(each) for each in shown]}
+def _show(out: Output, stack: str, findings: Sequence[Finding], count: int) -> None:
+    document = {
+        "stack": stack,
+        "checks": count,
+        "findings": [asdict(finding) for finding in findings],
+    }
     rows = [
-        (str(number), each.status, each.check, each.subject, each.found)
-        for number, each in enumerate(shown, 1)
+        (str(number), finding.status, finding.check, finding.subject, finding.found)
+        for number, finding in enumerate(findings, 1)
     ]
     out.table(document, _COLUMNS, rows, f"nothing is wrong: {count} checks")
     if out.json:
         return
-    for number, each in enumerate(shown, 1):
-        if each.hint:
-            out.line(f"{number}. {each.subject}: {each.hint}")
-        if each.command:
-            out.line(f"     {each.command}")
+    for number, finding in enumerate(findings, 1):
+        if finding.hint:
+            out.line(f"{number}. {finding.subject}: {finding.hint}")
+        if finding.command:
+            out.line(f"     {finding.command}")

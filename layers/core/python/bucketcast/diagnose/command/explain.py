@@ -10,7 +10,7 @@ import msgspec
 
 from bucketcast import sources
 from bucketcast.aws import clients
-from bucketcast.diagnose.explain import Answer, Explanation, Sending, explained, unconnected
+from bucketcast.diagnose.explain import Answer, Explanation, Message, explain, offline_target
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Rule
@@ -25,7 +25,7 @@ _URI = "s3://"
 
 
 @click.command()
-@click.argument("what", metavar="FILE|s3://BUCKET/KEY")
+@click.argument("source", metavar="FILE|s3://BUCKET/KEY")
 @click.option(
     "--event",
     "name",
@@ -47,7 +47,7 @@ _URI = "s3://"
 @click.option("--principal", metavar="ID", help="Principal that made the request.")
 @click.option("--source-ip", metavar="ADDRESS", help="Client address.")
 @shared
-def command(out: Output, /, what: str, **said: Any) -> None:
+def command(out: Output, /, source: str, **options: Any) -> None:
     """Show which rules match an event and why, and the exact bytes that would be sent.
 
     The event comes from a file, in any format that ingest reads (- is standard input), or is a
@@ -59,7 +59,7 @@ def command(out: Output, /, what: str, **said: Any) -> None:
       bucketcast explain event.json
       bucketcast explain s3://uploads/photos/cat.jpg --event put --size 2048 --tag class=public
     """  # noqa: D301 - click reads the character
-    events = _synthetic(what, said) if what.startswith(_URI) else _of_file(what, said)
+    events = _synthetic(source, options) if source.startswith(_URI) else _from_file(source, options)
     deployment, aws = out.deployed()
     table = Rules(deployment.state_table, aws.dynamodb)
 
@@ -68,7 +68,7 @@ def command(out: Output, /, what: str, **said: Any) -> None:
         with clients.aws_errors():
             return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
 
-    explanation = explained(events, rules, lambda to: unconnected(to, deployment, aws))
+    explanation = explain(events, rules, lambda to: offline_target(to, deployment, aws))
     if out.json:
         out.answer(_document(explanation))
         return
@@ -76,51 +76,51 @@ def command(out: Output, /, what: str, **said: Any) -> None:
         _show(out, event, explanation)
 
 
-def _of_file(path: str, said: dict[str, Any]) -> list[Event]:
-    given = [key for key, value in said.items() if value]
-    if given:
-        option = {"name": "event", "tags": "tag"}.get(given[0], given[0]).replace("_", "-")
+def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
+    used = [key for key, value in options.items() if value]
+    if used:
+        option = {"name": "event", "tags": "tag"}.get(used[0], used[0]).replace("_", "-")
         raise click.UsageError(f"--{option} is allowed with s3://BUCKET/KEY only, not with a file")
     try:
         with click.open_file(path, encoding="utf-8") as file:
-            found = sources.events(file.read())
+            events = sources.events(file.read())
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BucketcastError(f"{path}: {reason}; give a file or s3://BUCKET/KEY") from None
     except BadEvent as error:
         raise BucketcastError(f"{path}: {error}") from None
-    if not found:
+    if not events:
         raise BucketcastError(f"{path} contains no object event: ingest would accept and drop it")
-    return found
+    return events
 
 
-def _synthetic(uri: str, said: dict[str, Any]) -> list[Event]:
+def _synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
     """Return the event that S3 would send, as ingest reads it."""
     bucket, key = params.object_uri(uri)
-    if said["name"] is None:
+    if options["name"] is None:
         raise click.UsageError("missing --event: put, delete, get or a name")
     seconds = time.time()
     event = Event(
-        said["name"],
+        options["name"],
         bucket,
         key,
         time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds)),
         f"{int(seconds * 1e9):016X}",
         msgspec.Raw(b"{}"),
-        said["size"],
-        version_id=said["version_id"],
-        principal=said["principal"] or "",
-        source_ip=said["source_ip"] or "",
+        options["size"],
+        version_id=options["version_id"],
+        principal=options["principal"] or "",
+        source_ip=options["source_ip"] or "",
         dialect="synthetic",
     )
     (parsed,) = sources.events(s3_record.message(event).decode())
-    metadata = {metadata_name(name): value for name, value in said["metadata"]}
+    metadata = {metadata_name(name): value for name, value in options["metadata"]}
     return [
         msgspec.structs.replace(
             parsed,
             metadata=metadata or None,
-            tags=list(said["tags"]) or None,
-            content_type=said["content_type"],
+            tags=list(options["tags"]) or None,
+            content_type=options["content_type"],
         )
     ]
 
@@ -139,9 +139,9 @@ def _show(out: Output, event: Event, explanation: Explanation) -> None:
         for answer in answers
     ]
     out.table({}, _COLUMNS, rows, f"{event.bucket} has no rules")
-    for sending in explanation.sendings:
-        if sending.event.id == event.id:
-            for line in ("", *_lines(sending)):
+    for message in explanation.messages:
+        if message.event.id == event.id:
+            for line in ("", *_lines(message)):
                 out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
@@ -153,10 +153,10 @@ def _matched(answer: Answer, missing: Sequence[str]) -> str:
     return "yes, not deployed" if answer.rule.arn in missing else "yes"
 
 
-def _lines(sending: Sending) -> Iterator[str]:
-    yield f"to {sending.target}"
-    yield from (f"  {name}: {text}" for name, text in sending.headers.items())
-    yield from (f"  {line}" for line in sending.body.decode().split("\n"))
+def _lines(message: Message) -> Iterator[str]:
+    yield f"to {message.target}"
+    yield from (f"  {name}: {value}" for name, value in message.headers.items())
+    yield from (f"  {line}" for line in message.body.decode().split("\n"))
 
 
 def _document(explanation: Explanation) -> dict[str, Any]:
@@ -177,12 +177,12 @@ def _document(explanation: Explanation) -> dict[str, Any]:
         ],
         "deliveries": [
             {
-                "target": sending.target,
-                "event": sending.event.id,
-                "headers": dict(sending.headers),
-                "body": sending.body.decode(),
+                "target": message.target,
+                "event": message.event.id,
+                "headers": dict(message.headers),
+                "body": message.body.decode(),
             }
-            for sending in explanation.sendings
+            for message in explanation.messages
         ],
         "not_deployed": list(explanation.missing),
     }

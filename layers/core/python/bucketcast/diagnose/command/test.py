@@ -14,16 +14,16 @@ from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
-from bucketcast.diagnose import steps, trial
+from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.steps import Step
-from bucketcast.diagnose.trial import NAME, Trial
+from bucketcast.diagnose.trial import NAME, Trial, make_events, notification_body, summary
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.state.breakers import Breakers
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
-from bucketcast.terminal.times import moment
+from bucketcast.terminal.times import clock, moment
 
 _COLUMNS = ("STEP", "AFTER", "TIME", "WHY")
 _PUT, _DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -65,12 +65,14 @@ def command(  # noqa: PLR0913, PLR0917 - its options
     target = deployment.target(arn)
     _require_reachable(target, deployment, aws)
     name = _name(target, name, key, aws)
-    functions = [each for each in (deployment.ingest_function, target.function) if each]
+    functions = [function for function in (deployment.ingest_function, target.function) if function]
     since = int(time.time() * 1000) - _SKEW_MS
-    run = Trial()
-    _send(trial.events(name, bucket, key, count), target, deployment, run, aws)
-    _wait(out, lambda: logs.lines(logs.ANY, functions, since, aws), run, time.monotonic() + timeout)
-    return _report(out, target, run, timeout)
+    trial = Trial()
+    _send(make_events(name, bucket, key, count), target, deployment, trial, aws)
+    _wait(
+        out, lambda: logs.lines(logs.ANY, functions, since, aws), trial, time.monotonic() + timeout
+    )
+    return _report(out, target, trial, timeout)
 
 
 def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -> None:
@@ -87,32 +89,34 @@ def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -
 
 
 def _name(target: DeployedTarget, name: str | None, key: str, aws: Aws) -> str:
-    mirrors = is_mirror(target.kind, deployed.settings(target, aws))
-    if mirrors and key:
+    is_mirror_ = is_mirror(target.kind, deployed.settings(target, aws))
+    if is_mirror_ and key:
         raise BucketcastError(
             f"{target.arn} has format = namespace: an object with the key {key} would lose its "
-            "row; without --key it is one that nobody has"
+            "row; without --key it is a key without an object"
         )
-    if mirrors and name not in (None, _DELETE):
+    if is_mirror_ and name not in (None, _DELETE):
         raise BucketcastError(
             f"{target.arn} has format = namespace: {name} would leave a row for an object that "
             f"does not exist; allowed is --event delete, which is the default there"
         )
-    return name or (_DELETE if mirrors else _PUT)
+    return name or (_DELETE if is_mirror_ else _PUT)
 
 
 def _send(
-    events: Sequence[Event], target: DeployedTarget, deployment: Deployed, run: Trial, aws: Aws
+    events: Sequence[Event], target: DeployedTarget, deployment: Deployed, trial: Trial, aws: Aws
 ) -> None:
     """Send all events to the ingress queue, addressed to the target."""
     queue = Queue(deployment.ingress_queue, aws.sqs)
     history = History(to=target.arn)
 
     def send(start: int) -> None:
-        part = events[start : start + _BATCH]
-        run.send(part, int(time.time() * 1000))
+        batch = events[start : start + _BATCH]
+        trial.record_sent(batch, int(time.time() * 1000))
         with aws_errors():
-            refused = queue.send([Outgoing(trial.body(e), history=history) for e in part])
+            refused = queue.send(
+                [Outgoing(notification_body(event), history=history) for event in batch]
+            )
         if refused:
             raise AwsError(f"the ingress queue did not take an event: {min(refused.values())}")
 
@@ -120,73 +124,76 @@ def _send(
         list(pool.map(send, range(0, len(events), _BATCH)))
 
 
-def _wait(out: Output, lines: Callable[[], Iterable[logs.Found]], run: Trial, end: float) -> None:
+def _wait(
+    out: Output, lines: Callable[[], Iterable[logs.LoggedLine]], trial: Trial, end: float
+) -> None:
     """Read the logs until each event has ended, or the time is over."""
     shown = time.monotonic()
-    more = _MORE
+    rounds_left = _MORE
     while True:
         try:
             for at, line in lines():
-                run.take(steps.of(at, line))
+                trial.add_steps(steps.read_steps(at, line))
         except AwsError as error:
             if not error.silent:
                 raise
             out.note(f"note: {error}; trying again", always=True)
-        more -= not run.open  # ingest's lines may appear after the target's
-        if run.is_complete or not more or time.monotonic() >= end:
+        rounds_left -= not trial.pending  # ingest's lines may appear after the target's
+        if trial.is_complete or not rounds_left or time.monotonic() >= end:
             return
-        if time.monotonic() >= shown + _PROGRESS_SECONDS and len(run.sent) > 1:
-            out.note(f"{len(run.sent) - len(run.open):,} of {len(run.sent):,} have ended")
+        if time.monotonic() >= shown + _PROGRESS_SECONDS and len(trial.sent) > 1:
+            out.note(f"{len(trial.sent) - len(trial.pending):,} of {len(trial.sent):,} have ended")
             shown = time.monotonic()
         time.sleep(PAUSE_SECONDS)
 
 
-def _report(out: Output, target: DeployedTarget, run: Trial, timeout: float) -> int:
-    figures = trial.summary(run)
-    why = run.failure(target.function)
-    if why and run.open:
-        why = f"{len(run.open):,} of {len(run.sent):,} not delivered within {timeout:g}s: {why}"
+def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -> int:
+    figures = summary(trial)
+    problem = trial.failure(target.function)
+    if problem and trial.pending:
+        number = f"{len(trial.pending):,} of {len(trial.sent):,}"
+        problem = f"{number} not delivered within {timeout:g}s: {problem}"
     if out.json:
-        listed = [_document(run, event) for event in run.sent]
-        failed = {"status": "error", "error": why} if why else {}
-        out.answer({"target": target.arn, **figures, "events": listed, **failed})
-        return int(bool(why))
-    if len(run.sent) == 1:
-        out.table({}, _COLUMNS, list(_rows(run)), "no step is known")
+        events = [_document(trial, event) for event in trial.sent]
+        failed = {"status": "error", "error": problem} if problem else {}
+        out.answer({"target": target.arn, **figures, "events": events, **failed})
+        return int(bool(problem))
+    if len(trial.sent) == 1:
+        out.table({}, _COLUMNS, list(_rows(trial)), "no step is known")
     else:
         out.line(
             f"{figures['delivered']:,} of {figures['count']:,} delivered, "
             f"{figures['per_second']:,} per second; "
             f"p50 {figures['p50_ms']:,} ms, p99 {figures['p99_ms']:,} ms"
         )
-    if why:
-        out.failed(f"{target.arn}: {why}")
-    return int(bool(why))
+    if problem:
+        out.failed(f"{target.arn}: {problem}")
+    return int(bool(problem))
 
 
-def _rows(run: Trial) -> Iterator[tuple[str, str, str, str]]:
-    for event, sent in run.sent.items():
-        yield "sent", "", steps.clock(sent), ""
-        for step in _story(run, event):
-            yield step.what, f"{step.at - sent:,} ms", steps.clock(step.at), step.why
+def _rows(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
+    for event, sent in trial.sent.items():
+        yield "sent", "", clock(sent), ""
+        for step in _ordered_steps(trial, event):
+            yield step.kind, f"{step.at - sent:,} ms", clock(step.at), step.reason
 
 
-def _story(run: Trial, event: str) -> list[Step]:
+def _ordered_steps(trial: Trial, event: str) -> list[Step]:
     """Return an event's steps by stage, then time: a quick target may log before ingest does."""
-    return sorted(run.steps.get(event, ()), key=lambda step: (steps.stage(step.what), step.at))
+    return sorted(trial.steps.get(event, ()), key=lambda step: (steps.rank(step.kind), step.at))
 
 
-def _document(run: Trial, event: str) -> Mapping[str, Any]:
+def _document(trial: Trial, event: str) -> Mapping[str, Any]:
     return {
         "event": event,
-        "sent": steps.clock(run.sent[event]),
+        "sent": clock(trial.sent[event]),
         "steps": [
             {
-                "what": step.what,
-                "time": steps.clock(step.at),
-                "after_ms": step.at - run.sent[event],
-                "why": step.why,
+                "what": step.kind,
+                "time": clock(step.at),
+                "after_ms": step.at - trial.sent[event],
+                "why": step.reason,
             }
-            for step in _story(run, event)
+            for step in _ordered_steps(trial, event)
         ],
     }

@@ -9,9 +9,10 @@ import click
 from bucketcast.delivery import tracing
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
-from bucketcast.diagnose.steps import NOT_DEPLOYED, QUEUED, Step, stage
+from bucketcast.diagnose.steps import NOT_DEPLOYED, QUEUED, Step, rank
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal.times import clock
 
 _COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
 _NOTHING = (
@@ -38,35 +39,39 @@ def command(out: Output, *, uri: str, since: float) -> None:
     bucket, key = params.object_uri(uri)
     deployment, aws = out.deployed()
     trace_id = tracing.of_object(bucket, key)
-    made = (target.function for target in (*deployment.targets, *deployment.resting))
-    functions = dict.fromkeys([deployment.ingest_function, *filter(None, made)])
+    target_functions = (target.function for target in (*deployment.targets, *deployment.resting))
+    functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
     start = int((time.time() - since) * 1000)
-    found = logs.lines(trace_id, functions, start, aws)
-    story = _story(step for each in found for step in steps.of(each.at, each.line, trace_id))
-    document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in story]}
-    rows = [(steps.clock(step.at), _time(step), step.what, step.target, step.why) for step in story]
+    lines = logs.lines(trace_id, functions, start, aws)
+    sorted_steps = _sort(
+        step for entry in lines for step in steps.read_steps(entry.at, entry.line, trace_id)
+    )
+    document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in sorted_steps]}
+    rows = [
+        (clock(step.at), _time(step), step.kind, step.target, step.reason) for step in sorted_steps
+    ]
     out.table(document, _COLUMNS, rows, _NOTHING)
 
 
-def _story(read: Iterable[Step]) -> list[Step]:
+def _sort(steps: Iterable[Step]) -> list[Step]:
     """Sort steps by event and stage: a quick target may log before ingest does."""
-    known = _without_dropped(list(read))
+    kept = _without_dropped(list(steps))
     began: dict[str, int] = {}
-    for step in known:
+    for step in kept:
         began[step.event] = min(step.at, began.get(step.event, step.at))
-    return sorted(known, key=lambda step: (began[step.event], step.event, stage(step.what), step))
+    return sorted(kept, key=lambda step: (began[step.event], step.event, rank(step.kind), step))
 
 
 def _without_dropped(known: Sequence[Step]) -> list[Step]:
     """Replace queued steps of events that ingest then dropped, since there is no such target."""
-    dropped = {(step.event, step.target) for step in known if step.what == NOT_DEPLOYED}
-    queued = {(step.event, step.target) for step in known if step.what == QUEUED}
+    dropped = {(step.event, step.target) for step in known if step.kind == NOT_DEPLOYED}
+    queued = {(step.event, step.target) for step in known if step.kind == QUEUED}
     return [
-        step._replace(what=NOT_DEPLOYED, why=f"{step.why}; the event was dropped")
-        if step.what == QUEUED and (step.event, step.target) in dropped
+        step._replace(kind=NOT_DEPLOYED, reason=f"{step.reason}; the event was dropped")
+        if step.kind == QUEUED and (step.event, step.target) in dropped
         else step
         for step in known
-        if step.what != NOT_DEPLOYED or (step.event, step.target) not in queued
+        if step.kind != NOT_DEPLOYED or (step.event, step.target) not in queued
     ]
 
 
@@ -77,10 +82,10 @@ def _time(step: Step) -> str:
 
 def _document(step: Step) -> dict[str, Any]:
     return {
-        "time": steps.clock(step.at),
+        "time": clock(step.at),
         "event": _time(step),
-        "what": step.what,
+        "what": step.kind,
         "target": step.target,
         "rule": step.rule,
-        "why": step.why,
+        "why": step.reason,
     }

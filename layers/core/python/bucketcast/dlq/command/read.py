@@ -9,7 +9,7 @@ import click
 
 from bucketcast.aws.clients import AwsError, aws_errors
 from bucketcast.destination import Destination
-from bucketcast.diagnose.explain import unconnected
+from bucketcast.diagnose.explain import offline_target
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
@@ -118,7 +118,7 @@ def show(out: Output, /, target: str, *, limit: int, **options: Any) -> None:
                 break
     kind = None
     if selection.queue.target:
-        kind = unconnected(
+        kind = offline_target(
             Destination.of(selection.queue.name), selection.deployment, selection.aws
         )
     entries = [records.entry(plan, selection.queue.name, kind) for plan in plans]
