@@ -1,4 +1,4 @@
-"""nats-py, as each way goes fastest: a PONG a batch; `publish_async`; acks of NATS Streaming."""
+"""nats-py's fastest ways: a PONG per batch, `publish_async`, and NATS Streaming's acks."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from nats.aio.msg import Msg
 from benchmarks.raw import Batch, Writer
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.servers.nats_streaming import Session, packed
+from tests.servers.nats_streaming import Session, encode
 
 
 def rows(events: Sequence[Event]) -> Batch:
@@ -33,28 +33,28 @@ def writer(settings: dict[str, str]) -> Writer:
 async def _core(client: Client, subject: str, batch: Batch) -> None:
     for body, headers in batch:
         await client.publish(subject, body, headers=headers)
-    await asyncio.sleep(0)  # otherwise its PING would go out first
+    await asyncio.sleep(0)  # else its PING would be sent first
     await client.flush()
 
 
 async def _jetstream(client: Client, subject: str, batch: Batch) -> None:
     stream = client.jetstream()
-    sent = [await stream.publish_async(subject, body, headers=headers) for body, headers in batch]
-    await asyncio.gather(*sent)
+    acks = [await stream.publish_async(subject, body, headers=headers) for body, headers in batch]
+    await asyncio.gather(*acks)
 
 
 async def _streaming(session: Session, subject: str, batch: Batch) -> None:
     waiting, inbox, done = len(batch), session.client.new_inbox(), asyncio.Event()
 
-    async def take(_: Msg) -> None:
+    async def count_ack(_: Msg) -> None:
         nonlocal waiting
         waiting -= 1
         if not waiting:
             done.set()
 
-    answers = await session.client.subscribe(inbox, cb=take)
+    subscription = await session.client.subscribe(inbox, cb=count_ack)
     for body, headers in batch:
-        message = packed({1: session.id, 2: headers["Nats-Msg-Id"], 3: subject, 5: body})
-        await session.client.publish(f"{session.publishes}.{subject}", message, reply=inbox)
+        message = encode({1: session.id, 2: headers["Nats-Msg-Id"], 3: subject, 5: body})
+        await session.client.publish(f"{session.publish_prefix}.{subject}", message, reply=inbox)
     await done.wait()
-    await answers.unsubscribe()
+    await subscription.unsubscribe()

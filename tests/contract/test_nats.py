@@ -1,4 +1,4 @@
-"""What is particular to NATS."""
+"""NATS alone: core, JetStream and NATS Streaming."""
 
 import asyncio
 import re
@@ -49,129 +49,126 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 
 def reason(target: Target, batch: list[Event]) -> DeliveryError:
-    """The one why none of these arrived."""
+    """Send a batch of which every event fails; return the first event's error."""
     failures = target.send(batch)
     assert failures.keys() == set(range(len(batch)))
     return failures[0]
 
 
-def why_offline(target: Target) -> str:
+def probe_error(target: Target) -> str:
     with pytest.raises(DeliveryError) as error:
         target.probe()
     return str(error.value)
 
 
 def paths(server: NatsServer, subject: str = "") -> list[str]:
-    return [path_of(each) for each in server.received(subject)]
+    return [path_of(arrival) for arrival in server.received(subject)]
 
 
 COPIES = [("one", True), ("two", True), ("0123456789abcdef", False)]
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream"])
-def test_the_id_of_an_event_stands_in_a_header(
-    server: Callable[[str], Server], make: Make, name: str
-) -> None:
+def test_event_id_is_a_header(server: Callable[[str], Server], make: Make, name: str) -> None:
     batch = events(2)
     assert make(server(name).settings()).send(batch) == {}
-    found = [arrival.headers for arrival in server(name).received()]
-    same = {"Content-Type": "application/json"}
-    assert found == [{"Nats-Msg-Id": each.id, **same} for each in batch]
+    headers = [arrival.headers for arrival in server(name).received()]
+    content_type = {"Content-Type": "application/json"}
+    assert headers == [{"Nats-Msg-Id": put.id, **content_type} for put in batch]
 
 
-def test_a_stream_keeps_a_copy_for_each_named_rule(
+def test_stream_stores_a_copy_for_each_named_rule(
     server: Callable[[str], Server], make: Make
 ) -> None:
-    """Such a rule is a notification of its own; what repeats a copy is dropped all the same."""
-    jetstream, one = server("nats-jetstream"), event("a")
-    copies = [replace(one, rule=name, named=named) for name, named in COPIES]
+    """A named rule sends its own notification; the stream drops repeated copies."""
+    jetstream, put = server("nats-jetstream"), event("a")
+    copies = [replace(put, rule=name, named=named) for name, named in COPIES]
     assert make(jetstream.settings()).send([*copies, *copies]) == {}
     ids = [arrival.headers["Nats-Msg-Id"] for arrival in jetstream.received()]
-    assert ids == [each.copy_id for each in copies]
-    assert (len(set(ids)), ids[2]) == (3, one.id)
+    assert ids == [copy.copy_id for copy in copies]
+    assert (len(set(ids)), ids[2]) == (3, put.id)
 
 
-def test_a_cloud_event_has_all_attributes_in_headers(core: NatsServer, make: Make) -> None:
-    one = event('a "é"')
-    assert make(core.settings(shape="cloudevents-binary")).send([one]) == {}
+def test_cloud_event_has_all_attributes_in_headers(core: NatsServer, make: Make) -> None:
+    put = event('a "é"')
+    assert make(core.settings(shape="cloudevents-binary")).send([put]) == {}
     (arrival,) = core.received()
     assert arrival.body == b"{}"
     assert arrival.headers == {
-        "Nats-Msg-Id": one.id,
+        "Nats-Msg-Id": put.id,
         "Content-Type": "application/json",
         "ce-specversion": "1.0",
-        "ce-id": one.id[:16],
+        "ce-id": put.id[:16],
         "ce-source": "aws:s3..uploads",
         "ce-type": "com.amazonaws.s3.ObjectCreated:Put",
         "ce-subject": "a+%2522%25C3%25A9%2522",
-        "ce-time": one.time,
+        "ce-time": put.time,
         "ce-sequence": f"{1:032}",
         "ce-datacontenttype": "application/json",
     }
 
 
-def test_a_server_without_headers_gets_none(core: NatsServer, make: Make) -> None:
+def test_server_without_headers_gets_none(core: NatsServer, make: Make) -> None:
     with core.configured(f"{LOGIN}\nno_header_support: true"):
         assert make(core.settings()).send([event("plain")]) == {}
-        for needs in ({"jetstream": "on"}, {"shape": "cloudevents-binary"}):
-            error = reason(make(core.settings(**needs)), events(2))
+        for overrides in ({"jetstream": "on"}, {"shape": "cloudevents-binary"}):
+            error = reason(make(core.settings(**overrides)), events(2))
             assert type(error) is Retryable
-            assert "this server takes no headers" in str(error)
-    assert [(path_of(each), each.headers) for each in core.received()] == [("uploads/plain", {})]
+            assert "this server supports no headers" in str(error)
+    (arrival,) = core.received()
+    assert (path_of(arrival), arrival.headers) == ("uploads/plain", {})
 
 
-def test_the_server_is_pinged_after_all_was_sent(core: NatsServer, make: Make) -> None:
+def test_ping_follows_the_last_message(core: NatsServer, make: Make) -> None:
     with core.configured(f"{LOGIN}\ntrace: true"):
         assert make(core.settings()).send(events(3)) == {}
-    traced = (core.folder / "log").read_text()
-    (connection,) = set(re.findall(r"(cid:[0-9]+) .*<<- \[HPUB ev.events", traced))
-    commands = re.findall(rf"{connection} .*<<- \[(HPUB|PING)", traced)
+    log = (core.folder / "log").read_text()
+    (connection,) = set(re.findall(r"(cid:[0-9]+) .*<<- \[HPUB ev.events", log))
+    commands = re.findall(rf"{connection} .*<<- \[(HPUB|PING)", log)
     assert commands == ["PING", "HPUB", "HPUB", "HPUB", "PING"]
 
 
-def test_a_stream_that_has_an_event_already_answers_as_for_a_new_one(
-    jetstream: NatsServer, make: Make
-) -> None:
+def test_duplicate_of_a_stored_event_is_delivered(jetstream: NatsServer, make: Make) -> None:
     for _ in range(2):
         target = make(jetstream.settings())
         assert target.send(events(3)) == {}
     assert len(jetstream.received()) == 3
 
 
-def test_a_missing_stream_is_reported_and_later_used(jetstream: NatsServer, make: Make) -> None:
+def test_missing_stream_is_reported_until_it_is_created(jetstream: NatsServer, make: Make) -> None:
     target = make(jetstream.settings(subject="later.events"))
     error = reason(target, events(3))
     assert type(error) is Retryable
-    hint = "make one, such as by `nats stream add events --subjects later.events`"
+    hint = "create one, for example by `nats stream add events --subjects later.events`"
     assert hint in str(error)
-    assert hint in why_offline(target)
-    more = StreamConfig(name="later", subjects=["later.>"])
-    jetstream.streams(lambda streams: streams.add_stream(more))
+    assert hint in probe_error(target)
+    config = StreamConfig(name="later", subjects=["later.>"])
+    jetstream.use_streams(lambda streams: streams.add_stream(config))
     target.probe()
     assert target.send(events(3)) == {}
 
 
-def test_a_server_without_jetstream_is_reported(streaming: StreamingServer, make: Make) -> None:
+def test_server_without_jetstream_is_reported(streaming: StreamingServer, make: Make) -> None:
     settings = {**streaming.settings(), "streaming": "off", "jetstream": "on"}
     target = make(settings)
     assert "no stream has the subject" in str(reason(target, events(1)))
-    assert "JetStream is off" in why_offline(target)
+    assert "JetStream is off" in probe_error(target)
 
 
-def test_what_a_stream_is_too_narrow_for_waits(jetstream: NatsServer, make: Make) -> None:
-    jetstream.streams(partial(stream.make, max_msg_size=2_000))
-    wide = event("wide", 2, principal="p" * 2_000)
-    failures = make(jetstream.settings()).send([event("a"), wide, event("b", 3)])
+def test_event_too_large_for_the_stream_waits(jetstream: NatsServer, make: Make) -> None:
+    jetstream.use_streams(partial(stream.replace_all, max_msg_size=2_000))
+    large = event("large", 2, principal="p" * 2_000)
+    failures = make(jetstream.settings()).send([event("a"), large, event("b", 3)])
     assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
     assert "raise --max-msg-size of the stream" in str(failures[1])
     assert paths(jetstream) == ["uploads/a", "uploads/b"]
 
 
-def test_what_no_usual_server_takes_is_rejected_by_the_stream_too(
+def test_event_above_the_default_limit_is_rejected_by_the_stream(
     jetstream: NatsServer, make: Make
 ) -> None:
     with jetstream.configured(f"{LOGIN}\nmax_payload: 8MB"):
-        jetstream.streams(partial(stream.make, max_msg_size=1_500_000))
+        jetstream.use_streams(partial(stream.replace_all, max_msg_size=1_500_000))
         large = [event("large", at, principal="p" * 1_000 * at) for at in (600, 900)]
         failures = make(jetstream.settings()).send(large)
         assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
@@ -179,63 +176,61 @@ def test_what_no_usual_server_takes_is_rejected_by_the_stream_too(
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
-def test_what_the_server_is_too_narrow_for_waits(
+def test_event_too_large_for_the_server_waits(
     server: Callable[[str], Server], make: Make, name: str
 ) -> None:
-    found = cast("NatsServer", server(name))
-    wide = event("wide", 2, principal="p" * 2_000)
-    with found.configured(f"{LOGIN}\nmax_payload: 4096"):
-        failures = make(found.settings()).send([event("a"), wide, event("b", 3)])
+    nats = cast("NatsServer", server(name))
+    large = event("large", 2, principal="p" * 2_000)
+    with nats.configured(f"{LOGIN}\nmax_payload: 4096"):
+        failures = make(nats.settings()).send([event("a"), large, event("b", 3)])
         assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
         assert "4096 are allowed by max_payload of the server: raise it" in str(failures[1])
-        assert paths(found) == ["uploads/a", "uploads/b"]
+        assert paths(nats) == ["uploads/a", "uploads/b"]
 
 
-def test_a_full_stream_takes_what_it_has_room_for(jetstream: NatsServer, make: Make) -> None:
-    jetstream.streams(partial(stream.make, max_msgs=2, discard=DiscardPolicy.NEW))
+def test_full_stream_stores_the_events_that_fit(jetstream: NatsServer, make: Make) -> None:
+    jetstream.use_streams(partial(stream.replace_all, max_msgs=2, discard=DiscardPolicy.NEW))
     failures = make(jetstream.settings()).send(events(4))
     assert {index: type(error) for index, error in failures.items()} == {2: Retryable, 3: Retryable}
     assert "maximum messages exceeded" in str(failures[2])
 
 
-def test_a_reply_of_a_subscriber_is_no_confirmation_of_a_stream(
-    jetstream: NatsServer, make: Make
-) -> None:
-    async def thank(message: Msg) -> None:
+def test_reply_of_a_subscriber_confirms_nothing(jetstream: NatsServer, make: Make) -> None:
+    async def answer(message: Msg) -> None:
         await message.respond(b"thanks")
 
     async def run() -> DeliveryError:
-        async with jetstream.connected() as client:
-            await client.subscribe("answered", cb=thank)
+        async with jetstream.connect() as client:
+            await client.subscribe("answered", cb=answer)
             await client.flush()
             target = make(jetstream.settings(subject="answered"))
             return await asyncio.to_thread(reason, target, events(1))
 
     error = asyncio.run(run())
     assert type(error) is Retryable
-    assert "that is no stream" in str(error)
+    assert "which is no stream" in str(error)
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
-def test_an_idle_connection_is_replaced_without_a_failure(
+def test_closed_connection_is_replaced(
     server: Callable[[str], Server], make: Make, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """As after a function was frozen; whether the end was said or not."""
-    found = cast("NatsServer", server(name))
-    target = make(found.settings())
+    """A frozen function may or may not see that the server closed it."""
+    nats = cast("NatsServer", server(name))
+    target = make(nats.settings())
     assert target.send(events(2)) == {}
-    found.stop()
-    found.start_again()
+    nats.stop()
+    nats.start_again()
     assert target.send(events(2, "later")) == {}
     monkeypatch.setattr(nats_client, "IDLE_SECONDS", -1.0)
     assert target.send(events(2, "idle")) == {}
-    assert len(found.received()) == 6
+    assert len(nats.received()) == 6
 
 
-def test_a_server_without_a_sign_of_life_is_abandoned(
+def test_ping_interval_detects_a_server_that_does_not_answer(
     core: NatsServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By ping_interval: nothing else would end the wait before the test is given up."""
+    """Nothing else ends the wait before the test fails."""
     monkeypatch.setattr(Target, "timeout", 2 * HANGS_AFTER)
     pings = make(core.settings(ping_interval="100ms"))
     assert pings.send(events(1)) == {}
@@ -247,7 +242,7 @@ def test_a_server_without_a_sign_of_life_is_abandoned(
 
 
 @pytest.mark.parametrize(
-    ("more", "sent"),
+    ("overrides", "sent"),
     [
         ({"streaming_async": "off"}, 1),
         ({"streaming_async": "off", "streaming_max_pub_acks_in_flight": "10"}, 1),
@@ -255,39 +250,43 @@ def test_a_server_without_a_sign_of_life_is_abandoned(
         ({"streaming_async": "on"}, 100),
     ],
 )
-def test_so_many_are_on_their_way_to_a_streaming_server_that_does_not_answer(
-    streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch, more: Any, sent: int
+def test_streaming_options_limit_messages_in_flight(
+    streaming: StreamingServer,
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    overrides: Any,
+    sent: int,
 ) -> None:
     monkeypatch.setattr(nats_client, "IDLE_SECONDS", 600.0)
-    target = make(streaming.settings(**more))
+    target = make(streaming.settings(**overrides))
     target.probe()
     monkeypatch.setattr(Target, "timeout", 1.0)
     streaming.pause()
     assert isinstance(reason(target, events(100)), NotConnected)
     streaming.resume()
     monkeypatch.setattr(Target, "timeout", 5.0)
-    assert make(streaming.settings()).send([event("behind")]) == {}
+    assert make(streaming.settings()).send([event("last")]) == {}
     end = time.monotonic() + HANGS_AFTER
     while len(streaming.received()) <= sent and time.monotonic() < end:
-        time.sleep(0.05)  # the two connections are read side by side
+        time.sleep(0.05)  # the server reads both connections concurrently
     assert len(streaming.received()) == sent + 1
 
 
-def test_another_cluster_id_is_reported(streaming: StreamingServer, make: Make) -> None:
+def test_wrong_cluster_id_is_reported(streaming: StreamingServer, make: Make) -> None:
     target = make(streaming.settings(streaming_cluster_id="other"))
     error = reason(target, events(2))
     assert isinstance(error, NotConnected)
     assert "streaming_cluster_id 'other'" in str(error)
-    assert "streaming_cluster_id 'other'" in why_offline(target)
+    assert "streaming_cluster_id 'other'" in probe_error(target)
 
 
-def test_a_client_that_the_streaming_server_forgot_registers_again(
+def test_client_registers_again_after_missed_heartbeats(
     streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server asks for a sign of life, which a frozen function does not give."""
+    """A frozen function does not answer the streaming server's heartbeats."""
     monkeypatch.setattr(nats_client, "IDLE_SECONDS", 600.0)
-    beats = f'token: "{TOKEN}", hb_interval: 50ms, hb_timeout: 50ms, hb_fail_count: 1'
-    with streaming.configured(more=beats):
+    heartbeats = f'token: "{TOKEN}", hb_interval: 50ms, hb_timeout: 50ms, hb_fail_count: 1'
+    with streaming.configured(more=heartbeats):
         target = make(streaming.settings())
         assert target.send(events(1)) == {}
         while streaming.clients():
@@ -331,7 +330,7 @@ STREAMS = {"streaming": "on", "streaming_cluster_id": "test-cluster"}
         ({**STREAMS, "jetstream": "on"}, ["jetstream"]),
     ],
 )
-def test_problems_that_no_single_option_shows(texts: dict[str, str], keys: list[str]) -> None:
+def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
     settings = read(Target.Settings, {**VALID, **texts})
     assert [key for key, *_ in Target.check(settings)] == keys
 
@@ -350,13 +349,13 @@ def test_problems_that_no_single_option_shows(texts: dict[str, str], keys: list[
         ({"queue_dir": "/events", "streaming_cluster_id": "x"}, ["queue_dir", "without streaming"]),
     ],
 )
-def test_notes(texts: dict[str, str], expected: list[str]) -> None:
+def test_notes_explain_settings(texts: dict[str, str], expected: list[str]) -> None:
     notes = Target.notes(read(Target.Settings, {**VALID, **texts}))
     assert len(notes) == len(expected)
     assert all(part in note for part, note in zip(expected, notes, strict=True))
 
 
-def test_minios_other_name_of_streaming_counts_too(streaming: StreamingServer, make: Make) -> None:
+def test_streaming_enable_is_the_same_as_streaming(streaming: StreamingServer, make: Make) -> None:
     target = make(streaming.settings(streaming="off", streaming_enable="on"))
     assert target.send(events(2)) == {}
     assert len(streaming.received()) == 2
@@ -366,6 +365,6 @@ def test_minios_other_name_of_streaming_counts_too(streaming: StreamingServer, m
     ("address", "where"),
     [("h", "h:4222"), ("h:1", "h:1"), ("[::1]:7", "[::1]:7"), ("[::1]", "[::1]:4222")],
 )
-def test_where(address: str, where: str) -> None:
+def test_where_has_the_default_port(address: str, where: str) -> None:
     target = Target(read(Target.Settings, {"address": address, "subject": "s"}))
     assert target.where == f"{where}, subject s"

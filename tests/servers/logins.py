@@ -88,7 +88,7 @@ def _mysql(server: Server, old: str, new: str) -> None:
 
 def _nats(server: Server, old: str, new: str) -> None:
     made = cast("nats.NatsServer", server)
-    made.log_in_by({"token": new}, nats.LOGIN.replace(nats.TOKEN, new))
+    made.change_login({"token": new}, nats.LOGIN.replace(nats.TOKEN, new))
     assert old != new
 
 

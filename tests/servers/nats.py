@@ -1,7 +1,7 @@
-"""NATS in its three ways: core, JetStream, and the NATS Streaming that went before it.
+"""NATS as three products: core, JetStream, and NATS Streaming, JetStream's predecessor.
 
-Core NATS keeps nothing. So that tests can see what arrived, a stream records all below `ev.`
-for core too: a reader like any other, that is there whenever the server is.
+Core NATS stores nothing. So that tests can read what arrived, a stream records all subjects below
+`ev.` for core too: it is a subscriber like any other.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tests.servers import Arrival, Server, Settings
 from tests.servers import nats_stream as stream
 from tests.servers import nats_streaming as stan
 from tests.servers.machine import MissingProgramError, ports
-from tests.servers.nats_client import connected
+from tests.servers.nats_client import connect
 from tests.servers.process import Process
 from tests.servers.tls import Tls
 
@@ -65,12 +65,13 @@ class NatsServer(Server):
         return f"127.0.0.1:{self.ports['nats']}"
 
     def version(self) -> str:
-        async def ask() -> str:
-            async with self.connected() as client:
-                found = client.connected_server_version
-                return f"nats-server {found.major}.{found.minor}.{found.patch}, {self.product}"
+        async def read_version() -> str:
+            async with self.connect() as client:
+                version = client.connected_server_version
+                number = f"{version.major}.{version.minor}.{version.patch}"
+                return f"nats-server {number}, {self.product}"
 
-        return asyncio.run(ask())
+        return asyncio.run(read_version())
 
     def settings(self, **overrides: str) -> Settings:
         jetstream = {"jetstream": "on"} if self.product == "jetstream" else {}
@@ -86,12 +87,12 @@ class NatsServer(Server):
         return self.settings(**{"token": "wr0ng-s3cret", **overrides})
 
     def tls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; client certificates are not asked for again after `mtls_settings`."""
+        """See `Server`; the server stops requiring certificates, which `mtls_settings` started."""
         self.configure()
         return self._tls_settings(overrides)
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; encrypted connections need one until `tls_settings` or `clear`."""
+        """See `Server`; the server requires certificates until `tls_settings` or `clear`."""
         self.configure(encryption="verify: true")
         own = {
             "client_cert": self.tls.client_cert.read_text(),
@@ -104,36 +105,36 @@ class NatsServer(Server):
         return self.settings(**{**verified, **overrides})
 
     def configure(self, login: str = LOGIN, *, encryption: str | None = "", more: str = "") -> None:
-        """Let the server go on with this part of its configuration; nothing if it has it.
+        """Restart the server with this part of its configuration, unless it already has it.
 
-        `encryption` stands beside the certificates; without it nothing is encrypted. `more` stands
-        with what is the product's own.
+        `encryption` has options beside the certificates; None turns encryption off. `more` has
+        options of the product.
         """
         tls = (
             f'tls {{ include "certificates.conf"\n{encryption} }}\n'
             if encryption is not None
             else ""
         )
-        text = f"{tls}{login}\n{self.own(more)}\n"
+        configuration = f"{tls}{login}\n{self.product_options(more)}\n"
         file = self.folder / "changing.conf"
-        if not file.exists() or file.read_text() != text:
+        if not file.exists() or file.read_text() != configuration:
             file.touch(mode=0o600)
-            file.write_text(text)
+            file.write_text(configuration)
             if self.process.running:
                 self.process.stop()
                 self.process.start()
 
-    def log_in_by(self, own: Mapping[str, Any], login: str) -> None:
-        """Take `login` from now on; `own` is how nats-py connects then, with all rights."""
-        self._login = own
+    def change_login(self, admin: Mapping[str, Any], login: str) -> None:
+        """Configure this `login`; `admin` has nats-py's options for a login with all rights."""
+        self._login = admin
         self.configure(login)
 
     @contextmanager
     def configured(
-        self, login: str = LOGIN, *, encryption: str | None = "", more: str = "", **own: Any
+        self, login: str = LOGIN, *, encryption: str | None = "", more: str = "", **admin: Any
     ) -> Iterator[None]:
-        """As `configure`, for as long; `own` is how nats-py connects then, with all rights."""
-        before, self._login = self._login, own or self._login
+        """Configure the server for a while; `admin` has nats-py's options for all rights."""
+        before, self._login = self._login, admin or self._login
         try:
             self.configure(login, encryption=encryption, more=more)
             yield
@@ -142,52 +143,52 @@ class NatsServer(Server):
             self.configure()
 
     def write_configuration(self) -> None:
-        """Write what stays the same for as long as the server runs, and the rest as usual."""
+        """Write the constant part of the configuration, and the default for the rest."""
         files = {"cert": self.tls.server_cert, "key": self.tls.server_key, "ca": self.tls.ca}
         (self.folder / "certificates.conf").write_text(_CERTIFICATES.format(**files))
         (self.folder / "nats.conf").touch(mode=0o600)
         (self.folder / "nats.conf").write_text(_CONFIGURATION.format(**self.ports))
         self.configure()
 
-    def own(self, more: str) -> str:
-        """The product's part of the configuration."""
+    def product_options(self, more: str) -> str:
+        """Return the product's part of the configuration."""
         return f'jetstream {{ store_dir: "{self.folder}/jetstream"\n{more} }}'
 
-    def connected(self) -> AbstractAsyncContextManager[Client]:
-        """A client with all rights."""
-        return connected(self.address, **self._login)
+    def connect(self) -> AbstractAsyncContextManager[Client]:
+        """Connect a client with all rights."""
+        return connect(self.address, **self._login)
 
     def received(self, destination: str = "") -> list[Arrival]:
-        return self.streams(partial(stream.arrivals, subject=destination or self.destination))
+        return self.use_streams(partial(stream.arrivals, subject=destination or self.destination))
 
     def clear(self) -> None:
         self.configure()
-        self.streams(stream.make)
+        self.use_streams(stream.replace_all)
 
     def stop(self) -> None:
-        """See `Server`; what core NATS confirmed is in the stream, which is more than it says."""
-        self._settle()
+        """See `Server`; core NATS's stream stores the confirmed messages first."""
+        self._await_stored()
         super().stop()
 
     def kill(self) -> None:
         """See `Server`, and `stop`."""
-        self._settle()
+        self._await_stored()
         super().kill()
 
-    def _settle(self) -> None:
+    def _await_stored(self) -> None:
         if self.product == "core" and self.process.running:
             self.resume()
-            self.streams(stream.settle)
+            self.use_streams(stream.await_stored)
 
-    def ready(self) -> None:
-        """See that it answers; its stream is made where there is none."""
-        self.streams(stream.find_or_make)
+    def check_ready(self) -> None:
+        """Raise an error unless the server answers; create the stream if it is missing."""
+        self.use_streams(stream.find_or_create)
 
-    def streams(self, work: Callable[[JetStreamContext], Coroutine[Any, Any, T]]) -> T:
-        """What that does to the server's streams."""
+    def use_streams(self, work: Callable[[JetStreamContext], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of work on the server's streams."""
 
         async def use() -> T:
-            async with self.connected() as client:
+            async with self.connect() as client:
                 return await work(client.jetstream(timeout=10))
 
         return asyncio.run(use())
@@ -202,14 +203,14 @@ class StreamingServer(NatsServer):
         return f"NATS Streaming {stan.status(self.ports['http'], 'serverz')['version']}"
 
     def settings(self, **overrides: str) -> Settings:
-        own = {
+        streaming = {
             "streaming": "on",
             "streaming_async": "on",
             "streaming_cluster_id": CLUSTER,
         }
-        return super().settings(**{**own, **overrides})
+        return super().settings(**{**streaming, **overrides})
 
-    def own(self, more: str) -> str:
+    def product_options(self, more: str) -> str:
         return f"""\
 streaming {{
   cluster_id: "{CLUSTER}"
@@ -224,34 +225,34 @@ streaming {{
     async def _received(self, subject: str) -> list[Arrival]:
         if subject not in stan.status(self.ports["http"], "channelsz").get("names", ()):
             return []
-        found = stan.status(self.ports["http"], f"channelsz?channel={subject}")
-        async with self.connected() as client:
+        channel = stan.status(self.ports["http"], f"channelsz?channel={subject}")
+        async with self.connect() as client:
             session = await stan.Session.open(client, CLUSTER)
-            bodies = await session.read(subject, found["msgs"])
+            bodies = await session.read(subject, channel["msgs"])
             await session.close()
         return [Arrival(body=body) for body in bodies]
 
     def clients(self) -> list[str]:
-        """The names of those that it knows."""
+        """Return the names of the registered clients."""
         return list(stan.status(self.ports["http"], "clientsz").get("clients", ()))
 
     def clear(self) -> None:
-        """See `Server`; it forgets a channel only with all it has."""
+        """See `Server`; a channel can only be deleted with the whole store."""
         self.configure()
         self.process.stop()
         shutil.rmtree(self.folder / "streaming")
         self.process.start()
 
-    def ready(self) -> None:
-        async def ask() -> None:
-            async with self.connected() as client:
+    def check_ready(self) -> None:
+        async def open_session() -> None:
+            async with self.connect() as client:
                 await (await stan.Session.open(client, CLUSTER)).close()
 
-        asyncio.run(ask())
+        asyncio.run(open_session())
 
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False, product: str) -> NatsServer:
-    """Start it with its data in `folder`; see `servers.Module.start`."""
+    """Start a product with its data in `folder`; see `servers.Module.start`."""
     kind = StreamingServer if product == "streaming" else NatsServer
     program = _PROGRAMS / kind.program / kind.program
     if not program.exists():
@@ -261,7 +262,7 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, product: str) -> Na
     server.process = Process(
         [str(program), "-c", str(folder / "nats.conf")],
         folder,
-        ready=server.ready,
+        ready=server.check_ready,
         not_ready_yet=kind.refusals,
         outlives=outlives,
     )

@@ -1,4 +1,4 @@
-"""nats-py as a test wants it: one try, a short wait, and encrypted wherever that was asked for."""
+"""nats-py for tests: no retries, a short time-out, and encryption wherever it is requested."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,11 +8,11 @@ from typing import Any
 from nats.aio.client import Client
 
 SECONDS = 2.0
-"""How long it waits for the server."""
+"""The time-out for connecting."""
 
 
 class _Encrypting(Client):
-    """Encrypts also where the server leaves it to the client."""
+    """A client that encrypts even if the server does not require it."""
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:  # noqa: FBT001, FBT002 - the client's own
         info["tls_required"] = True
@@ -20,26 +20,26 @@ class _Encrypting(Client):
 
 
 @asynccontextmanager
-async def connected(address: str, **options: Any) -> AsyncIterator[Client]:
-    """A client with a connection to `address`; `options` are those of nats-py."""
-    trying = True
+async def connect(address: str, **options: Any) -> AsyncIterator[Client]:
+    """Connect a client to `address`; `options` are those of nats-py."""
+    connecting = True
 
-    async def failed(error: Exception) -> None:
-        if trying:
+    async def raise_error(error: Exception) -> None:
+        if connecting:
             raise error
 
     client = _Encrypting() if "tls" in options else Client()
     try:
         async with asyncio.timeout(SECONDS):
             await client.connect(
-                f"nats://{address}", error_cb=failed, allow_reconnect=False, **options
+                f"nats://{address}", error_cb=raise_error, allow_reconnect=False, **options
             )
-        trying = False
+        connecting = False
         yield client
     finally:
-        trying = False
+        connecting = False
         if client.is_connected:
             await client.close()
-        elif client._transport:  # its `close` would wait for ever after a failed handshake
+        elif client._transport:  # the client's `close` never returns after a failed handshake
             client._transport.close()  # type: ignore[no-untyped-call]
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""NATS Streaming's protocol over nats-py, as far as a test writes and reads: no client is left.
+"""A client of NATS Streaming for tests, over nats-py, as none is published any more.
 
 Messages are protobuf, `stan.go`'s `pb/protocol.proto`.
 """
@@ -20,46 +20,46 @@ from tests.servers.nats_client import SECONDS
 FROM_THE_FIRST = 4
 Fields = dict[int, str | bytes | int]
 ACK_WAIT = 30
-"""Seconds until the server sends a message again that was not acknowledged."""
+"""Seconds after which the server repeats an unacknowledged message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client that the streaming server knows."""
+    """A client that is registered at the streaming server."""
 
     client: Client
     id: str
-    publishes: str
-    subscribes: str
-    closes: str
+    publish_prefix: str
+    subscribe_subject: str
+    close_subject: str
 
     @classmethod
     async def open(cls, client: Client, cluster: str) -> "Session":
         name, heartbeats = uuid.uuid4().hex, client.new_inbox()
 
-        async def beat(message: Msg) -> None:
+        async def answer_heartbeat(message: Msg) -> None:
             await message.respond(b"")
 
-        await client.subscribe(heartbeats, cb=beat)
-        request = packed({1: name, 2: heartbeats})
-        answer = await _request(client, f"_STAN.discover.{cluster}", request, error=5)
-        return cls(client, name, *(answer[at].decode() for at in (1, 2, 4)))
+        await client.subscribe(heartbeats, cb=answer_heartbeat)
+        request = encode({1: name, 2: heartbeats})
+        reply = await _request(client, f"_STAN.discover.{cluster}", request, error_field=5)
+        return cls(client, name, *(reply[number].decode() for number in (1, 2, 4)))
 
     async def publish(self, channel: str, body: bytes) -> None:
-        message = packed({1: self.id, 2: uuid.uuid4().hex, 3: channel, 5: body})
-        await _request(self.client, f"{self.publishes}.{channel}", message, error=2)
+        message = encode({1: self.id, 2: uuid.uuid4().hex, 3: channel, 5: body})
+        await _request(self.client, f"{self.publish_prefix}.{channel}", message, error_field=2)
 
     async def read(self, channel: str, count: int) -> list[bytes]:
-        """The first `count` bodies of a channel."""
-        inbox, bodies, all_there = self.client.new_inbox(), list[bytes](), asyncio.Event()
+        """Return the first `count` bodies of a channel."""
+        inbox, bodies, complete = self.client.new_inbox(), list[bytes](), asyncio.Event()
 
-        async def take(message: Msg) -> None:
-            bodies.append(unpacked(message.data)[4])
+        async def add_body(message: Msg) -> None:
+            bodies.append(decode(message.data)[4])
             if len(bodies) == count:
-                all_there.set()
+                complete.set()
 
-        await self.client.subscribe(inbox, cb=take)
-        # As many as there are may be without an acknowledgement, and it sends none.
+        await self.client.subscribe(inbox, cb=add_body)
+        # The limit of unacknowledged messages is `count`, as none is acknowledged.
         fields: Fields = {
             1: self.id,
             2: channel,
@@ -68,63 +68,65 @@ class Session:
             6: ACK_WAIT,
             10: FROM_THE_FIRST,
         }
-        await _request(self.client, self.subscribes, packed(fields), error=3)
+        await _request(self.client, self.subscribe_subject, encode(fields), error_field=3)
         async with asyncio.timeout(10):
-            await all_there.wait()
+            await complete.wait()
         return bodies
 
     async def close(self) -> None:
-        await _request(self.client, self.closes, packed({1: self.id}), error=1)
+        await _request(self.client, self.close_subject, encode({1: self.id}), error_field=1)
 
 
 def status(port: int, path: str) -> dict[str, Any]:
-    """What the server's monitoring says at `/streaming/<path>`."""
+    """Return the document of the server's monitoring at `/streaming/<path>`."""
     address = f"http://127.0.0.1:{port}/streaming/{path}"
-    with urllib.request.urlopen(address, timeout=SECONDS) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
+    with urllib.request.urlopen(address, timeout=SECONDS) as response:
+        document: dict[str, Any] = json.load(response)
+        return document
 
 
-async def _request(client: Client, subject: str, message: bytes, *, error: int) -> dict[int, Any]:
-    """The answer; what stands in its field `error` is raised."""
-    answer = unpacked((await client.request(subject, message, timeout=SECONDS)).data)
-    if error in answer:
-        raise ConnectionRefusedError(answer[error].decode())
-    return answer
+async def _request(
+    client: Client, subject: str, message: bytes, *, error_field: int
+) -> dict[int, Any]:
+    """Return the reply's fields; raise its error, if it has one."""
+    reply = decode((await client.request(subject, message, timeout=SECONDS)).data)
+    if error_field in reply:
+        raise ConnectionRefusedError(reply[error_field].decode())
+    return reply
 
 
-def packed(fields: Fields) -> bytes:
-    """A protobuf message of texts, bytes and numbers."""
-    return b"".join(itertools.starmap(_field, fields.items()))
+def encode(fields: Fields) -> bytes:
+    """Return a protobuf message of texts, bytes and numbers."""
+    return b"".join(itertools.starmap(_encode_field, fields.items()))
 
 
-def _field(number: int, value: str | bytes | int) -> bytes:
+def _encode_field(number: int, value: str | bytes | int) -> bytes:
     if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
+        return _encode_varint(number << 3) + _encode_varint(value)
     data = value.encode() if isinstance(value, str) else value
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
+    return _encode_varint(number << 3 | 2) + _encode_varint(len(data)) + data
 
 
-def _varint(value: int) -> bytes:
-    found = bytearray()
+def _encode_varint(value: int) -> bytes:
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*encoded, value])
 
 
-def unpacked(message: bytes) -> dict[int, Any]:
-    """The fields of a protobuf message: bytes, or numbers."""
-    found: dict[int, Any] = {}
+def decode(message: bytes) -> dict[int, Any]:
+    """Return the fields of a protobuf message: bytes, or numbers."""
+    fields: dict[int, Any] = {}
     rest = iter(message)
-    for tag in _numbers(rest):
-        value = next(_numbers(rest))
-        number, wire = tag >> 3, tag & 7
-        found[number] = bytes(itertools.islice(rest, value)) if wire == 2 else value
-    return found
+    for tag in _decode_varints(rest):
+        value = next(_decode_varints(rest))
+        number, wire_type = tag >> 3, tag & 7
+        fields[number] = bytes(itertools.islice(rest, value)) if wire_type == 2 else value
+    return fields
 
 
-def _numbers(rest: Iterator[int]) -> Iterator[int]:
+def _decode_varints(rest: Iterator[int]) -> Iterator[int]:
     value = shift = 0
     for byte in rest:
         value |= (byte & 0x7F) << shift

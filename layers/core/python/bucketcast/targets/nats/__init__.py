@@ -42,6 +42,7 @@ target's `address`, remove its `streaming` keys and set `jetstream = "on"`: even
 queue go to the stream. When the consumers have read the rest of the channel, stop the old server.
 """
 
+import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
@@ -52,13 +53,14 @@ from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.nats.batch import Batch
-from bucketcast.targets.nats.handshake import upgrade
 from bucketcast.targets.nats.settings import STREAMING_IN_FLIGHT, NatsSettings
 
 if TYPE_CHECKING:
     from bucketcast.targets.nats.client import Client, Work
     from bucketcast.targets.nats.connection import Connection
     from bucketcast.targets.nats.core import Core
+
+_MAX_INFO = 65_536
 
 
 class Target(base.Connected["Client"]):
@@ -85,21 +87,22 @@ class Target(base.Connected["Client"]):
         """Return the message headers; none for NATS Streaming, which would lose them."""
         if self.settings.streams:
             return {}
-        found = {"Nats-Msg-Id": event.copy_id, "Content-Type": self.shape.content_type}
+        headers = {"Nats-Msg-Id": event.copy_id, "Content-Type": self.shape.content_type}
         if self.shape.attributes:
-            for name, text in super().headers(event).items():
-                found[name] = in_header(text)
-            # NATS's binding is the one that has it among the attributes.
-            found["ce-datacontenttype"] = self.shape.content_type
-        return found
+            for name, value in super().headers(event).items():
+                headers[name] = in_header(value)
+            # Only NATS's binding has it among the attributes.
+            headers["ce-datacontenttype"] = self.shape.content_type
+        return headers
 
     def endpoints(self) -> list[base.Endpoint]:
         settings = self.settings
         context = tls.context(settings) if settings.encrypted else None
-        at = urlsplit(f"//{settings.host_port}")
-        where = (at.hostname or "", at.port or 4222, context)
-        first = settings.tls_handshake_first
-        return [base.Endpoint(*where) if first else base.Endpoint(*where, upgrade)]
+        parts = urlsplit(f"//{settings.host_port}")
+        endpoint = base.Endpoint(parts.hostname or "", parts.port or 4222, context)
+        if settings.tls_handshake_first:
+            return [endpoint]
+        return [endpoint._replace(upgrade=_read_info)]
 
     def probe(self) -> None:
         self._use(lambda publisher: publisher.probe())
@@ -107,16 +110,16 @@ class Target(base.Connected["Client"]):
     def close(self) -> None:
         with self._lock:
             if self._open is not None:
-                self._open.say_goodbye()
+                self._open.deregister()
             self._drop()
 
     def _deliver(self, batch: Batch) -> None:
-        """Send; what was not confirmed when the connection failed shares its failure."""
+        """Send the batch; if the connection fails, its error fails all unconfirmed events."""
         try:
             self._use(lambda publisher: publisher.send(batch))
         except DeliveryError as error:
             batch.fail(batch.unconfirmed, error)
-        if any(isinstance(each, NotConnected) for each in batch.failures.values()):
+        if any(isinstance(error, NotConnected) for error in batch.failures.values()):
             self._drop()
 
     def _use(self, work: "Work") -> None:
@@ -132,14 +135,14 @@ class Target(base.Connected["Client"]):
         return connection.is_alive()
 
     def _publisher(self, connection: "Connection") -> "Core":
-        """Load only the module that the settings choose."""
+        """Return the publisher for the settings; import only its module."""
         settings = self.settings
         if settings.streams:
             from bucketcast.targets.nats.streaming import Streaming  # noqa: PLC0415
 
-            most = settings.streaming_max_pub_acks_in_flight or STREAMING_IN_FLIGHT
-            cluster, most = settings.streaming_cluster_id, most if settings.streaming_async else 1
-            return Streaming(connection, settings.subject, cluster, most)
+            limit = settings.streaming_max_pub_acks_in_flight or STREAMING_IN_FLIGHT
+            cluster, limit = settings.streaming_cluster_id, limit if settings.streaming_async else 1
+            return Streaming(connection, settings.subject, cluster, limit)
         if settings.jetstream:
             from bucketcast.targets.nats.jetstream import JetStream  # noqa: PLC0415
 
@@ -148,3 +151,20 @@ class Target(base.Connected["Client"]):
 
         binary = self.shape.attributes is not None
         return Core(connection, settings.subject, needs_headers=binary)
+
+
+def _read_info(line: socket.socket) -> None:
+    """Read the server's INFO, which precedes TLS.
+
+    Raises:
+        OSError: the server does not speak NATS, or offers no TLS.
+    """
+    info = b""
+    while not info.endswith(b"\r\n"):
+        if len(info) > _MAX_INFO or not (byte := line.recv(1)):
+            raise OSError("the server closed the connection, or is no NATS server")
+        info += byte
+    if not info.startswith(b"INFO "):
+        raise OSError("is this a NATS server?")
+    if b'"tls_required":true' not in info and b'"tls_available":true' not in info:
+        raise OSError("the server offers no TLS")

@@ -1,4 +1,4 @@
-"""The messages of a batch, and what became of them."""
+"""The messages of a batch, and their results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets.base.batch_result import BatchResult
 
-USUAL_PAYLOAD = 1_048_576
-"""Bytes that a NATS server takes by default; an event of S3 has some thousand."""
+DEFAULT_MAX_PAYLOAD = 1_048_576
+"""Bytes: the default `max_payload` of a NATS server; an event of S3 has some thousand."""
 
 
 class Message(NamedTuple):
-    """`position` is the event's in its batch; `head` is what NATS writes of headers, or empty."""
+    """A message, with its event's position in the batch; `head` has the encoded headers, if any."""
 
     position: int
     head: bytes
@@ -20,7 +20,7 @@ class Message(NamedTuple):
 
 
 class Batch(BatchResult):
-    """The events of a batch, and what became of them."""
+    """The events of a batch, and their results."""
 
     def __init__(
         self,
@@ -33,31 +33,31 @@ class Batch(BatchResult):
         self._body = body
         self._headers = headers
 
-    def messages(self, limit: int, *, headers: bool, beside: int = 0) -> Iterator[Message]:
-        """Yield what the server takes, made while it works.
+    def messages(self, limit: int, *, headers: bool, overhead: int = 0) -> Iterator[Message]:
+        """Yield the messages of at most `limit` bytes with `overhead`; fail the others.
 
-        It takes `limit` bytes; `beside` a message so many are sent. Headers are ASCII.
+        They are encoded one by one, while the server works.
         """
         for index, event in enumerate(self._events):
             try:
                 lines = self._headers(event).items() if headers else ()
                 body = self._body(event)
-                head = "".join([f"{name}: {text}\r\n" for name, text in lines]).encode("ascii")
+                head = "".join([f"{name}: {value}\r\n" for name, value in lines]).encode("ascii")
             except UnicodeEncodeError as error:
                 self.settle(index, Rejected(f"its text is not Unicode: {error}"))
                 continue
             if head:
                 head = b"NATS/1.0\r\n%b\r\n" % head
-            size = len(head) + len(body) + beside
+            size = len(head) + len(body) + overhead
             if size > limit:
-                self.settle(index, too_large(size, limit, "max_payload of the server"))
+                self.settle(index, too_large(size, limit))
             else:
                 yield Message(index, head, body)
 
 
-def too_large(size: int, limit: int, what: str) -> DeliveryError:
-    """Return the error; if most servers would take the event, this one's limit is to blame."""
-    found = f"the message takes {size} bytes, and {limit} are allowed by {what}"
-    if size > USUAL_PAYLOAD:
-        return Rejected(found)
-    return Retryable(f"{found}: raise it, to {USUAL_PAYLOAD} as is usual")
+def too_large(size: int, limit: int) -> DeliveryError:
+    """Return the error for a message above the limit; permanent only above the default limit."""
+    reason = f"the message takes {size} bytes, and {limit} are allowed by max_payload of the server"
+    if size > DEFAULT_MAX_PAYLOAD:
+        return Rejected(reason)
+    return Retryable(f"{reason}: raise it to {DEFAULT_MAX_PAYLOAD}, the default")

@@ -1,4 +1,4 @@
-"""A connection with the event loop that it lives on, for callers that use neither."""
+"""A connection with its own event loop, for synchronous callers."""
 
 import asyncio
 import time
@@ -11,35 +11,35 @@ from bucketcast.targets.base import CONNECT_SECONDS, tls
 from bucketcast.targets.nats.connection import Connection
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.errors import RAISED, delivery_error
-from bucketcast.targets.nats.login import login
+from bucketcast.targets.nats.login import login_options
 from bucketcast.targets.nats.settings import NatsSettings
 
 CLOSE_SECONDS = 1.0
 IDLE_SECONDS = 5.0
-"""A connection that was left alone for longer is tried before anything is sent over it."""
+"""A connection that was idle for longer is checked before it is used."""
 
 Work = Callable[[Core], Coroutine[Any, Any, None]]
 MakePublisher = Callable[[Connection], Core]
 
 
 class Client:
-    """The loop runs only while somebody waits for it: between two calls nothing is in flight.
+    """A connection whose loop only runs during a call: between calls nothing is in flight.
 
-    So nothing goes wrong in a function that is frozen then, and no thread is left in the end.
+    So it needs no thread, and a frozen function loses nothing.
     """
 
     def __init__(self, settings: NatsSettings, make_publisher: MakePublisher) -> None:
         """Connect.
 
         Raises:
-            DeliveryError: there is no connection.
+            DeliveryError: the server cannot be reached, or refuses the login.
         """
         self._settings = settings
         self._where = settings.host_port
         self._loop = asyncio.new_event_loop()
         self._connection = Connection(encrypted=settings.encrypted)
         self._publisher = make_publisher(self._connection)
-        self._used = 0.0
+        self._last_used = 0.0
         try:
             self.run(self._open, CONNECT_SECONDS, connecting=True)
         except BaseException:
@@ -47,10 +47,10 @@ class Client:
             raise
 
     def run(self, work: Work, seconds: float, *, connecting: bool = False) -> None:
-        """Let that work be done within so many seconds.
+        """Do the work within so many seconds.
 
         Raises:
-            DeliveryError: it was not, and the connection is of no more use.
+            DeliveryError: it failed, and the connection cannot be used any more.
         """
 
         async def bounded() -> None:
@@ -63,33 +63,33 @@ class Client:
             raise delivery_error(
                 error, self._settings, self._where, connecting=connecting
             ) from None
-        self._used = time.time()
+        self._last_used = time.time()
 
     def is_alive(self) -> bool:
-        """Return whether it can still be used: servers stop, and close idle connections."""
-        # The clock on the wall, as others may stand still while a function is frozen.
-        idle = abs(time.time() - self._used) > IDLE_SECONDS
+        """Return False if the connection has ended: servers stop, and close idle connections."""
+        # By the wall clock, as others may stop while a function is frozen.
+        idle = abs(time.time() - self._last_used) > IDLE_SECONDS
         try:
-            self.run(_tried if idle else _looked, CONNECT_SECONDS)
+            self.run(_check_alive if idle else _process_input, CONNECT_SECONDS)
         except DeliveryError:
             return False
         return self._connection.is_connected
 
-    def say_goodbye(self) -> None:
-        """Tell the server, if it listens, that this client leaves."""
+    def deregister(self) -> None:
+        """Deregister at the server, if it still answers."""
         with suppress(DeliveryError):
             if self._connection.is_connected:
                 self.run(lambda publisher: publisher.close(), CLOSE_SECONDS)
 
     def close(self) -> None:
-        """Release everything at once."""
+        """Close the socket and the loop without waiting for the server."""
         self._connection.abort()
-        self._loop.run_until_complete(_cancelled())
+        self._loop.run_until_complete(_cancel_tasks())
         self._loop.close()
 
     async def _open(self, publisher: Core) -> None:
         settings = self._settings
-        options = login(settings)
+        options = login_options(settings)
         if settings.encrypted:
             options["tls"] = tls.context(settings)
         await self._connection.open(
@@ -101,21 +101,21 @@ class Client:
         await publisher.open()
 
 
-async def _tried(publisher: Core) -> None:
-    await _looked(publisher)
-    await publisher.alive()
+async def _check_alive(publisher: Core) -> None:
+    await _process_input(publisher)
+    await publisher.check_alive()
 
 
-async def _looked(publisher: Core) -> None:  # noqa: ARG001 - as any work
-    """Let the client see what the server said meanwhile."""
+async def _process_input(publisher: Core) -> None:  # noqa: ARG001 - as any work
+    """Let nats-py process what the server has sent meanwhile."""
     for _ in range(3):
         await asyncio.sleep(0)
 
 
-async def _cancelled() -> None:
-    """End what nats-py left running."""
+async def _cancel_tasks() -> None:
+    """End the tasks that nats-py left running."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    await asyncio.sleep(0)  # sockets close one turn later
+    await asyncio.sleep(0)  # sockets close in the loop's next iteration

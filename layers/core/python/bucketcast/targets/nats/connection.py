@@ -1,9 +1,9 @@
-"""One connection to a NATS server by nats-py, which is replaced and never reused after an error.
+"""A connection to a NATS server by nats-py, which is replaced after an error.
 
-What nats-py leaves open is closed here. It encrypts only where the server demands it, and would
-give token and events in plain text to one that does not. Its `flush` sends the PING before what
-was published just then, so that the PONG confirms nothing. It waits for answers that cannot come
-any more, as the connection has ended. And it goes on trying to connect by itself.
+It corrects nats-py, which encrypts only if the server demands it, and would send token and events
+in plain text to one that does not. Its `flush` sends the PING before the messages that were just
+published, so that the PONG confirms nothing. It waits for answers after the connection has ended,
+and it retries connecting by itself.
 """
 
 import asyncio
@@ -16,27 +16,26 @@ from nats.aio.client import Client
 from bucketcast.targets.nats.login import Nkey
 
 NAME = "bucketcast"
-"""By which the server's monitoring knows the connection."""
+"""The connection's name in the server's monitoring."""
 PINGS = 2
-"""So many without an answer, and the connection counts as broken."""
+"""The unanswered pings after which a connection counts as broken."""
 NEVER = 86_400
-"""Seconds: longer than any function lives."""
+"""Seconds: longer than any function runs."""
 
 T = TypeVar("T")
 
 
 class Connection(Client):
-    """The client, for the coroutines of one event loop; who waits bounds it in time."""
+    """A client for the coroutines of one event loop; callers bound their time."""
 
     def __init__(self, *, encrypted: bool) -> None:
         super().__init__()
         self.encrypted = encrypted
-        self.takes_headers = False
-        self.heard = asyncio.Event()
-        """Set by whatever may end a wait in `until`."""
-        self.forbidden: errors.Error | None = None
-        """What the server said that the user may not do."""
-        self._trying = True
+        self.supports_headers = False
+        self.state_changed = asyncio.Event()
+        """Set by everything that may end a `wait_until`."""
+        self.permission_error: errors.Error | None = None
+        self._is_opening = True
 
     async def open(
         self, address: str, *, ping_interval: float, nkey: Nkey | None = None, **options: Any
@@ -44,17 +43,17 @@ class Connection(Client):
         """Connect and log in, with `nkey` if there is one; `options` are those of nats-py.
 
         Raises:
-            OSError, nats.errors.Error: there is no connection.
+            OSError, nats.errors.Error: the connection cannot be opened.
         """
         if nkey is not None:
-            self._auth_configured = True  # nats-py sees it of its own ways only
-            self._public_nkey = nkey.public
+            self._auth_configured = True  # nats-py only sets it for its own ways to log in
+            self._public_nkey = nkey.public_key
             options["signature_cb"] = nkey.sign
         await self.connect(
             f"nats://{address}",
             name=NAME,
-            error_cb=self._failed,
-            closed_cb=self._ended,
+            error_cb=self._handle_error,
+            closed_cb=self._handle_close,
             allow_reconnect=False,
             connect_timeout=NEVER,
             ping_interval=ping_interval or NEVER,  # type: ignore[arg-type]  # it sleeps so long
@@ -62,15 +61,14 @@ class Connection(Client):
             pending_size=0,  # publish never waits by itself
             **options,
         )
-        self._trying = False
-        if not self.is_connected:  # the server ended it, or said something else than PONG
+        self._is_opening = False
+        if not self.is_connected:  # the server closed it, or sent something else than PONG
             raise errors.UnexpectedEOF
 
     async def put(self, subject: str, head: bytes, body: bytes, reply: str = "") -> None:
         """Publish, in a fraction of the time that nats-py's own `publish` takes.
 
-        `head` is of the form that NATS prescribes for headers, or empty. Nothing is waited for; it
-        is on its way after `written`.
+        `head` has the encoded headers, or is empty. The message is buffered until `write_pending`.
 
         Raises:
             nats.errors.Error: the connection ended.
@@ -84,64 +82,64 @@ class Connection(Client):
             line = f"PUB {to} {len(body)}\r\n".encode()
         await self._send_command(b"%b%b%b\r\n" % (line, head, body))
 
-    async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until that is true, for what the server says may make it so.
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition is true, which an answer of the server may make it.
 
         Raises:
-            OSError, nats.errors.Error: the connection ended, or the server forbade something.
+            OSError, nats.errors.Error: the connection ended, or the user lacks a right.
         """
-        while not true():
-            if self.forbidden:
-                raise self.forbidden
+        while not condition():
+            if self.permission_error:
+                raise self.permission_error
             if self.is_closed:
                 raise self.last_error or errors.ConnectionClosedError()
-            self.heard.clear()
-            await self.heard.wait()
+            self.state_changed.clear()
+            await self.state_changed.wait()
 
-    async def answer(self, request: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a nats-py call, which alone would outwait a closed connection."""
-        answer = asyncio.ensure_future(request)
-        answer.add_done_callback(lambda _: self.heard.set())
+    async def await_reply(self, request: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a nats-py call; raise, as `wait_until`, if the connection ends."""
+        reply = asyncio.ensure_future(request)
+        reply.add_done_callback(lambda _: self.state_changed.set())
         try:
-            await self.until(answer.done)
-            return answer.result()
+            await self.wait_until(reply.done)
+            return reply.result()
         finally:
-            answer.cancel()
+            reply.cancel()
 
-    async def written(self) -> None:
-        """Let the client write out what was published."""
+    async def write_pending(self) -> None:
+        """Write the published messages to the socket."""
         await self._flush_pending()
-        while self.pending_data_size and not self.is_closed:  # noqa: ASYNC110 - for one turn
+        while self.pending_data_size and not self.is_closed:  # noqa: ASYNC110 - for one iteration
             await asyncio.sleep(0)
 
-    async def confirmed(self) -> None:
-        """Wait until the server has dealt with all that was published; raises as `until`."""
-        await self.written()
-        await self.answer(self.flush(timeout=NEVER))
-        if self.forbidden:  # which is said before the PONG
-            raise self.forbidden
+    async def confirm_writes(self) -> None:
+        """Wait until the server has processed all published messages; raise as `wait_until`."""
+        await self.write_pending()
+        await self.await_reply(self.flush(timeout=NEVER))
+        if self.permission_error:  # which arrives before the PONG
+            raise self.permission_error
 
     def abort(self) -> None:
-        """Let go of the socket at once, whatever is still to be sent."""
-        for name in ("_io_writer", "_bare_io_writer"):  # its own ways wait for the server
+        """Close the socket at once, without sending the rest."""
+        for name in ("_io_writer", "_bare_io_writer"):  # nats-py's `close` waits for the server
             writer = getattr(self._transport, name, None)
             if writer is not None:
                 writer.transport.abort()
 
-    async def _failed(self, error: Exception) -> None:
+    async def _handle_error(self, error: Exception) -> None:
         """Record an error that nats-py reports outside of its calls."""
         if isinstance(error, errors.Error) and "permissions violation" in str(error):
-            self.forbidden = error
-            self.heard.set()
-        elif self._trying:
-            raise error  # which ends its tries
+            self.permission_error = error
+            self.state_changed.set()
+        elif self._is_opening:
+            raise error  # which ends nats-py's retries
 
-    async def _ended(self) -> None:
-        self.heard.set()
+    async def _handle_close(self) -> None:
+        self.state_changed.set()
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:  # noqa: FBT001, FBT002 - nats-py's
         if initial_connection:
-            self.takes_headers = bool(info.get("headers"))
+            self.supports_headers = bool(info.get("headers"))
             if self.encrypted and not info.get("tls_required"):
                 if not info.get("tls_available"):
                     raise errors.SecureConnWantedError

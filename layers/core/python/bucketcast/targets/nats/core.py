@@ -1,17 +1,17 @@
-"""Core NATS, and what the other two publishers have in common with it."""
+"""Core NATS, the base of the other two publishers."""
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.nats.batch import Batch
 from bucketcast.targets.nats.connection import Connection
 
 PART = 100
-"""So many messages are written out at once: the server works on them while more are made."""
+"""Messages that are written at once: the server works on them while the next are encoded."""
 
 
 class Core:
-    """Publishes to whoever listens; a PONG confirms that the server had all of it.
+    """Publishes to the current subscribers; a PONG confirms that the server has the messages.
 
-    Nothing here is bounded in time. What is raised is what nats-py raises, or a DeliveryError.
+    Its methods have no time-out. They raise nats-py's errors, or a `DeliveryError`.
     """
 
     def __init__(self, connection: Connection, subject: str, *, needs_headers: bool) -> None:
@@ -20,32 +20,33 @@ class Core:
         self.needs_headers = needs_headers
 
     async def open(self) -> None:
-        """Make ready what a new connection needs."""
-        if self.needs_headers and not self.connection.takes_headers:
+        """Prepare a new connection."""
+        if self.needs_headers and not self.connection.supports_headers:
             raise Retryable(
-                "this server takes no headers, which JetStream and shape = cloudevents-binary need"
+                "this server supports no headers, which JetStream and shape = cloudevents-binary "
+                "need"
             )
 
-    async def alive(self) -> None:
-        """See that the server still knows the connection."""
-        await self.connection.confirmed()
+    async def check_alive(self) -> None:
+        """Check that the server answers."""
+        await self.connection.confirm_writes()
 
     async def send(self, batch: Batch) -> None:
-        """Publish, and settle in the batch what the server took or refused."""
+        """Publish the messages, and settle those that the server confirms or refuses."""
         put, subject = self.connection.put, self.subject
-        limit, takes = self.connection.max_payload, self.connection.takes_headers
+        limit, headers = self.connection.max_payload, self.connection.supports_headers
         sent = []
-        for message in batch.messages(limit, headers=takes):
+        for message in batch.messages(limit, headers=headers):
             await put(subject, message.head, message.body)
             sent.append(message.position)
             if len(sent) % PART == 0:
-                await self.connection.written()
-        await self.connection.confirmed()
+                await self.connection.write_pending()
+        await self.connection.confirm_writes()
         batch.confirm(sent)
 
     async def probe(self) -> None:
-        """See whether `send` would succeed, as far as that can be seen without sending."""
-        await self.alive()
+        """Check whether `send` would succeed, without sending."""
+        await self.check_alive()
 
     async def close(self) -> None:
-        """Take leave of the server."""
+        """Deregister this client, if the server has a register."""

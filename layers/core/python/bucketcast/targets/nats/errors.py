@@ -1,4 +1,4 @@
-"""What nats-py raises, as an error that says what to do."""
+"""Errors of nats-py as delivery errors, with hints."""
 
 from nats import errors
 
@@ -6,27 +6,27 @@ from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retrya
 from bucketcast.targets.nats.settings import NatsSettings
 
 RAISED = (errors.Error, OSError, TimeoutError, DeliveryError)
-"""All that a publisher raises."""
+"""The errors that a publisher raises."""
 
 _FORBIDDEN = "permissions violation"
-_ABOUT_THE_LOGIN = ("authorization", "authentication", " alert ")
-"""By an alert TLS says that it refuses the client's certificate."""
+_LOGIN_ERRORS = ("authorization", "authentication", " alert ")
+"""Words of errors of the login; with an alert TLS refuses the client's certificate."""
 _HINTS = {
     _FORBIDDEN: "grant it to the user",
     "authorization violation": "token, username with password, nkey_seed or user_credentials must "
     "be one that the server knows",
-    "secure connection not available": "this server does not encrypt: let it, or leave out tls "
-    "with its certificates",
+    "secure connection not available": "this server does not encrypt: enable TLS there, or leave "
+    "out tls and the certificates",
     "certificate_verify_failed": "set cert_authority to the authority that signed the server's "
     "certificate, and address to a name that stands in it",
-    "wrong_version_number": "the server does not begin with TLS: leave out tls_handshake_first",
+    "wrong_version_number": "the server does not start with TLS: leave out tls_handshake_first",
     "alert unknown ca": "client_cert must be a certificate of an authority that the server trusts",
-    "certificate required": "the server wants a client certificate: client_cert with client_key",
+    "certificate required": "the server requires a client certificate: client_cert with client_key",
     "expecting info": "is this a NATS server?",
 }
-"""What to do, by a word of the answer in lower case."""
-_NOT_LET_IN = "does the server want a client certificate, or another one than client_cert?"
-_NO_WORD = (
+"""Hints by a word of the error's text in lower case."""
+_CLOSED_HINT = "does the server want a client certificate, or another one than client_cert?"
+_TIMEOUT_HINT = (
     "is the address right, does its network let this function in, and does the server want "
     "tls_handshake_first = on?"
 )
@@ -35,20 +35,20 @@ _NO_WORD = (
 def delivery_error(
     error: Exception, settings: NatsSettings, where: str, *, connecting: bool
 ) -> DeliveryError:
-    """Return the error; while `connecting` the server has not let this client in yet."""
+    """Return the delivery error for an error of a publisher; `connecting` adds hints for that."""
     if isinstance(error, DeliveryError):
         return error
-    found = str(error) or type(error).__name__
-    low = found.lower()
-    hint = next((hint for word, hint in _HINTS.items() if word in low), "")
+    message = str(error) or type(error).__name__
+    lower = message.lower()
+    hint = next((hint for word, hint in _HINTS.items() if word in lower), "")
     if isinstance(error, TimeoutError):
-        hint = _NO_WORD if connecting else ""
+        hint = _TIMEOUT_HINT if connecting else ""
         return TimedOut.hinted(f"{where}: no answer in time", hint)
     if isinstance(error, ConnectionError | errors.UnexpectedEOF) and connecting:
-        hint = _NOT_LET_IN if settings.encrypted else hint
-    reason = f"{where}: {found}"
-    if _FORBIDDEN in low:
+        hint = _CLOSED_HINT if settings.encrypted else hint
+    reason = f"{where}: {message}"
+    if _FORBIDDEN in lower:
         return Retryable.hinted(reason, hint)
-    if any(word in low for word in _ABOUT_THE_LOGIN):
+    if any(word in lower for word in _LOGIN_ERRORS):
         return NotAuthorized.hinted(reason, hint)
     return NotConnected.hinted(reason, hint)

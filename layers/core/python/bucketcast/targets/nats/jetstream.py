@@ -1,19 +1,19 @@
-"""JetStream: what is published is acknowledged once the stream has it."""
+"""JetStream: the stream acknowledges each message that it has stored."""
 
 import msgspec
 from nats import errors
 from nats.aio.msg import Msg
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
-from bucketcast.targets.nats.acknowledged import Acknowledged
-from bucketcast.targets.nats.batch import USUAL_PAYLOAD, Batch, Message
+from bucketcast.targets.nats.batch import DEFAULT_MAX_PAYLOAD, Batch, Message
 from bucketcast.targets.nats.connection import NEVER, Connection
 from bucketcast.targets.nats.core import Core
+from bucketcast.targets.nats.in_flight import InFlight
 
 IN_FLIGHT = 500
-"""Messages on their way at a time; a server buffers 10,000 for a stream."""
+"""Messages in flight at a time; a server buffers 10,000 for a stream."""
 PAUSE = 1.0
-"""Seconds that a stream is given which has too much to do."""
+"""Seconds to wait for an overloaded stream."""
 
 _STREAMS = "$JS.API.STREAM.NAMES"
 _TOO_MANY_REQUESTS = 429
@@ -27,12 +27,12 @@ class _Error(msgspec.Struct):
     description: str = ""
 
 
-class _Answer(msgspec.Struct):
+class _Response(msgspec.Struct):
     error: _Error | None = None
     streams: list[str] | None = None
 
 
-_decode = msgspec.json.Decoder(_Answer).decode
+_decode = msgspec.json.Decoder(_Response).decode
 
 
 class JetStream(Core):
@@ -40,60 +40,59 @@ class JetStream(Core):
 
     def __init__(self, connection: Connection, subject: str) -> None:
         super().__init__(connection, subject, needs_headers=True)
-        self._acknowledged = Acknowledged(connection, IN_FLIGHT, self._failure)
+        self._in_flight = InFlight(connection, IN_FLIGHT, self._parse_reply)
 
     async def open(self) -> None:
         await super().open()
-        await self._acknowledged.open()
+        await self._in_flight.open()
 
     async def send(self, batch: Batch) -> None:
-        put, subject = self.connection.put, self.subject
-        acknowledged = self._acknowledged
+        put, subject, in_flight = self.connection.put, self.subject, self._in_flight
         for message in batch.messages(self.connection.max_payload, headers=True):
-            await acknowledged.room()
-            reply = acknowledged.reply(batch, message)
-            await put(subject, message.head, message.body, reply)
-        await acknowledged.all()
+            await in_flight.wait_for_room()
+            reply_subject = in_flight.add(batch, message)
+            await put(subject, message.head, message.body, reply_subject)
+        await in_flight.wait_for_all()
 
     async def probe(self) -> None:
         payload = msgspec.json.encode({"subject": self.subject})
         try:
-            answer = await self.connection.answer(
+            reply = await self.connection.await_reply(
                 self.connection.request(_STREAMS, payload, timeout=NEVER)
             )
         except errors.NoRespondersError:
             raise Retryable("JetStream is off in this server, or for this account") from None
         except errors.Error:
-            if self.connection.forbidden is None:
+            if self.connection.permission_error is None:
                 raise
-            self.connection.forbidden = None  # it may publish all the same
+            self.connection.permission_error = None  # the user may publish all the same
             return
-        if not _decode(answer.data).streams:
-            raise self._no_stream()
+        if not _decode(reply.data).streams:
+            raise self._missing_stream()
 
-    def _failure(self, answer: Msg, message: Message) -> DeliveryError | None:
-        if not answer.data and answer.headers and answer.headers.get("Status") == _NO_RESPONDERS:
-            return self._no_stream()
+    def _parse_reply(self, reply: Msg, message: Message) -> DeliveryError | None:
+        if not reply.data and reply.headers and reply.headers.get("Status") == _NO_RESPONDERS:
+            return self._missing_stream()
         try:
-            error = _decode(answer.data).error
+            error = _decode(reply.data).error
         except msgspec.DecodeError:
-            return Retryable(f"something answered on '{self.subject}' that is no stream")
-        # A message that the stream has already is no error: "duplicate" stands beside it.
-        return self._refusal(error, len(message.head) + len(message.body)) if error else None
+            return Retryable(f"a subscriber answered on '{self.subject}', which is no stream")
+        # A message that the stream already has is no error: the reply says "duplicate".
+        return self._stream_error(error, len(message.head) + len(message.body)) if error else None
 
     @staticmethod
-    def _refusal(error: _Error, size: int) -> DeliveryError:
-        said = f"the stream did not take it: {error.description}"
+    def _stream_error(error: _Error, size: int) -> DeliveryError:
+        reason = f"the stream refused it: {error.description}"
         if error.code == _TOO_MANY_REQUESTS:
-            return Throttled(said, after=PAUSE)
+            return Throttled(reason, after=PAUSE)
         if error.err_code == _TOO_LARGE:
-            if size > USUAL_PAYLOAD:
-                return Rejected(f"{said}: {size} bytes")
-            return Retryable(f"{said}: {size} bytes; raise --max-msg-size of the stream")
-        return Retryable(said)
+            if size > DEFAULT_MAX_PAYLOAD:
+                return Rejected(f"{reason}: {size} bytes")
+            return Retryable(f"{reason}: {size} bytes; raise --max-msg-size of the stream")
+        return Retryable(reason)
 
-    def _no_stream(self) -> Retryable:
+    def _missing_stream(self) -> Retryable:
         return Retryable(
-            f"no stream has the subject '{self.subject}': make one, such as by `nats stream add "
-            f"events --subjects {self.subject}`"
+            f"no stream has the subject '{self.subject}': create one, for example by `nats stream "
+            f"add events --subjects {self.subject}`"
         )

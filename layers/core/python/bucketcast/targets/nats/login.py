@@ -1,7 +1,7 @@
-"""How a client shows who it is, in nats-py's words, and NKEYs: the Ed25519 keys of users.
+"""The login as options of nats-py, and NKEYs: the Ed25519 keys of users.
 
-nats-py takes a library for NKEYs that is published as source only, and a function carries wheels.
-The form is that of NATS's ADR-1 and its Go library: Base32 of prefix, key and CRC-16.
+nats-py needs a library for NKEYs that is only published as source, and a function carries wheels.
+The format is that of NATS's ADR-1 and its Go library: Base32 of prefix, key and CRC-16.
 """
 
 import base64
@@ -9,7 +9,7 @@ import binascii
 from typing import Any
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.targets.nats.settings import SEED, NatsSettings, credentials
+from bucketcast.targets.nats.settings import SEED, NatsSettings, parse_credentials
 
 _USER = 20 << 3
 _SEED_OF_USER = bytes([18 << 3 | _USER >> 5, _USER << 3 & 0xFF])
@@ -17,10 +17,10 @@ _PREFIX, _CRC = len(_SEED_OF_USER), 2
 
 
 class Nkey:
-    """A user's key by its seed, 58 characters that begin with SU; importing it imports no library.
+    """A user's key, from its seed of 58 characters that begin with SU.
 
     Raises:
-        ValueError: it is no user's seed, or was mistyped.
+        ValueError: the seed is not a user's, or its checksum is wrong.
     """
 
     def __init__(self, seed: str) -> None:
@@ -33,13 +33,13 @@ class Nkey:
         self._key = SigningKey(body[_PREFIX:])
 
     @property
-    def public(self) -> str:
-        """As the server's configuration names the user: 56 characters that begin with U."""
+    def public_key(self) -> str:
+        """The user's name in the server's configuration: 56 characters that begin with U."""
         body = bytes([_USER]) + bytes(self._key.verify_key)
         return base64.b32encode(body + _crc(body)).decode().rstrip("=")
 
     def sign(self, nonce: str) -> bytes:
-        """Return the Base64 of the signature of what the server asks to sign."""
+        """Return the signature of the server's nonce in Base64."""
         return base64.b64encode(self._key.sign(nonce.encode()).signature)
 
 
@@ -47,22 +47,22 @@ def _crc(body: bytes) -> bytes:
     return binascii.crc_hqx(body, 0).to_bytes(_CRC, "little")
 
 
-def login(settings: NatsSettings) -> dict[str, Any]:
+def login_options(settings: NatsSettings) -> dict[str, Any]:
     """Return the options of `Connection.open`.
 
     Raises:
-        NotAuthorized: a secret is not of the form it must have.
+        NotAuthorized: a secret has the wrong format.
     """
     if settings.user_credentials:
         try:
-            jwt, seed = credentials(settings.user_credentials.reveal())
-            return {"nkey": Nkey(seed), "user_jwt_cb": jwt.encode}
+            jwt, user_seed = parse_credentials(settings.user_credentials.reveal())
+            return {"nkey": Nkey(user_seed), "user_jwt_cb": jwt.encode}
         except ValueError as error:
             raise NotAuthorized(f"user_credentials must be {error}") from None
     if settings.nkey_seed:
-        found = SEED.search(settings.nkey_seed.reveal())
+        seed = SEED.search(settings.nkey_seed.reveal())
         try:
-            return {"nkey": Nkey(found[0] if found else "")}
+            return {"nkey": Nkey(seed[0] if seed else "")}
         except ValueError:
             raise NotAuthorized("nkey_seed must be a user's, which begins with SU") from None
     if settings.username:

@@ -1,4 +1,4 @@
-"""As much of protobuf as NATS Streaming needs: messages of text, bytes and numbers."""
+"""The part of protobuf that NATS Streaming needs: messages of text, bytes and numbers."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ Fields = Mapping[int, bytes | int]
 _NUMBER, _BYTES = 0, 2
 
 
-def packed(fields: Fields) -> bytes:
+def encode(fields: Fields) -> bytes:
     """Return a message with these fields, by their numbers."""
     return b"".join(
         varint.encode(number << 3 | _NUMBER) + varint.encode(value)
@@ -19,13 +19,13 @@ def packed(fields: Fields) -> bytes:
     )
 
 
-def unpacked(message: bytes) -> dict[int, bytes]:
+def decode(message: bytes) -> dict[int, bytes]:
     """Return the fields of text and bytes, by their numbers.
 
     Raises:
-        ValueError: it is no such message.
+        ValueError: the message is not valid.
     """
-    found: dict[int, bytes] = {}
+    fields: dict[int, bytes] = {}
     at = 0
     while at < len(message):
         try:
@@ -34,8 +34,8 @@ def unpacked(message: bytes) -> dict[int, bytes]:
         except IndexError:
             raise ValueError("it ends in the middle of a number") from None
         if tag & 7 == _BYTES:
-            found[tag >> 3] = message[at : at + value]
+            fields[tag >> 3] = message[at : at + value]
             at += value
         elif tag & 7 != _NUMBER:
             raise ValueError(f"a field of type {tag & 7}")
-    return found
+    return fields

@@ -17,7 +17,7 @@ STREAMING_KEYS = (
 STREAMING_IN_FLIGHT = 500
 _SUBJECT = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
 LOGINS = ("username", "token", "nkey_seed", "user_credentials")
-"""The options of which one is given at most: a server that knows several takes any of them."""
+"""Options of which at most one is given: a server that knows several accepts any of them."""
 SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
 _JWT = re.compile(r"-----BEGIN NATS USER JWT-----\s+(\S+)\s")
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
@@ -62,7 +62,7 @@ class NatsSettings(options.Common, options.TlsSwitched):
 
     @property
     def encrypted(self) -> bool:
-        """Any of these asks for it, as in MinIO."""
+        """True if one of these options is given, as in MinIO."""
         return bool(self.tls or self.tls_handshake_first or self.cert_authority or self.client_cert)
 
     @property
@@ -88,17 +88,17 @@ class NatsSettings(options.Common, options.TlsSwitched):
             )
             if self.streaming_max_pub_acks_in_flight and not self.streaming_async:
                 yield "streaming_max_pub_acks_in_flight does nothing without streaming_async = on"
-        elif idle := [key for key in STREAMING_KEYS if getattr(self, key)]:
-            yield f"{', '.join(idle)}: without streaming = on they do nothing"
+        elif unused := [key for key in STREAMING_KEYS if getattr(self, key)]:
+            yield f"{', '.join(unused)}: without streaming = on they do nothing"
 
 
-def credentials(text: str) -> tuple[str, str]:
-    """Return the JWT and the seed in a creds file.
+def parse_credentials(creds_file: str) -> tuple[str, str]:
+    """Return the JWT and the seed in the content of a creds file.
 
     Raises:
-        ValueError: it lacks one of them.
+        ValueError: one of them is missing.
     """
-    jwt, seed = _JWT.search(text), SEED.search(text)
+    jwt, seed = _JWT.search(creds_file), SEED.search(creds_file)
     if not jwt or not seed:
         raise ValueError("a creds file: a user's JWT and the seed of the NKEY that it is for")
     return jwt[1], seed[0]
@@ -109,7 +109,7 @@ def _login_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
     for key in given[1:]:
         yield key, f"given beside {given[0]}", "allowed is one way to log in"
     yield from options.login_errors(settings)
-    yield from options.secret_errors(settings, "user_credentials", credentials)
+    yield from options.secret_errors(settings, "user_credentials", parse_credentials)
 
 
 def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
@@ -117,9 +117,9 @@ def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
         ("subject", _SUBJECT, "words joined by dots, without spaces and the wildcards * and >"),
         ("streaming_cluster_id", _CLUSTER, "A-Z, a-z, 0-9, '_' and '-'"),
     ):
-        text = getattr(settings, key)
-        if text and not options.is_reference(text) and not form.fullmatch(text):
-            yield key, f"found {text!r}", f"allowed is {allowed}"
+        value = getattr(settings, key)
+        if value and not options.is_reference(value) and not form.fullmatch(value):
+            yield key, f"found {value!r}", f"allowed is {allowed}"
     if settings.streams and not settings.streaming_cluster_id:
         yield "streaming_cluster_id", "missing", "streaming needs the id of the server's cluster"
     if settings.streams and settings.shape == "cloudevents-binary":
@@ -129,5 +129,5 @@ def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
         yield (
             "jetstream",
             "found on beside streaming",
-            "allowed is one of them: they are two servers",
+            "allowed is one of them: they are different servers",
         )

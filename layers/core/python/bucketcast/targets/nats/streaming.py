@@ -1,8 +1,8 @@
-"""NATS Streaming, which JetStream has replaced: its publisher, for which no client is left.
+"""A publisher for NATS Streaming, which JetStream has replaced and which has no client any more.
 
-The server is a client of NATS like any other. It knows its own clients by a name, under which they
-publish on a subject that it tells them, and it acknowledges what it has stored. Source of the
-messages and their fields: `pb/protocol.proto` of nats-io/stan.go.
+The server is a client of NATS like any other. Its own clients register by a name, publish on a
+subject that it assigns, and get an acknowledgement for each stored message. Source of the messages
+and their fields: `pb/protocol.proto` of nats-io/stan.go.
 """
 
 import uuid
@@ -11,86 +11,101 @@ from nats import errors
 from nats.aio.msg import Msg
 
 from bucketcast.errors import DeliveryError, NotConnected, Retryable
-from bucketcast.targets.nats.acknowledged import Acknowledged
+from bucketcast.targets.nats import protobuf
 from bucketcast.targets.nats.batch import Batch, Message
 from bucketcast.targets.nats.connection import NEVER, Connection
 from bucketcast.targets.nats.core import Core
-from bucketcast.targets.nats.protobuf import Fields, packed, unpacked
+from bucketcast.targets.nats.in_flight import InFlight
 
 _PROTOCOL = 1
-"""Connections have an id of their own, by which a client may ask whether it is still known."""
-_BESIDE = 80
-"""Bytes, at the most: a message's own name, and what marks it and the body."""
-_UNKNOWN = "invalid publish request"
+"""The version with connection ids, by which a client can check that it is still registered."""
+_OVERHEAD = 80
+"""Bytes at most: a message's id, and the tags of its fields."""
+_UNREGISTERED = "invalid publish request"
 
 
 class Streaming(Core):
     """Publishes to the channel that has the subject's name; see `Core`."""
 
-    def __init__(self, connection: Connection, subject: str, cluster: str, most: int) -> None:
+    def __init__(self, connection: Connection, subject: str, cluster: str, limit: int) -> None:
         super().__init__(connection, subject, needs_headers=False)
         self._cluster = cluster
-        self._acknowledged = Acknowledged(connection, most, self._failure)
+        self._in_flight = InFlight(connection, limit, self._parse_reply)
         self._name, self._id = uuid.uuid4().hex.encode(), uuid.uuid4().bytes
-        self._own = packed({1: self._name, 3: subject.encode(), 6: self._id})
-        self._publishes = self._closes = self._pings = ""
+        self._client_fields = protobuf.encode({1: self._name, 3: subject.encode(), 6: self._id})
+        self._publish_subject = self._close_subject = self._ping_subject = ""
 
     async def open(self) -> None:
-        await self._acknowledged.open()
-        beats = self.connection.new_inbox()
-        await self.connection.subscribe(beats, cb=_beat)
-        fields: Fields = {1: self._name, 2: beats.encode(), 3: _PROTOCOL, 4: self._id}
+        await self._in_flight.open()
+        heartbeats = self.connection.new_inbox()
+        await self.connection.subscribe(heartbeats, cb=_answer_heartbeat)
+        fields: protobuf.Fields = {
+            1: self._name,
+            2: heartbeats.encode(),
+            3: _PROTOCOL,
+            4: self._id,
+        }
         try:
-            answer = await self._ask(f"_STAN.discover.{self._cluster}", fields, error=5)
+            reply = await self._request(f"_STAN.discover.{self._cluster}", fields, error_field=5)
         except errors.NoRespondersError:
             raise NotConnected(
-                f"no NATS Streaming server is there of streaming_cluster_id '{self._cluster}'"
+                f"no NATS Streaming server has the streaming_cluster_id '{self._cluster}'"
             ) from None
-        prefix, self._closes, self._pings = (
-            answer.get(number, b"").decode() for number in (1, 4, 7)
+        prefix, self._close_subject, self._ping_subject = (
+            reply.get(number, b"").decode() for number in (1, 4, 7)
         )
-        self._publishes = f"{prefix}.{self.subject}"
+        self._publish_subject = f"{prefix}.{self.subject}"
 
-    async def alive(self) -> None:
-        await self._ask(self._pings, {1: self._id}, error=1)
+    async def check_alive(self) -> None:
+        await self._request(self._ping_subject, {1: self._id}, error_field=1)
 
     async def send(self, batch: Batch) -> None:
-        put, subject, own = self.connection.put, self._publishes, self._own
-        acknowledged, limit = self._acknowledged, self.connection.max_payload
-        for message in batch.messages(limit, headers=False, beside=len(own) + _BESIDE):
-            await acknowledged.room()
-            reply = acknowledged.reply(batch, message)
-            data = own + packed({2: reply.encode(), 5: message.body})
-            await put(subject, b"", data, reply)
-        await acknowledged.all()
+        put, subject, in_flight = self.connection.put, self._publish_subject, self._in_flight
+        client_fields, limit = self._client_fields, self.connection.max_payload
+        overhead = len(client_fields) + _OVERHEAD
+        for message in batch.messages(limit, headers=False, overhead=overhead):
+            await in_flight.wait_for_room()
+            reply_subject = in_flight.add(batch, message)
+            fields = protobuf.encode({2: reply_subject.encode(), 5: message.body})
+            await put(subject, b"", client_fields + fields, reply_subject)
+        await in_flight.wait_for_all()
 
     async def close(self) -> None:
-        await self._ask(self._closes, {1: self._name}, error=1)
+        await self._request(self._close_subject, {1: self._name}, error_field=1)
 
-    async def _ask(self, subject: str, fields: Fields, *, error: int) -> dict[int, bytes]:
-        """Return the server's answer; what stands in its field `error` is raised."""
-        request = self.connection.request(subject, packed(fields), timeout=NEVER)
-        answer = await self.connection.answer(request)
-        try:
-            found = unpacked(answer.data)
-        except ValueError as wrong:
-            raise NotConnected(f"what answers is no NATS Streaming server: {wrong}") from None
-        if error in found:
-            raise NotConnected(found[error].decode())
-        return found
+    async def _request(
+        self, subject: str, fields: protobuf.Fields, *, error_field: int
+    ) -> dict[int, bytes]:
+        """Return the fields of the server's reply.
 
-    def _failure(self, answer: Msg, _: Message) -> DeliveryError | None:
+        Raises:
+            NotConnected: the reply has an error, or is not that of a NATS Streaming server.
+        """
+        request = self.connection.request(subject, protobuf.encode(fields), timeout=NEVER)
+        reply = await self.connection.await_reply(request)
         try:
-            said = unpacked(answer.data).get(2, b"").decode()
-        except ValueError as wrong:
-            return NotConnected(f"what answers is no NATS Streaming server: {wrong}")
-        if not answer.data:  # nobody listens there any more, which NATS says in a header
+            reply_fields = protobuf.decode(reply.data)
+        except ValueError as error:
+            raise _wrong_server(error) from None
+        if error_field in reply_fields:
+            raise NotConnected(reply_fields[error_field].decode())
+        return reply_fields
+
+    def _parse_reply(self, reply: Msg, _: Message) -> DeliveryError | None:
+        try:
+            message = protobuf.decode(reply.data).get(2, b"").decode()
+        except ValueError as error:
+            return _wrong_server(error)
+        if not reply.data:  # NATS's own reply if a subject has no subscriber
             return NotConnected("the NATS Streaming server is gone")
-        if _UNKNOWN in said:
-            return NotConnected(f"the server does not know this client any more: {said}")
-        return Retryable(said) if said else None
+        if _UNREGISTERED in message:
+            return NotConnected(f"the server does not know this client any more: {message}")
+        return Retryable(message) if message else None
 
 
-async def _beat(message: Msg) -> None:
-    """Say that this client is still there."""
+def _wrong_server(error: ValueError) -> NotConnected:
+    return NotConnected(f"the reply is not that of a NATS Streaming server: {error}")
+
+
+async def _answer_heartbeat(message: Msg) -> None:
     await message.respond(b"")
