@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - names in these statements are the tests' own
-"""What is particular to MySQL: the join, tables, names, rights, the DSN, TLS and errors."""
+"""Behaviour that only MySQL has: the join, tables, names, rights, the DSN, TLS and errors."""
 
 import json
 import socket
@@ -46,7 +46,7 @@ def target(server: MysqlServer, **overrides: str) -> Target:
 
 
 def refusal(target: Target, events: list[Event]) -> Exception:
-    """The one reason why none of these arrived."""
+    """Return the single reason why none of these arrived."""
     try:
         failures = bounded(lambda: target.send(events))
     except DeliveryError as error:
@@ -57,16 +57,16 @@ def refusal(target: Target, events: list[Event]) -> Exception:
 
 
 @contextmanager
-def globally(server: MysqlServer, variable: str, value: str) -> Iterator[None]:
-    """The server with another value of one of its variables."""
+def global_variable(server: MysqlServer, variable: str, value: str) -> Iterator[None]:
+    """Change a global variable of the server until the block ends."""
     with closing(server.connect()) as connection, connection.cursor() as admin:
         admin.execute(f"SELECT @@GLOBAL.{variable}")
-        before = admin.fetchone()
+        previous = admin.fetchone()
         admin.execute(f"SET GLOBAL {variable} = {value}")
         try:
             yield
         finally:
-            admin.execute(f"SET GLOBAL {variable} = %s", before)
+            admin.execute(f"SET GLOBAL {variable} = %s", previous)
 
 
 def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
@@ -74,14 +74,14 @@ def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         assert mirror.send([put(key, at) for at, key in enumerate(keys, 1)]) == {}
         assert len(rows(mysql.received())) == len(keys)
-        gone = [event(DELETE, key, 99) for key in ("A", "a ", "a\u0308")]
-        assert mirror.send([*gone, put("a", 100)]) == {}
+        removals = [event(DELETE, key, 99) for key in ("A", "a ", "a\u0308")]
+        assert mirror.send([*removals, put("a", 100)]) == {}
     assert set(rows(mysql.received())) == {f"b/{key}" for key in keys} - {
-        f"b/{each.key}" for each in gone
+        f"b/{removal.key}" for removal in removals
     }
 
 
-def test_a_table_that_minio_filled_is_carried_on(mysql: MysqlServer) -> None:
+def test_a_table_that_minio_filled_is_used(mysql: MysqlServer) -> None:
     mysql.rows(
         "CREATE TABLE events (key_name VARCHAR(3072) NOT NULL, key_hash CHAR(64) GENERATED ALWAYS"
         " AS (SHA2(key_name, 256)) STORED UNIQUE, value JSON)"
@@ -94,9 +94,12 @@ def test_a_table_that_minio_filled_is_carried_on(mysql: MysqlServer) -> None:
         )
     with target(mysql) as mirror:
         assert mirror.send([put("d", 8, sequencer=0x147CE57C70B31930)]) == {}
-        older = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
-        newer = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
-        assert mirror.send([older, newer, put("c", 7, sequencer=0x147CE57C70B31932)]) == {}
+        older_removal = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
+        newer_removal = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
+        assert (
+            mirror.send([older_removal, newer_removal, put("c", 7, sequencer=0x147CE57C70B31932)])
+            == {}
+        )
     assert {key: row.size for key, row in rows(mysql.received()).items()} == {
         "b/a": 1,
         "b/c": 7,
@@ -104,18 +107,18 @@ def test_a_table_that_minio_filled_is_carried_on(mysql: MysqlServer) -> None:
     }
 
 
-def test_only_minios_columns_are_seen(mysql: MysqlServer) -> None:
+def test_tables_have_minios_columns(mysql: MysqlServer) -> None:
     for form in ("namespace", "access"):
-        with target(mysql, table=form, format=form) as made:
-            made.send([put("a", 1)])
-    found = mysql.rows(
+        with target(mysql, table=form, format=form) as opened:
+            opened.send([put("a", 1)])
+    columns = mysql.rows(
         "SELECT table_name, column_name, column_type, is_nullable, collation_name, column_key,"
         " extra FROM information_schema.columns WHERE table_schema = %s"
         " AND table_name IN ('namespace', 'access') ORDER BY 1, ordinal_position",
         [DATABASE],
     )
     utf8 = "utf8mb4_bin"
-    assert found == [
+    assert columns == [
         ("access", "event_time", "datetime", "NO", None, "", ""),
         ("access", "event_data", "longtext", "YES", utf8, "", ""),
         ("namespace", "key_name", "varchar(3072)", "NO", utf8, "", ""),
@@ -157,18 +160,18 @@ def test_a_foreign_table_is_not_used_as_the_guard(mysql: MysqlServer) -> None:
 
 
 def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) -> None:
-    with globally(mysql, "time_zone", "'+05:30'"), target(mysql, format="access") as log:
+    with global_variable(mysql, "time_zone", "'+05:30'"), target(mysql, format="access") as log:
         assert log.send([put("a\0\\'", 1_999), event(DELETE, "a", 2), put("a", 1)]) == {}
         assert log.send([put("b", 61_003)]) == {}
-    arrived = mysql.received()
-    assert [each.time for each in arrived] == [
+    arrivals = mysql.received()
+    assert [item.time for item in arrivals] == [
         "2026-01-02T03:00:01+00:00",
         "2026-01-02T03:00:00+00:00",
         "2026-01-02T03:00:00+00:00",
         "2026-01-02T03:01:01+00:00",
     ]
-    records = [json.loads(each.body)["Records"][0] for each in arrived]
-    assert [each["eventName"] for each in records] == [PUT, DELETE, PUT, PUT]
+    records = [json.loads(item.body)["Records"][0] for item in arrivals]
+    assert [item["eventName"] for item in records] == [PUT, DELETE, PUT, PUT]
     assert records[0]["eventTime"] == "2026-01-02T03:00:01.999Z"
 
 
@@ -185,16 +188,18 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
         ("a" * 58, "a" * 58),
     ],
 )
-def test_any_table_name_that_the_server_accepts(mysql: MysqlServer, name: str, table: str) -> None:
-    made = read(MysqlSettings, mysql.settings(table=name))
-    assert not Target.check(made)
-    with Target(made) as mirror:
+def test_any_table_name_that_the_server_accepts_works(
+    mysql: MysqlServer, name: str, table: str
+) -> None:
+    settings = read(MysqlSettings, mysql.settings(table=name))
+    assert not Target.check(settings)
+    with Target(settings) as mirror:
         batch = [put("a", 1), event(DELETE, "b", 2), event(TAGGING, "a", 3, sequencer=0)]
         assert mirror.send(batch) == {}
         mirror.probe()
     name = "JSON_UNQUOTE(JSON_EXTRACT(value, '$.Records[0].eventName'))"
-    found = mysql.rows(f"SELECT key_name, {name} FROM `{table.replace('`', '``')}`")
-    assert found == [("b/a", TAGGING)]
+    stored = mysql.rows(f"SELECT key_name, {name} FROM `{table.replace('`', '``')}`")
+    assert stored == [("b/a", TAGGING)]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +211,7 @@ def test_other_names_are_refused(mysql: MysqlServer, name: str) -> None:
     assert problem[0] == "table"
 
 
-def test_what_the_database_will_never_take_is_rejected_alone(mysql: MysqlServer) -> None:
+def test_a_row_that_the_database_refuses_is_rejected_alone(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("first", 1)])
         mysql.rows("ALTER TABLE events ADD CHECK (key_name NOT LIKE '%bad%')")
@@ -222,7 +227,7 @@ def test_what_the_database_will_never_take_is_rejected_alone(mysql: MysqlServer)
         assert type(refusal(mirror, [put("bad1", 9)])) is Rejected
 
 
-def test_what_a_trigger_refuses_waits_alone(mysql: MysqlServer) -> None:
+def test_a_row_that_a_trigger_refuses_waits_alone(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("first", 1)])
         mysql.rows(
@@ -242,10 +247,13 @@ def test_a_bad_time_is_rejected_alone_from_the_log(mysql: MysqlServer) -> None:
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_what_max_allowed_packet_keeps_out_waits_alone(mysql: MysqlServer, form: str) -> None:
+def test_an_event_over_max_allowed_packet_waits_alone(mysql: MysqlServer, form: str) -> None:
     batch = [put(f"k{at}", at, etag="e" * 400_000) for at in range(1, 7)]
     batch[2] = put("large", 3, etag="e" * 1_100_000)
-    with globally(mysql, "max_allowed_packet", "1048576"), target(mysql, format=form) as mirror:
+    with (
+        global_variable(mysql, "max_allowed_packet", "1048576"),
+        target(mysql, format=form) as mirror,
+    ):
         failures = mirror.send(batch)
     assert {index: type(error) for index, error in failures.items()} == {2: Retryable}
     assert "max_allowed_packet leaves 1044480: set a larger one" in str(failures[2])
@@ -264,44 +272,44 @@ def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
 
 @contextmanager
 def locked(mysql: MysqlServer, *statements: str) -> Iterator[Any]:
-    """An administrator in the middle of a transaction."""
+    """Hold the locks of these statements in an open transaction."""
     with closing(mysql.connect()) as admin, admin.cursor() as cursor:
         cursor.execute("BEGIN")
-        for each in statements:
-            cursor.execute(each)
+        for statement in statements:
+            cursor.execute(statement)
         yield cursor
 
 
-def wait_for_a_lock(mysql: MysqlServer, many: int = 1) -> None:
-    """Until so many wait for one."""
+def wait_for_a_lock(mysql: MysqlServer, count: int = 1) -> None:
+    """Wait until `count` transactions wait for a lock."""
     state = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
     deadline = time.monotonic() + HANGS_AFTER
-    while len(mysql.rows(state)) < many:
+    while len(mysql.rows(state)) < count:
         assert time.monotonic() < deadline
-        # InnoDB makes the table anew only when nobody read it for a tenth of a second.
+        # InnoDB refreshes the table only if it was not read for a tenth of a second.
         time.sleep(0.25)
 
 
 @pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
-def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
+def test_a_put_sees_the_newer_removal_that_it_waited_for(
     mysql: MysqlServer, isolation: str
 ) -> None:
     mysql.rows(f"SET GLOBAL TRANSACTION ISOLATION LEVEL {isolation}")
     try:
-        with target(mysql) as one, target(mysql) as other, ThreadPoolExecutor(2) as pool:
-            assert one.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
+        with target(mysql) as first, target(mysql) as other, ThreadPoolExecutor(2) as pool:
+            assert first.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
             with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
                 removal = pool.submit(other.send, [event(DELETE, "a", 9)])
                 wait_for_a_lock(mysql)
-                late = pool.submit(one.send, [put("a", 5)])
+                older = pool.submit(first.send, [put("a", 5)])
                 wait_for_a_lock(mysql, 2)
-            assert removal.result() == late.result() == {}
+            assert removal.result() == older.result() == {}
     finally:
         mysql.rows("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     assert set(rows(mysql.received())) == {"b/b", "b/c"}
 
 
-def test_a_lock_that_stays_lets_the_batch_wait(
+def test_a_batch_waits_while_a_lock_is_held(
     mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one_second = client._SESSION.replace("lock_wait_timeout = 10", "lock_wait_timeout = 1")
@@ -315,13 +323,13 @@ def test_a_lock_that_stays_lets_the_batch_wait(
         assert mirror.send([put("a", 2)]) == {}
 
 
-def test_a_deadlock_lets_the_whole_batch_come_again(mysql: MysqlServer) -> None:
+def test_a_deadlock_retries_the_whole_batch(mysql: MysqlServer) -> None:
     with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
         mirror.send([put("a", 1)])
         mysql.rows("CREATE TABLE weight (id INT PRIMARY KEY)")
-        many = ",".join(f"({each})" for each in range(1000))
+        many = ",".join(f"({number})" for number in range(1000))
         lock = "SELECT * FROM events WHERE key_name = 'b/a' FOR UPDATE"
-        # Who wrote more is not the one that the server ends.
+        # The server aborts the transaction that wrote less.
         with locked(mysql, f"INSERT INTO weight VALUES {many}", lock) as admin:
             sending = pool.submit(refusal, mirror, [put("a", 2), put("b", 2)])
             wait_for_a_lock(mysql)
@@ -333,12 +341,12 @@ def test_a_deadlock_lets_the_whole_batch_come_again(mysql: MysqlServer) -> None:
         assert mirror.send([put("a", 2), put("b", 2)]) == {}
 
 
-def test_targets_that_start_at_once_make_the_tables_once(mysql: MysqlServer) -> None:
+def test_targets_that_start_together_create_the_tables_once(mysql: MysqlServer) -> None:
     targets = [target(mysql) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda each: each.send([put("a", 1)]), targets)) == [{}] * 8
-    for each in targets:
-        each.close()
+        assert list(pool.map(lambda mirror: mirror.send([put("a", 1)]), targets)) == [{}] * 8
+    for mirror in targets:
+        mirror.close()
     assert set(rows(mysql.received())) == {"b/a"}
 
 
@@ -351,7 +359,7 @@ def test_a_dropped_table_is_created_again(mysql: MysqlServer) -> None:
     assert set(rows(mysql.received())) == {"b/b"}
 
 
-def test_an_emptied_guard_still_locks(mysql: MysqlServer) -> None:
+def test_an_emptied_guard_still_has_locks(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("a", 1), event(DELETE, "b", 2)])
         mysql.rows("DELETE FROM events_guard")
@@ -360,8 +368,8 @@ def test_an_emptied_guard_still_locks(mysql: MysqlServer) -> None:
 
 
 def test_missing_rights_are_named(mysql: MysqlServer) -> None:
-    with target(mysql) as made:
-        made.send([put("a", 1)])
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
     mysql.rows("CREATE USER IF NOT EXISTS poor@'%' IDENTIFIED BY 'poor-s3cret'")
     mysql.rows("GRANT SELECT, INSERT, UPDATE ON bucketcast.* TO poor@'%'")
     with target(mysql, dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror:
@@ -369,8 +377,11 @@ def test_missing_rights_are_named(mysql: MysqlServer) -> None:
             mirror.probe()
         with pytest.raises(Retryable, match=r"DELETE command denied.*grant it"):
             raise refusal(mirror, [event(DELETE, "a", 2)])
-        last = fault(mirror)
-        assert ("DELETE command denied" in last.found, "grant it" in last.hint) == (True, True)
+        finding = fault(mirror)
+        assert ("DELETE command denied" in finding.found, "grant it" in finding.hint) == (
+            True,
+            True,
+        )
     with (
         target(mysql, table="new", dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror,
         pytest.raises(Retryable, match=r"CREATE command denied.*grant it"),
@@ -378,9 +389,9 @@ def test_missing_rights_are_named(mysql: MysqlServer) -> None:
         raise refusal(mirror, [put("a", 1)])
 
 
-def test_insert_is_all_that_a_log_needs(mysql: MysqlServer) -> None:
-    with target(mysql, format="access") as made:
-        made.send([put("a", 1)])
+def test_a_log_needs_insert_only(mysql: MysqlServer) -> None:
+    with target(mysql, format="access") as log:
+        log.send([put("a", 1)])
     mysql.rows("CREATE USER IF NOT EXISTS scribe@'%' IDENTIFIED BY 'scribe-s3cret'")
     mysql.rows("GRANT INSERT ON bucketcast.events TO scribe@'%'")
     with target(mysql, format="access", dsn_string=mysql.dsn("scribe", "scribe-s3cret")) as log:
@@ -398,7 +409,7 @@ def test_probe_leaves_nothing(mysql: MysqlServer) -> None:
     assert set(rows(mysql.received())) == {"b/a"}
 
 
-def test_where_names_no_secret(mysql: MysqlServer) -> None:
+def test_where_contains_no_secret(mysql: MysqlServer) -> None:
     assert target(mysql).where == f"127.0.0.1:{mysql.port}/bucketcast table events"
     broken = target(mysql, dsn_string="u:s3cret@tcp(h/d")
     assert "s3cret" not in broken.where
@@ -411,11 +422,11 @@ def test_where_names_no_secret(mysql: MysqlServer) -> None:
     assert "s3cret" not in "".join(problem)
 
 
-def test_a_reference_is_checked_where_it_is_resolved() -> None:
+def test_a_reference_is_checked_when_it_is_resolved() -> None:
     assert not Target.check(read(MysqlSettings, {"dsn_string": "secret:x", "table": "t"}))
 
 
-def older(mysql: MysqlServer, **overrides: str) -> MysqlSettings:
+def deprecated_settings(mysql: MysqlServer, **overrides: str) -> MysqlSettings:
     login = {
         "host": "127.0.0.1",
         "port": str(mysql.port),
@@ -427,22 +438,24 @@ def older(mysql: MysqlServer, **overrides: str) -> MysqlSettings:
     return read(MysqlSettings, login | overrides)
 
 
-def test_minios_older_keys_make_a_login_with_a_warning(mysql: MysqlServer) -> None:
-    given = older(mysql)
-    assert not Target.check(given)
-    (note,) = Target.notes(given)
+def test_deprecated_keys_make_a_login_with_a_note(mysql: MysqlServer) -> None:
+    settings = deprecated_settings(mysql)
+    assert not Target.check(settings)
+    (note,) = Target.notes(settings)
     assert note.startswith("host, port, username, password, database: deprecated, use dsn_string")
-    with Target(given) as mirror:
+    with Target(settings) as mirror:
         assert mirror.where == f"127.0.0.1:{mysql.port}/bucketcast table events"
         assert mirror.send([put("a", 1)]) == {}
     assert set(rows(mysql.received())) == {"b/a"}
 
 
-def test_a_dsn_wins_over_the_older_keys(mysql: MysqlServer) -> None:
-    given = older(mysql, dsn_string=mysql.dsn(), host="nowhere.invalid", password="other")
-    assert not Target.check(given)
-    assert "do nothing" in Target.notes(given)[0]
-    with Target(given) as mirror:
+def test_a_dsn_wins_over_deprecated_keys(mysql: MysqlServer) -> None:
+    settings = deprecated_settings(
+        mysql, dsn_string=mysql.dsn(), host="nowhere.invalid", password="other"
+    )
+    assert not Target.check(settings)
+    assert "do nothing" in Target.notes(settings)[0]
+    with Target(settings) as mirror:
         assert mirror.send([put("a", 1)]) == {}
 
 
@@ -455,25 +468,25 @@ def test_a_dsn_wins_over_the_older_keys(mysql: MysqlServer) -> None:
         ({"host": "h", "username": "u", "port": "65536"}, "port"),
     ],
 )
-def test_a_login_that_lacks_something_is_refused(login: dict[str, str], key: str) -> None:
+def test_an_incomplete_login_is_refused(login: dict[str, str], key: str) -> None:
     (problem,) = Target.check(read(MysqlSettings, {"table": "t", **login}))
     assert problem[0] == key
 
 
-def encrypted(target: Target) -> bool:
-    """Whether its connection, which is there, is over TLS."""
-    link = cast("Any", target)._open
-    return bool(link.ask(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
+def is_encrypted(target: Target) -> bool:
+    """Return True if the open connection uses TLS."""
+    client_ = cast("Any", target)._open
+    return bool(client_.query(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
 
 
 @pytest.mark.parametrize(
-    ("query", "is_encrypted"),
+    ("query", "encrypted"),
     [("", False), ("?tls=false", False), ("?tls=skip-verify", True), ("?tls=preferred", True)],
 )
-def test_tls_is_as_the_dsn_says(mysql: MysqlServer, query: str, *, is_encrypted: bool) -> None:
+def test_tls_follows_the_dsn(mysql: MysqlServer, query: str, *, encrypted: bool) -> None:
     with target(mysql, dsn_string=mysql.dsn(parameters=query)) as mirror:
         assert mirror.send([put("a", 1)]) == {}
-        assert encrypted(mirror) is is_encrypted
+        assert is_encrypted(mirror) is encrypted
 
 
 @pytest.mark.parametrize("query", ["", "?tls=false", "?tls=skip-verify", "?tls=preferred"])
@@ -487,7 +500,7 @@ def test_an_authority_is_never_ignored(mysql: MysqlServer, query: str) -> None:
         mirror.probe()
     with target(mysql, dsn_string=dsn, cert_authority=mysql.tls.ca.read_text()) as mirror:
         assert mirror.send([put("a", 1)]) == {}
-        assert encrypted(mirror)
+        assert is_encrypted(mirror)
 
 
 def test_a_client_certificate_is_never_ignored(mysql: MysqlServer) -> None:
@@ -504,15 +517,15 @@ def test_a_client_certificate_is_never_ignored(mysql: MysqlServer) -> None:
 
 def test_a_server_that_takes_tls_only_is_reported(mysql: MysqlServer) -> None:
     with (
-        globally(mysql, "require_secure_transport", "ON"),
+        global_variable(mysql, "require_secure_transport", "ON"),
         target(mysql) as mirror,
         pytest.raises(NotConnected, match="tls=true in dsn_string"),
     ):
         mirror.probe()
 
 
-def test_a_read_only_server_is_not_the_one(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror, globally(mysql, "read_only", "ON"):
+def test_a_read_only_server_is_not_connected(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror, global_variable(mysql, "read_only", "ON"):
         reason = refusal(mirror, [put("a", 1)])
     assert isinstance(reason, NotConnected)
     assert "takes no writes" in str(reason)
@@ -529,16 +542,16 @@ def test_a_missing_database_is_reported(mysql: MysqlServer) -> None:
         mirror.probe()
 
 
-def test_the_servers_own_modes_change_nothing(mysql: MysqlServer) -> None:
+def test_the_servers_own_sql_mode_changes_nothing(mysql: MysqlServer) -> None:
     modes = "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
-    with globally(mysql, "sql_mode", modes), target(mysql) as mirror:
+    with global_variable(mysql, "sql_mode", modes), target(mysql) as mirror:
         assert mirror.send([put('it\'s \\ "so"', 1, etag="\\'")]) == {}
         assert type(refusal(mirror, [put("x" * 4000, 2)])) is Rejected
     assert rows(mysql.received()) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
 
 
 @pytest.fixture
-def elsewhere(mysql: MysqlServer) -> Iterator[str]:
+def odd_database(mysql: MysqlServer) -> Iterator[str]:
     """A database with a name that needs an escape."""
     mysql.rows("CREATE DATABASE `a/b ü`")
     mysql.rows("GRANT ALL ON `a/b ü`.* TO alice@'%'")
@@ -546,18 +559,18 @@ def elsewhere(mysql: MysqlServer) -> Iterator[str]:
     mysql.rows("DROP DATABASE `a/b ü`")
 
 
-def test_a_databases_name_is_unescaped(mysql: MysqlServer, elsewhere: str) -> None:
+def test_a_databases_name_is_unescaped(mysql: MysqlServer, odd_database: str) -> None:
     dsn = mysql.dsn().replace("/bucketcast", "/a%2Fb%20%C3%BC")
     with target(mysql, dsn_string=dsn) as mirror:
         assert mirror.send([put("a", 1)]) == {}
-    with target(mysql, table=f"`{elsewhere}`.log", format="access") as log:
+    with target(mysql, table=f"`{odd_database}`.log", format="access") as log:
         assert log.send([put("a", 1)]) == {}
         log.probe()
     assert len(mysql.rows("SELECT * FROM `a/b ü`.events")) == 1
     assert len(mysql.rows("SELECT * FROM `a/b ü`.log")) == 1
 
 
-def test_a_password_of_any_characters(mysql: MysqlServer) -> None:
+def test_a_password_may_contain_any_character(mysql: MysqlServer) -> None:
     password = "s3cret p@ss:w/rd?é&(%zz)"
     mysql.rows("CREATE OR REPLACE USER odd@'%%' IDENTIFIED BY %s", [password])
     mysql.rows("GRANT ALL ON bucketcast.* TO odd@'%'")
@@ -565,22 +578,22 @@ def test_a_password_of_any_characters(mysql: MysqlServer) -> None:
         mirror.probe()
 
 
-def test_the_program_has_a_name(mysql: MysqlServer) -> None:
+def test_the_server_sees_the_programs_name(mysql: MysqlServer) -> None:
     attributes = "SELECT attr_value FROM performance_schema.session_connect_attrs WHERE attr_name"
     with target(mysql) as mirror:
         mirror.probe()
         assert mysql.rows(f"{attributes} = 'program_name'") == [("bucketcast",)]
 
 
-def test_a_password_goes_in_clear_text_only_where_allowed(mysql: MysqlServer) -> None:
-    """The password is no account's of this machine: what counts is whether it was sent."""
+def test_a_password_is_sent_in_clear_text_only_if_allowed(mysql: MysqlServer) -> None:
+    """The account does not exist: only the sending of the password matters."""
     mysql.rows("CREATE OR REPLACE USER pam@'%' IDENTIFIED VIA pam")
-    for query, answer in (
+    for query, message in (
         ("", "allowCleartextPasswords=true"),
         ("?allowCleartextPasswords=true", "Access denied"),
     ):
         dsn = mysql.dsn("pam", "s3cret", query)
-        with target(mysql, dsn_string=dsn) as mirror, pytest.raises(NotAuthorized, match=answer):
+        with target(mysql, dsn_string=dsn) as mirror, pytest.raises(NotAuthorized, match=message):
             mirror.probe()
 
 
@@ -595,13 +608,13 @@ def test_another_kind_of_server_is_reported(mysql: MysqlServer) -> None:
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what the DSN says ends a wait."""
+def without_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the time-outs of the DSN end a wait."""
     monkeypatch.setattr(Target, "timeout", 100_000.0)
     monkeypatch.setattr(base, "CONNECT_SECONDS", 100_000.0)
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("without_timeouts")
 def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
     mysql.pause()
     with target(mysql, dsn_string=mysql.dsn(parameters="?timeout=500ms")) as mirror:
@@ -609,10 +622,10 @@ def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
     mysql.resume()
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("without_timeouts")
 @pytest.mark.parametrize("query", ["?readTimeout=500ms", "?writeTimeout=500ms"])
 def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -> None:
-    """Twelve megabytes are more than the system takes for a server that does not read."""
+    """Twelve megabytes exceed the buffers of a connection to a server that does not read."""
     large = 6_000_000 if "write" in query else 1
     with target(mysql, dsn_string=mysql.dsn(parameters=query), format="access") as log:
         assert log.send([put("a", 1)]) == {}
@@ -623,7 +636,7 @@ def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -
         assert log.send([put("b", 2)]) == {}
 
 
-def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(mysql: MysqlServer) -> None:
+def test_a_server_killed_during_a_batch_leaves_no_partial_batch(mysql: MysqlServer) -> None:
     batch = [put("a", 2), put("b", 2), event(DELETE, "c", 2)]
     lock = "SELECT * FROM events WHERE key_name = 'b/c' FOR UPDATE"
     with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
@@ -642,7 +655,7 @@ def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(mysql: MysqlServe
     assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
-def test_a_connection_that_the_server_ended_is_not_used_again(mysql: MysqlServer) -> None:
+def test_a_connection_closed_by_the_server_is_replaced(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("a", 1)])
         for (process,) in mysql.rows(
@@ -653,13 +666,13 @@ def test_a_connection_that_the_server_ended_is_not_used_again(mysql: MysqlServer
         assert mirror.send([put("b", 1)]) == {}
 
 
-def test_the_guard_forgets_what_no_event_outlives(mysql: MysqlServer) -> None:
+def test_old_guard_rows_are_deleted(mysql: MysqlServer) -> None:
     ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
     with target(mysql) as mirror:
         mirror.send([event(DELETE, key, 5) for key in ages])
         for key, days in ages.items():
-            then = f"UTC_TIMESTAMP() - INTERVAL {days} DAY"
-            mysql.rows(f"UPDATE events_guard SET noted_at = {then} WHERE key_name = 'b/{key}'")
+            noted_at = f"UTC_TIMESTAMP() - INTERVAL {days} DAY"
+            mysql.rows(f"UPDATE events_guard SET noted_at = {noted_at} WHERE key_name = 'b/{key}'")
     with target(mysql) as mirror:
         mirror.send([put("other", 1)])
         assert mirror.send([put("k1", 1)]) == {}
@@ -668,15 +681,17 @@ def test_the_guard_forgets_what_no_event_outlives(mysql: MysqlServer) -> None:
     assert kept == [("b/k1",)]
 
 
-def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
+def test_many_old_guard_rows_are_all_deleted(mysql: MysqlServer) -> None:
     names = "id, key_name, version, put, removed, removed_at, overlay, overlay_time, noted_at"
-    old = ((f"UNHEX(SHA2({at}, 256))", f"'b/{at}'") for at in range(2 * SWEEP_LIMIT + 1))
+    ids = (
+        (f"UNHEX(SHA2({number}, 256))", f"'b/{number}'") for number in range(2 * SWEEP_LIMIT + 1)
+    )
     rest = "'', '', '', '', NULL, '', UTC_TIMESTAMP() - INTERVAL 1 YEAR"
     with target(mysql) as mirror:
         mirror.send([put("a", 1)])
-        values = ",".join(f"({identity}, {key}, {rest})" for identity, key in old)
+        values = ",".join(f"({identity}, {key}, {rest})" for identity, key in ids)
         mysql.rows(f"INSERT INTO events_guard ({names}) VALUES {values}")
     with target(mysql) as mirror:
-        for at in range(1, 4):
-            assert mirror.send([put("a", at)]) == {}
+        for number in range(1, 4):
+            assert mirror.send([put("a", number)]) == {}
     assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == []

@@ -1,4 +1,4 @@
-"""What is particular to PostgreSQL: the join, tables, names, rights, TLS and errors."""
+"""Behaviour that only PostgreSQL has: the join, tables, names, rights, TLS and errors."""
 
 import json
 import socket
@@ -57,36 +57,36 @@ def target(server: Server, **overrides: str) -> Target:
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
-def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
+def test_a_put_sees_the_newer_removal_that_it_waited_for(
     postgres: PostgresServer, admin: Admin, isolation: str
 ) -> None:
     admin.execute(f"alter role {USER} set default_transaction_isolation = '{isolation}'".encode())
     slots = "'events_guard'::regclass::oid::int, generate_series(0, 63)"
     try:
-        with target(postgres) as one, target(postgres) as other, ThreadPoolExecutor(2) as pool:
-            assert one.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
+        with target(postgres) as first, target(postgres) as other, ThreadPoolExecutor(2) as pool:
+            assert first.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
             with admin.transaction():
                 admin.execute(f"select pg_advisory_xact_lock({slots})".encode())
                 removal = pool.submit(other.send, [event(DELETE, "a", 9)])
                 wait_for_locks(admin, 1)
-                late = pool.submit(one.send, [put("a", 5)])
+                older = pool.submit(first.send, [put("a", 5)])
                 wait_for_locks(admin, 2)
-            assert removal.result() == late.result() == {}
+            assert removal.result() == older.result() == {}
     finally:
         admin.execute(f"alter role {USER} reset default_transaction_isolation".encode())
     assert set(rows(postgres.received())) == {"b/b", "b/c"}
 
 
-def wait_for_locks(admin: Admin, many: int) -> None:
-    """Until so many wait for one."""
+def wait_for_locks(admin: Admin, count: int) -> None:
+    """Wait until `count` sessions wait for a lock."""
     deadline = time.monotonic() + HANGS_AFTER
     waiting = "select count(*) from pg_locks where not granted"
-    while admin.execute(waiting).fetchone() != (many,):
+    while admin.execute(waiting).fetchone() != (count,):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
-def test_text_of_every_kind_arrives_as_it_is(postgres: PostgresServer) -> None:
+def test_text_of_any_kind_arrives_unchanged(postgres: PostgresServer) -> None:
     keys = [
         "tab\t nl\n cr\r back\\ \\N \\. 'one' \"two\" %s {} $1 \x01\x7f",
         "\\.\n\\.",
@@ -101,7 +101,7 @@ def test_text_of_every_kind_arrives_as_it_is(postgres: PostgresServer) -> None:
     }
 
 
-def test_a_table_that_minio_filled_is_carried_on(postgres: PostgresServer, admin: Admin) -> None:
+def test_a_table_that_minio_filled_is_used(postgres: PostgresServer, admin: Admin) -> None:
     admin.execute("create table events (key varchar primary key, value jsonb)")
     for key in ("a", "b", "c"):
         admin.execute(
@@ -115,16 +115,16 @@ def test_a_table_that_minio_filled_is_carried_on(postgres: PostgresServer, admin
     assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 1, "b/c": 7}
 
 
-def test_only_minios_columns_are_seen(postgres: PostgresServer, admin: Admin) -> None:
+def test_tables_have_minios_columns(postgres: PostgresServer, admin: Admin) -> None:
     for form in ("namespace", "access"):
-        with target(postgres, table=form, format=form) as made:
-            made.send([put("a", 1)])
-    found = admin.execute(
+        with target(postgres, table=form, format=form) as opened:
+            opened.send([put("a", 1)])
+    columns = admin.execute(
         "select table_name, column_name, data_type, is_nullable from information_schema.columns"
         " where table_schema = 'public' and table_name in ('namespace', 'access')"
         " order by 1, ordinal_position"
     ).fetchall()
-    assert found == [
+    assert columns == [
         ("access", "event_time", "timestamp with time zone", "NO"),
         ("access", "event_data", "jsonb", "YES"),
         ("namespace", "key", "character varying", "NO"),
@@ -138,13 +138,13 @@ def test_access_appends_every_event(postgres: PostgresServer) -> None:
         assert log.send([put("a\0\\", 1), event(DELETE, "a", 2), put("a\0\\", 1)]) == {}
         assert log.send([put("b", 61_003)]) == {}
     arrived = postgres.received()
-    assert [each.time for each in arrived] == [
+    assert [arrival.time for arrival in arrived] == [
         "2026-01-02T03:00:00.001000+00:00",
         "2026-01-02T03:00:00.002000+00:00",
         "2026-01-02T03:00:00.001000+00:00",
         "2026-01-02T03:01:01.003000+00:00",
     ]
-    assert [json.loads(each.body)["Records"][0]["eventName"] for each in arrived] == [
+    assert [json.loads(arrival.body)["Records"][0]["eventName"] for arrival in arrived] == [
         PUT,
         DELETE,
         PUT,
@@ -169,10 +169,10 @@ def test_the_other_formats_table_is_refused_with_the_hint(
 @pytest.mark.parametrize(
     "name", ['"Odd; name %s \'\\ $join$ é"', "Folded", "ünï$1", '"select"', "a" * 57]
 )
-def test_any_table_name_that_minio_accepts(postgres: PostgresServer, name: str) -> None:
-    given = read(PostgresSettings, postgres.settings(table=name))
-    assert not Target.check(given)
-    with Target(given) as mirror:
+def test_any_table_name_that_minio_accepts_works(postgres: PostgresServer, name: str) -> None:
+    settings = read(PostgresSettings, postgres.settings(table=name))
+    assert not Target.check(settings)
+    with Target(settings) as mirror:
         assert (
             mirror.send([put("a", 1), event(DELETE, "b", 2), event(TAGGING, "a", 3, sequencer=0)])
             == {}
@@ -182,9 +182,9 @@ def test_any_table_name_that_minio_accepts(postgres: PostgresServer, name: str) 
             "b/b": MergedState(None, padded("2"), event(DELETE, "b", 2).time)
         }
         assert [
-            each.path
+            row.path
             for partition in mirror.partitions(1)
-            for each in mirror.stored_rows(partition, "b")
+            for row in mirror.stored_rows(partition, "b")
         ] == ["b/a"]
     seen = name[1:-1] if name.startswith('"') else name.lower()
     assert {key: row.name for key, row in rows(postgres.received(seen)).items()} == {"b/a": TAGGING}
@@ -207,7 +207,7 @@ def test_certificate_and_key_go_together(postgres: PostgresServer) -> None:
     assert problem[0] == "client_key"
 
 
-def test_what_the_database_will_never_take_is_rejected_alone(
+def test_a_row_that_the_database_refuses_is_rejected_alone(
     postgres: PostgresServer, admin: Admin
 ) -> None:
     with target(postgres) as mirror:
@@ -225,7 +225,7 @@ def test_what_the_database_will_never_take_is_rejected_alone(
         assert mirror.send([put("bad1", 9)]).keys() == {0}
 
 
-def test_what_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Admin) -> None:
+def test_a_row_that_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Admin) -> None:
     with target(postgres) as mirror:
         mirror.send([put("first", 1)])
         admin.execute(
@@ -266,14 +266,14 @@ def test_a_connection_lost_while_a_batch_is_split_ends_the_attempts(
 
     monkeypatch.setattr(refusing, "_write", once)
     failures = refusing.send(BAD)
-    assert [type(each) for each in failures.values()] == [NotConnected] * len(BAD)
+    assert [type(failure) for failure in failures.values()] == [NotConnected] * len(BAD)
     assert requested == [32, 16]
 
 
 def test_a_batch_that_is_split_for_too_long_ends_in_time(
     refusing: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What there was no time for comes again; what was found out stays."""
+    """Events that were not tried are retried; the failures found before stay."""
     requested: list[int] = []
     write = refusing._write
     two_seconds_each = SimpleNamespace(monotonic=lambda: 2.0 * len(requested))
@@ -297,12 +297,12 @@ def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> 
     assert len(postgres.received()) == 2
 
 
-def test_targets_that_start_at_once_make_the_tables_once(postgres: PostgresServer) -> None:
+def test_targets_that_start_together_create_the_tables_once(postgres: PostgresServer) -> None:
     targets = [target(postgres) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda each: each.send([put("a", 1)]), targets)) == [{}] * 8
-    for each in targets:
-        each.close()
+        assert list(pool.map(lambda mirror: mirror.send([put("a", 1)]), targets)) == [{}] * 8
+    for mirror in targets:
+        mirror.close()
     assert set(rows(postgres.received())) == {"b/a"}
 
 
@@ -323,20 +323,20 @@ def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> Non
             mirror.probe()
         with pytest.raises(Retryable, match=r"permission denied.* grant it"):
             mirror.send([put("a", 1)])
-        last = fault(mirror)
-        assert 'lacks SELECT on "public".events' in last.found
-        assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON "public".events TO {USER}' in last.hint
+        finding = fault(mirror)
+        assert 'lacks SELECT on "public".events' in finding.found
+        assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON "public".events TO {USER}' in finding.hint
 
 
-def test_doctor_says_how_to_create_a_missing_table(postgres: PostgresServer, admin: Admin) -> None:
+def test_doctor_explains_a_missing_table(postgres: PostgresServer, admin: Admin) -> None:
     admin.execute("drop role if exists poor")
     admin.execute("create role poor login password 'poor-s3cret'")
     string = postgres.settings()["connection_string"]
     string = string.replace(USER, "poor", 1).replace(PASSWORD, "poor-s3cret")
     with target(postgres, connection_string=string) as mirror:
-        last = fault(mirror)
-    assert "lacks CREATE on the schema for events" in last.found
-    assert "make the table" in last.hint
+        finding = fault(mirror)
+    assert "lacks CREATE on the schema for events" in finding.found
+    assert "make the table" in finding.hint
 
 
 def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
@@ -347,7 +347,7 @@ def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
     ).fetchone() == (0,)
 
 
-def test_minios_older_keys_make_a_login(postgres: PostgresServer) -> None:
+def test_deprecated_keys_make_a_login(postgres: PostgresServer) -> None:
     older = {
         "connection_string": "sslmode=disable",
         "host": "127.0.0.1",
@@ -365,7 +365,7 @@ def test_minios_older_keys_make_a_login(postgres: PostgresServer) -> None:
             astray.send([put("b", 2)])
 
 
-def test_the_login_of_minios_guide_is_understood(postgres: PostgresServer) -> None:
+def test_the_login_of_minios_guide_works(postgres: PostgresServer) -> None:
     string = (
         f"host=127.0.0.1 port={postgres.port} username={USER} password={PASSWORD}"
         f" database={DATABASE} sslmode=disable"
@@ -374,7 +374,7 @@ def test_the_login_of_minios_guide_is_understood(postgres: PostgresServer) -> No
         assert mirror.send([put("a", 1)]) == {}
 
 
-def test_where_names_no_secret(postgres: PostgresServer) -> None:
+def test_where_contains_no_secret(postgres: PostgresServer) -> None:
     assert target(postgres).where == f"127.0.0.1:{postgres.port}/bucketcast table events"
     url = "postgresql://u:s3cret@[::1]:5432,h2:7/d?sslmode=disable"
     assert target(postgres, connection_string=url).where == "::1:5432,h2:7/d table events"
@@ -407,14 +407,14 @@ def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:
         mirror.send([put("a", 1)])
 
 
-def test_tls_is_required_unless_the_string_says_otherwise(postgres: PostgresServer) -> None:
+def test_tls_is_required_unless_the_string_disables_it(postgres: PostgresServer) -> None:
     string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
     with target(postgres, connection_string=string) as mirror:
         mirror.probe()
         assert cast("Any", mirror)._open.pgconn.ssl_in_use
 
 
-def test_a_wrong_password_is_no_broken_connection(postgres: PostgresServer) -> None:
+def test_a_wrong_password_is_not_authorized(postgres: PostgresServer) -> None:
     with (
         Target(read(PostgresSettings, postgres.wrong_password_settings())) as mirror,
         pytest.raises(NotAuthorized),
@@ -431,7 +431,7 @@ def test_a_missing_database_is_reported(postgres: PostgresServer) -> None:
         mirror.send([put("a", 1)])
 
 
-def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(
+def test_a_server_killed_during_a_batch_leaves_no_partial_batch(
     postgres: PostgresServer,
 ) -> None:
     admin = postgres.connect()
@@ -451,7 +451,7 @@ def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(
     assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
-def test_a_connection_that_the_server_ended_is_not_used_again(
+def test_a_connection_closed_by_the_server_is_replaced(
     postgres: PostgresServer, admin: Admin
 ) -> None:
     with target(postgres) as mirror:
@@ -477,15 +477,15 @@ def test_a_silent_server_is_abandoned(
         assert mirror.send([put("b", 1)]) == {}
 
 
-def test_a_statement_that_the_server_cancels_took_too_long(postgres: PostgresServer) -> None:
+def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:
     admin = postgres.connect()
-    given = postgres.settings()
-    given["connection_string"] += " options='-c statement_timeout=200ms'"
-    with closing(admin), Target(read(PostgresSettings, given)) as mirror:
+    settings = postgres.settings()
+    settings["connection_string"] += " options='-c statement_timeout=200ms'"
+    with closing(admin), Target(read(PostgresSettings, settings)) as mirror:
         mirror.send([put("a", 1)])
         admin.execute("begin")
         admin.execute("lock table events in exclusive mode")
-        with pytest.raises(TimedOut, match=r"statement timeout .* somebody holds a lock"):
+        with pytest.raises(TimedOut, match=r"statement timeout .* another session holds a lock"):
             mirror.send([put("a", 2)])
         admin.execute("rollback")
         assert mirror.send([put("a", 2)]) == {}
@@ -495,12 +495,12 @@ def test_a_closed_port_fails_at_once() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    given = {"connection_string": f"host=127.0.0.1 port={port} user=u", "table": "t"}
-    with Target(read(PostgresSettings, given)) as mirror, pytest.raises(NotConnected):
+    settings = {"connection_string": f"host=127.0.0.1 port={port} user=u", "table": "t"}
+    with Target(read(PostgresSettings, settings)) as mirror, pytest.raises(NotConnected):
         bounded(lambda: mirror.send([put("a", 1)]))
 
 
-def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admin: Admin) -> None:
+def test_old_guard_rows_are_deleted(postgres: PostgresServer, admin: Admin) -> None:
     ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
     with target(postgres) as mirror:
         mirror.send([event(DELETE, key, 5) for key in ages])
@@ -513,11 +513,11 @@ def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admi
         mirror.send([put("other", 1)])
         assert mirror.send([put("k1", 1)]) == {}
     assert set(rows(postgres.received())) == {"b/other"}
-    left = admin.execute("select key from events_guard order by key").fetchall()
-    assert left == [("b/k1",)]
+    kept = admin.execute("select key from events_guard order by key").fetchall()
+    assert kept == [("b/k1",)]
 
 
-def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Admin) -> None:
+def test_many_old_guard_rows_are_all_deleted(postgres: PostgresServer, admin: Admin) -> None:
     many = 2 * SWEEP_LIMIT + 1
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])

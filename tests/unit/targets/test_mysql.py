@@ -5,13 +5,13 @@ import pytest
 from bucketcast.targets.mysql.address import Dsn, DsnError, parse
 
 
-def read(text: str) -> tuple[str, str, str, int, str]:
-    found = parse(text)
-    return (found.user, found.password, found.host, found.port, found.database)
+def read(dsn: str) -> tuple[str, str, str, int, str]:
+    parsed = parse(dsn)
+    return (parsed.user, parsed.password, parsed.host, parsed.port, parsed.database)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("dsn", "expected"),
     [
         ("u:p@tcp(db.example:3307)/d", ("u", "p", "db.example", 3307, "d")),
         ("u:p@tcp(localhost)/d", ("u", "p", "localhost", 3306, "d")),
@@ -26,17 +26,17 @@ def read(text: str) -> tuple[str, str, str, int, str]:
         ("u:@tcp(h)/d", ("u", "", "h", 3306, "d")),
     ],
 )
-def test_what_a_dsn_says(text: str, found: tuple[str, str, str, int, str] | None) -> None:
+def test_a_dsn_is_parsed(dsn: str, expected: tuple[str, str, str, int, str] | None) -> None:
     password = "p@ss@w:rd/with?all(of)&it=%zz"
-    assert read(text) == (found or ("u", password, "h", 3306, "d"))
+    assert read(dsn) == (expected or ("u", password, "h", 3306, "d"))
 
 
-@pytest.mark.parametrize("text", ["u:p@tcp(h)/d", "u:p@tcp(h)/d?"])
-def test_nothing_is_assumed_that_is_not_said(text: str) -> None:
-    assert parse(text) == Dsn(user="u", password="p", host="h", database="d")
+@pytest.mark.parametrize("dsn", ["u:p@tcp(h)/d", "u:p@tcp(h)/d?"])
+def test_a_dsn_without_parameters_has_the_defaults(dsn: str) -> None:
+    assert parse(dsn) == Dsn(user="u", password="p", host="h", database="d")
 
 
-def test_each_parameter_that_works() -> None:
+def test_every_parameter_is_parsed() -> None:
     assert parse(
         "u:p@tcp(h)/d?tls=true&timeout=1500ms&readTimeout=2s&writeTimeout=1m&maxAllowedPacket=4096"
         "&allowCleartextPasswords=true"
@@ -55,12 +55,12 @@ def test_each_parameter_that_works() -> None:
 
 
 @pytest.mark.parametrize("tls", ["false", "true", "skip-verify", "preferred"])
-def test_the_ways_of_tls(tls: str) -> None:
+def test_every_value_of_tls_is_parsed(tls: str) -> None:
     assert parse(f"u:p@tcp(h)/d?tls={tls}").tls == tls
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("dsn", "reason"),
     [
         ("", "the / before the database's name is missing"),
         ("u:s3cret@tcp(h)", "the / before the database's name is missing"),
@@ -90,13 +90,13 @@ def test_the_ways_of_tls(tls: str) -> None:
         ("u:s3cret@tcp(h)/d?tls=true&flag", "unknown parameter flag"),
     ],
 )
-def test_what_is_wrong_is_named_without_the_secret(text: str, why: str) -> None:
-    with pytest.raises(DsnError, match=why) as refused:
-        parse(text)
+def test_an_error_is_named_without_the_secret(dsn: str, reason: str) -> None:
+    with pytest.raises(DsnError, match=reason) as refused:
+        parse(dsn)
     assert "s3cret" not in str(refused.value)
 
 
 def test_the_password_is_not_shown() -> None:
-    found = parse("u:s3cret@tcp([::1]:7)/d")
-    assert "s3cret" not in repr(found)
-    assert found.where == "[::1]:7/d"
+    dsn = parse("u:s3cret@tcp([::1]:7)/d")
+    assert "s3cret" not in repr(dsn)
+    assert dsn.where == "[::1]:7/d"

@@ -1,4 +1,4 @@
-"""PostgreSQL's login: what is refused, what is noted, and the parameters for libpq."""
+"""PostgreSQL's login: errors, notes, and the parameters for libpq."""
 
 import socket
 from pathlib import Path
@@ -13,7 +13,7 @@ from bucketcast.settings.options import read
 from bucketcast.targets.postgres import Target, client
 from bucketcast.targets.postgres.settings import PostgresSettings, parameters
 
-OLDER = {
+DEPRECATED = {
     "host": "[::1]",
     "port": "2832",
     "username": "psqluser",
@@ -22,43 +22,43 @@ OLDER = {
 }
 
 
-def settings(**texts: str) -> PostgresSettings:
-    return read(PostgresSettings, {"table": "events", **texts})
+def settings(**options: str) -> PostgresSettings:
+    return read(PostgresSettings, {"table": "events", **options})
 
 
-def notes(tmp_path: Path, text: str) -> tuple[str, ...]:
+def notes(tmp_path: Path, toml: str) -> tuple[str, ...]:
     path = tmp_path / "bucketcast.toml"
-    path.write_text(f'[notify_postgres.db]\ntable = "events"\n{text}')
+    path.write_text(f'[notify_postgres.db]\ntable = "events"\n{toml}')
     return load(path, {}, local=True).notes
 
 
 @pytest.mark.parametrize(
-    ("texts", "key"),
+    ("options", "key"),
     [
         ({}, "connection_string"),
         ({"password": "x", "database": "d"}, "connection_string"),
         ({"host": "h"}, "username"),
-        (OLDER | {"port": "65536"}, "port"),
-        (OLDER | {"port": "0"}, "port"),
+        (DEPRECATED | {"port": "65536"}, "port"),
+        (DEPRECATED | {"port": "0"}, "port"),
     ],
 )
-def test_a_login_that_cannot_be_is_refused_by_its_key(texts: dict[str, str], key: str) -> None:
-    assert [problem[0] for problem in Target.check(settings(**texts))] == [key]
+def test_an_invalid_login_is_refused_with_its_key(options: dict[str, str], key: str) -> None:
+    assert [problem[0] for problem in Target.check(settings(**options))] == [key]
 
 
 @pytest.mark.parametrize(
-    "texts",
+    "options",
     [
         {"connection_string": "host=h"},
         {"connection_string": "secret:db"},
         {"host": "h", "username": "u"},
-        OLDER,
-        OLDER | {"connection_string": "sslmode=disable"},
+        DEPRECATED,
+        DEPRECATED | {"connection_string": "sslmode=disable"},
         {"host": "secret:db#host", "port": "secret:db#port", "username": "secret:db#user"},
     ],
 )
-def test_either_login_is_accepted(texts: dict[str, str]) -> None:
-    assert Target.check(settings(**texts)) == []
+def test_either_login_is_accepted(options: dict[str, str]) -> None:
+    assert Target.check(settings(**options)) == []
 
 
 def test_a_missing_login_is_reported_with_an_example(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_missing_login_is_reported_with_an_example(tmp_path: Path) -> None:
     )
 
 
-def test_older_keys_are_reported_as_deprecated(tmp_path: Path) -> None:
+def test_deprecated_keys_are_reported(tmp_path: Path) -> None:
     (note,) = notes(tmp_path, 'host = "h"\nusername = "u"\npassword = "hunter2"')
     assert note.startswith("host, username, password: deprecated, use connection_string")
     assert "hunter2" not in note
@@ -79,10 +79,10 @@ def test_older_keys_are_reported_as_deprecated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "expected"),
+    ("options", "expected"),
     [
         (
-            OLDER,
+            DEPRECATED,
             {
                 "host": "::1",
                 "port": "2832",
@@ -96,7 +96,7 @@ def test_older_keys_are_reported_as_deprecated(tmp_path: Path) -> None:
             {"host": "h", "user": "u", "sslmode": "disable", "port": "1"},
         ),
         (
-            OLDER | {"connection_string": "postgresql://a:b@h:7/d"},
+            DEPRECATED | {"connection_string": "postgresql://a:b@h:7/d"},
             {"host": "h", "port": "7", "user": "a", "password": "b", "dbname": "d"},
         ),
         (
@@ -105,21 +105,21 @@ def test_older_keys_are_reported_as_deprecated(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_parameters_for_libpq(texts: dict[str, str], expected: dict[str, str]) -> None:
-    assert parameters(settings(**texts)) == expected
+def test_the_parameters_for_libpq(options: dict[str, str], expected: dict[str, str]) -> None:
+    assert parameters(settings(**options)) == expected
 
 
-def test_where_knows_the_older_keys_too() -> None:
-    assert Target(settings(**OLDER)).where == "::1:2832/bucketevents table events"
+def test_where_contains_deprecated_keys_too() -> None:
+    assert Target(settings(**DEPRECATED)).where == "::1:2832/bucketevents table events"
 
 
-def test_an_empty_login_is_reported_where_it_is_used() -> None:
+def test_an_empty_login_is_reported_when_it_is_used() -> None:
     with pytest.raises(NotAuthorized, match="connection_string is empty"):
         parameters(settings())
     assert "connection_string is empty" in Target(settings()).where
 
 
-def test_a_login_is_only_good_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_needs_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pooler takes logins while it has no server behind it."""
 
     class Pooled:

@@ -59,9 +59,8 @@ from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables
-from bucketcast.targets.mysql.client import Client, tls_context
-from bucketcast.targets.mysql.errors import about_a_row, delivery_error
-from bucketcast.targets.mysql.handshake import upgrade
+from bucketcast.targets.mysql.client import Client, tls_context, upgrade
+from bucketcast.targets.mysql.errors import delivery_error, is_about_a_row
 from bucketcast.targets.mysql.names import Names
 from bucketcast.targets.mysql.settings import MysqlSettings, dsn, where
 
@@ -77,15 +76,17 @@ class Target(TableTarget[Client]):
     def __init__(self, settings: MysqlSettings) -> None:
         super().__init__(settings)
         self._names = Names.of(settings.table, settings.format)
-        self._room = 0
+        self._max_row_bytes = 0
 
     @property
     def where(self) -> str:
         return f"{where(self.settings)} table {self.settings.table}"
 
     def endpoints(self) -> list[base.Endpoint]:
-        at = dsn(self.settings)
-        return [base.Endpoint(at.host, at.port, tls_context(at, self.settings), upgrade)]
+        address = dsn(self.settings)
+        return [
+            base.Endpoint(address.host, address.port, tls_context(address, self.settings), upgrade)
+        ]
 
     def probe(self) -> None:
         form = self.settings.format
@@ -93,7 +94,7 @@ class Target(TableTarget[Client]):
             names = self._names
             table = tables.find(connection, names, form)
             guard = form == "namespace" and tables.find_guard(connection, names)
-            connection.say(sql.trials(names, form, table=table, guard=guard))
+            connection.execute(sql.dry_runs(names, form, table=table, guard=guard))
             connection.rollback()
 
     def partitions(self, count: int) -> list[str]:
@@ -103,14 +104,14 @@ class Target(TableTarget[Client]):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            watched = partial(connection.watched, self.timeout * base.READ_TIMEOUT_FACTOR)
-            yield from state.rows(connection, self._names, partition, prefix, watched)
+            limit = partial(connection.close_after, self.timeout * base.READ_TIMEOUT_FACTOR)
+            yield from state.read_rows(connection, self._names, partition, prefix, limit)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         with self._session() as connection:
             if not tables.find(connection, self._names, "namespace"):
                 return {}
-            return state.of(connection, self._names, paths)
+            return state.read_states(connection, self._names, paths)
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
@@ -121,21 +122,21 @@ class Target(TableTarget[Client]):
         with self._session() as connection:
             self._prepare(connection)
             try:
-                items = [mirror.item(entry) for entry in entries]
+                items = [mirror.make_item(entry) for entry in entries]
                 rows = [item.row for item in items] or [
-                    sql.appended(event, self.shape) for event in events
+                    sql.log_row(event, self.shape) for event in events
                 ]
-                if refusal := self._too_large(rows):
+                if refusal := self._check_size(rows):
                     return refusal
                 if items:
                     mirror.deliver(connection, self._names, items)
                 else:
-                    connection.say(sql.append(self._names, rows))
+                    connection.execute(sql.append(self._names, rows))
                     connection.commit()
             except UnicodeEncodeError as error:
                 refusal = Rejected(f"its text is not Unicode: {error}")
             except MySQLError as error:
-                if not about_a_row(error):
+                if not is_about_a_row(error):
                     raise
                 refusal = delivery_error(error)
             else:
@@ -143,24 +144,24 @@ class Target(TableTarget[Client]):
             connection.rollback()
             return refusal
 
-    def _too_large(self, rows: Sequence[bytes]) -> DeliveryError | None:
+    def _check_size(self, rows: Sequence[bytes]) -> DeliveryError | None:
         size = max(map(len, rows))
-        if size <= self._room:
+        if size <= self._max_row_bytes:
             return None
         return Retryable(
-            f"the event takes {size} bytes, of which max_allowed_packet leaves {self._room}: "
+            f"the event takes {size} bytes, but max_allowed_packet leaves {self._max_row_bytes}: "
             "set a larger one at the server, and in dsn_string if it has one"
         )
 
     def _prepare(self, connection: Client) -> None:
-        """Make the tables where absent, and sweep."""
-        if not self._room:
-            tables.make(connection, self._names, self.settings.format)
-            self._room = connection.packet - sql.ROOM
+        """Create missing tables, and sweep."""
+        if not self._max_row_bytes:
+            tables.create_missing(connection, self._names, self.settings.format)
+            self._max_row_bytes = connection.packet - sql.STATEMENT_OVERHEAD
         self._sweep(lambda: connection.change(sql.sweep(self._names)))
 
     def _watch(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
-        return connection.watched(seconds)
+        return connection.close_after(seconds)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from pymysql import MySQLError  # noqa: PLC0415
@@ -178,4 +179,4 @@ class Target(TableTarget[Client]):
 
     def _drop(self) -> None:
         super()._drop()
-        self._room = 0
+        self._max_row_bytes = 0

@@ -31,14 +31,14 @@ _PARAMETERS: Final = (
 
 
 class DsnError(ValueError):
-    """What is wrong with a DSN, in words that repeat nothing of its login."""
+    """An error in a DSN; its text contains nothing of the login."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dsn:
-    """Where to, who, and how. Times are in seconds, 0 where the DSN says nothing.
+    """Address, login and parameters. Times are in seconds, 0 if the DSN has none.
 
-    `packet` is the largest statement in bytes, 0 for as much as the server takes.
+    `packet` is the largest statement in bytes, 0 for the server's own limit.
     """
 
     user: str
@@ -60,28 +60,28 @@ class Dsn:
         return f"{host}:{self.port}/{self.database}"
 
 
-def parse(text: str) -> Dsn:
-    """Read a DSN.
+def parse(dsn: str) -> Dsn:
+    """Parse a DSN.
 
     Raises:
-        DsnError: it cannot be read, or has a parameter that the target does not have.
+        DsnError: it is malformed, or has an unknown parameter.
     """
-    left, slash, right = text.rpartition("/")
+    head, slash, tail = dsn.rpartition("/")
     if not slash:
         raise DsnError("the / before the database's name is missing")
-    login, _, location = left.rpartition("@")
+    login, _, location = head.rpartition("@")
     user, _, password = login.partition(":")
     host, port = _address(location)
     if not user:
         raise DsnError("the user before : and @ is missing")
-    database, _, query = right.partition("?")
+    database, _, query = tail.partition("?")
     parameters = _parameters(query)
     return Dsn(
         user=user,
         password=password,
         host=host,
         port=port,
-        database=_unescaped(database),
+        database=_unescape(database),
         tls=_tls(parameters.get("tls", "false")),
         cleartext=_cleartext(parameters.get("allowCleartextPasswords", "false")),
         timeout=_seconds(parameters, "timeout"),
@@ -93,41 +93,41 @@ def parse(text: str) -> Dsn:
 
 def _address(location: str) -> tuple[str, int]:
     """Return host and port of `tcp(host:port)`."""
-    within = re.fullmatch(r"tcp\((.*)\)", location)
-    if not within:
+    address = re.fullmatch(r"tcp\((.*)\)", location)
+    if not address:
         raise DsnError("the address is not tcp(host:port)")
-    found = re.fullmatch(
-        r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]()@/]+))(?::([0-9]{1,5}))?", within[1]
+    match = re.fullmatch(
+        r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]()@/]+))(?::([0-9]{1,5}))?", address[1]
     )
-    if not found or not 0 < int(found[3] or PORT) <= LAST_PORT:
+    if not match or not 0 < int(match[3] or PORT) <= LAST_PORT:
         raise DsnError("the address in tcp(…) is not host:port, IPv6 being [::1]:3306")
-    return found[1] or found[2], int(found[3] or PORT)
+    return match[1] or match[2], int(match[3] or PORT)
 
 
 def _parameters(query: str) -> dict[str, str]:
-    found = {}
-    for each in filter(None, query.split("&")):
-        name, _, value = each.partition("=")
+    parameters = {}
+    for parameter in filter(None, query.split("&")):
+        name, _, value = parameter.partition("=")
         if name not in _PARAMETERS:
             hint = f"{did_you_mean(name, _PARAMETERS)}allowed are {', '.join(_PARAMETERS)}"
             raise DsnError(f"unknown parameter {name}: {hint}")
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
-def _tls(text: str) -> Tls:
-    if text not in _TLS:
+def _tls(value: str) -> Tls:
+    if value not in _TLS:
         raise DsnError(
             f"tls is one of {', '.join(_TLS)}; certificates are set by cert_authority, "
             "client_cert and client_key"
         )
-    return _TLS[text]
+    return _TLS[value]
 
 
-def _cleartext(text: str) -> bool:
-    if text not in ("true", "false"):
+def _cleartext(value: str) -> bool:
+    if value not in ("true", "false"):
         raise DsnError("allowCleartextPasswords is true or false")
-    return text == "true"
+    return value == "true"
 
 
 def _seconds(parameters: Mapping[str, str], name: str) -> float:
@@ -137,17 +137,17 @@ def _seconds(parameters: Mapping[str, str], name: str) -> float:
         raise DsnError(f"{name} is {error}") from None
 
 
-def _packet(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,10}", text):
+def _packet(value: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,10}", value):
         raise DsnError("maxAllowedPacket is a number of bytes, or 0 for the server's own")
-    return int(text)
+    return int(value)
 
 
-def _unescaped(database: str) -> str:
-    wrong = DsnError("the database's name is not percent-encoded: a % itself is %25")
+def _unescape(database: str) -> str:
+    error = DsnError("the database's name is not percent-encoded: a % itself is %25")
     if re.search("%(?![0-9A-Fa-f]{2})", database):
-        raise wrong
+        raise error
     try:
         return unquote(database, errors="strict")
     except UnicodeDecodeError:
-        raise wrong from None
+        raise error from None

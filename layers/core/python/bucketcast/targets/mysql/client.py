@@ -1,4 +1,4 @@
-"""A connection to MySQL or MariaDB: how it is made, when to give it up, what is said over it."""
+"""A connection to MySQL or MariaDB: its session, TLS, time-outs and statements."""
 
 import os
 import select
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
 from bucketcast.targets.base import database, iam, sockets, tls
+from bucketcast.targets.base.endpoint import receive_exactly
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -20,65 +21,66 @@ from bucketcast.targets.mysql.settings import MysqlSettings
 if TYPE_CHECKING:
     import pymysql
 
-# What is said relies on these: `\` has its meaning in a literal, what is too long is an error, a
-# transaction ends when it is told to, and one that waits for a lock sees what that one wrote.
+# The statements rely on these: `\` escapes in a literal, a value that is too long is an error, only
+# commit and rollback end a transaction, and one that waited for a lock sees the other's rows.
 _SESSION = (
     "SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
     " autocommit = 0, innodb_lock_wait_timeout = 10, lock_wait_timeout = 10"
 )
 _ACCESS_DENIED = 1045
-_HUNG_UP = (2006, 2013)
-_IN_CLEAR_TEXT = (b"mysql_clear_password", b"dialog")
+_CONNECTION_LOST = (2006, 2013)
+_CLEARTEXT_PLUGINS = (b"mysql_clear_password", b"dialog")
 _ISOLATION = b"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+_HEADER_BYTES = 4
+_CAN_SSL, _CAN_PROTOCOL_41, _CAN_SECURE_CONNECTION = 0x0800, 0x0200, 0x8000
+_UTF8MB4 = 45
+_ERROR_PACKET = b"\xff"
 
 
 class Client:
-    """A connection that nobody waits on for ever.
-
-    `packet` is how many bytes a statement may have.
-    """
+    """A connection with time-outs; `packet` is the maximum length of a statement in bytes."""
 
     def __init__(self, dsn: Dsn, settings: MysqlSettings, timeout: float) -> None:
         """Connect.
 
         Raises:
             NotAuthorized: the login by IAM cannot be signed.
-            NotConnected: nobody is there, or a certificate cannot be used.
-            pymysql.MySQLError: see `errors.translated`.
+            NotConnected: the server cannot be reached, or a certificate cannot be used.
+            pymysql.MySQLError: see `errors.delivery_error`.
         """
         context = tls_context(dsn, settings)
         if settings.by_iam:
             token = database.password(settings, dsn.host, dsn.port, dsn.user)
             dsn = replace(dsn, password=token, cleartext=True)
         seconds = min(dsn.timeout or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
-        line = _line(dsn, seconds)
-        # Another hold on the line: the client keeps its own to itself, and exchanges it for TLS.
-        self._line = socket.socket(fileno=os.dup(line.fileno()))
+        socket_ = _connect_socket(dsn, seconds)
+        # Duplicate the socket: pymysql hides its own, and replaces it for TLS.
+        self._socket = socket.socket(fileno=os.dup(socket_.fileno()))
         try:
-            with self.watched(min(seconds, timeout)), _login_explained(dsn, settings):
-                self._client = _client(dsn, context)
-                self._client.connect(line)
-                self.say([_ISOLATION])
-                ((most,),) = self.ask(b"SELECT @@max_allowed_packet")
+            with self.close_after(min(seconds, timeout)), _explain_login_errors(dsn, settings):
+                self._client = _new_connection(dsn, context)
+                self._client.connect(socket_)
+                self.execute([_ISOLATION])
+                ((max_packet,),) = self.query(b"SELECT @@max_allowed_packet")
         except BaseException:
-            line.close()
-            self._line.close()
+            socket_.close()
+            self._socket.close()
             raise
-        self.packet = min(int(most), dsn.packet or int(most))
+        self.packet = min(int(max_packet), dsn.packet or int(max_packet))
 
-    def ask(self, statement: bytes) -> list[tuple[Any, ...]]:
-        """Return the rows that a statement answers."""
+    def query(self, statement: bytes) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
         with self._client.cursor() as cursor:
             cursor.execute(statement)
             return list(cursor.fetchall())
 
-    def say(self, statements: Iterable[bytes]) -> None:
-        """Statements that answer nothing."""
-        for each in statements:
-            self._client.query(each)
+    def execute(self, statements: Iterable[bytes]) -> None:
+        """Execute statements that return no rows."""
+        for statement in statements:
+            self._client.query(statement)
 
     def change(self, statement: bytes) -> int:
-        """Run a statement, and commit; return how many rows it changed."""
+        """Execute a statement, and commit; return the number of changed rows."""
         changed = int(self._client.query(statement))
         self.commit()
         return changed
@@ -91,22 +93,22 @@ class Client:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the server hung up since the last use: only then does it send unasked."""
-        return bool(select.select([self._line], [], [], 0)[0])
+        """Whether the server closed the connection: only then is there input between statements."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
-    def watched(self, timeout: float) -> AbstractContextManager[None]:
-        """Hang up on a server that is not done after so many seconds."""
-        return sockets.close_after(timeout, self._line)
+    def close_after(self, seconds: float) -> AbstractContextManager[None]:
+        """Close the connection if the server has not finished after `seconds`."""
+        return sockets.close_after(seconds, self._socket)
 
     def close(self) -> None:
-        """End it; a server that is gone or silent is not waited for."""
-        self._line.settimeout(0)  # of both holds, as it is the same line
+        """Close the connection without waiting for the server."""
+        self._socket.settimeout(0)  # of pymysql's too: both are the same socket
         with suppress(Exception):
             self._client.close()
-        self._line.close()
+        self._socket.close()
 
 
-def _line(dsn: Dsn, seconds: float) -> socket.socket:
+def _connect_socket(dsn: Dsn, seconds: float) -> socket.socket:
     try:
         line = socket.create_connection((dsn.host, dsn.port), seconds)
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -117,8 +119,8 @@ def _line(dsn: Dsn, seconds: float) -> socket.socket:
 
 
 @contextmanager
-def _login_explained(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
-    """Say what the client does not know of a login that failed."""
+def _explain_login_errors(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
+    """Explain errors of a login that the client library leaves unclear."""
     try:
         yield
     except (IndexError, TypeError, ValueError, struct.error) as error:
@@ -126,16 +128,16 @@ def _login_explained(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
     except Exception as error:
         if settings.by_iam and number(error) == _ACCESS_DENIED:
             raise NotAuthorized.hinted(str(error.args[-1]), iam.HINT) from None
-        if settings.client_cert and number(error) in _HUNG_UP:
-            # TLS 1.3 tells a client only after its certificate was refused, if at all.
+        if settings.client_cert and number(error) in _CONNECTION_LOST:
+            # With TLS 1.3 the client learns only later that its certificate was refused, if at all.
             raise NotConnected(
                 f"{error.args[-1]}: does the server trust the authority of client_cert?"
             ) from None
         raise
 
 
-def _client(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":
-    """Return the client's connection, yet without a line."""
+def _new_connection(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":
+    """Return pymysql's connection, not connected yet."""
     import pymysql  # noqa: PLC0415 - only who delivers carries the client
 
     return pymysql.Connection(
@@ -152,13 +154,13 @@ def _client(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":
         program_name="bucketcast",
         ssl=context,
         ssl_disabled=dsn.tls == "false" and context is None,
-        auth_plugin_map={} if dsn.cleartext else dict.fromkeys(_IN_CLEAR_TEXT, _Refusal),
+        auth_plugin_map={} if dsn.cleartext else dict.fromkeys(_CLEARTEXT_PLUGINS, _NoCleartext),
         defer_connect=True,
     )
 
 
-class _Refusal:
-    """A way to log in that would show the password to whoever answers there."""
+class _NoCleartext:
+    """A login plugin that refuses to send the password in clear text."""
 
     def __init__(self, _: "pymysql.Connection") -> None:
         pass
@@ -174,13 +176,33 @@ class _Refusal:
 
 
 def tls_context(dsn: Dsn, settings: MysqlSettings) -> ssl.SSLContext | None:
-    """Return how the server is verified; None for not at all. A certificate is never ignored."""
+    """Return the TLS context; None without TLS. Configured certificates are never ignored."""
     if settings.by_iam:
-        skips = False  # the token is shown to whoever the certificate says it is, and nobody else
+        skip_verify = False  # only a verified server may see the token
     elif settings.cert_authority or settings.client_cert:
-        skips = dsn.tls in ("skip-verify", "preferred") and not settings.cert_authority
+        skip_verify = dsn.tls in ("skip-verify", "preferred") and not settings.cert_authority
     elif dsn.tls in ("true", "skip-verify"):
-        skips = dsn.tls == "skip-verify"
+        skip_verify = dsn.tls == "skip-verify"
     else:
         return None
-    return tls.context(settings, skip_verify=skips)
+    return tls.context(settings, skip_verify=skip_verify)
+
+
+def upgrade(line: socket.socket) -> None:
+    """Read the server's greeting, and request TLS.
+
+    Raises:
+        OSError: it is no MySQL server, or offers no TLS.
+    """
+    size = int.from_bytes(receive_exactly(line, _HEADER_BYTES)[:3], "little")
+    greeting = receive_exactly(line, size)
+    if greeting.startswith(_ERROR_PACKET):
+        raise OSError(greeting[3:].decode(errors="replace"))
+    # After the version's name: the connection's id, 8 bytes of the salt and a zero.
+    position = greeting.find(b"\0", 1) + 1 + 4 + 8 + 1
+    capabilities = int.from_bytes(greeting[position : position + 2], "little")
+    if not capabilities & _CAN_SSL:
+        raise OSError("the server offers no TLS")
+    flags = _CAN_SSL | _CAN_PROTOCOL_41 | _CAN_SECURE_CONNECTION
+    body = struct.pack("<IIB23x", flags, 1 << 24, _UTF8MB4)
+    line.sendall(len(body).to_bytes(3, "little") + b"\x01" + body)

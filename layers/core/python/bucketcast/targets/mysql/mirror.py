@@ -1,8 +1,8 @@
-"""The format `namespace`: a batch joined with what the database holds, in one transaction.
+"""The format `namespace`: a batch merged with the rows of the database, in one transaction.
 
-The slots of its keys are locked first: shared by batches that only put keys of which the guard
-knows nothing, alone by all others. So a put and a newer removal of a key never pass each other
-unseen, and what is read under the lock stays so until the commit.
+The slots of its keys are locked first: shared by batches that only put keys without a guard row,
+exclusively by all others. So a put always sees a newer removal of its key, and rows that were read
+under the lock do not change until the commit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from bucketcast.targets.mysql.names import Names
 
 
 class Item(NamedTuple):
-    """An entry with its value as JSON, its row in SQL, and what `sql.identity` says of its key."""
+    """An entry with its value as JSON, its row in SQL, and the `sql.identity` of its key."""
 
     entry: RegisterUpdate
     value: bytes
@@ -29,11 +29,11 @@ class Item(NamedTuple):
     identity: str
 
 
-def item(entry: RegisterUpdate) -> Item:
+def make_item(entry: RegisterUpdate) -> Item:
     """Return the item of an entry.
 
     Raises:
-        UnicodeEncodeError: it holds what is no Unicode text.
+        UnicodeEncodeError: it is not valid Unicode.
     """
     value = records(entry.event)
     row = sql.row(entry.key.encode(), value)
@@ -41,29 +41,31 @@ def item(entry: RegisterUpdate) -> Item:
 
 
 def deliver(connection: Client, names: Names, items: Sequence[Item]) -> None:
-    """Join these items, sorted by key, and commit."""
+    """Merge items, sorted by key, with the rows, and commit."""
     identities = list(dict.fromkeys(item.identity for item in items))
     if all(item.entry.register is Register.PUT for item in items):
-        _lock(connection, names, identities, alone=False)
-        if not any(connection.ask(each) for each in sql.guarded(names, identities)):
-            # In the order of the index, for two batches may put the same keys.
-            ordered = sorted(items, key=attrgetter("identity"))
-            connection.say(sql.put(names, (each.row for each in ordered)))
+        _lock(connection, names, identities, exclusive=False)
+        if not any(
+            connection.query(statement) for statement in sql.select_guard(names, identities)
+        ):
+            # In the order of the index: two batches may put the same keys, and must not deadlock.
+            by_identity = sorted(items, key=attrgetter("identity"))
+            connection.execute(sql.put(names, (statement.row for statement in by_identity)))
             connection.commit()
             return
         connection.rollback()
-    _lock(connection, names, identities, alone=True)
+    _lock(connection, names, identities, exclusive=True)
     _join(connection, names, items)
     connection.commit()
 
 
-def _lock(connection: Client, names: Names, identities: Iterable[str], *, alone: bool) -> None:
-    count, statement = sql.lock(names, identities, alone=alone)
-    if len(connection.ask(statement)) < count:  # somebody emptied the guard
+def _lock(connection: Client, names: Names, identities: Iterable[str], *, exclusive: bool) -> None:
+    count, statement = sql.lock(names, identities, exclusive=exclusive)
+    if len(connection.query(statement)) < count:  # the guard was emptied by hand
         connection.rollback()
-        connection.say([sql.make_slots(names)])
+        connection.execute([sql.insert_slots(names)])
         connection.commit()
-        connection.ask(statement)
+        connection.query(statement)
 
 
 def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
@@ -72,16 +74,16 @@ def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
     removed: list[str] = []
     guard: list[bytes] = []
     for identity, group in groupby(items, attrgetter("identity")):
-        of_key, found = list(group), stored[identity]
-        key = of_key[0].entry.key
-        change = join(found, [(item.entry, msgspec.Raw(item.value)) for item in of_key])
+        key_items, state_ = list(group), stored[identity]
+        key = key_items[0].entry.key
+        change = join(state_, [(item.entry, msgspec.Raw(item.value)) for item in key_items])
         if change.document:
             rows.append(sql.row(key.encode(), change.document))
         elif change.removed:
             removed.append(identity)
-        if found.is_guarded:
-            moved = [e.version for e, *_ in of_key if e.register is not Register.PUT]
-            guard += sql.guard_rows(key, found, moved)
-    connection.say(sql.write_guard(names, guard))
-    connection.say(sql.write(names, rows))
-    connection.say(sql.remove(names, removed))
+        if state_.is_guarded:
+            versions = [e.version for e, *_ in key_items if e.register is not Register.PUT]
+            guard += sql.guard_rows(key, state_, versions)
+    connection.execute(sql.write_guard(names, guard))
+    connection.execute(sql.write(names, rows))
+    connection.execute(sql.delete(names, removed))

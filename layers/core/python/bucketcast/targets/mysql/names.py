@@ -1,4 +1,4 @@
-"""Names of tables, as MinIO's option has them and as they stand in SQL."""
+"""Names of tables, in MinIO's option and in SQL."""
 
 import re
 from typing import Literal, NamedTuple, Self
@@ -15,26 +15,26 @@ _name = re.compile(rf"(?:{_PART_OF_NAME}\.)?{_PART_OF_NAME}").fullmatch
 
 
 class Names(NamedTuple):
-    """A table and its guard as they stand in SQL."""
+    """The quoted names of a table and its guard in SQL."""
 
     table: str
     guard: str
 
     @classmethod
-    def of(cls, text: str, form: Form) -> Self:
-        """Return names of a table as MinIO's option has it: `table` or `database.table`.
+    def of(cls, option: str, form: Form) -> Self:
+        """Return the names for MinIO's option: `table` or `database.table`.
 
         Raises:
-            ValueError: it is no such name, or too long for its guard.
+            ValueError: it is no such name, or the guard's name would be too long.
         """
-        found = _name(text)
-        if not found or any((found[plain] or "").isdigit() for plain in (2, 4)):
+        match = _name(option)
+        if not match or any((match[plain] or "").isdigit() for plain in (2, 4)):
             raise ValueError(_ALLOWED)
-        database, table = found[1] or found[2] or "", found[3] or found[4]
+        database, table = match[1] or match[2] or "", match[3] or match[4]
         if database.endswith(" ") or table.endswith(" "):
             raise ValueError(_ALLOWED)
-        longest = _MAX_NAME - len(GUARD) * (form == "namespace")
-        if len(table.replace("``", "`")) > longest:
-            raise ValueError(f"at most {longest} characters, as {GUARD} may stand behind them")
-        within = f"`{database}`." if database else ""
-        return cls(f"{within}`{table}`", f"{within}`{table}{GUARD}`")
+        max_length = _MAX_NAME - len(GUARD) * (form == "namespace")
+        if len(table.replace("``", "`")) > max_length:
+            raise ValueError(f"at most {max_length} characters, as {GUARD} may stand behind them")
+        prefix = f"`{database}`." if database else ""
+        return cls(f"{prefix}`{table}`", f"{prefix}`{table}{GUARD}`")

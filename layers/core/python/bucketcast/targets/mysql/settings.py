@@ -1,4 +1,4 @@
-"""The options of `notify_mysql`, and the login: `dsn_string`, or the keys that MinIO had before."""
+"""The options of `notify_mysql`, and the login: `dsn_string`, or MinIO's deprecated keys."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class MysqlSettings(options.Common, options.Tls, Database):
 
 
 def dsn(settings: MysqlSettings) -> Dsn:
-    """Return what the settings say.
+    """Return the login of the settings.
 
     Raises:
         NotAuthorized: dsn_string cannot be read.
@@ -55,16 +55,16 @@ def dsn(settings: MysqlSettings) -> Dsn:
             database=settings.database,
         )
     try:
-        found = parse(settings.dsn_string.reveal())
+        parsed = parse(settings.dsn_string.reveal())
     except DsnError as error:
         raise NotAuthorized(f"dsn_string is not {FORM}: {error}") from None
     if settings.by_iam:
-        database.check_no_password("dsn_string", found.password)
-    return found
+        database.check_no_password("dsn_string", parsed.password)
+    return parsed
 
 
 def where(settings: MysqlSettings) -> str:
-    """`host:port/database`, without user and password."""
+    """Return `host:port/database`, without user and password."""
     try:
         return dsn(settings).where
     except NotAuthorized as error:

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - names are checked and quoted, values are hex digits or `quoted`
-"""Rows and guard of the format `namespace`, as the database has them."""
+"""Read the rows and the guard of the format `namespace`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,111 +16,111 @@ from bucketcast.targets.mysql import sql, tables
 from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.names import Names
 
-ROWS_A_PAGE = 2000
+ROWS_PER_PAGE = 2000
 _DOCUMENT = b'{"Records":[{"s3":{"object":%b}}]}'
 _HASHES = 1 << 16
-"""As many partitions there can be, distinguished by four hex digits."""
-_Watch = Callable[[], AbstractContextManager[None]]
+"""The maximum number of partitions, which begin with four hex digits."""
+_Limit = Callable[[], AbstractContextManager[None]]
 
 
 def partitions(count: int) -> list[str]:
-    """Ranges of `key_hash`: the hashes of any keys are spread evenly."""
+    """Return ranges of `key_hash`: hashes are spread evenly."""
     count = min(count, _HASHES)
     begins = ["", *(f"{_HASHES * number // count:04x}" for number in range(1, count))]
-    ends = [*begins[1:], "g"]  # behind all hex digits
-    return [msgspec.json.encode(each).decode() for each in zip(begins, ends, strict=True)]
+    ends = [*begins[1:], "g"]  # after all hex digits
+    return [msgspec.json.encode(bounds).decode() for bounds in zip(begins, ends, strict=True)]
 
 
-def rows(
-    connection: Client, names: Names, partition: str, prefix: str, watched: _Watch
+def read_rows(
+    connection: Client, names: Names, partition: str, prefix: str, limit: _Limit
 ) -> Iterator[StoredRow]:
     """Yield the rows of a partition once each, in pages by their hash, which never changes."""
     after, end = msgspec.json.decode(partition, type=tuple[str, str])
-    within = ""
+    condition = ""
     if prefix:
-        # May take too many, as spaces at the end do not count.
-        text = sql.quoted(prefix.encode()).decode()
-        within = f" AND LEFT(key_name, {len(prefix)}) = {text}"
+        # May match too many rows, as trailing spaces do not count.
+        literal = sql.quote(prefix.encode()).decode()
+        condition = f" AND LEFT(key_name, {len(prefix)}) = {literal}"
     while True:
         statement = (
             f"SELECT key_hash, key_name, value FROM {names.table}"
-            f" WHERE key_hash > '{after}' AND key_hash < '{end}'{within}"
-            f" ORDER BY key_hash LIMIT {ROWS_A_PAGE}"
+            f" WHERE key_hash > '{after}' AND key_hash < '{end}'{condition}"
+            f" ORDER BY key_hash LIMIT {ROWS_PER_PAGE}"
         )
-        with watched():
-            found = connection.ask(statement.encode())
+        with limit():
+            page = connection.query(statement.encode())
             connection.rollback()
-        for _, key, value in found:
+        for _, key, value in page:
             if key.startswith(prefix):
                 yield read(value, key)
-        if len(found) < ROWS_A_PAGE:
+        if len(page) < ROWS_PER_PAGE:
             return
-        after = found[-1][0]
+        after = page[-1][0]
 
 
-def of(connection: Client, names: Names, paths: Sequence[str]) -> dict[str, MergedState]:
-    """Return the rows of these keys, and what the guard says of them."""
+def read_states(connection: Client, names: Names, paths: Sequence[str]) -> dict[str, MergedState]:
+    """Return the merged states of these paths, from their rows and the guard."""
     by_hash = {sql.identity(path): path for path in paths}
     stored: dict[str, StoredRow] = {}
-    for statement in sql.values(names, by_hash):
-        for found, value in connection.ask(statement):
-            path = by_hash[str(found)]
+    for statement in sql.select_values(names, by_hash):
+        for hash_, value in connection.query(statement):
+            path = by_hash[str(hash_)]
             stored[path] = read(value, path)
     guarded: dict[str, list[Order]] = {}
     if tables.find_guard(connection, names):
-        wanted = {
+        ids = {
             sql.identity(path, version): path
             for path in paths
             for version in versions(stored.get(path))
         }
-        for statement in sql.guarded(names, wanted):
-            for identity, *columns in connection.ask(statement):
-                path = wanted[str(identity).lower()]
+        for statement in sql.select_guard(names, ids):
+            for identity, *columns in connection.query(statement):
+                path = ids[str(identity).lower()]
                 guarded.setdefault(path, []).extend(_orders(columns))
     connection.rollback()
     return merged_states(paths, stored, guarded)
 
 
 def load(connection: Client, names: Names, entries: Iterable[RegisterUpdate]) -> dict[str, Stored]:
-    """Read what is stored of the keys of a batch, by their identities."""
-    # A put is hidden by removals of its version, and has its overlay; all others meet their like.
-    wanted: dict[str, tuple[str, str]] = {}
+    """Return the stored state of the keys of a batch, by identity."""
+    # A put needs the removals and overlays of its version, every other entry its own register.
+    ids: dict[str, tuple[str, str]] = {}
     for entry in entries:
         key = sql.identity(entry.key)
         for version in (ANY, entry.version):
-            wanted[sql.identity(entry.key, version)] = (key, version)
-    found = {key: Stored(versions={}) for key, _ in wanted.values()}
-    for statement in sql.shown(names, found):
-        for identity, time, about in connection.ask(statement):
-            found[str(identity)] = _of_row(time, about)
-    for statement in sql.guarded(names, wanted):
-        for hexadecimal, *columns in connection.ask(statement):
-            key, version = wanted[str(hexadecimal).lower()]
-            _add(found[key], version, columns)
-    return found
+            ids[sql.identity(entry.key, version)] = (key, version)
+    stored = {key: Stored(versions={}) for key, _ in ids.values()}
+    for statement in sql.select_rows(names, stored):
+        for identity, time, object_ in connection.query(statement):
+            stored[str(identity)] = _parse_row(time, object_)
+    for statement in sql.select_guard(names, ids):
+        for hexadecimal, *columns in connection.query(statement):
+            key, version = ids[str(hexadecimal).lower()]
+            _add_guard_row(stored[key], version, columns)
+    return stored
 
 
-def _of_row(time: str | None, about: str | None) -> Stored:
-    """Return what a row alone says: its event's time and its object, as JSON."""
-    at = to_millis(time) if time else ""
+def _parse_row(event_time: str | None, object_: str | None) -> Stored:
+    """Return the state of a row, from its event's time and its object as JSON."""
+    time = to_millis(event_time) if event_time else ""
     sequencer: Any = ""
     version, document = "", b""
     try:
-        if isinstance(said := msgspec.json.decode(about or "null"), dict) and said:
-            sequencer, version = said.get("sequencer"), said.get("versionId") or ""
-            document = _DOCUMENT % (about or "").encode()
-    except msgspec.DecodeError:  # such as a number that is none of Python's
+        if isinstance(fields := msgspec.json.decode(object_ or "null"), dict) and fields:
+            sequencer, version = fields.get("sequencer"), fields.get("versionId") or ""
+            document = _DOCUMENT % (object_ or "").encode()
+    except msgspec.DecodeError:  # for example a number that Python cannot represent
         pass
     digits = padded(sequencer) if isinstance(sequencer, str) else ""
-    put = Put(digits or FIRST, at, version or UNVERSIONED, msgspec.Raw(document))
-    return Stored(is_shown=True, put=put, time=at, versions={})
+    put = Put(digits or FIRST, time, version or UNVERSIONED, msgspec.Raw(document))
+    return Stored(is_shown=True, put=put, time=time, versions={})
 
 
-def _add(stored: Stored, version: str, columns: Sequence[Any]) -> None:
-    """Add what a row of the guard says of a version of a key."""
-    put, removed, removed_at, overlay, overlay_time = columns
-    laid = Overlay(add_zone(overlay_time), msgspec.Raw(overlay.encode())) if overlay else None
-    stored.versions[version] = Version(parse_moment(removed), add_zone(removed_at), laid)
+def _add_guard_row(stored: Stored, version: str, columns: Sequence[Any]) -> None:
+    """Add a row of the guard about a version of a key."""
+    put, removed, removed_at, document, overlay_time = columns
+    overlay = Overlay(add_zone(overlay_time), msgspec.Raw(document.encode())) if document else None
+    stored.versions[version] = Version(parse_moment(removed), add_zone(removed_at), overlay)
     if version == ANY:
         stored.is_guarded = True
         if put:
@@ -129,7 +129,7 @@ def _add(stored: Stored, version: str, columns: Sequence[Any]) -> None:
 
 
 def _orders(columns: Sequence[Any]) -> Iterator[Order]:
-    """Yield what a row of the guard says, in the columns of `sql.guarded`."""
+    """Yield the orders in a row of the guard, which has the columns of `sql.select_guard`."""
     put, removed, removed_at, _, overlay_time = columns
     yield from (parse_moment(put), parse_moment(removed))
     for time in (removed_at, overlay_time):

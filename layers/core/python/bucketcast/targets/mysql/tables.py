@@ -1,4 +1,4 @@
-"""The tables of the MySQL target: found, made where absent, refused where they are others."""
+"""The tables of the MySQL target: check existing ones, create missing ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class Column:
 
 
 def find(connection: Client, names: Names, form: Form) -> bool:
-    """Return whether the table is there.
+    """Return True if the table exists.
 
     Raises:
-        Retryable: it is, with other columns, or in a way that cannot hold all keys.
+        Retryable: it has other columns, or cannot store all keys.
     """
     columns = _columns(connection, names.table)
     needed = sql.COLUMNS[form]
@@ -40,27 +40,27 @@ def find(connection: Client, names: Names, form: Form) -> bool:
 
 
 def find_guard(connection: Client, names: Names) -> bool:
-    """Return whether the guard is there.
+    """Return True if the guard exists.
 
     Raises:
-        Retryable: something else is.
+        Retryable: it is another table.
     """
     columns = _columns(connection, names.guard)
     if columns and columns.keys() != set(sql.GUARD_COLUMNS):
         raise Retryable(
-            f"table {names.guard} is not as the target makes it: move it away, or name another "
-            "table"
+            f"table {names.guard} is not a guard that the target created: move it away, or name "
+            "another table"
         )
     return bool(columns)
 
 
-def make(connection: Client, names: Names, form: Form) -> None:
-    """Make what is absent; whoever starts at the same time may have made it meanwhile."""
+def create_missing(connection: Client, names: Names, form: Form) -> None:
+    """Create missing tables, which another instance may create at the same time."""
     if not find(connection, names, form):
-        ((version,),) = connection.ask(b"SELECT VERSION()")
-        connection.say([sql.create(names, form, mariadb="mariadb" in str(version).lower())])
+        ((version,),) = connection.query(b"SELECT VERSION()")
+        connection.execute([sql.create(names, form, mariadb="mariadb" in str(version).lower())])
     if form == "namespace" and not find_guard(connection, names):
-        connection.say([sql.create_guard(names), sql.make_slots(names)])
+        connection.execute([sql.create_guard(names), sql.insert_slots(names)])
         connection.commit()
 
 
@@ -68,7 +68,7 @@ def _columns(connection: Client, table: str) -> Mapping[str, Column]:
     from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
 
     try:
-        rows = connection.ask(f"SHOW FULL COLUMNS FROM {table}".encode())
+        rows = connection.query(f"SHOW FULL COLUMNS FROM {table}".encode())
     except MySQLError as error:
         if number(error) != _NO_SUCH_TABLE:
             raise
@@ -77,7 +77,7 @@ def _columns(connection: Client, table: str) -> Mapping[str, Column]:
 
 
 def _check_key(names: Names, columns: Mapping[str, Column]) -> None:
-    """Keys are found by the hash of their UTF-8 text, which may be there once."""
+    """Check that keys can be found by the unique hash of their UTF-8 text."""
     if not columns["key_name"].collation.startswith("utf8mb4"):
         raise Retryable(
             f"column key_name of {names.table} is not utf8mb4: ALTER TABLE {names.table} "

@@ -45,13 +45,13 @@ from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import client, mirror, sql, state
-from bucketcast.targets.postgres.errors import ABOUT_A_ROW, delivery_error
+from bucketcast.targets.postgres.errors import ROW_ERRORS, delivery_error
 from bucketcast.targets.postgres.settings import PostgresSettings, parameters, where
 
 if TYPE_CHECKING:
     import psycopg
 
-ROWS_A_PART = 100
+ROWS_PER_PART = 100
 
 
 class Target(TableTarget["psycopg.Connection"]):
@@ -75,37 +75,37 @@ class Target(TableTarget["psycopg.Connection"]):
 
     def login(self) -> None:
         with self._session() as connection:
-            connection.execute(b"select 1")  # a pooler takes a login before it has a server
+            connection.execute(b"select 1")  # a pooler accepts a login before it has a server
 
     def probe(self) -> None:
         with self._session() as connection:
-            names = _found(connection, self.settings) or sql.Names.of(self.settings.table)
-            rights = sql.RIGHTS[self.settings.format]
+            names = _find_table(connection, self.settings) or sql.Names.of(self.settings.table)
+            rights = sql.REQUIRED_RIGHTS[self.settings.format]
             needed = (names.table, names.guard) if self.keeps_rows else (names.table,)
-            lacks = [
-                each
+            missing = [
+                right
                 for table in needed
-                for each in sql.lacking(connection, names.schema, table, rights)
+                for right in sql.missing_rights(connection, names.schema, table, rights)
             ]
-        if lacks:
-            lacking = f"the user of connection_string lacks {', '.join(lacks)}"
-            raise Retryable.hinted(lacking, _grants(lacks, parameters(self.settings)), ": ")
+        if missing:
+            reason = f"the user of connection_string lacks {', '.join(missing)}"
+            raise Retryable.hinted(reason, _grants(missing, parameters(self.settings)), ": ")
 
     def partitions(self, count: int) -> list[str]:
         with self._session() as connection:
-            names = _found(connection, self.settings)
+            names = _find_table(connection, self.settings)
             return state.partitions(connection, names, count) if names else []
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            watched = partial(self._watch, connection, self.timeout * base.READ_TIMEOUT_FACTOR)
+            limit = partial(self._watch, connection, self.timeout * base.READ_TIMEOUT_FACTOR)
             names = sql.Names.of(self.settings.table)
-            yield from state.rows(connection, names, partition, prefix, watched)
+            yield from state.read_rows(connection, names, partition, prefix, limit)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         with self._session() as connection:
-            names = _found(connection, self.settings)
-            return state.of(connection, names, paths) if names else {}
+            names = _find_table(connection, self.settings)
+            return state.read_states(connection, names, paths) if names else {}
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client
@@ -116,17 +116,17 @@ class Target(TableTarget["psycopg.Connection"]):
         if any("\0" in entry.key for entry in entries):
             return Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
         with self._session() as connection:
-            names = self._prepared(connection)
+            names = self._prepare(connection)
             try:
                 if self.keeps_rows:
                     self._join(connection, entries)
                 else:
-                    rows = (sql.appended(event, self.shape) for event in events)
+                    rows = (sql.log_row(event, self.shape) for event in events)
                     _copy(connection, sql.append(names), rows)
             except UnicodeEncodeError as error:
                 refusal: DeliveryError = Rejected(f"its text is not Unicode: {error}")
             except Error as error:
-                if (error.sqlstate or "")[:2] not in ABOUT_A_ROW:
+                if (error.sqlstate or "")[:2] not in ROW_ERRORS:
                     raise
                 refusal = delivery_error(error)
             else:
@@ -136,20 +136,20 @@ class Target(TableTarget["psycopg.Connection"]):
 
     def _join(self, connection: "psycopg.Connection", entries: Sequence[RegisterUpdate]) -> None:
         connection.execute(b"begin")
-        _copy(connection, sql.STAGE, map(sql.staged, entries))
+        _copy(connection, sql.COPY_TO_STAGE, map(sql.stage_row, entries))
         only_puts = all(entry.register is Register.PUT for entry in entries)
         connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
-    def _prepared(self, connection: "psycopg.Connection") -> sql.Names:
-        """Return the tables, made where absent; prepare a new connection, and sweep."""
+    def _prepare(self, connection: "psycopg.Connection") -> sql.Names:
+        """Return the tables; create missing ones, prepare a new connection, and sweep."""
         if self._names is None:
-            connection.execute(sql.START)
-            names = _found(connection, self.settings)
+            connection.execute(sql.SET_SESSION)
+            names = _find_table(connection, self.settings)
             if not names or (self.keeps_rows and not sql.columns(connection, names.guard)[0]):
-                names = _made(connection, self.settings)
+                names = _create_tables(connection, self.settings)
             if self.keeps_rows:
-                connection.execute(sql.STAGED)
-                connection.execute(mirror.function(names))
+                connection.execute(sql.CREATE_STAGE)
+                connection.execute(mirror.create_join(names))
             self._names = names
         names = self._names
         self._sweep(lambda: connection.execute(sql.sweep(names)).rowcount)
@@ -158,7 +158,7 @@ class Target(TableTarget["psycopg.Connection"]):
     def _watch(
         self, connection: "psycopg.Connection", seconds: float
     ) -> AbstractContextManager[None]:
-        return client.watched(connection, seconds)
+        return client.close_if_silent(connection, seconds)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from psycopg import Error  # noqa: PLC0415
@@ -179,32 +179,34 @@ class Target(TableTarget["psycopg.Connection"]):
         self._names = None
 
 
-def _grants(lacks: Sequence[str], login: Mapping[str, str]) -> str:
-    """Return what to do about lacking rights, as SQL where that is known."""
+def _grants(missing: Sequence[str], login: Mapping[str, str]) -> str:
+    """Return the hint for missing rights, as SQL if possible."""
     by_table: dict[str, list[str]] = {}
-    for each in lacks:
-        right, _, where = each.partition(" on ")
+    for right_on_table in missing:
+        right, _, table = right_on_table.partition(" on ")
         if right != "CREATE":
-            by_table.setdefault(where, []).append(right)
+            by_table.setdefault(table, []).append(right)
     user = login.get("user", "USER")
-    said = [f"GRANT {', '.join(rights)} ON {table} TO {user}" for table, rights in by_table.items()]
-    if any(each.startswith("CREATE ") for each in lacks):
-        said.append(f"make the table, or let {user} make it: GRANT CREATE ON SCHEMA … TO {user}")
-    return f"grant it: {'; '.join(said)}"
+    steps = [
+        f"GRANT {', '.join(rights)} ON {table} TO {user}" for table, rights in by_table.items()
+    ]
+    if any(right_on_table.startswith("CREATE ") for right_on_table in missing):
+        steps.append(f"make the table, or let {user} make it: GRANT CREATE ON SCHEMA … TO {user}")
+    return f"grant it: {'; '.join(steps)}"
 
 
-def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:
-    """Return the table by its full name, if it is there.
+def _find_table(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:
+    """Return the full names of the table and its guard; None if the table does not exist.
 
     Raises:
         Retryable: the table has other columns.
     """
-    wanted = sql.COLUMNS[settings.format]
+    expected = sql.COLUMNS[settings.format]
     schema, columns = sql.columns(connection, settings.table)
     if not schema:
         return None
-    if not wanted.items() <= columns.items():
-        has, needs = (", ".join(map(" ".join, each.items())) for each in (columns, wanted))
+    if not expected.items() <= columns.items():
+        has, needs = (", ".join(map(" ".join, column.items())) for column in (columns, expected))
         raise Retryable(
             f"table {settings.table} has the columns {has}, while format {settings.format} needs "
             f"{needs}: set the other format, name another table or move this one away"
@@ -212,10 +214,10 @@ def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.
     return sql.Names.of(settings.table, schema)
 
 
-def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names:
-    """Return the tables, made where absent: by one connection at a time, as two would collide."""
+def _create_tables(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names:
+    """Create missing tables, one connection at a time; return their names."""
     with connection.transaction():
-        connection.execute(sql.ALONE)
+        connection.execute(sql.LOCK_CREATION)
         schema, _ = sql.columns(connection, settings.table)
         if not schema:
             connection.execute(sql.table(settings.table, settings.format))
@@ -227,7 +229,7 @@ def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.N
 
 
 def _copy(connection: "psycopg.Connection", statement: bytes, rows: Iterator[sql.Row]) -> None:
-    """Copy rows in parts, so that the server reads one while the next is made."""
+    """Copy rows in parts, so that the server reads one while the next is built."""
     with connection.cursor() as cursor, cursor.copy(statement) as into:
-        while part := b"".join(chain.from_iterable(islice(rows, ROWS_A_PART))):
+        while part := b"".join(chain.from_iterable(islice(rows, ROWS_PER_PART))):
             into.write(part)

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: its libpq options, and when to give up."""
+"""A connection to PostgreSQL: its libpq options and time-outs."""
 
 import os
 import select
@@ -37,7 +37,7 @@ _SSL_REQUEST = struct.pack("!ii", 8, 80_877_103)
 
 
 def connect(parameters: Mapping[str, str], settings: PostgresSettings) -> "psycopg.Connection":
-    """Connect with libpq's parameters; each statement is its own transaction unless it says so.
+    """Connect with libpq's parameters, in autocommit mode.
 
     Raises:
         NotAuthorized: the login by IAM cannot be signed.
@@ -80,10 +80,10 @@ def _token(parameters: Mapping[str, str], settings: PostgresSettings) -> str:
 
 
 def endpoints(parameters: Mapping[str, str], settings: options.Tls) -> list[base.Endpoint]:
-    """Return the servers of libpq's parameters; sockets of the file system are left out."""
+    """Return the servers of libpq's parameters, without Unix sockets."""
     mode = _mode(parameters, settings)
     context = None
-    # What only libpq reads, such as a file of authorities, only its own handshake can judge.
+    # Only libpq itself can check parameters such as a file of authorities.
     if mode in _ENCRYPTED and "sslrootcert" not in parameters:
         context = tls.context(settings, skip_verify=mode == "require")
         context.check_hostname = mode == "verify-full"
@@ -101,21 +101,21 @@ def _upgrade(line: socket.socket) -> None:
 
 
 def _mode(parameters: Mapping[str, str], settings: options.Tls) -> str:
-    """Return libpq's sslmode; a given authority is never ignored."""
+    """Return libpq's sslmode; a configured authority is never ignored."""
     mode = parameters.get("sslmode", "require")
     return "verify-full" if settings.cert_authority and mode != "verify-ca" else mode
 
 
 def has_ended(connection: "psycopg.Connection") -> bool:
-    """Return whether the server hung up since the last use: only then does it send unasked."""
+    """Return True if the server closed the connection: only then is there input between queries."""
     return connection.closed or bool(select.select([connection.fileno()], [], [], 0)[0])
 
 
 @contextmanager
-def watched(connection: "psycopg.Connection", timeout: float) -> Iterator[None]:
-    """Hang up on a server that goes silent for so many seconds: libpq would wait for ever."""
+def close_if_silent(connection: "psycopg.Connection", seconds: float) -> Iterator[None]:
+    """Close the connection if the server is silent for `seconds`: libpq would wait forever."""
     with (
-        socket.socket(fileno=os.dup(connection.fileno())) as line,
-        sockets.close_after(timeout, line),
+        socket.socket(fileno=os.dup(connection.fileno())) as duplicate,
+        sockets.close_after(seconds, duplicate),
     ):
         yield

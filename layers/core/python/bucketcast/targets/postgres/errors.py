@@ -1,4 +1,4 @@
-"""What a SQLSTATE means, as an error that says what to do."""
+"""Translate SQLSTATEs into delivery errors with hints."""
 
 import re
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from bucketcast.targets.base import iam
 if TYPE_CHECKING:
     import psycopg
 
-ABOUT_A_ROW = ("22", "23", "54", "P0")
-"""Classes of errors that are about a row of a batch, and not about the batch."""
+ROW_ERRORS = ("22", "23", "54", "P0")
+"""Classes of errors that concern a row, not the whole batch."""
 _READ_ONLY = (
-    "the server takes no writes: with all hosts and target_session_attrs=read-write in "
-    "connection_string the one that does is found"
+    "the server takes no writes: list all hosts in connection_string, and "
+    "target_session_attrs=read-write finds the one that does"
 )
 _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = MappingProxyType(
     {
@@ -40,27 +40,27 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = MappingProxyType(
         "53300": (NotConnected, "lower max_open_connections, or let the server take more"),
         "54": (Rejected, ""),
         "57": (NotConnected, ""),
-        "57014": (TimedOut, "the server is overloaded, or somebody holds a lock for long"),
+        "57014": (TimedOut, "the server is overloaded, or another session holds a lock for long"),
     }
 )
-"""What a SQLSTATE, or its class, means here, and its hint; all others are `Retryable`."""
-_about_login = re.compile(
+"""The delivery error of a SQLSTATE, or of its class, and its hint; others are `Retryable`."""
+_is_about_login = re.compile(
     r"authentication|password|pg_hba|role .+ does not exist|client certificate"
 ).search
-_about_time = re.compile(r"timed out|timeout expired").search
+_is_about_time = re.compile(r"timed out|timeout expired").search
 
 
 def delivery_error(error: "psycopg.Error") -> DeliveryError:
-    """Return what an error of the client means; libpq gives no SQLSTATE to one while connecting."""
+    """Translate an error of the client; libpq's errors while connecting have no SQLSTATE."""
     code = error.sqlstate
-    text = " ".join((error.diag.message_primary or str(error)).split())
+    message = " ".join((error.diag.message_primary or str(error)).split())
     if not code:
-        if " alert " in text:  # by which TLS refuses a client's certificate
-            return NotAuthorized(f"{text}: the server asks for a client_cert that it trusts")
-        if "PAM" in text:  # by which RDS checks tokens
-            return NotAuthorized.hinted(text, iam.HINT)
-        if _about_login(text):
-            return NotAuthorized(text)
-        return TimedOut(text) if _about_time(text) else NotConnected(text)
+        if " alert " in message:  # TLS refused the client's certificate
+            return NotAuthorized(f"{message}: the server asks for a client_cert that it trusts")
+        if "PAM" in message:  # RDS checks tokens by PAM
+            return NotAuthorized.hinted(message, iam.HINT)
+        if _is_about_login(message):
+            return NotAuthorized(message)
+        return TimedOut(message) if _is_about_time(message) else NotConnected(message)
     kind, hint = _OUTCOMES.get(code) or _OUTCOMES.get(code[:2]) or (Retryable, "")
-    return kind.hinted(f"{text} ({code})", hint, ": ")
+    return kind.hinted(f"{message} ({code})", hint, ": ")

@@ -1,6 +1,6 @@
-"""The format `namespace`: how staged rows are merged with the table and its guard, in SQL.
+"""The format `namespace`: the SQL that merges staged rows with the table and its guard.
 
-`sql` says what the guard's columns mean; `bucketcast.mirror` has the rules.
+`sql` describes the guard's columns; `bucketcast.mirror` has the rules.
 """
 
 from typing import LiteralString
@@ -12,31 +12,30 @@ _BY_BYTES = 'collate "C"'
 _OBJECT = "'{Records,0,s3,object}'"
 
 
-def function(names: Names) -> bytes:
-    """Make the function that joins the staged rows into both tables, within one transaction.
+def create_join(names: Names) -> bytes:
+    """Create the function that merges the staged rows into both tables, in one transaction.
 
-    Its locks are what lets connections work side by side. Keys share 64 slots, which a batch takes
-    in one order: shared where it only puts, alone where it removes or overlays, so that a put and
-    a newer removal of a key never pass each other unseen. Two batches that put the same key meet
-    at its rows, which both lock by order of the key. A key may have very many versions in the
-    guard: only those are read that are seen or that the batch names.
+    Its locks let connections work in parallel. Keys share 64 slots, which a batch locks in one
+    order: shared if it only puts, else exclusively, so that a put always sees a newer removal of
+    its key. Two batches that put the same key both lock its rows, in the order of the keys. A key
+    may have very many versions in the guard: only those of the row and of the batch are read.
     """
     hidden = f"""exists (
     select from {names.guard} known
     where known.key = s.key and known.version in ('', s.version) and (known.put > s.moment
       or known.removed > s.moment or known.removed_at > substr(s.moment, 33)))"""
-    # The row may show the time of an overlay, which tells nothing of its put.
+    # The row may have the time of an overlay, which says nothing about its put.
     if_guarded = f"""or exists (
     select from {names.guard} known where known.key = excluded.key and known.version = '')"""
     body = f"""
 begin
   perform case
-    when alone then pg_advisory_xact_lock(class, slot)
+    when exclusive then pg_advisory_xact_lock(class, slot)
     else pg_advisory_xact_lock_shared(class, slot)
   end
   from (
     select ({_literal(names.guard)}::regclass::oid::bigint & 2147483647)::int as class,
-           hashtext(key) & 63 as slot, bool_or(register <> 'put') as alone
+           hashtext(key) & 63 as slot, bool_or(register <> 'put') as exclusive
     from pg_temp.bucketcast_staged group by 2 order by 2
   ) slots;
 
@@ -118,7 +117,7 @@ def _literal(text: str) -> str:
 
 
 def _text(value: str, path: LiteralString) -> str:
-    """Return a text of a visible row's event; "" where it is absent."""
+    """Return the SQL for a string in a row's record; "" if it is missing."""
     return f"coalesce({value} #>> '{{Records,0,{path}}}', '')"
 
 
@@ -127,15 +126,15 @@ def _time(value: str) -> str:
 
 
 def _digits(value: str) -> str:
-    """Return the sequencer; digits that are all 0 where there is none, as for a put without one."""
+    """Return the SQL for the sequencer; a missing one is all zeros."""
     return f"lpad(lower({_text(value, 's3,object,sequencer')} {_BY_BYTES}), 32, '0')"
 
 
 def _moment(value: str) -> str:
-    """Return the order key of a visible row's put; the row's time may be that of an overlay."""
+    """Return the SQL for the moment of a row's put; the row's time may be that of an overlay."""
     return f"({_digits(value)} || {_time(value)})"
 
 
 def _version(value: str) -> str:
-    """Return the version of the put that a visible row shows."""
+    """Return the SQL for the version of a row's put."""
     return f"coalesce(nullif({_text(value, 's3,object,versionId')}, ''), '{UNVERSIONED}')"

@@ -1,4 +1,4 @@
-"""The options of `notify_postgres`, and the login as libpq reads it."""
+"""The options of `notify_postgres`, and the login as libpq's parameters."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,18 +12,18 @@ from bucketcast.targets.base import database, options
 from bucketcast.targets.base.database import Database
 
 GUARD = "_guard"
-OLDER = {
+LIBPQ_NAMES = {
     "host": "host",
     "port": "port",
     "username": "user",
     "password": "password",
     "database": "dbname",
 }
-"""MinIO's deprecated keys, and what libpq calls them."""
+"""MinIO's deprecated keys, and libpq's names for them."""
 EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable"'
 _URLS = ("postgres://", "postgresql://")
 _pairs = re.compile(r"(\w+)(\s*=\s*(?:'(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*))")
-_MAX_NAME = 63  # bytes; PostgreSQL cuts what is longer
+_MAX_NAME = 63  # bytes; PostgreSQL cuts longer names
 _NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
 
 
@@ -46,44 +46,44 @@ class PostgresSettings(options.Common, options.Tls, Database):
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from self.login_errors()
-        found = _NAME.fullmatch(self.table)
+        match = _NAME.fullmatch(self.table)
         guard = GUARD if self.format == "namespace" else ""
-        longest = _MAX_NAME - len(guard)
-        if not found:
+        max_bytes = _MAX_NAME - len(guard)
+        if not match:
             allowed = 'letters, digits, _ and $ after a letter or _, or any text in "quotes"'
             yield "table", f"found {self.table!r}", f"allowed are {allowed}"
-        elif len((found[1] or found[2]).encode()) > longest:
-            why = f" (PostgreSQL's {_MAX_NAME} less those of {guard})" if guard else ""
-            yield "table", f"found {self.table!r}", f"at most {longest} bytes{why}"
+        elif len((match[1] or match[2]).encode()) > max_bytes:
+            limit = f" (PostgreSQL's {_MAX_NAME} less those of {guard})" if guard else ""
+            yield "table", f"found {self.table!r}", f"at most {max_bytes} bytes{limit}"
 
 
 def parameters(settings: PostgresSettings) -> dict[str, str]:
-    """Return the parameters for libpq: what the connection string does not say, the older keys do.
+    """Return libpq's parameters; deprecated keys supply those that connection_string lacks.
 
     Raises:
-        NotAuthorized: nothing is given, or the string cannot be read. libpq's words are left out:
-            they repeat parts of it.
+        NotAuthorized: there are none, or the string is malformed. libpq's message is left out: it
+            repeats parts of the string.
     """
     from psycopg import ProgrammingError  # noqa: PLC0415 - only who delivers carries the client
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 
-    older = {name: _text(getattr(settings, key)) for key, name in OLDER.items()}
-    older["host"] = older["host"].removeprefix("[").removesuffix("]")
+    deprecated = {name: _to_text(getattr(settings, key)) for key, name in LIBPQ_NAMES.items()}
+    deprecated["host"] = deprecated["host"].removeprefix("[").removesuffix("]")
     try:
-        said = conninfo_to_dict(_as_libpq(settings.connection_string.reveal()))
+        given = conninfo_to_dict(_with_libpq_names(settings.connection_string.reveal()))
     except ProgrammingError:
         raise NotAuthorized(
             "connection_string is neither a key=value list nor a postgresql:// URL: values with "
             "spaces need 'quotes', and what is special in a URL needs %XX"
         ) from None
-    found = {name: text for name, text in older.items() if text}
-    found |= {name: str(text) for name, text in said.items()}
-    if not found:
+    parameters = {name: text for name, text in deprecated.items() if text}
+    parameters |= {name: str(text) for name, text in given.items()}
+    if not parameters:
         raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
     if settings.by_iam:
-        database.check_no_password("connection_string", found.get("password"))
-        found = {"user": settings.iam_user, **found, "sslmode": "verify-full"}
-    return found
+        database.check_no_password("connection_string", parameters.get("password"))
+        parameters = {"user": settings.iam_user, **parameters, "sslmode": "verify-full"}
+    return parameters
 
 
 def servers(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -95,23 +95,23 @@ def servers(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def where(settings: PostgresSettings) -> str:
-    """`host:port/database`, without user and password."""
+    """Return `host:port/database`, without user and password."""
     try:
-        found = parameters(settings)
+        parameters_ = parameters(settings)
     except NotAuthorized as error:
         return f"({error})"
-    at = ",".join(f"{host}:{port}" for host, port in servers(found))
-    return f"{at}/{found.get('dbname') or found.get('user') or ''}"
+    addresses = ",".join(f"{host}:{port}" for host, port in servers(parameters_))
+    return f"{addresses}/{parameters_.get('dbname') or parameters_.get('user') or ''}"
 
 
-def _text(value: str | int | Secret | None) -> str:
+def _to_text(value: str | int | Secret | None) -> str:
     if isinstance(value, Secret):
         return value.reveal()
     return "" if value is None else str(value)
 
 
-def _as_libpq(string: str) -> str:
-    """Return the string with libpq's names: MinIO's guide also says `username` and `database`."""
+def _with_libpq_names(string: str) -> str:
+    """Return the string with libpq's names: MinIO's guide also uses `username` and `database`."""
     if string.startswith(_URLS):
         return string
-    return _pairs.sub(lambda pair: OLDER.get(pair[1], pair[1]) + pair[2], string)
+    return _pairs.sub(lambda pair: LIBPQ_NAMES.get(pair[1], pair[1]) + pair[2], string)

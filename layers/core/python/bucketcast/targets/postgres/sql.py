@@ -1,4 +1,4 @@
-"""What the PostgreSQL target says to the server: tables, rows as COPY text, the guard.
+"""The statements of the PostgreSQL target: tables, rows as COPY text, the guard.
 
 The guard has a row for each key that saw a removal or an overlay (version ""), and one for each
 version that either named::
@@ -8,10 +8,10 @@ version that either named::
     removed_at    the newest time of its removals without sequencer
     overlay       its newest overlay, and overlay_time, its time
 
-A *moment* is a sequencer of 32 digits and a time behind it, which compares as text in collation C;
-times have no Z. What has no sequencer has no moment, and only of that the time is staged. A key
-without a row in the guard was only ever put: its moment is read from the visible row itself, so
-that a put costs one upsert and nothing else.
+A *moment* is a sequencer of 32 digits and a time, which compares as text in collation C; times have
+no Z. An entry without a sequencer has no moment; only then its time is staged. A key without a
+guard row was only ever put: its moment is read from its row in the table, so a put costs a single
+upsert.
 """
 
 from collections.abc import Iterable
@@ -29,52 +29,52 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 Row = tuple[bytes, ...]
-"""A row in COPY's text format, in pieces: joining many at once is cheaper than each by itself."""
+"""A row in COPY's text format, in pieces: joining those of many rows at once is cheaper."""
 COLUMNS = {
     "namespace": {"key": "character varying", "value": "jsonb"},
     "access": {"event_time": "timestamp with time zone", "event_data": "jsonb"},
 }
-RIGHTS = {"namespace": ("SELECT", "INSERT", "UPDATE", "DELETE"), "access": ("INSERT",)}
+REQUIRED_RIGHTS = {"namespace": ("SELECT", "INSERT", "UPDATE", "DELETE"), "access": ("INSERT",)}
 CREATE = {
     "namespace": "(key varchar primary key, value jsonb)",
     "access": "(event_time timestamp with time zone not null, event_data jsonb)",
 }
-# Who waited for a lock is to see what was written meanwhile, whatever the database's default is.
-START = b"""
+# A transaction that waited for a lock must see the rows written meanwhile.
+SET_SESSION = b"""
 set session characteristics as transaction isolation level read committed;
 select set_config('statement_timeout', '15s', false)
 where current_setting('statement_timeout') = '0';
 select set_config('idle_in_transaction_session_timeout', '60s', false)
 where current_setting('idle_in_transaction_session_timeout') = '0'
 """
-ALONE = b"select pg_advisory_xact_lock(hashtext('bucketcast makes tables'))"
+LOCK_CREATION = b"select pg_advisory_xact_lock(hashtext('bucketcast makes tables'))"
 JOIN = b"select pg_temp.bucketcast_join(false); commit"
 JOIN_PUTS = b"select pg_temp.bucketcast_join(true); commit"
-STAGED = b"""
+CREATE_STAGE = b"""
 create temporary table if not exists bucketcast_staged (
     register text, version text, moment text collate "C", time text collate "C", key varchar,
     value jsonb
 ) on commit delete rows
 """
-STAGE = b"copy pg_temp.bucketcast_staged from stdin"
+COPY_TO_STAGE = b"copy pg_temp.bucketcast_staged from stdin"
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
-def staged(entry: RegisterUpdate) -> Row:
+def stage_row(entry: RegisterUpdate) -> Row:
     """Return a row of `bucketcast_staged`."""
-    at = strip_zone(entry.time)
-    moment, time = (entry.sequencer + at, "") if entry.sequencer else ("", at)
+    bare_time = strip_zone(entry.time)
+    moment, time = (entry.sequencer + bare_time, "") if entry.sequencer else ("", bare_time)
     return _row((entry.register, entry.version, moment, time, entry.key), records(entry.event))
 
 
-def appended(event: Event, shape: Shape) -> Row:
+def log_row(event: Event, shape: Shape) -> Row:
     """Return a row of the format `access`."""
     return _row((event.time,), shape.value(event))
 
 
 def _row(fields: tuple[str, ...], json: bytes) -> Row:
-    """Escape what COPY gives a meaning; between its tokens JSON may have lines and tabs."""
+    """Escape COPY's special characters; JSON may have line ends and tabs between its tokens."""
     head = "\t".join(fields)
     if "\\" in head or not "".join(fields).isprintable():
         head = "\t".join(field.translate(_ESCAPES) for field in fields)
@@ -86,7 +86,7 @@ def _row(fields: tuple[str, ...], json: bytes) -> Row:
 
 
 class Names(NamedTuple):
-    """A table and its guard as they stand in SQL; `schema` is "" while it is not known."""
+    """The names of a table and its guard in SQL; `schema` is "" if unknown."""
 
     schema: str
     table: str
@@ -96,32 +96,34 @@ class Names(NamedTuple):
     def of(cls, table: str, schema: str = "") -> Self:
         """Parse a table's name as in MinIO's option: quoted, or plain and folded by the server."""
         guard = f'{table[:-1]}{GUARD}"' if table.endswith('"') else table + GUARD
-        within = '"{}".'.format(schema.replace('"', '""')) if schema else ""
-        return cls(schema, within + table, within + guard)
+        prefix = '"{}".'.format(schema.replace('"', '""')) if schema else ""
+        return cls(schema, prefix + table, prefix + guard)
 
 
-def beside_parameters(name: str) -> str:
-    """Return a name in a statement that has parameters, whose mark a quoted name may hold."""
+def escape_percent(name: str) -> str:
+    """Escape a name for a statement with parameters, as a quoted name may contain %."""
     return name.replace("%", "%%")
 
 
 def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
     """Return a table's schema and its columns with their types; empty if it does not exist."""
-    found = connection.execute(
+    rows = connection.execute(
         "select nspname, attname, format_type(atttypid, null) from pg_attribute"
         " join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace"
         " where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped",
         [name],
     ).fetchall()
-    return (found[0][0] if found else ""), {column: kind for _, column, kind in found}
+    return (rows[0][0] if rows else ""), {column: kind for _, column, kind in rows}
 
 
-def lacking(connection: "Connection", schema: str, table: str, rights: Iterable[str]) -> list[str]:
-    """Return the rights that the user lacks on a table, or CREATE on the schema where it is to be.
+def missing_rights(
+    connection: "Connection", schema: str, table: str, rights: Iterable[str]
+) -> list[str]:
+    """Return the user's missing rights on a table, or CREATE on the schema if it does not exist.
 
-    A schema of "" is the one where the user's tables are made.
+    A schema of "" is the one in which the user's tables are created.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "select wanted || ' on ' || %(table)s from unnest(%(rights)s::text[]) wanted"
         " where not has_table_privilege(to_regclass(%(table)s), wanted)"
         " union all select 'CREATE on the schema for ' || %(table)s"
@@ -130,11 +132,11 @@ def lacking(connection: "Connection", schema: str, table: str, rights: Iterable[
         "has_schema_privilege(coalesce(%(schema)s, current_schema()), 'CREATE'), false)",
         {"table": table, "rights": list(rights), "schema": schema or None},
     )
-    return [lacks for (lacks,) in found]
+    return [right for (right,) in rows]
 
 
 def table(name: str, form: str) -> bytes:
-    """Make a table as MinIO makes it."""
+    """Create a table as MinIO creates it."""
     return f"create table {name} {CREATE[form]}".encode()
 
 
@@ -144,7 +146,7 @@ def append(names: Names) -> bytes:
 
 
 def guard(names: Names) -> bytes:
-    """Make the guard."""
+    """Create the guard."""
     return f"""
 create table {names.guard} (
     key varchar not null,
@@ -162,11 +164,11 @@ create index on {names.guard} (noted_at)
 
 
 def sweep(names: Names) -> bytes:
-    """Forget what is too old to matter, `SWEEP_LIMIT` of it, past those who hold a row."""
+    """Delete up to `SWEEP_LIMIT` expired rows, without those that are locked."""
     return f"""
 delete from {names.guard} where (key, version) in (
     select key, version from {names.guard}
     where noted_at < now() - interval '{TOMBSTONE_DAYS} days'
     order by noted_at limit {SWEEP_LIMIT} for update skip locked
 )
-""".encode()  # noqa: S608 - names are checked, and nothing else is put in
+""".encode()  # noqa: S608 - names are checked, nothing else is inserted
