@@ -1,4 +1,4 @@
-"""What is particular to webhooks."""
+"""Behaviour that only webhooks have."""
 
 import email.utils
 import socket
@@ -38,9 +38,9 @@ from tests.servers.webhook import TOKEN, WebhookServer
 Make = Callable[..., Target]
 
 
-def event(key: str, **more: Any) -> Event:
-    fields = {"time": "2026-01-02T03:04:05.678Z", "sequencer": "1", "record": msgspec.Raw(b"{}")}
-    return Event(name="s3:ObjectCreated:Put", bucket="uploads", key=key, **{**fields, **more})
+def event(key: str, **fields: Any) -> Event:
+    defaults = {"time": "2026-01-02T03:04:05.678Z", "sequencer": "1", "record": msgspec.Raw(b"{}")}
+    return Event(name="s3:ObjectCreated:Put", bucket="uploads", key=key, **{**defaults, **fields})
 
 
 def events(count: int) -> list[Event]:
@@ -49,8 +49,8 @@ def events(count: int) -> list[Event]:
 
 @pytest.fixture
 def webhook(server: Callable[[str], Any]) -> WebhookServer:
-    found: WebhookServer = server("webhook")
-    return found
+    started: WebhookServer = server("webhook")
+    return started
 
 
 @pytest.fixture
@@ -69,17 +69,17 @@ def keys(webhook: WebhookServer) -> list[str]:
 
 @contextmanager
 def endpoint(answer: bytes, context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """`host:port` of something that reads a request, says `answer` and holds the connection."""
-    over = threading.Event()
+    """Yield `host:port` of a server that reads a request, sends `answer` and stays connected."""
+    done = threading.Event()
 
     def serve() -> None:
         peer = listener.accept()[0]
-        with suppress(OSError):  # a client that refuses us goes away
+        with suppress(OSError):  # the client may refuse the certificate
             if context:
                 peer = context.wrap_socket(peer, server_side=True, do_handshake_on_connect=False)
             peer.recv(65_536)
             peer.sendall(answer)
-            over.wait(10)
+            done.wait(10)
         peer.close()
 
     with socket.create_server(("127.0.0.2", 0)) as listener:
@@ -88,40 +88,40 @@ def endpoint(answer: bytes, context: ssl.SSLContext | None = None) -> Iterator[s
         try:
             yield f"127.0.0.2:{listener.getsockname()[1]}"
         finally:
-            over.set()
+            done.set()
             thread.join()
 
 
 def test_a_cloud_event_has_its_attributes_in_headers(make: Make, webhook: WebhookServer) -> None:
-    one = event('a "é"')
-    assert make(shape="cloudevents-binary").send([one]) == {}
+    event_ = event('a "é"')
+    assert make(shape="cloudevents-binary").send([event_]) == {}
     (arrival,) = webhook.received()
     assert arrival.body == b"{}"
     assert arrival.headers["content-type"] == "application/json"
-    assert {name: text for name, text in arrival.headers.items() if name.startswith("ce-")} == {
+    assert {name: value for name, value in arrival.headers.items() if name.startswith("ce-")} == {
         "ce-specversion": "1.0",
-        "ce-id": one.id[:16],
+        "ce-id": event_.id[:16],
         "ce-source": "aws:s3..uploads",
         "ce-type": "com.amazonaws.s3.ObjectCreated:Put",
         "ce-subject": "a+%2522%25C3%25A9%2522",
-        "ce-time": one.time,
+        "ce-time": event_.time,
         "ce-sequence": f"{1:032}",
     }
 
 
-def test_a_record_of_cephs_has_a_cloud_events_attributes_in_headers(
+def test_a_ceph_record_may_have_cloud_events_attributes_in_headers(
     make: Make, webhook: WebhookServer
 ) -> None:
-    one = event("ä b.txt", region="eu-1", request_id="R1", host_id="H1")
-    assert make(shape="ceph", cloudevents="on", opaque_data="mine").send([one]) == {}
+    event_ = event("ä b.txt", region="eu-1", request_id="R1", host_id="H1")
+    assert make(shape="ceph", cloudevents="on", opaque_data="mine").send([event_]) == {}
     (arrival,) = webhook.received()
-    found = arrival.headers
-    assert found["ce-specversion"] == "1.0"
-    assert found["ce-source"] == f"ceph:s3.eu-1.{one.bucket}"
-    assert found["ce-type"] == "com.amazonaws.s3.ObjectCreated:Put"
-    assert found["ce-subject"] == "%C3%A4%20b.txt"
-    assert found["ce-id"].startswith("R1.H1.")
-    assert found["content-type"] == "application/json"
+    headers = arrival.headers
+    assert headers["ce-specversion"] == "1.0"
+    assert headers["ce-source"] == f"ceph:s3.eu-1.{event_.bucket}"
+    assert headers["ce-type"] == "com.amazonaws.s3.ObjectCreated:Put"
+    assert headers["ce-subject"] == "%C3%A4%20b.txt"
+    assert headers["ce-id"].startswith("R1.H1.")
+    assert headers["content-type"] == "application/json"
     (record,) = msgspec.json.decode(arrival.body)["Records"]
     assert (record["opaqueData"], record["s3"]["object"]["key"]) == ("mine", "ä b.txt")
 
@@ -135,11 +135,11 @@ def test_a_structured_cloud_event_is_recognized_by_its_content_type(
 
 
 def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Make) -> None:
-    one = event("a b.jpg", version_id="v1", size=7)
-    assert make().send([one]) == {}
+    event_ = event("a b.jpg", version_id="v1", size=7)
+    assert make().send([event_]) == {}
     (request,) = webhook.requests()
     assert (request.method, request.path) == ("POST", "/events")
-    assert request.body == minio.log(one)
+    assert request.body == minio.log(event_)
     assert request.headers == {
         "host": webhook.address,
         "accept": "*/*",
@@ -147,7 +147,7 @@ def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Ma
         "content-type": "application/json",
         "content-length": str(len(request.body)),
         "authorization": f"Bearer {TOKEN}",
-        "webhook-id": one.id,
+        "webhook-id": event_.id,
     }
 
 
@@ -167,7 +167,7 @@ def test_the_version_is_the_packages() -> None:
         ("Basic   YTpi ", "Basic YTpi"),
     ],
 )
-def test_authorization_by_the_tokens_words(
+def test_authorization_depends_on_the_tokens_words(
     webhook: WebhookServer, make: Make, token: str, header: str | None
 ) -> None:
     assert not make(endpoint=open_path(webhook), auth_token=token).send(events(1))
@@ -176,12 +176,12 @@ def test_authorization_by_the_tokens_words(
 
 
 @pytest.mark.parametrize("token", ["Bearer of news", "a\nb", "a\x00", "schlüssel"])
-def test_a_token_that_cannot_be_sent_is_refused_unseen(
+def test_a_token_that_cannot_be_sent_is_refused(
     webhook: WebhookServer, make: Make, token: str
 ) -> None:
     target = make(auth_token=token)
-    ((key, found, _allowed),) = Target.check(target.settings)
-    assert (key, found) == ("auth_token", "found ***")
+    ((key, problem, _allowed),) = Target.check(target.settings)
+    assert (key, problem) == ("auth_token", "found ***")
     for attempt in (lambda: target.send(events(1)), target.probe):
         with pytest.raises(NotAuthorized, match="auth_token") as refused:
             attempt()
@@ -223,24 +223,24 @@ def test_a_reason_is_short_and_without_the_token(webhook: WebhookServer, make: M
     (error,) = target.send(events(1)).values()
     assert "you said Bearer *** xxx" in str(error)
     assert len(str(error)) < 300
-    for text in (str(error), target.where, repr(target.settings)):
-        assert TOKEN not in text
+    for printed in (str(error), target.where, repr(target.settings)):
+        assert TOKEN not in printed
     assert "s3cret" not in str(error) + target.where
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_in_seconds_as_a_date_and_beyond_reason(
+def test_retry_after_may_be_seconds_or_a_date_and_is_limited(
     webhook: WebhookServer, make: Make, status: int
 ) -> None:
-    soon = email.utils.formatdate(time.time() + 90, usegmt=True)
-    for text, low, high in (("7", 7, 7), (soon, 85, 90), ("999999", 900, 900)):
-        webhook.answer(Answer(status=status, headers={"Retry-After": text}))
+    date = email.utils.formatdate(time.time() + 90, usegmt=True)
+    for value, low, high in (("7", 7, 7), (date, 85, 90), ("999999", 900, 900)):
+        webhook.answer(Answer(status=status, headers={"Retry-After": value}))
         (error,) = make().send(events(1)).values()
         assert isinstance(error, Throttled)
         assert low <= error.after <= high
 
 
-def test_who_asks_for_a_pause_gets_it(webhook: WebhookServer, make: Make) -> None:
+def test_an_endpoint_that_asks_for_a_pause_gets_it(webhook: WebhookServer, make: Make) -> None:
     webhook.answer(Answer(status=429, headers={"Retry-After": "5"}))
     failures = make(in_flight="4").send(events(100))
     assert len(failures) == 100
@@ -259,7 +259,7 @@ def test_a_redirect_is_named_and_not_followed(
     assert len(webhook.requests()) == 1
 
 
-def test_a_wrong_token_is_not_shown_around(webhook: WebhookServer, make: Make) -> None:
+def test_a_wrong_token_stops_the_batch(webhook: WebhookServer, make: Make) -> None:
     failures = make(webhook.wrong_password_settings(in_flight="4")).send(events(100))
     assert len(failures) == 100
     assert {type(error) for error in failures.values()} == {NotAuthorized}
@@ -277,7 +277,7 @@ def test_a_403_for_one_event_does_not_delay_others(
     )
 
 
-def test_a_refused_connection_is_reported_at_once_for_the_whole_batch(
+def test_a_refused_connection_fails_the_whole_batch_at_once(
     webhook: WebhookServer, make: Make
 ) -> None:
     target = make()
@@ -296,20 +296,20 @@ def test_a_proxy_of_the_environment_is_used(
     webhook: WebhookServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", f"http://{webhook.address}")
-    texts = webhook.settings(endpoint="http://nowhere.invalid/open")
-    assert not make(texts).send(events(1))
+    settings = webhook.settings(endpoint="http://nowhere.invalid/open")
+    assert not make(settings).send(events(1))
     (request,) = webhook.requests()
     assert request.path == "http://nowhere.invalid/open"
     monkeypatch.setenv("no_proxy", "nowhere.invalid")
-    assert len(make(texts).send(events(1))) == 1
+    assert len(make(settings).send(events(1))) == 1
 
 
-def test_a_host_without_an_address(make: Make) -> None:
+def test_an_unknown_host_is_not_connected(make: Make) -> None:
     failures = make({"endpoint": "http://nowhere.invalid/"}).send(events(3))
     assert [type(failures[index]) for index in range(3)] == [NotConnected] * 3
 
 
-def test_one_that_hangs_delays_no_other(webhook: WebhookServer, make: Make) -> None:
+def test_a_hanging_request_does_not_delay_others(webhook: WebhookServer, make: Make) -> None:
     webhook.answer(Answer(delay=5, match="photo-0003"))
     target = make(timeout="500ms", in_flight="8")
     failures = bounded(lambda: target.send(events(200)))
@@ -326,7 +326,9 @@ def test_a_dead_endpoint_costs_one_timeout(webhook: WebhookServer, make: Make) -
     assert all(isinstance(error, TimedOut) for error in failures.values())
 
 
-def test_a_slow_endpoint_gets_what_it_can_take(webhook: WebhookServer, make: Make) -> None:
+def test_a_slow_endpoint_gets_as_many_events_as_it_accepts(
+    webhook: WebhookServer, make: Make
+) -> None:
     webhook.answer(Answer(delay=0.1))
     target = make(timeout="500ms", in_flight="4")
     failures = bounded(lambda: target.send(events(100)))
@@ -334,12 +336,12 @@ def test_a_slow_endpoint_gets_what_it_can_take(webhook: WebhookServer, make: Mak
     assert 4 <= len(webhook.received()) == 100 - len(failures)
 
 
-def test_a_status_counts_though_its_body_never_ends(make: Make) -> None:
+def test_a_status_counts_even_if_its_body_never_ends(make: Make) -> None:
     with endpoint(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nthanks") as address:
         assert not make({"endpoint": f"http://{address}/", "timeout": "500ms"}).send(events(1))
 
 
-def test_what_is_no_http_is_no_connection(make: Make) -> None:
+def test_a_server_without_http_is_not_connected(make: Make) -> None:
     with endpoint(b"220 mail.example.org ESMTP\r\n") as address:
         (error,) = (
             make({"endpoint": f"http://{address}/", "timeout": "1s"}).send(events(1)).values()
@@ -358,7 +360,7 @@ def test_connections_are_kept_from_batch_to_batch(webhook: WebhookServer, make: 
 
 def test_one_in_flight_keeps_the_order(webhook: WebhookServer, make: Make) -> None:
     assert not make(in_flight="1").send(events(200))
-    assert keys(webhook) == [minio.path(each) for each in events(200)]
+    assert keys(webhook) == [minio.path(event_) for event_ in events(200)]
     assert len({request.connection for request in webhook.requests()}) == 1
 
 
@@ -374,13 +376,13 @@ def test_a_connection_closed_instead_of_an_answer(webhook: WebhookServer, make: 
     target = make(in_flight="1")
     assert not target.send(events(1))
     webhook.answer(Answer(close=True, times=1))
-    assert not target.send(events(1))  # it was a kept one: curl tries a new one by itself
+    assert not target.send(events(1))  # curl itself replaces a kept connection
     webhook.answer(Answer(close=True))
     (error,) = target.send(events(1)).values()
     assert isinstance(error, NotConnected)
 
 
-def test_a_key_that_is_no_unicode_is_rejected_alone(webhook: WebhookServer, make: Make) -> None:
+def test_a_key_that_is_not_unicode_is_rejected_alone(webhook: WebhookServer, make: Make) -> None:
     batch = events(5)
     batch[2] = event("\ud800")
     failures = make().send(batch)
@@ -395,7 +397,7 @@ def test_threads_share_a_target(webhook: WebhookServer, make: Make) -> None:
     assert len(webhook.received()) == 800
 
 
-def test_close_is_not_the_end(webhook: WebhookServer, make: Make) -> None:
+def test_a_closed_target_can_send_again(webhook: WebhookServer, make: Make) -> None:
     target = make()
     for _ in range(2):
         target.close()
@@ -405,7 +407,7 @@ def test_close_is_not_the_end(webhook: WebhookServer, make: Make) -> None:
 
 
 @pytest.mark.parametrize("login", ["tls_settings", "mtls_settings"])
-def test_tls_is_kept_too(webhook: WebhookServer, make: Make, login: str) -> None:
+def test_tls_connections_are_kept(webhook: WebhookServer, make: Make, login: str) -> None:
     target = make(getattr(webhook, login)(in_flight="4"))
     target.probe()
     assert webhook.requests() == []
@@ -417,7 +419,7 @@ def test_tls_is_kept_too(webhook: WebhookServer, make: Make, login: str) -> None
 
 
 def refusals(target: Target) -> Sequence[DeliveryError]:
-    """How a target is refused: by `probe` and by `send`."""
+    """Return the errors of `probe` and of `send`."""
     with pytest.raises(NotConnected) as refused:
         target.probe()
     return [refused.value, *target.send(events(1)).values()]
@@ -425,8 +427,8 @@ def refusals(target: Target) -> Sequence[DeliveryError]:
 
 def test_an_unknown_authority_is_refused(webhook: WebhookServer, make: Make, tls: Tls) -> None:
     other = tls.other_ca.read_text()
-    for texts in ({"cert_authority": other}, {"cert_authority": ""}):
-        for error in refusals(make(webhook.tls_settings(**texts))):
+    for settings in ({"cert_authority": other}, {"cert_authority": ""}):
+        for error in refusals(make(webhook.tls_settings(**settings))):
             assert "see cert_authority" in str(error)
     assert webhook.requests() == []
 
@@ -439,7 +441,7 @@ def test_any_certificate_is_accepted_if_so_configured(webhook: WebhookServer, ma
     assert len(webhook.requests()) == 2
 
 
-def test_without_cert_authority_the_systems_authorities_count(
+def test_without_cert_authority_the_systems_authorities_are_used(
     webhook: WebhookServer, make: Make, tls: Tls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tls.ca))
@@ -450,8 +452,8 @@ def test_a_certificate_for_another_host_is_refused(make: Make, tls: Tls) -> None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tls.server_cert, tls.server_key)
     with endpoint(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
-        texts = {"endpoint": f"https://{address}/", "cert_authority": tls.ca.read_text()}
-        (error,) = make(texts).send(events(1)).values()
+        settings = {"endpoint": f"https://{address}/", "cert_authority": tls.ca.read_text()}
+        (error,) = make(settings).send(events(1)).values()
     assert type(error) is NotConnected
     assert "127.0.0.2" in str(error)
 
@@ -461,22 +463,24 @@ def test_a_client_certificate_is_requested(webhook: WebhookServer, make: Make, t
         "client_cert": tls.other_client_cert.read_text(),
         "client_key": tls.other_client_key.read_text(),
     }
-    for texts in ({"client_cert": "", "client_key": ""}, other):
-        for error in refusals(make(webhook.mtls_settings(**texts))):
+    for settings in ({"client_cert": "", "client_key": ""}, other):
+        for error in refusals(make(webhook.mtls_settings(**settings))):
             assert isinstance(error, NotAuthorized)
             assert "see client_cert" in str(error)
     assert webhook.requests() == []
 
 
-def test_a_key_that_fits_no_certificate(webhook: WebhookServer, make: Make, tls: Tls) -> None:
-    texts = webhook.mtls_settings(client_key=tls.other_client_key.read_text())
-    for error in refusals(make(texts)):
+def test_a_key_of_another_certificate_is_refused(
+    webhook: WebhookServer, make: Make, tls: Tls
+) -> None:
+    settings = webhook.mtls_settings(client_key=tls.other_client_key.read_text())
+    for error in refusals(make(settings)):
         assert isinstance(error, NotAuthorized)
         assert "PRIVATE" not in str(error)
 
 
 @pytest.mark.parametrize(
-    ("texts", "key"),
+    ("settings", "key"),
     [
         ({"auth_token": "three of them"}, "auth_token"),
         ({"client_cert": "-----BEGIN CERTIFICATE-----"}, "client_key"),
@@ -494,6 +498,6 @@ def test_a_key_that_fits_no_certificate(webhook: WebhookServer, make: Make, tls:
         ({"endpoint": "secret:e", "timeout": "secret:t", "in_flight": "secret:n"}, None),
     ],
 )
-def test_check(texts: dict[str, str], key: str | None) -> None:
-    settings = options.read(Target.Settings, {"endpoint": "https://example.org/", **texts})
-    assert [found[0] for found in Target.check(settings)] == ([key] if key else [])
+def test_options_are_checked(settings: dict[str, str], key: str | None) -> None:
+    parsed = options.read(Target.Settings, {"endpoint": "https://example.org/", **settings})
+    assert [problem[0] for problem in Target.check(parsed)] == ([key] if key else [])

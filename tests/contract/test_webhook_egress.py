@@ -17,8 +17,8 @@ from tests.servers.webhook import WebhookServer
 
 @pytest.fixture
 def webhook(server: Callable[[str], Any]) -> WebhookServer:
-    found: WebhookServer = server("webhook")
-    return found
+    started: WebhookServer = server("webhook")
+    return started
 
 
 def port(webhook: WebhookServer) -> str:
@@ -26,7 +26,7 @@ def port(webhook: WebhookServer) -> str:
 
 
 def outcome(webhook: WebhookServer, host: str) -> str:
-    """Why the target is refused, by probe and by delivery; "" where both succeed."""
+    """Return the refusal of probe and delivery; "" if both succeed."""
     url = f"http://{host}:{port(webhook)}/open"
     with Target(options.read(Target.Settings, {"endpoint": url, "in_flight": "2"})) as target:
         failures = target.send([event("a"), event("b"), event("c")])
@@ -43,12 +43,12 @@ def outcome(webhook: WebhookServer, host: str) -> str:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:127.0.0.1]"]
 )
-def test_loopback_gets_nothing_however_it_is_written(
+def test_loopback_is_refused_in_any_notation(
     webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, "none")
-    why = outcome(webhook, host)
-    assert "is a loopback address, which allow_private has to name" in why
+    refusal = outcome(webhook, host)
+    assert "is a loopback address, which allow_private has to name" in refusal
     assert webhook.requests() == []
     monkeypatch.setenv(VARIABLE, "127.0.0.0/8,::1")
     assert outcome(webhook, host) == ""
@@ -56,7 +56,7 @@ def test_loopback_gets_nothing_however_it_is_written(
     assert outcome(webhook, host) == ""
 
 
-def test_doctor_does_not_connect_where_the_target_would_not(
+def test_doctor_does_not_connect_to_a_refused_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(VARIABLE, "none")
@@ -64,13 +64,13 @@ def test_doctor_does_not_connect_where_the_target_would_not(
         listener.settimeout(0)
         url = f"http://localhost:{listener.getsockname()[1]}/open"
         with Target(options.read(Target.Settings, {"endpoint": url})) as target:
-            found = fault(target, "tcp")
+            finding = fault(target, "tcp")
             with pytest.raises(BlockingIOError):
                 listener.accept()
             monkeypatch.setenv(VARIABLE, "localhost")
-            assert {each.status for each in findings(target)} == {"ok"}
-    assert "127.0.0.1 is a loopback address, which allow_private has to name" in found.found
-    assert "allow_private" in found.hint
+            assert {step.status for step in findings(target)} == {"ok"}
+    assert "127.0.0.1 is a loopback address, which allow_private has to name" in finding.found
+    assert "allow_private" in finding.hint
 
 
 def test_link_local_addresses_are_never_connected_to(
@@ -81,21 +81,21 @@ def test_link_local_addresses_are_never_connected_to(
         assert "link-local" in outcome(webhook, host)
 
 
-def test_the_address_counts_that_a_name_has_at_the_connection(
+def test_the_address_at_the_time_of_the_connection_is_checked(
     webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "127.0.0.1")
-    plain, addresses = client.handle, ["127.0.0.1"]
+    new_handle, addresses = client.new_handle, ["127.0.0.1"]
 
-    def handle(settings: Any) -> Any:
+    def resolving_handle(settings: Any) -> Any:
         import pycurl  # noqa: PLC0415 - as in the client
 
-        made = plain(settings)
-        answer = f"+hook.test:{port(webhook)}:{addresses[0]}"  # what DNS says
-        made.setopt(pycurl.RESOLVE, [answer])
-        return made
+        handle = new_handle(settings)
+        entry = f"+hook.test:{port(webhook)}:{addresses[0]}"  # the answer of DNS
+        handle.setopt(pycurl.RESOLVE, [entry])
+        return handle
 
-    monkeypatch.setattr(client, "handle", handle)
+    monkeypatch.setattr(client, "new_handle", resolving_handle)
     assert outcome(webhook, "hook.test") == ""
     addresses[0] = "127.0.0.2"
     assert "127.0.0.2 is a loopback address" in outcome(webhook, "hook.test")

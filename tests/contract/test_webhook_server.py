@@ -1,4 +1,4 @@
-"""What the webhook server can be configured to answer, and what it records of a request."""
+"""The configurable answers of the webhook server, and its records of requests."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,17 +33,17 @@ def post(
     return response
 
 
-def test_it_remembers_the_request_as_it_came(
+def test_a_request_is_recorded_unchanged(
     webhook: WebhookServer, connection: HTTPConnection
 ) -> None:
     body = bytes(range(256))
-    before = time.time()
+    start = time.time()
     post(connection, body, "/events?a=%20b", Authorization=BASIC, **{"X-Kind": "é"})
     (request,) = webhook.requests()
     assert (request.method, request.path, request.body) == ("POST", "/events?a=%20b", body)
     assert (request.headers["x-kind"], request.headers["content-length"]) == ("é", "256")
     assert (request.status, request.listener, request.client) == (200, "plain", "")
-    assert before <= request.at <= time.time()
+    assert start <= request.at <= time.time()
 
 
 def test_a_client_certificate_is_named(webhook: WebhookServer) -> None:
@@ -52,13 +52,13 @@ def test_a_client_certificate_is_named(webhook: WebhookServer) -> None:
     assert (request.listener, request.client) == ("mtls", "carol")
 
 
-def test_logins(webhook: WebhookServer, connection: HTTPConnection) -> None:
+def test_logins_are_checked(webhook: WebhookServer, connection: HTTPConnection) -> None:
     assert post(connection, path="/events").status == 401
     assert post(connection, path="/events", Authorization=f"Bearer {TOKEN}x").status == 403
     assert post(connection, path="/events", Authorization=f"Bearer {TOKEN}").status == 200
     assert post(connection, path="/events", Authorization=BASIC).status == 200
     assert post(connection, path="/open/x").status == 200
-    assert [each.status for each in webhook.requests()] == [401, 403, 200, 200, 200]
+    assert [request.status for request in webhook.requests()] == [401, 403, 200, 200, 200]
     assert len(webhook.received()) == 2
 
 
@@ -78,28 +78,28 @@ def test_a_status_for_some_events(webhook: WebhookServer, connection: HTTPConnec
     assert post(connection, b'{"Key": "uploads/bad.jpg"}').status == 400
 
 
-def test_a_delay(webhook: WebhookServer, connection: HTTPConnection) -> None:
+def test_an_answer_can_be_delayed(webhook: WebhookServer, connection: HTTPConnection) -> None:
     webhook.answer(Answer(delay=0.2, times=1))
-    before = time.monotonic()
+    start = time.monotonic()
     post(connection)
-    assert time.monotonic() - before >= 0.2
+    assert time.monotonic() - start >= 0.2
     assert post(connection).status == 200
 
 
-def test_a_closed_connection(webhook: WebhookServer, connection: HTTPConnection) -> None:
+def test_a_connection_can_be_closed(webhook: WebhookServer, connection: HTTPConnection) -> None:
     webhook.answer(Answer(close=True, times=1))
     with pytest.raises((RemoteDisconnected, ConnectionResetError)):
         post(connection)
     assert post(connection).status == 200
-    assert [each.status for each in webhook.requests()] == [0, 200]
+    assert [request.status for request in webhook.requests()] == [0, 200]
 
 
-def test_a_kept_connection_is_seen(webhook: WebhookServer, connection: HTTPConnection) -> None:
+def test_a_kept_connection_is_recorded(webhook: WebhookServer, connection: HTTPConnection) -> None:
     post(connection)
     post(connection)
     connection.close()
     post(connection)
-    first, second, third = (each.connection for each in webhook.requests())
+    first, second, third = (request.connection for request in webhook.requests())
     assert first == second != third
 
 
@@ -111,7 +111,7 @@ def test_a_client_may_close_the_connection(
     assert webhook.requests()[0].status == 200
 
 
-def test_a_large_body_with_expect_100_continue(
+def test_a_large_body_may_expect_100_continue(
     webhook: WebhookServer, connection: HTTPConnection
 ) -> None:
     body = b"x" * 2_000_000
@@ -121,7 +121,7 @@ def test_a_large_body_with_expect_100_continue(
     assert webhook.requests()[0].body == body
 
 
-def test_nonsense_is_answered(webhook: WebhookServer, connection: HTTPConnection) -> None:
+def test_an_invalid_request_is_answered(webhook: WebhookServer, connection: HTTPConnection) -> None:
     connection.connect()
     connection.sock.sendall(b"nonsense\r\n\r\n")
     assert connection.sock.recv(100).startswith(b"HTTP/1.1 400 ")

@@ -1,4 +1,4 @@
-"""A webhook's signatures, as receivers verify them: by the library of Standard Webhooks."""
+"""Signatures, verified by the library of Standard Webhooks as receivers do."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -31,48 +31,52 @@ PUBLIC = "whpk_" + base64.b64encode(bytes(SigningKey(SEED).verify_key)).decode()
 
 @pytest.fixture
 def webhook(server: Callable[[str], Any]) -> WebhookServer:
-    found: WebhookServer = server("webhook")
-    return found
+    started: WebhookServer = server("webhook")
+    return started
 
 
 @contextmanager
-def target(webhook: WebhookServer, keys: str, **more: str) -> Iterator[Target]:
-    texts = webhook.settings(signing_secret=keys, **more)
-    with Target(options.read(Target.Settings, texts)) as made:
-        yield made
+def target(webhook: WebhookServer, keys: str, **overrides: str) -> Iterator[Target]:
+    settings = webhook.settings(signing_secret=keys, **overrides)
+    with Target(options.read(Target.Settings, settings)) as opened:
+        yield opened
 
 
-def sent(webhook: WebhookServer, keys: str, one: Event) -> Request:
-    with target(webhook, keys) as made:
-        assert made.send([one]) == {}
+def send_one(webhook: WebhookServer, keys: str, event_: Event) -> Request:
+    with target(webhook, keys) as target_:
+        assert target_.send([event_]) == {}
     (request,) = webhook.requests()
     return request
 
 
-def test_the_library_verifies_what_arrives(webhook: WebhookServer) -> None:
-    one = event("é \ufffe.jpg", size=7)
-    request = sent(webhook, OLD, one)
-    assert request.headers["webhook-id"] == one.id
+def test_the_library_verifies_a_request(webhook: WebhookServer) -> None:
+    event_ = event("é \ufffe.jpg", size=7)
+    request = send_one(webhook, OLD, event_)
+    assert request.headers["webhook-id"] == event_.id
     Webhook(OLD).verify(request.body, request.headers)
     for body, key in ((request.body + b" ", OLD), (request.body, NEW)):
         with pytest.raises(WebhookVerificationError):
             Webhook(key).verify(body, request.headers)
 
 
-def test_while_keys_change_each_receiver_finds_its_own(webhook: WebhookServer) -> None:
-    request = sent(webhook, f"{NEW} {PRIVATE}\n{OLD}", event("a"))
+def test_each_receiver_finds_its_key_during_a_rotation(webhook: WebhookServer) -> None:
+    request = send_one(webhook, f"{NEW} {PRIVATE}\n{OLD}", event("a"))
     for key in (OLD, NEW):
         Webhook(key).verify(request.body, request.headers)
     with pytest.raises(WebhookVerificationError):
         Webhook(OTHER).verify(request.body, request.headers)
     first, second, third = request.headers["webhook-signature"].split(" ")
-    assert [each.split(",")[0] for each in (first, second, third)] == ["v1", "v1a", "v1"]
-    about = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}."
+    assert [signature_.split(",")[0] for signature_ in (first, second, third)] == [
+        "v1",
+        "v1a",
+        "v1",
+    ]
+    prefix = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}."
     signature = base64.b64decode(second.partition(",")[2])
-    SigningKey(SEED).verify_key.verify(about.encode() + request.body, signature)
+    SigningKey(SEED).verify_key.verify(prefix.encode() + request.body, signature)
 
 
-def test_a_retry_has_the_same_id_and_a_signature_of_its_own_time() -> None:
+def test_a_retry_is_signed_with_its_own_time() -> None:
     times = iter((1_000.9, 1_060.2))
     signer = Signer(OLD, clock=lambda: next(times))
     first, second = signer.headers("id", b"{}"), signer.headers("id", b"{}")
@@ -89,7 +93,7 @@ def test_the_vector_of_the_specification() -> None:
 
 
 def test_without_a_key_nothing_is_signed(webhook: WebhookServer) -> None:
-    headers = sent(webhook, "", event("a")).headers
+    headers = send_one(webhook, "", event("a")).headers
     assert "webhook-signature" not in headers
     assert "webhook-timestamp" not in headers
 
@@ -106,32 +110,32 @@ def test_without_a_key_nothing_is_signed(webhook: WebhookServer) -> None:
         PRIVATE.replace("whsk_", "whsk_ "),
     ],
 )
-def test_a_key_of_another_form_is_refused_unseen(webhook: WebhookServer, keys: str) -> None:
-    with target(webhook, keys) as made:
-        ((key, found, allowed),) = Target.check(made.settings)
-        assert (key, found) == ("signing_secret", "found ***")
+def test_a_malformed_key_is_refused_without_showing_it(webhook: WebhookServer, keys: str) -> None:
+    with target(webhook, keys) as target_:
+        ((key, problem, allowed),) = Target.check(target_.settings)
+        assert (key, problem) == ("signing_secret", "found ***")
         assert "whsec_" in allowed
-        for attempt in (lambda: made.send([event("a")]), made.probe):
+        for attempt in (lambda: target_.send([event("a")]), target_.probe):
             with pytest.raises(NotAuthorized, match="signing_secret: allowed") as refused:
                 attempt()
             assert keys[7:] not in str(refused.value) or not keys[7:]
     assert webhook.requests() == []
 
 
-def test_a_public_key_that_is_another_pairs_is_refused() -> None:
+def test_a_public_key_of_another_pair_is_refused() -> None:
     with pytest.raises(ValueError, match="whsk_"):
         Signer("whsk_" + base64.b64encode(SEED + bytes(32)).decode())
 
 
-def test_keys_are_shown_nowhere(webhook: WebhookServer) -> None:
+def test_keys_are_never_printed(webhook: WebhookServer) -> None:
     webhook.answer(Answer(status=401))
-    with target(webhook, OLD) as made:
-        (error,) = made.send([event("a")]).values()
-        for text in (repr(made.settings), str(made.settings), str(error), made.where):
-            assert OLD[6:] not in text
+    with target(webhook, OLD) as target_:
+        (error,) = target_.send([event("a")]).values()
+        for printed in (repr(target_.settings), str(target_.settings), str(error), target_.where):
+            assert OLD[6:] not in printed
 
 
-def test_plain_text_in_a_file_is_a_secret() -> None:
+def test_a_key_in_the_configuration_is_refused() -> None:
     assert options.options_of(Target.Settings)["signing_secret"].hides(OLD)
     with pytest.raises(ConfigErrors) as refused:
         options.read(Target.Settings, {"signing_secret": OLD})
@@ -139,14 +143,15 @@ def test_plain_text_in_a_file_is_a_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "theirs", "fails"), [(f"{NEW} {OLD}", OLD, False), (OLD, NEW, True), ("", OLD, True)]
+    ("keys", "receiver_keys", "fails"),
+    [(f"{NEW} {OLD}", OLD, False), (OLD, NEW, True), ("", OLD, True)],
 )
-def test_the_example_accepts_only_what_is_signed(
-    tmp_path: Path, webhook: WebhookServer, keys: str, theirs: str, *, fails: bool
+def test_the_example_accepts_only_signed_requests(
+    tmp_path: Path, webhook: WebhookServer, keys: str, receiver_keys: str, *, fails: bool
 ) -> None:
     endpoint = f"http://127.0.0.1:{ports(tmp_path, 'webhook')['webhook']}/"
-    with reader("webhook", {"endpoint": endpoint, "signing_secret": theirs}) as program:
+    with reader("webhook", {"endpoint": endpoint, "signing_secret": receiver_keys}) as program:
         wait_until_reading(program, endpoint)
-        with target(webhook, keys, endpoint=endpoint) as made:
-            failures = made.send([event("a b.jpg", size=7)])
+        with target(webhook, keys, endpoint=endpoint) as target_:
+            failures = target_.send([event("a b.jpg", size=7)])
     assert [type(error) for error in failures.values()] == [NotAuthorized] * fails

@@ -76,32 +76,34 @@ class Target(base.Connected["Client"]):
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         with self._connection() as client:
-            return client.send(events, self._written)
+            return client.send(events, self._encode)
 
     def headers(self, event: Event) -> dict[str, str]:
-        found = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
-        beside = super().headers(event)
+        headers = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
+        attributes = super().headers(event)
         if self.settings.cloudevents:
-            beside = {f"{self.attributes_prefix}{k}": v for k, v in ceph.attributes(event).items()}
-        return found | {name: in_header(text) for name, text in beside.items()}
+            attributes = {
+                f"{self.attributes_prefix}{k}": v for k, v in ceph.attributes(event).items()
+            }
+        return headers | {name: in_header(value) for name, value in attributes.items()}
 
     def endpoints(self) -> list[base.Endpoint]:
         parts = urlsplit(self.settings.endpoint)
         if any(name.lower().endswith("_proxy") for name in os.environ):
-            return []  # what lies behind a proxy, only the proxy reaches
+            return []  # only the proxy reaches servers behind it
         encrypted = parts.scheme == "https"
         context = tls.context(self.settings) if encrypted else None
         port = parts.port or (443 if encrypted else 80)
-        made = base.Endpoint(parts.hostname or "", port, context)
+        endpoint = base.Endpoint(parts.hostname or "", port, context)
         egress = Egress.from_environ(os.environ)
-        return [made._replace(refusal=egress.refusal) if egress else made]
+        return [endpoint._replace(refusal=egress.refusal) if egress else endpoint]
 
     def login(self) -> None:
-        """See that the token and the keys have their form; only an event shows who takes them."""
-        from bucketcast.targets.webhook.client import login, signer  # noqa: PLC0415 - who delivers
+        """Check the form of the token and the keys; only an event shows if they are accepted."""
+        from bucketcast.targets.webhook.client import login, make_signer  # noqa: PLC0415 - who delivers
 
         login(self.settings)
-        signer(self.settings)
+        make_signer(self.settings)
 
     def probe(self) -> None:
         from bucketcast.targets.webhook.client import handshake  # noqa: PLC0415 - as above
@@ -114,6 +116,6 @@ class Target(base.Connected["Client"]):
 
         return Client(self.settings)
 
-    def _written(self, event: Event) -> tuple[bytes, list[str]]:
+    def _encode(self, event: Event) -> tuple[bytes, list[str]]:
         body = self.shape.message(event)
-        return body, [f"{name}: {text}" for name, text in self.headers(event).items()]
+        return body, [f"{name}: {value}" for name, value in self.headers(event).items()]

@@ -1,8 +1,8 @@
-"""HTTP by libcurl: many requests at once over kept connections, and a look at the endpoint.
+"""HTTP by libcurl: parallel requests over kept connections, and a check of the endpoint.
 
-TLS is verified, the host name too, unless `tls_skip_verify` is on: against the CA given, else
-against what OpenSSL's `SSL_CERT_FILE` names, else against the machine's own bundle. Proxies are
-those of `https_proxy`, `http_proxy` and `no_proxy`.
+TLS is verified, with the host name, unless `tls_skip_verify` is on: with the configured CA, else
+with the file in OpenSSL's `SSL_CERT_FILE`, else with the machine's own bundle. Proxies are those of
+`https_proxy`, `http_proxy` and `no_proxy`.
 """
 
 import os
@@ -17,21 +17,21 @@ from bucketcast import __version__
 from bucketcast.errors import DeliveryError, NotAuthorized
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
-from bucketcast.targets.webhook.batch import Batch, Write
+from bucketcast.targets.webhook.batch import Batch, Encode
 from bucketcast.targets.webhook.errors import connection_error, refusal
-from bucketcast.targets.webhook.guard import watch
+from bucketcast.targets.webhook.guard import guard_sockets
 from bucketcast.targets.webhook.settings import WebhookSettings, authorization
 from bucketcast.targets.webhook.signature import Signer
 
-BODY_KEPT = 4096
-NO_MORE: tuple[int, bytes, list[str]] = (0, b"", [])
-LATE_ALERT = 0.2
-"""Seconds that a server gets to refuse us after the handshake, as TLS 1.3 does."""
+MAX_BODY = 4096
+NO_POST: tuple[int, bytes, list[str]] = (0, b"", [])
+ALERT_SECONDS = 0.2
+"""Seconds to wait for a refusal after the handshake, which TLS 1.3 allows."""
 
 
-def handle(settings: WebhookSettings) -> Any:
-    """Return a `pycurl.Curl` for the endpoint, with all that no request changes."""
-    made = pycurl.Curl()
+def new_handle(settings: WebhookSettings) -> Any:
+    """Return a `pycurl.Curl` for the endpoint, with the options that all requests share."""
+    handle = pycurl.Curl()
     milliseconds = max(1, round(settings.timeout * 1000))
     options = {
         pycurl.URL: settings.endpoint,
@@ -49,54 +49,54 @@ def handle(settings: WebhookSettings) -> Any:
         options[pycurl.PROXY] = ""  # or curl would search the environment for every request
     if settings.cert_authority:
         options[pycurl.CAINFO_BLOB] = settings.cert_authority
-        made.unsetopt(pycurl.CAPATH)
+        handle.unsetopt(pycurl.CAPATH)
     elif bundle := ssl.get_default_verify_paths().cafile:
-        options[pycurl.CAINFO] = bundle  # pycurl itself looks in some places only
+        options[pycurl.CAINFO] = bundle  # pycurl itself does not find every bundle
     if settings.client_cert:
         options[pycurl.SSLCERT_BLOB] = settings.client_cert
         options[pycurl.SSLKEY_BLOB] = settings.client_key.reveal()
     for name, value in options.items():
-        made.setopt(name, value)
-    return made
+        handle.setopt(name, value)
+    return handle
 
 
 class Request:
-    """A handle that posts to the endpoint, the event that it carries, and what came back."""
+    """A handle that posts to the endpoint, with the index of its event and the response."""
 
     def __init__(self, settings: WebhookSettings) -> None:
-        self.handle = made = handle(settings)
-        self.guard = watch(made, settings)
-        self.setopt, self.getinfo = made.setopt, made.getinfo
+        self.handle = handle = new_handle(settings)
+        self.guard = guard_sockets(handle, settings)
+        self.setopt, self.getinfo = handle.setopt, handle.getinfo
         self.index = 0
         self.body = bytearray()
-        self.broke: Sequence[Any] = ()
+        self.error: Sequence[Any] = ()
         self.setopt(pycurl.POST, 1)
-        self.setopt(pycurl.WRITEFUNCTION, self._read)
+        self.setopt(pycurl.WRITEFUNCTION, self._keep_body)
 
-    def _read(self, chunk: bytes) -> None:
-        if len(self.body) < BODY_KEPT:
-            self.body += chunk[:BODY_KEPT]
+    def _keep_body(self, chunk: bytes) -> None:
+        if len(self.body) < MAX_BODY:
+            self.body += chunk[:MAX_BODY]
 
     def failure(self, settings: WebhookSettings, status: int) -> DeliveryError:
-        """Return why the event did not arrive; below 200 there was no answer."""
-        if status < 200:  # noqa: PLR2004 - answers begin there
-            return connection_error(settings, *self.broke, guard=self.guard)
+        """Return the reason why the event did not arrive; below 200 there was no response."""
+        if status < 200:  # noqa: PLR2004 - responses begin there
+            return connection_error(settings, *self.error, guard=self.guard)
         return refusal(settings, self.handle, status, bytes(self.body))
 
 
 def handshake(settings: WebhookSettings) -> None:
-    """Connect, TLS included, and send nothing.
+    """Connect, with TLS, and send nothing.
 
     Raises:
-        NotConnected: it was not possible, or the server dropped us at once.
+        NotConnected: it was not possible, or the server closed the connection at once.
     """
-    with handle(settings) as trial:
-        guard = watch(trial, settings)
-        trial.setopt(pycurl.CONNECT_ONLY, 1)
+    with new_handle(settings) as handle:
+        guard = guard_sockets(handle, settings)
+        handle.setopt(pycurl.CONNECT_ONLY, 1)
         try:
-            trial.perform()
-            if select.select([trial.getinfo(pycurl.ACTIVESOCKET)], (), (), LATE_ALERT)[0]:
-                trial.recv(1)
+            handle.perform()
+            if select.select([handle.getinfo(pycurl.ACTIVESOCKET)], (), (), ALERT_SECONDS)[0]:
+                handle.recv(1)
         except BlockingIOError:
             return
         except pycurl.error as error:
@@ -104,45 +104,45 @@ def handshake(settings: WebhookSettings) -> None:
 
 
 class Client:
-    """Handles that are used over and over, and the connections that curl keeps for them."""
+    """Reused handles, and the connections that curl keeps for them."""
 
     def __init__(self, settings: WebhookSettings) -> None:
         self._settings = settings
         authorization = login(settings)
         self._headers = [f"Authorization: {authorization}"] if authorization else []
-        self._signer = signer(settings)
+        self._signer = make_signer(settings)
         self._multi = pycurl.CurlMulti()
-        # Otherwise curl keeps four times what is busy just then: too few when a batch ends.
+        # By default curl keeps four times the busy connections: too few at the end of a batch.
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight)
         self._idle = [Request(settings) for _ in range(settings.in_flight)]
         self._requests = {request.handle: request for request in self._idle}
 
-    def send(self, events: Sequence[Event], write: Write) -> Failures:
-        batch = Batch(events, write, self._headers, self._settings.timeout, self._signer)
+    def send(self, events: Sequence[Event], encode: Encode) -> Failures:
+        batch = Batch(events, encode, self._headers, self._settings.timeout, self._signer)
         multi = self._multi
         while True:
-            if batch.goes_on():
+            if batch.may_continue():
                 self._start(batch)
             if len(self._idle) == len(self._requests):
                 return batch.failures()
             multi.perform()
             _, finished, broken = multi.info_read()
             for handle, *error in broken:
-                self._requests[handle].broke = error
+                self._requests[handle].error = error
                 finished.append(handle)
             if finished:
-                self._take(batch, finished)
+                self._finish(batch, finished)
             else:
-                wait = multi.timeout()  # ms until curl has something to do by itself, or -1
+                wait = multi.timeout()  # ms until curl must act by itself, or -1
                 multi.select(min(wait, 1000) / 1000 if wait >= 0 else 1.0)
 
-    # What the next two loop over is every event: they call no more than they must.
+    # The next two methods loop over every event, so they make as few calls as possible.
 
     def _start(self, batch: Batch) -> None:
         fields, header = pycurl.POSTFIELDS, pycurl.HTTPHEADER
         idle, add = self._idle, self._multi.add_handle
         while idle:
-            index, body, headers = next(batch.posts, NO_MORE)
+            index, body, headers = next(batch.posts, NO_POST)
             if not body:
                 return
             request = idle.pop()
@@ -153,7 +153,7 @@ class Client:
             add(request.handle)
             batch.started = index + 1
 
-    def _take(self, batch: Batch, finished: Sequence[Any]) -> None:
+    def _finish(self, batch: Batch, finished: Sequence[Any]) -> None:
         status_of = pycurl.RESPONSE_CODE
         settings = self._settings
         requests, idle, remove = self._requests, self._idle, self._multi.remove_handle
@@ -165,7 +165,7 @@ class Client:
             if 200 <= status < 300:  # noqa: PLR2004 - success in HTTP
                 batch.delivered = True
             else:
-                batch.failed(request.index, request.failure(settings, status))
+                batch.fail(request.index, request.failure(settings, status))
 
     def close(self) -> None:
         self._multi.close()
@@ -174,15 +174,23 @@ class Client:
 
 
 def login(settings: WebhookSettings) -> str:
-    """Return what Authorization says, "" for nothing."""
+    """Return the Authorization header, "" for none.
+
+    Raises:
+        NotAuthorized: the token cannot be sent.
+    """
     try:
         return authorization(settings.auth_token.reveal())
     except ValueError as error:
         raise NotAuthorized(f"auth_token: allowed is {error}") from None
 
 
-def signer(settings: WebhookSettings) -> Signer:
-    """Return what signs the requests."""
+def make_signer(settings: WebhookSettings) -> Signer:
+    """Return the signer of the requests.
+
+    Raises:
+        NotAuthorized: a key is malformed.
+    """
     try:
         return Signer(settings.signing_secret.reveal())
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What an answer or the lack of one means, as an error that says what to do."""
+"""Translate responses, and connection errors, into delivery errors with hints."""
 
 from typing import Any
 
@@ -17,20 +17,20 @@ from bucketcast.errors import (
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
 
-ABOUT_THE_EVENT = frozenset({400, 413, 415, 422})
-ABOUT_THE_LOGIN = frozenset({401, 403, 407})
-ASKS_FOR_A_PAUSE = frozenset({429, 503})
-LONGEST_PAUSE = 900
-"""Seconds of a Retry-After that are believed: as long as SQS delays a message."""
-BODY_SHOWN = 200
+EVENT_STATUSES = frozenset({400, 413, 415, 422})
+LOGIN_STATUSES = frozenset({401, 403, 407})
+PAUSE_STATUSES = frozenset({429, 503})
+MAX_PAUSE = 900
+"""Maximum pause from a Retry-After, in seconds: SQS's maximum delay of a message."""
+MAX_BODY_SHOWN = 200
 
 
 def connection_error(
-    settings: WebhookSettings, code: int, text: str, *, guard: Guard | None
+    settings: WebhookSettings, code: int, message: str, *, guard: Guard | None
 ) -> NotConnected:
-    """Return what curl says went wrong before there was an answer, and what to look at."""
-    if guard and guard.refused and code == pycurl.E_COULDNT_CONNECT:
-        return NotConnected(f"{redacted_url(settings.endpoint)}: {guard.refused}")
+    """Return the error of a request without a response, with a hint."""
+    if guard and guard.refusal and code == pycurl.E_COULDNT_CONNECT:
+        return NotConnected(f"{redacted_url(settings.endpoint)}: {guard.refusal}")
     hints = {
         pycurl.E_COULDNT_RESOLVE_HOST: "see endpoint, and the function's VPC",
         pycurl.E_COULDNT_CONNECT: "see endpoint, and the function's VPC and security groups",
@@ -38,28 +38,28 @@ def connection_error(
         pycurl.E_PEER_FAILED_VERIFICATION: "see cert_authority",
         pycurl.E_SSL_CACERT_BADFILE: "see cert_authority",
     }
-    dropped = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
+    closed = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
     encrypted = settings.endpoint.startswith("https:")
-    reason = f"{redacted_url(settings.endpoint)}: {text}"
-    # TLS 1.3 refuses a client's certificate only after the handshake, by an alert or a hang-up.
-    if any(word in text for word in ("alert", "private key")) or (encrypted and code in dropped):
+    reason = f"{redacted_url(settings.endpoint)}: {message}"
+    # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
+    if any(word in message for word in ("alert", "private key")) or (encrypted and code in closed):
         return NotAuthorized(f"{reason} (if it asks for a client's certificate: see client_cert)")
     kind = TimedOut if code == pycurl.E_OPERATION_TIMEDOUT else NotConnected
     return kind(f"{reason} ({hints[code]})" if code in hints else reason)
 
 
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
-    """Return what an answer means that is no success; `handle` is the `pycurl.Curl` that has it."""
+    """Return the error of an unsuccessful response; `handle` is its `pycurl.Curl`."""
     reason = f"{redacted_url(settings.endpoint)} answered {status}"
-    if text := _shown(body, settings.auth_token.reveal()):
-        reason += f": {text}"
-    if status in ABOUT_THE_EVENT:
+    if excerpt := _excerpt(body, settings.auth_token.reveal()):
+        reason += f": {excerpt}"
+    if status in EVENT_STATUSES:
         return Rejected(reason)
-    if status in ABOUT_THE_LOGIN:
+    if status in LOGIN_STATUSES:
         return NotAuthorized(f"{reason} (see auth_token)")
     pause = handle.getinfo(pycurl.RETRY_AFTER)
-    if status in ASKS_FOR_A_PAUSE and pause > 0:
-        return Throttled(reason, after=min(pause, LONGEST_PAUSE))
+    if status in PAUSE_STATUSES and pause > 0:
+        return Throttled(reason, after=min(pause, MAX_PAUSE))
     if location := handle.getinfo(pycurl.REDIRECT_URL):
         return Retryable(
             f"{reason}: redirects are not followed; set endpoint to {redacted_url(location)}"
@@ -67,10 +67,10 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     return Retryable(reason)
 
 
-def _shown(body: bytes, token: str) -> str:
-    """Return the beginning of an answer's body on one line, without the token if it came back."""
+def _excerpt(body: bytes, token: str) -> str:
+    """Return the beginning of a response's body on one line, without the token."""
     text = body.decode(errors="replace")
     for secret in token.split()[-1:]:
         text = text.replace(secret, "***")
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= BODY_SHOWN else text[:BODY_SHOWN] + "…"
+    return text if len(text) <= MAX_BODY_SHOWN else text[:MAX_BODY_SHOWN] + "…"

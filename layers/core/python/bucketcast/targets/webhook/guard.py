@@ -1,4 +1,4 @@
-"""Refuse connections before they are made, by the address that the host has resolved to."""
+"""Refuse connections to addresses that the stack does not allow, before they are opened."""
 
 import os
 import socket
@@ -12,33 +12,33 @@ from bucketcast.targets.webhook.settings import WebhookSettings
 
 
 class _Socket(socket.socket):
-    """Closed once curl has duplicated it."""
+    """A socket that is closed once curl has duplicated it."""
 
     def __del__(self) -> None:
         self.close()
 
 
 class Guard:
-    """Opens a handle's sockets, except to addresses that the stack does not allow.
+    """Open a handle's sockets, except to addresses that the stack does not allow.
 
-    `refused` is why none was opened. A proxy is connected to instead of the endpoint, and is
-    checked as it would be.
+    `refusal` is the reason for the last refused socket, "" if it was opened. With a proxy, the
+    proxy's address is checked.
     """
 
     def __init__(self, settings: WebhookSettings, egress: Egress) -> None:
         self._host = urlsplit(settings.endpoint).hostname or ""
         self._egress = egress
-        self.refused = ""
+        self.refusal = ""
 
-    def __call__(self, _purpose: int, to: Any) -> Any:
-        self.refused = self._egress.refusal(self._host, to.addr[0])
-        if self.refused:
+    def __call__(self, _purpose: int, address: Any) -> Any:
+        self.refusal = self._egress.refusal(self._host, address.addr[0])
+        if self.refusal:
             return pycurl.SOCKET_BAD
-        return _Socket(to.family, to.socktype, to.protocol)
+        return _Socket(address.family, address.socktype, address.protocol)
 
 
-def watch(handle: Any, settings: WebhookSettings) -> Guard | None:
-    """Put a guard before the sockets of a handle if the stack asks for one, and return it."""
+def guard_sockets(handle: Any, settings: WebhookSettings) -> Guard | None:
+    """Set and return a guard for the handle's sockets; None if the stack allows all addresses."""
     egress = Egress.from_environ(os.environ)
     if egress is None:
         return None

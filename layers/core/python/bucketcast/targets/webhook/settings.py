@@ -54,14 +54,14 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         yield from options.tls_errors(self)
 
     def notes(self) -> Iterator[str]:
-        idle = [key for key in options_of(options.Tls) if getattr(self, key)]
-        if idle and self.endpoint.lower().startswith("http://"):
-            yield f"{', '.join(idle)}: beside an http:// endpoint they do nothing"
+        unused = [key for key in options_of(options.Tls) if getattr(self, key)]
+        if unused and self.endpoint.lower().startswith("http://"):
+            yield f"{', '.join(unused)}: beside an http:// endpoint they do nothing"
         yield from loops.warnings("endpoint", self.endpoint)
 
 
 def authorization(token: str) -> str:
-    """Return what MinIO makes of a token, "" for none.
+    """Return MinIO's Authorization header for a token, "" for none.
 
     Raises:
         ValueError: MinIO would drop the header.

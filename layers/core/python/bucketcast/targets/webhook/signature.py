@@ -1,7 +1,7 @@
 """Signatures of Standard Webhooks: `v1` by HMAC-SHA256, `v1a` by Ed25519.
 
-What is signed is `webhook-id.webhook-timestamp.body`. A request carries one signature per key, so
-that receivers can change over from an old key to a new one while both are configured.
+The signed content is `webhook-id.webhook-timestamp.body`. A request has one signature per key, so
+that receivers can change from an old key to a new one while both are configured.
 """
 
 import base64
@@ -26,21 +26,21 @@ _Sign = Callable[[bytes], str]
 
 
 class Signer:
-    """Signs requests with each of its keys; a text without keys makes one that signs nothing.
+    """Sign requests with each of its keys; without keys it is false, and signs nothing.
 
     Raises:
-        ValueError: a key has another form; the text says what is allowed and shows no key.
+        ValueError: a key is malformed; the message says what is allowed, without the key.
     """
 
     def __init__(self, keys: str, clock: Callable[[], float] = time.time) -> None:
-        self._signs: Sequence[_Sign] = [_signing(key) for key in _split(keys)]
+        self._signs: Sequence[_Sign] = [_make_sign(key) for key in _split(keys)]
         self._clock = clock
 
     def __bool__(self) -> bool:
         return bool(self._signs)
 
     def headers(self, webhook_id: str, body: bytes) -> list[str]:
-        """Return the headers of a request that is sent now."""
+        """Return the signature headers of a request that is sent now."""
         now = int(self._clock())
         content = f"{webhook_id}.{now}.".encode() + body
         signatures = " ".join(sign(content) for sign in self._signs)
@@ -48,46 +48,46 @@ class Signer:
 
 
 def check(keys: str) -> None:
-    """See that these are keys; needs no library.
+    """Check the form of keys, without any library.
 
     Raises:
         ValueError: as `Signer` does.
     """
     for key in _split(keys):
-        _bytes_of(key)
+        _decode(key)
 
 
 def _split(keys: str) -> list[str]:
     return [key for key in re.split(r"[\s,]+", keys) if key]
 
 
-def _bytes_of(key: str) -> bytes:
-    prefix, _, text = key.partition("_")
+def _decode(key: str) -> bytes:
+    prefix, _, encoded = key.partition("_")
     try:
-        found = base64.b64decode(text, validate=True)
+        raw = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        found = b""
-    if f"{prefix}_" == SHARED and len(found) in _SHARED_BYTES:
-        return found
-    if f"{prefix}_" == PRIVATE and len(found) in (_SEED_BYTES, 2 * _SEED_BYTES):
-        return found
+        raw = b""
+    if f"{prefix}_" == SHARED and len(raw) in _SHARED_BYTES:
+        return raw
+    if f"{prefix}_" == PRIVATE and len(raw) in (_SEED_BYTES, 2 * _SEED_BYTES):
+        return raw
     raise ValueError(ALLOWED)
 
 
-def _signing(key: str) -> _Sign:
-    raw = _bytes_of(key)
+def _make_sign(key: str) -> _Sign:
+    raw = _decode(key)
     return _ed25519(raw) if key.startswith(PRIVATE) else _hmac(raw)
 
 
 def _hmac(key: bytes) -> _Sign:
     def sign(content: bytes) -> str:
-        return f"v1,{_text(hmac.digest(key, content, sha256))}"
+        return f"v1,{_encode(hmac.digest(key, content, sha256))}"
 
     return sign
 
 
 def _ed25519(key: bytes) -> _Sign:
-    # Only with such a key: it takes longer to import than all the rest of the signature.
+    # Imported only for such a key: it takes longer than the signature.
     from nacl.signing import SigningKey  # noqa: PLC0415
 
     private, public = SigningKey(key[:_SEED_BYTES]), key[_SEED_BYTES:]
@@ -95,10 +95,10 @@ def _ed25519(key: bytes) -> _Sign:
         raise ValueError(ALLOWED)
 
     def sign(content: bytes) -> str:
-        return f"v1a,{_text(private.sign(content).signature)}"
+        return f"v1a,{_encode(private.sign(content).signature)}"
 
     return sign
 
 
-def _text(signature: bytes) -> str:
+def _encode(signature: bytes) -> str:
     return base64.b64encode(signature).decode()
