@@ -29,8 +29,8 @@ from bucketcast_cdk.gateway import Gateway
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import allow
 from bucketcast_cdk.pipeline import Pipeline
+from bucketcast_cdk.pipeline.scans import Scans
 from bucketcast_cdk.platform import LAMBDA, local_platform
-from bucketcast_cdk.scans import Scans
 from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
 from bucketcast_cdk.waiting_events import WaitingEvents
 
@@ -180,7 +180,7 @@ class Bucketcast(Construct):
         names = [job.name for job in pipeline.jobs.values()]
         failures = Failures(self, "Lost", jobs=names).queue
         scan, runs = pipeline.jobs["scan"].name, pipeline.runs("scan")
-        Scans(self, "Scans", context, job=scan, runs=runs, lost=failures)
+        Scans(self, "Scans", context, job=scan, runs=runs, dead_letters=failures)
         return failures
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:

@@ -1,4 +1,4 @@
-"""The jobs' package: in an interpreter that knows nothing else, as it would be on Glue."""
+"""The jobs' package in an interpreter without other packages, as on Glue."""
 
 import json
 import os
@@ -15,50 +15,50 @@ from bucketcast_cdk.platform import glue_platform, local_platform
 from tests.infra.conftest import ROOT
 
 BINARY = "msgspec, re2, backports.zstd, psycopg, pymysql, redis, urllib3, jinja2"
-"""What comes with the package; boto3 and pyarrow are Glue's."""
+"""The dependencies in the package; boto3 and pyarrow are Glue's."""
 
 
 @pytest.fixture(scope="module")
-def here() -> Path:
+def jobs_zip() -> Path:
     return Bundles(ROOT, local_platform()).jobs()
 
 
 @pytest.mark.parametrize("first", ["glue_jobs", "bucketcast.rules"])
-def test_whichever_is_imported_first_all_is_there(here: Path, tmp_path: Path, first: str) -> None:
+def test_any_first_import_unpacks_everything(jobs_zip: Path, tmp_path: Path, first: str) -> None:
     code = f"import {first}, bucketcast, glue_jobs, {BINARY}; print(glue_jobs.__file__)"
-    done = _clean(here, tmp_path, code)
-    assert not done.returncode, done.stderr
+    process = _clean(jobs_zip, tmp_path, code)
+    assert not process.returncode, process.stderr
     (folder,) = tmp_path.iterdir()
-    assert done.stdout.startswith(f"{folder}/packages/glue_jobs/")
+    assert process.stdout.startswith(f"{folder}/packages/glue_jobs/")
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_it_carries_no_command_line(here: Path) -> None:
-    with zipfile.ZipFile(here) as archive:
+def test_it_carries_no_command_line(jobs_zip: Path) -> None:
+    with zipfile.ZipFile(jobs_zip) as archive:
         names = archive.namelist()
     assert [name for name in names if name.endswith("bucketcast/settings/pipeline.py")]
     assert [name for name in names if name.endswith("bucketcast/targets/redis/mirror.lua")]
     assert not [name for name in names if "/bucketcast/cli/" in name or "/command" in name]
 
 
-def test_many_workers_at_once_unpack_it_once(here: Path, tmp_path: Path) -> None:
+def test_parallel_workers_unpack_it_once(jobs_zip: Path, tmp_path: Path) -> None:
     code = "import bucketcast.event, msgspec; print(msgspec.__file__)"
-    running = [_start(here, tmp_path, code) for _ in range(6)]
+    running = [_start(jobs_zip, tmp_path, code) for _ in range(6)]
     outputs = {process.communicate(timeout=120)[0] for process in running}
     assert [process.returncode for process in running] == [0] * 6
     assert len(outputs) == 1
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_folder_of_another_user_is_refused(here: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(here) as archive:
+def test_a_folder_of_another_user_is_refused(jobs_zip: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(jobs_zip) as archive:
         digest = archive.read(unpack.CONTENT).decode()
-    stolen = tmp_path / f"bucketcast-{os.getuid()}-{digest}"
-    stolen.symlink_to("/proc/1")
+    link = tmp_path / f"bucketcast-{os.getuid()}-{digest}"
+    link.symlink_to("/proc/1")
     code = "import os; os.getuid = lambda: 12345"
     (tmp_path / f"bucketcast-12345-{digest}").mkdir()
-    done = _clean(here, tmp_path, f"{code}; import bucketcast")
-    assert "belongs to another user" in done.stderr
+    process = _clean(jobs_zip, tmp_path, f"{code}; import bucketcast")
+    assert "belongs to another user" in process.stderr
 
 
 def test_the_same_inputs_make_the_same_bytes(tmp_path: Path) -> None:
@@ -81,42 +81,42 @@ def test_every_module_has_wheels_for_glue() -> None:
             assert machine == 62, f"{name} is not for x86_64"
 
 
-def test_the_kinds_whose_content_can_be_compared() -> None:
+def test_the_package_has_the_kinds_with_a_mirror() -> None:
     assert mirrors() == ["elasticsearch", "mysql", "postgres", "redis"]
 
 
-def test_spark_workers_unpack_it_too(here: Path, tmp_path: Path) -> None:
-    """By `spark-submit` with nothing but the file: what Glue does with `--extra-py-files`."""
+def test_spark_workers_unpack_it(jobs_zip: Path, tmp_path: Path) -> None:
+    """`spark-submit` has only the file, as Glue with `--extra-py-files`."""
     script = tmp_path / "job.py"
     script.write_text(
         "import json\n"
         "from pyspark.sql import SparkSession\n"
         "spark = SparkSession.builder.getOrCreate()\n"
-        "def places(_):\n"
+        "def paths(_):\n"
         "    import bucketcast.rules, glue_jobs, msgspec\n"
         "    yield [bucketcast.rules.__file__, glue_jobs.__file__, msgspec.__file__]\n"
-        "found = spark.sparkContext.parallelize([1, 2], 2).mapPartitions(places).collect()\n"
-        "print('FOUND', json.dumps(found))\n"
+        "workers = spark.sparkContext.parallelize([1, 2], 2).mapPartitions(paths).collect()\n"
+        "print('PATHS', json.dumps(workers))\n"
         "spark.stop()\n"
     )
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    kept = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     bin_ = Path(sys.executable).parent
-    environment = {**kept, "PATH": f"{bin_}:{kept['PATH']}", "TMPDIR": str(scratch)}
-    submit = [str(bin_ / "spark-submit"), "--master", "local[2]", "--py-files", str(here)]
+    environment = {**inherited, "PATH": f"{bin_}:{inherited['PATH']}", "TMPDIR": str(scratch)}
+    submit = [str(bin_ / "spark-submit"), "--master", "local[2]", "--py-files", str(jobs_zip)]
     submit += ["--conf", "spark.driver.bindAddress=127.0.0.1", "--conf", "spark.ui.enabled=false"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*submit, str(script)], env=environment, capture_output=True, text=True, check=False
     )
-    assert not done.returncode, done.stderr[-3_000:]
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("FOUND")]
-    for paths in json.loads(line.removeprefix("FOUND")):
+    assert not process.returncode, process.stderr[-3_000:]
+    (line,) = [line for line in process.stdout.splitlines() if line.startswith("PATHS")]
+    for paths in json.loads(line.removeprefix("PATHS")):
         assert all(str(scratch) in path for path in paths), paths
 
 
 def _start(archive: Path, scratch: Path, code: str) -> "subprocess.Popen[str]":
-    """A bare interpreter with no packages installed, and the zip file on its path."""
+    """Start an interpreter without installed packages, and with the zip file on its path."""
     return subprocess.Popen(
         [
             sys.executable,

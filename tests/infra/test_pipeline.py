@@ -1,4 +1,4 @@
-"""The Spark jobs as Glue is to run them, what each may do, and when scans start."""
+"""The Spark jobs in Glue, their permissions, and the starts of scans."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ RIGHTS = {
     "list_objects_v2": "s3:ListBucket",
     "put_object": "s3:PutObject",
 }
-"""What IAM calls the right to a call, by boto3's name of it."""
+"""IAM's action for each call, by boto3's name of it."""
 
 PIPELINE = """
 [pipeline]
@@ -38,7 +38,7 @@ def pipeline(make: Make) -> Synthesised:
     return make(TYPICAL + PIPELINE)
 
 
-def test_without_the_table_there_is_no_job(typical: Synthesised) -> None:
+def test_a_stack_without_the_table_has_no_job(typical: Synthesised) -> None:
     assert not typical.of_type("AWS::Glue::Job")
 
 
@@ -48,18 +48,18 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
     assert (job["GlueVersion"], job["WorkerType"], job["NumberOfWorkers"]) == ("6.0", "G.1X", 10)
     assert (job["Command"]["Name"], job["Command"]["PythonVersion"]) == ("glueetl", "3")
     assert (job["Timeout"], job["MaxRetries"]) == (480, 0)
-    given = job["DefaultArguments"]
-    assert given["--job-bookmark-option"] == "job-bookmark-disable"
-    assert given["--enable-auto-scaling"] == "true"
-    assert "spark.sql.session.timeZone=UTC" in given["--conf"]
-    assert "--extra-py-files" in given
-    assert "--additional-python-modules" not in given  # deprecated, and needs a network
+    arguments = job["DefaultArguments"]
+    assert arguments["--job-bookmark-option"] == "job-bookmark-disable"
+    assert arguments["--enable-auto-scaling"] == "true"
+    assert "spark.sql.session.timeZone=UTC" in arguments["--conf"]
+    assert "--extra-py-files" in arguments
+    assert "--additional-python-modules" not in arguments  # deprecated, and needs a network
 
 
-def test_each_job_is_given_what_only_the_stack_knows(pipeline: Synthesised) -> None:
-    assert _given(pipeline, "scan") >= {"--state", "--ingress", "--table"}
-    assert _given(pipeline, "backfill") >= {"--table", "--queues"}
-    assert _given(pipeline, "reconcile") >= {"--table", "--queues", "--targets"}
+def test_each_job_has_the_arguments_of_the_deployment(pipeline: Synthesised) -> None:
+    assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table"}
+    assert _arguments(pipeline, "backfill") >= {"--table", "--queues"}
+    assert _arguments(pipeline, "reconcile") >= {"--table", "--queues", "--targets"}
 
 
 def test_reconcile_gets_the_mirrors_and_no_secret(pipeline: Synthesised) -> None:
@@ -71,7 +71,7 @@ def test_reconcile_gets_the_mirrors_and_no_secret(pipeline: Synthesised) -> None
     assert postgres["settings"]["connection_string"] == "secret:pg#dsn"
 
 
-def test_each_call_of_s3_has_its_right(pipeline: Synthesised) -> None:
+def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
     called = {
         name
         for file in (ROOT / "glue_jobs").rglob("*.py")
@@ -83,10 +83,10 @@ def test_each_call_of_s3_has_its_right(pipeline: Synthesised) -> None:
         assert not missing
 
 
-def test_the_bucket_keeps_alerts_and_lets_runs_go(pipeline: Synthesised) -> None:
+def test_the_bucket_keeps_alerts_and_expires_runs(pipeline: Synthesised) -> None:
     (bucket,) = [
-        each
-        for logical_id, each in pipeline.of_type("AWS::S3::Bucket").items()
+        resource
+        for logical_id, resource in pipeline.of_type("AWS::S3::Bucket").items()
         if logical_id.startswith("Pipeline")
     ]
     (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
@@ -100,14 +100,14 @@ def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised
     assert schedule["Properties"]["ScheduleExpression"] == "rate(1 day)"
     target = schedule["Properties"]["Target"]
     assert json.dumps(target["Arn"]).count(":scheduler:::aws-sdk:glue:startJobRun") == 1
-    job_input = json.loads(_filled(target["Input"]))
+    job_input = json.loads(_join(target["Input"]))
     assert job_input["JobName"] == "Bucketcast-scan"
     run = job_input["Arguments"].pop("--run")
     assert run == "s3://?/runs/scan/<aws.scheduler.execution-id>"
     assert job_input["Arguments"] == {"--bucket": "uploads", "--alert_excess_versions": "500"}
 
 
-def test_only_schedules_of_this_account_become_the_schedules_role(pipeline: Synthesised) -> None:
+def test_only_schedules_of_this_account_assume_the_role(pipeline: Synthesised) -> None:
     (trust,) = [
         statement
         for role in pipeline.of_type("AWS::IAM::Role").values()
@@ -125,11 +125,11 @@ def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised
     assert detail["bucket"] == {"name": ["inventories"]}
     assert detail["object"] == {"key": [{"wildcard": "archive/weekly/*/manifest.checksum"}]}
     (target,) = rule["Targets"]
-    handed = target["InputTransformer"]["InputTemplate"]
+    payload = target["InputTransformer"]["InputTemplate"]
     for name, path in target["InputTransformer"]["InputPathsMap"].items():
         assert path.startswith("$.")
-        handed = handed.replace(f"<{name}>", json.dumps(name))  # EventBridge quotes what is text
-    assert json.loads(handed) == {
+        payload = payload.replace(f"<{name}>", json.dumps(name))  # EventBridge quotes strings
+    assert json.loads(payload) == {
         "id": "id",
         "bucket": "bucket",
         "key": "key",
@@ -144,42 +144,42 @@ def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised
     assert notification["Via"] == "eventbridge"
 
 
-def test_eventbridge_replaces_nothing_in_a_prefix(make: Make) -> None:
-    """Replace what stands between < and >, also within a text."""
-    text = '[pipeline]\n[scan.archive]\non = "inventory"\nsource = "s3://inventories/archive"\n'
-    made = make(text + 'prefix = "a<id>/"\n')
-    rule = made.properties(
+def test_a_variables_name_in_a_prefix_is_not_replaced(make: Make) -> None:
+    """It replaces a name between < and >, also within a string."""
+    toml = '[pipeline]\n[scan.archive]\non = "inventory"\nsource = "s3://inventories/archive"\n'
+    synthesised = make(toml + 'prefix = "a<id>/"\n')
+    rule = synthesised.properties(
         "AWS::Events::Rule", Description="Inventory reports in inventories/archive"
     )
-    handed = rule["Targets"][0]["InputTransformer"]["InputTemplate"]
-    assert handed.count("<") == handed.count("<id>") + 2 == 3
-    filled = handed.replace("<id>", "1").replace("<bucket>", "2").replace("<key>", "3")
+    payload = rule["Targets"][0]["InputTransformer"]["InputTemplate"]
+    assert payload.count("<") == payload.count("<id>") + 2 == 3
+    filled = payload.replace("<id>", "1").replace("<bucket>", "2").replace("<key>", "3")
     assert json.loads(filled)["arguments"]["--prefix"] == "a<id>/"
 
 
-def test_one_permission_lets_the_rules_of_all_scans_start(make: Make) -> None:
+def test_one_permission_is_for_the_rules_of_all_scans(make: Make) -> None:
     """A function's policy has 20 KB, and each rule of its own would take 400 bytes of it."""
     scans = "".join(
         f'[scan.bucket{number}]\non = "inventory"\nsource = "s3://reports/bucket{number}"\n'
         for number in range(3)
     )
-    made = make(f"[pipeline]\n{scans}")
+    synthesised = make(f"[pipeline]\n{scans}")
     (properties,) = [
-        each["Properties"]
-        for each in made.of_type("AWS::Lambda::Permission").values()
-        if "ScanStart" in json.dumps(each["Properties"]["FunctionName"])
+        permission["Properties"]
+        for permission in synthesised.of_type("AWS::Lambda::Permission").values()
+        if "ScanStart" in json.dumps(permission["Properties"]["FunctionName"])
     ]
     assert (properties["Action"], properties["Principal"]) == (
         "lambda:InvokeFunction",
         "events.amazonaws.com",
     )
     assert properties["SourceArn"]["Fn::Join"][1][-1] == ":rule/Bucketcast-*"
-    rules = made.event_rules().values()
-    names = {each["Properties"]["Name"] for each in rules}
+    rules = synthesised.event_rules().values()
+    names = {rule["Properties"]["Name"] for rule in rules}
     assert names == {"Bucketcast-runs", *(f"Bucketcast-report-bucket{n}" for n in range(3))}
 
 
-def test_jobs_for_a_target_in_a_vpc_run_there(make: Make) -> None:
+def test_jobs_run_in_the_configured_vpc(make: Make) -> None:
     network = """
 [pipeline]
 glue_version = "5.1"
@@ -189,13 +189,13 @@ subnet = "subnet-0123456789abcdef0"
 availability_zone = "us-east-1a"
 security_groups = ["sg-0123456789abcdef0"]
 """
-    made = make(TYPICAL + network)
-    ((logical_id, connection),) = made.of_type("AWS::Glue::Connection").items()
-    given = connection["Properties"]["ConnectionInput"]
-    assert given["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-0123456789abcdef0"
-    job = made.properties("AWS::Glue::Job", Name="Bucketcast-backfill")
+    synthesised = make(TYPICAL + network)
+    ((logical_id, connection),) = synthesised.of_type("AWS::Glue::Connection").items()
+    settings = connection["Properties"]["ConnectionInput"]
+    assert settings["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-0123456789abcdef0"
+    job = synthesised.properties("AWS::Glue::Job", Name="Bucketcast-backfill")
     assert job["Connections"] == {"Connections": [{"Ref": logical_id}]}
-    assert given["Name"] == "Bucketcast-pipeline"
+    assert settings["Name"] == "Bucketcast-pipeline"
     assert (job["GlueVersion"], job["ExecutionClass"]) == ("5.1", "FLEX")
     assert "spark.sql.catalog.s3md.glue.id" in json.dumps(job["DefaultArguments"]["--conf"])
     assert job["DefaultArguments"]["--datalake-formats"] == "iceberg"
@@ -203,36 +203,38 @@ security_groups = ["sg-0123456789abcdef0"]
 
 def test_the_output_names_the_bucket_and_the_jobs(pipeline: Synthesised) -> None:
     (output,) = [
-        each for key, each in pipeline.json["Outputs"].items() if key.startswith("Pipeline")
+        value for key, value in pipeline.json["Outputs"].items() if key.startswith("Pipeline")
     ]
-    assert json.loads(_filled(output["Value"])) == {
+    assert json.loads(_join(output["Value"])) == {
         "bucket": "?",
         "jobs": {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")},
     }
 
 
 def _called(source: str, service: str) -> set[str]:
-    """The calls of `client("s3").NAME(…)`, a paginator's by what it pages."""
-    found = set()
+    """Return the calls of `client("s3").NAME(…)`, and the calls that a paginator makes."""
+    calls = set()
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Attribute(ast.Call(ast.Name("client"), [ast.Constant(value)]), name) if (
                 value == service and name != "get_paginator"
             ):
-                found.add(name)
+                calls.add(name)
             case ast.Call(ast.Attribute(_, "get_paginator"), [ast.Constant(value)]):
-                found.add(str(value))
-    return found
+                calls.add(str(value))
+    return calls
 
 
-def _given(made: Synthesised, job: str) -> set[str]:
-    return set(made.properties("AWS::Glue::Job", Name=f"Bucketcast-{job}")["DefaultArguments"])
+def _arguments(synthesised: Synthesised, job: str) -> set[str]:
+    return set(
+        synthesised.properties("AWS::Glue::Job", Name=f"Bucketcast-{job}")["DefaultArguments"]
+    )
 
 
-def _allowing(made: Synthesised, job: str, action: str) -> list[dict[str, Any]]:
+def _allowing(synthesised: Synthesised, job: str, action: str) -> list[dict[str, Any]]:
     return [
         statement
-        for logical_id, statement in made.statements()
+        for logical_id, statement in synthesised.statements()
         if logical_id.startswith(f"Pipeline{job}") and action in _list(statement["Action"])
     ]
 
@@ -241,8 +243,8 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _filled(value: Any) -> str:
-    """A joined text, with ? in place of what only the deploy knows."""
+def _join(value: Any) -> str:
+    """Return a joined string, with ? in place of values that only the deploy knows."""
     if isinstance(value, str):
         return value
     return "".join(part if isinstance(part, str) else "?" for part in value["Fn::Join"][1])

@@ -1,4 +1,4 @@
-"""A Glue job: its script, its arguments and what it runs on; with a role of its own."""
+"""A Glue job: its script, its arguments, its workers and a role of its own."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -17,11 +17,11 @@ from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
 
 _CATALOG: Final = "spark.sql.catalog.s3md"
-_AT_ONCE: Final = 20  # runs of one job, each of another bucket or target
+_MAX_RUNS: Final = 20  # of one job at a time, each for another bucket or target
 
 
 class JobSetup(NamedTuple):
-    """What all jobs run with; `connection` is a reference to a Glue connection, or empty."""
+    """The setup that all jobs share; `connection` is a reference to a Glue connection, or ""."""
 
     options: PipelineOptions
     package: s3_assets.Asset
@@ -44,12 +44,12 @@ class Job(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{Stack.of(self).stack_name}-{construct_id}"
-        # AWS documents aws:SourceAccount for Scheduler, and not for Glue: if it does not send it, a
-        # condition on it would keep every job from its role.
+        # AWS documents aws:SourceAccount for Scheduler, but not for Glue: if Glue does not send it,
+        # a condition on it would keep every job from its role.
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
         script = s3_assets.Asset(self, "Script", path=str(context.assets.script(folder)))
         options = setup.options
-        made = glue.CfnJob(
+        job = glue.CfnJob(
             self,
             "Job",
             name=self.name,
@@ -62,32 +62,31 @@ class Job(Construct):
             number_of_workers=options.workers,
             execution_class=options.execution_class.upper(),
             timeout=round(options.timeout / 60),
-            # A failed run is reported, and not retried: somebody may be following it.
+            # A failed run is reported, and not retried: the command may be following it.
             max_retries=0,
-            execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=_AT_ONCE),
+            execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=_MAX_RUNS),
             connections=glue.CfnJob.ConnectionsListProperty(connections=[setup.connection])
             if setup.connection
             else None,
             default_arguments={**_glue_arguments(setup), **arguments(settings)},
         )
-        nag.accept(made, nag.GLUE_LOGS, nag.GLUE_BOOKMARKS)
+        nag.accept(job, nag.GLUE_LOGS, nag.GLUE_BOOKMARKS)
         self._allow_running(script, setup)
 
     def _allow_running(self, script: s3_assets.Asset, setup: JobSetup) -> None:
-        """Allow to read the code, to write logs and metrics, and to join a VPC."""
-        files = [
-            f"{each.bucket.bucket_arn}/{each.s3_object_key}" for each in (script, setup.package)
-        ]
+        """Allow the job to read its code, to write logs and metrics, and to join a VPC."""
+        assets = (script, setup.package)
+        files = [f"{asset.bucket.bucket_arn}/{asset.s3_object_key}" for asset in assets]
         logs = arn(self, "logs", "log-group:/aws-glue/jobs/*")
         self.allow(["s3:GetObject"], files)
         self.allow(["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs])
         own = {"StringEquals": {"cloudwatch:namespace": "Glue"}}
-        self.allow(["cloudwatch:PutMetricData"], ["*"], own)  # it takes no other resource
+        self.allow(["cloudwatch:PutMetricData"], ["*"], own)  # it accepts no other resource
         if setup.connection:
             self._allow_network(setup.connection)
 
     def _allow_network(self, connection: str) -> None:
-        resources = [arn(self, "glue", each) for each in ("catalog", f"connection/{connection}")]
+        resources = [arn(self, "glue", name) for name in ("catalog", f"connection/{connection}")]
         self.allow(["glue:GetConnection"], resources)
         self.allow(_NETWORK, ["*"])
         interfaces = arn(self, "ec2", "network-interface/*")
@@ -99,7 +98,7 @@ class Job(Construct):
         resources: Sequence[str],
         conditions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Allow the job what it does with named resources."""
+        """Allow the job these actions on these resources."""
         permissions.allow(self.role, actions, resources, conditions)
         nag.accept_wildcards(self.role, resources, nag.JOBS)
 
@@ -116,8 +115,8 @@ _NETWORK: Final = [
 ]
 
 
-def package(scope: Construct, assets: Assets, platform: Platform) -> s3_assets.Asset:
-    """Our code and what it needs, as one extra Python file."""
+def make_package(scope: Construct, assets: Assets, platform: Platform) -> s3_assets.Asset:
+    """Return the asset of our code with its dependencies, one extra Python file."""
     path = assets.package(platform)
     return s3_assets.Asset(
         scope,
@@ -128,29 +127,29 @@ def package(scope: Construct, assets: Assets, platform: Platform) -> s3_assets.A
     )
 
 
-def conf(stack: Stack, bucket: str, *, metadata: bool) -> str:
-    """Return what must be set before Spark starts, as Glue's one argument takes it."""
+def spark_conf(stack: Stack, bucket: str, *, metadata: bool) -> str:
+    """Return the settings needed before Spark starts, in the form of Glue's one argument."""
     spark_options = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
     if metadata:
         spark_options |= {
             _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
             f"{_CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
             f"{_CATALOG}.glue.id": f"{stack.account}:s3tablescatalog/aws-s3",
-            f"{_CATALOG}.warehouse": f"s3://{bucket}/warehouse",  # asked for, and never written to
+            f"{_CATALOG}.warehouse": f"s3://{bucket}/warehouse",  # required, but never written to
         }
     return " --conf ".join(f"{key}={value}" for key, value in spark_options.items())
 
 
 def _glue_arguments(setup: JobSetup) -> dict[str, str]:
-    """Return the arguments that are for Glue itself."""
+    """Return the arguments for Glue itself."""
     return {
         "--extra-py-files": setup.package.s3_object_url,
         "--conf": setup.conf,
         "--enable-auto-scaling": "true",
         "--enable-metrics": "true",
         "--enable-observability-metrics": "true",
-        # Bookmarks remember the files of a folder. Manifests name other files each time, Iceberg
-        # has snapshots, and what they reported or sent the jobs remember themselves.
+        # Bookmarks remember the files of a folder. But manifests name other files each time,
+        # Iceberg has snapshots, and the jobs store their own progress.
         "--job-bookmark-option": "job-bookmark-disable",
         **({"--datalake-formats": "iceberg"} if setup.options.metadata else {}),
     }

@@ -1,4 +1,4 @@
-"""When scans start by themselves: on a schedule, or when S3 has written an Inventory report."""
+"""Start scans on a schedule, or when S3 has written an Inventory report."""
 
 import json
 from collections.abc import Mapping
@@ -25,9 +25,10 @@ _MAX_EVENT_AGE: Final = Duration.hours(1).to_seconds()
 
 
 class Scans(Construct):
-    """One schedule a bucket, and one function for all that wait for a report.
+    """One schedule per bucket, and one function for all scans that wait for a report.
 
-    `job` is the name of the job in Glue, and `runs` the folder of its runs.
+    `job` is the name of the job in Glue, `runs` the folder of its runs, and `dead_letters` the
+    queue for failed starts.
     """
 
     def __init__(
@@ -38,31 +39,31 @@ class Scans(Construct):
         *,
         job: str,
         runs: str,
-        lost: sqs.Queue,
+        dead_letters: sqs.Queue,
     ) -> None:
         super().__init__(scope, construct_id)
         self._context = context
         self._prefix = f"{Stack.of(self).stack_name}-"
-        self._lost = lost
+        self._dead_letters = dead_letters
         self._job = job
         self._runs = runs
         scans = context.config.scans
-        if timed := {bucket: scan for bucket, scan in scans.items() if scan.schedule}:
-            self._schedule(timed)
-        if waiting := {bucket: scan for bucket, scan in scans.items() if scan.on_inventory}:
-            self._await_reports(waiting)
+        if scheduled := {bucket: scan for bucket, scan in scans.items() if scan.schedule}:
+            self._schedule(scheduled)
+        if reported := {bucket: scan for bucket, scan in scans.items() if scan.on_inventory}:
+            self._start_on_reports(reported)
 
     def _allow_starting(self, role: iam.Role) -> None:
         allow(role, ["glue:StartJobRun"], [arn(self, "glue", f"job/{self._job}")])
 
     def _schedule(self, scans: Mapping[str, ScanConfig]) -> None:
-        """EventBridge Scheduler starts the job itself; a run is called by the execution's id."""
-        # A schedule of another account must not become this role through the service they share.
-        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-        scheduler_itself = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=ours)
-        role = iam.Role(self, "Role", assumed_by=scheduler_itself)
+        """Let EventBridge Scheduler start the job; a run has the id of the schedule's execution."""
+        # A schedule of another account must not assume this role through the service.
+        own_account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        service = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=own_account)
+        role = iam.Role(self, "Role", assumed_by=service)
         self._allow_starting(role)
-        self._lost.grant(role, "sqs:SendMessage")
+        self._dead_letters.grant(role, "sqs:SendMessage")
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
             request = {"JobName": self._job, "Arguments": {**_arguments(bucket, scan), **run}}
@@ -76,7 +77,7 @@ class Scans(Construct):
                     role_arn=role.role_arn,
                     input=Stack.of(self).to_json_string(request),
                     dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(
-                        arn=self._lost.queue_arn
+                        arn=self._dead_letters.queue_arn
                     ),
                     retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                         maximum_event_age_in_seconds=_MAX_EVENT_AGE
@@ -84,8 +85,8 @@ class Scans(Construct):
                 ),
             )
 
-    def _await_reports(self, scans: Mapping[str, ScanConfig]) -> None:
-        made = Function(
+    def _start_on_reports(self, scans: Mapping[str, ScanConfig]) -> None:
+        start = Function(
             self,
             "ScanStart",
             self._context,
@@ -96,11 +97,13 @@ class Scans(Construct):
             memory=256,
             timeout=Duration.seconds(30),
         )
-        self._allow_starting(made.role)
-        made.function.configure_async_invoke(on_failure=destinations.SqsDestination(self._lost))
+        self._allow_starting(start.role)
+        start.function.configure_async_invoke(
+            on_failure=destinations.SqsDestination(self._dead_letters)
+        )
         stack = Stack.of(self)
-        # One for all rules: a function's policy has 20 KB.
-        made.function.add_permission(
+        # One permission for all rules: a function's policy has at most 20 KB.
+        start.function.add_permission(
             "Rules",
             principal=iam.ServicePrincipal("events.amazonaws.com"),
             source_account=stack.account,
@@ -108,27 +111,27 @@ class Scans(Construct):
         )
         for bucket, scan in scans.items():
             if scan.report:
-                self._rule(bucket, scan, *scan.report, made)
+                self._make_rule(bucket, scan, *scan.report, start)
 
-    def _rule(
-        self, bucket: str, scan: ScanConfig, where: str, folder: str, start: Function
+    def _make_rule(
+        self, bucket: str, scan: ScanConfig, report_bucket: str, folder: str, start: Function
     ) -> None:
-        """Let a report of the scan start it; the rule hands the scan's arguments over."""
+        """Make the rule that starts the scan after a report, with the scan's arguments."""
         detail = {
-            "bucket": {"name": [where]},
+            "bucket": {"name": [report_bucket]},
             "object": {"key": [{"wildcard": f"{folder}/*/manifest.checksum".lstrip("/")}]},
         }
         eventbridge.make(
             self,
             f"Report-{bucket}",
             name=within_rule_name(f"{self._prefix}report-", bucket),
-            description=f"Inventory reports in {where}/{folder}",
+            description=f"Inventory reports in {report_bucket}/{folder}",
             pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
             target=events.CfnRule.TargetProperty(
                 id="scan-start",
                 arn=start.function.function_arn,
                 dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
-                    arn=self._lost.queue_arn
+                    arn=self._dead_letters.queue_arn
                 ),
                 input_transformer=events.CfnRule.InputTransformerProperty(
                     input_paths_map={
@@ -143,9 +146,9 @@ class Scans(Construct):
 
 
 def _input_template(bucket: str, scan: ScanConfig) -> str:
-    """Return the function's payload; EventBridge puts quotes around what it fills in.
+    """Return the function's payload; EventBridge adds quotation marks to the values it inserts.
 
-    It takes what is between < and > for the name of a variable, also within a text.
+    EventBridge takes a name between < and > for a variable, also within a string.
     """
     arguments = json.dumps(_arguments(bucket, scan))
     arguments = arguments.replace("<", r"\u003c").replace(">", r"\u003e")

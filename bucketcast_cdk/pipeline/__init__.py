@@ -1,4 +1,4 @@
-"""The data pipeline: its bucket, its three jobs with what each may do, and when scans start."""
+"""The data pipeline: its bucket, and its three jobs with their permissions."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +13,9 @@ from constructs import Construct
 from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
 from bucketcast.state.lease import SCANS
-from bucketcast_cdk import jobs, nag
+from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.jobs import Job, JobSetup
 from bucketcast_cdk.permissions import (
     OBJECTS,
     allow_decryption,
@@ -26,15 +25,16 @@ from bucketcast_cdk.permissions import (
     bucket_arn,
     leading_keys,
 )
+from bucketcast_cdk.pipeline.jobs import Job, JobSetup, make_package, spark_conf
 from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
-_KEPT: Final = Duration.days(30)
-_ABANDONED: Final = Duration.days(7)
+_RUN_RETENTION: Final = Duration.days(30)
+_UPLOAD_RETENTION: Final = Duration.days(7)
 
 
 class Pipeline(Construct):
-    """The jobs `scan`, `backfill` and `reconcile`; the command starts them, and `Scans`."""
+    """The jobs `scan`, `backfill` and `reconcile`; the command and `Scans` start them."""
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class Pipeline(Construct):
         super().__init__(scope, construct_id)
         self._config = context.config
         self._options = options
-        self._mirrors = [each for each in context.config.targets if each.is_mirror]
+        self._mirrors = [target for target in context.config.targets if target.is_mirror]
         self.bucket = self._make_bucket(context.removal_policy)
         name = self.bucket.bucket_name
         assets, local = context.assets, context.local
         platform = assets.platform if local else glue_platform(options.glue_version)
         setup = JobSetup(
             options,
-            jobs.package(self, assets, platform),
-            jobs.conf(Stack.of(self), name, metadata=bool(options.metadata)),
-            self._connection(),
+            make_package(self, assets, platform),
+            spark_conf(Stack.of(self), name, metadata=bool(options.metadata)),
+            self._make_connection(),
         )
         self.jobs = {
             job: Job(self, job, context, folder=_FOLDERS[job], setup=setup, settings=settings)
@@ -69,14 +69,14 @@ class Pipeline(Construct):
         CfnOutput(self, "Output", value=Stack.of(self).to_json_string(document))
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
-        """Return the options of jobs that only the stack knows (`pipeline.settings.GIVEN`)."""
+        """Return the options that the deployment sets, `settings.pipeline.DEPLOYED`, by job."""
         table = ingest.table.table_name
-        sending = {"table": table, "queues": ingest.target_queues}
+        senders = {"table": table, "queues": ingest.target_queues}
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
             "scan": {"state": state, "ingress": ingest.queue.queue_url, "table": table},
-            "backfill": sending,
-            "reconcile": {**sending, "targets": _targets_text(self._mirrors)},
+            "backfill": senders,
+            "reconcile": {**senders, "targets": _targets_json(self._mirrors)},
         }
 
     def _allow(self, ingest: Ingest, queues: Sequence[sqs.IQueue]) -> None:
@@ -87,12 +87,12 @@ class Pipeline(Construct):
         scan, *senders = self.jobs.values()
         self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
-        hold = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
-        scan.allow(hold, [ingest.table.table_arn], leading_keys(SCANS))
+        lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
+        scan.allow(lease, [ingest.table.table_arn], leading_keys(SCANS))
         if arns := [queue.queue_arn for queue in queues]:
             for job in senders:
                 job.allow(["sqs:SendMessage"], arns)
-            # What waits may explain differences, so the result says how much it is.
+            # Waiting messages may explain differences, so the result has their number.
             self.jobs["reconcile"].allow(["sqs:GetQueueAttributes"], arns)
         names = [target.secret_names for target in self._mirrors]
         keys = self._config.kms_keys
@@ -108,7 +108,7 @@ class Pipeline(Construct):
         return f"s3://{self.bucket.bucket_name}/runs/{job}"
 
     def _make_bucket(self, removal_policy: RemovalPolicy) -> s3.Bucket:
-        made = s3.Bucket(
+        bucket = s3.Bucket(
             self,
             "Bucket",
             encryption=s3.BucketEncryption.S3_MANAGED,
@@ -117,25 +117,26 @@ class Pipeline(Construct):
             lifecycle_rules=[
                 s3.LifecycleRule(
                     prefix="runs/",
-                    expiration=_KEPT,
-                    abort_incomplete_multipart_upload_after=_ABANDONED,
+                    expiration=_RUN_RETENTION,
+                    abort_incomplete_multipart_upload_after=_UPLOAD_RETENTION,
                 )
             ],
             removal_policy=removal_policy,
         )
-        nag.accept(made, nag.NO_ACCESS_LOG)
-        return made
+        nag.accept(bucket, nag.NO_ACCESS_LOG)
+        return bucket
 
-    def _connection(self) -> str:
-        """Return where the jobs run in a VPC; ids are as given, since to look up would need AWS.
+    def _make_connection(self) -> str:
+        """Return the name of the jobs' connection to a VPC, "" without one.
 
-        The name is a reference, so that CloudFormation makes the connection before the jobs.
+        The name is a reference, so that CloudFormation makes the connection before the jobs. Ids
+        are as configured: synth makes no AWS call.
         """
         options = self._options
         if not options.subnet:
             return ""
         stack = Stack.of(self)
-        made = glue.CfnConnection(
+        connection = glue.CfnConnection(
             self,
             "Connection",
             catalog_id=stack.account,
@@ -149,43 +150,44 @@ class Pipeline(Construct):
                 ),
             ),
         )
-        nag.accept(made, nag.AVAILABILITY_ZONE)
-        return made.ref
+        nag.accept(connection, nag.AVAILABILITY_ZONE)
+        return connection.ref
 
     def _allow_reading(self, job: Job) -> None:
-        """Allow to list the configuration's buckets, and to read Inventory's reports."""
+        """Allow a job to list the configuration's buckets, and to read Inventory's reports."""
         scans = self._config.scans
         reports = {scan.report[0] for scan in scans.values() if scan.report}
-        named = {*self._config.buckets, *scans, *reports, *self._options.buckets}
-        read = [ANY] if ANY in named else sorted(named)
-        lists = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
-        job.allow(lists, [bucket_arn(self, bucket) for bucket in read])
-        job.allow(["s3:GetObject"], [bucket_arn(self, f"{bucket}/*") for bucket in read])
+        configured = {*self._config.buckets, *scans, *reports, *self._options.buckets}
+        buckets = [ANY] if ANY in configured else sorted(configured)
+        listing = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
+        job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
+        job.allow(["s3:GetObject"], [bucket_arn(self, f"{bucket}/*") for bucket in buckets])
         if self._options.metadata:
             _allow_metadata(job)
 
     def _allow_folder(self, job: Job, folder: str) -> None:
-        """Allow to read, write and remove the job's own objects."""
+        """Allow a job to read, write and remove its own objects."""
         arn = self.bucket.bucket_arn
         job.allow(["s3:ListBucket"], [arn])
         job.allow(["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], [f"{arn}/{folder}"])
 
 
-def _targets_text(targets: Iterable[TargetConfig]) -> str:
-    """Return kind and settings by ARN, as JSON; settings hold references instead of secrets."""
-    found = {
-        str(each.arn): {"kind": each.kind, "settings": dict(each.settings)} for each in targets
+def _targets_json(targets: Iterable[TargetConfig]) -> str:
+    """Return kind and settings by ARN; settings hold references instead of secrets."""
+    document = {
+        str(target.arn): {"kind": target.kind, "settings": dict(target.settings)}
+        for target in targets
     }
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def _allow_metadata(job: Job) -> None:
-    """Allow the catalog of S3 Metadata's tables; Lake Formation grants access to their files."""
+    """Allow a job to use the catalog of S3 Metadata; Lake Formation grants access to the files."""
     catalog = "s3tablescatalog/aws-s3"
     resources = ["catalog", "catalog/s3tablescatalog", f"catalog/{catalog}"]
     resources += [f"database/{catalog}/*", f"table/{catalog}/*/*"]
     job.allow(
         ["glue:GetCatalog", "glue:GetDatabase", "glue:GetTable"],
-        [arn(job, "glue", each) for each in resources],
+        [arn(job, "glue", resource) for resource in resources],
     )
-    job.allow(["lakeformation:GetDataAccess"], ["*"])  # it takes no other
+    job.allow(["lakeformation:GetDataAccess"], ["*"])  # it accepts no other
