@@ -1,7 +1,7 @@
 """The scanner's counting on Spark, of a generated Inventory report in Parquet with all versions.
 
-The query: objects with more than 1,000 versions or at least 1 TiB, prefixes with more than
-50,000 sub-folders. `wall` and `cpu` are of the query alone, after Spark's start; reading the
+The query: objects with more versions, and prefixes with more sub-folders, than the default
+thresholds of a scan. `wall` and `cpu` are of the query alone, after Spark's start; reading the
 manifest with its check of all files' MD5s is shown apart. `peak` is the memory of this process and
 its children, the JVM among them; the report is written by a process of its own.
 
@@ -27,9 +27,10 @@ from typing import Final
 import psutil
 from pyspark.sql import SparkSession
 
-from bucketcast.settings.pipeline import LARGE_VERSIONS, MANY_FOLDERS, MANY_VERSIONS
+from bucketcast.settings.options import read
+from bucketcast.settings.pipeline import Alerts
 from glue_jobs import listing
-from glue_jobs.scanner import folders, versions
+from glue_jobs.scanner.counting import count_folders, count_versions
 
 _SCRATCH: Final = Path(".local/benchmark-inventory").absolute()
 _BUCKET: Final = "uploads"
@@ -125,13 +126,14 @@ def _md5(path: Path) -> str:
 def _measure(manifest: Path) -> tuple[int, float, float, float]:
     """Return the number of findings, and seconds: of the check, of the query, of its CPU."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(Path.cwd())}
-    spark = _spark()
+    spark, thresholds = _spark(), read(Alerts, {})
     begun = time.perf_counter()
     objects = listing.read(spark, _BUCKET, manifest.as_uri()).objects
     check = time.perf_counter() - begun
     begun, cpu_before = time.perf_counter(), _cpu()
-    findings = versions.findings(objects, many=MANY_VERSIONS, large=LARGE_VERSIONS).collect()
-    findings += folders.findings(objects, many=MANY_FOLDERS).collect()
+    many, large = thresholds.alert_excess_versions, thresholds.alert_versions_size
+    findings = count_versions(objects, many=many, large=large).collect()
+    findings += count_folders(objects, many=thresholds.alert_excess_folders).collect()
     wall, cpu = time.perf_counter() - begun, _cpu() - cpu_before
     spark.stop()
     return len(findings), check, wall, cpu

@@ -1,25 +1,34 @@
 """Spark's columns, derived from the fields of a row class."""
 
+from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
     IntegerType,
     LongType,
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 Int32 = Annotated[int, 32]
 """A whole number that Spark stores in 32 bits; a plain `int` has 64."""
-_TYPES: Final = {str: StringType(), int: LongType(), Int32: IntegerType()}
+_TYPES: Final = {
+    str: StringType(),
+    int: LongType(),
+    Int32: IntegerType(),
+    bool: BooleanType(),
+    datetime: TimestampType(),
+}
 
 
 def schema(row: type) -> StructType:
-    """Return the schema of rows of a NamedTuple: nullable is what may be None."""
+    """Return the schema of a NamedTuple's rows; fields that may be None are nullable."""
     hints = get_type_hints(row, include_extras=True)
     return StructType([_column(name, hint) for name, hint in hints.items()])
 

@@ -1,7 +1,7 @@
 """Small files by URL: `s3://bucket/key`, or `file:///path` without S3.
 
 Spark reads and writes the large ones. These are the manifests, checkpoints and states beside them,
-which must be written whole, or only if nobody else was first.
+which must be written whole, or only if no other process was first.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ from glue_jobs.aws import client
 
 ABSENT: Final = ""
 """The ETag of a file that does not exist."""
-_CHUNK: Final = 1 << 20
-_KEYS_A_CALL: Final = 1_000
-"""How many objects one call removes."""
+_CHUNK_BYTES: Final = 1 << 20
+_KEYS_PER_CALL: Final = 1_000
+"""The most objects that one call removes."""
 _HINTS: Final = {
     "AccessDenied": "grant the job's role s3:GetObject and s3:ListBucket there",
     "NoSuchBucket": "there is no such bucket",
@@ -30,7 +30,7 @@ _HINTS: Final = {
     "404": "there is no such object",
     "403": "grant the job's role s3:GetObject and s3:ListBucket there",
 }
-_TAKEN: Final = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+_CONFLICTS: Final = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 _MISSING: Final = {"NoSuchKey", "NoSuchBucket", "404"}
 
 
@@ -42,7 +42,7 @@ class MissingFileError(FileError):
     """The file does not exist."""
 
 
-class TakenError(FileError):
+class ConflictError(FileError):
     """Another process wrote the file first."""
 
 
@@ -57,109 +57,135 @@ def read(url: str) -> bytes:
 
 
 def read_with_etag(url: str) -> tuple[bytes, str]:
-    """Return a file's content, and its ETag for `write`."""
+    """Return a file's content, and its ETag for `write`.
+
+    Raises:
+        MissingFileError: it does not exist.
+        FileError: it cannot be read.
+    """
     path = _local(url)
-    with _explained(url):
+    with _file_errors(url):
         if path:
             content = path.read_bytes()
             return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
-        answer = client("s3").get_object(**_location(url))
-        return answer["Body"].read(), answer["ETag"]
+        response = client("s3").get_object(**_location(url))
+        return response["Body"].read(), response["ETag"]
 
 
-def chunks(url: str) -> Iterator[bytes]:
-    """Yield a file's content in pieces, for one that does not fit in memory."""
-    path = _local(url)
-    with _explained(url):
-        if path:
-            with path.open("rb") as file:
-                while piece := file.read(_CHUNK):
-                    yield piece
-        else:
-            yield from client("s3").get_object(**_location(url))["Body"].iter_chunks(_CHUNK)
-
-
-def facts(url: str) -> tuple[int, str]:
-    """Return a file's size in bytes and its ETag without quotation marks, "" without S3."""
-    path = _local(url)
-    with _explained(url):
-        if path:
-            return path.stat().st_size, ""
-        answer = client("s3").head_object(**_location(url))
-        return answer["ContentLength"], answer["ETag"].strip('"')
-
-
-def write(url: str, content: bytes, *, over: str | None = None, kind: str = "") -> None:
-    """Write a whole file; `over` is the ETag it must still have (`ABSENT`: it must be new).
-
-    `kind` is the media type, for browsers.
+def read_chunks(url: str) -> Iterator[bytes]:
+    """Yield a file's content in pieces, for one that does not fit in memory.
 
     Raises:
-        TakenError: it has another ETag.
+        FileError: it cannot be read.
+    """
+    path = _local(url)
+    with _file_errors(url):
+        if path:
+            with path.open("rb") as file:
+                while piece := file.read(_CHUNK_BYTES):
+                    yield piece
+        else:
+            yield from client("s3").get_object(**_location(url))["Body"].iter_chunks(_CHUNK_BYTES)
+
+
+def read_size(url: str) -> tuple[int, str]:
+    """Return a file's size in bytes and its ETag without quotation marks, "" without S3.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    path = _local(url)
+    with _file_errors(url):
+        if path:
+            return path.stat().st_size, ""
+        response = client("s3").head_object(**_location(url))
+        return response["ContentLength"], response["ETag"].strip('"')
+
+
+def write(url: str, content: bytes, *, replaces: str | None = None, media_type: str = "") -> None:
+    """Write a whole file; `replaces` is the ETag it must still have (`ABSENT`: it must be new).
+
+    `media_type` is for browsers.
+
+    Raises:
+        ConflictError: it has another ETag.
         FileError: it cannot be written.
     """
     path = _local(url)
-    with _explained(url):
+    with _file_errors(url):
         if path:
-            _write(path, content, over)
+            _write(path, content, replaces)
             return
-        condition = {} if over is None else {"IfMatch": over} if over else {"IfNoneMatch": "*"}
-        media = {"ContentType": kind} if kind else {}
-        client("s3").put_object(**_location(url), Body=content, **condition, **media)
+        request: dict[str, Any] = {**_location(url), "Body": content}
+        if replaces is not None:
+            request |= {"IfMatch": replaces} if replaces else {"IfNoneMatch": "*"}
+        if media_type:
+            request["ContentType"] = media_type
+        client("s3").put_object(**request)
 
 
-def names(folder: str) -> list[str]:
-    """Return the sorted names of the files below a folder, relative to it."""
+def list_files(folder: str) -> list[str]:
+    """Return the sorted names of the files below a folder, relative to it.
+
+    Raises:
+        FileError: it cannot be listed.
+    """
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
-    with _explained(folder):
+    with _file_errors(folder):
         if path:
             # A leading dot marks files that are being written, and Spark's own.
-            found = (each for each in path.rglob("[!.]*") if each.is_file())
-            return sorted(each.relative_to(path).as_posix() for each in found)
+            paths = (file for file in path.rglob("[!.]*") if file.is_file())
+            return sorted(file.relative_to(path).as_posix() for file in paths)
         location = _location(folder)
-        pages = client("s3").get_paginator("list_objects_v2")
         prefix = location["Key"]
-        answers = pages.paginate(Bucket=location["Bucket"], Prefix=prefix)
-        listed = (each["Key"] for answer in answers for each in answer.get("Contents", ()))
-        return sorted(key.removeprefix(prefix) for key in listed)
+        paginator = client("s3").get_paginator("list_objects_v2")
+        pages = paginator.paginate(Bucket=location["Bucket"], Prefix=prefix)
+        keys = (entry["Key"] for page in pages for entry in page.get("Contents", ()))
+        return sorted(key.removeprefix(prefix) for key in keys)
 
 
-def folders(folder: str) -> list[str]:
-    """Return the sorted names of the folders directly in a folder."""
+def list_folders(folder: str) -> list[str]:
+    """Return the sorted names of the folders directly in a folder.
+
+    Raises:
+        FileError: it cannot be listed.
+    """
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
-    with _explained(folder):
+    with _file_errors(folder):
         if path:
-            return sorted(each.name for each in path.iterdir() if each.is_dir())
+            return sorted(child.name for child in path.iterdir() if child.is_dir())
         location = _location(folder)
-        pages = client("s3").get_paginator("list_objects_v2")
-        answers = pages.paginate(Bucket=location["Bucket"], Prefix=location["Key"], Delimiter="/")
-        listed = (each["Prefix"] for answer in answers for each in answer.get("CommonPrefixes", ()))
-        return sorted(prefix.removeprefix(location["Key"]).rstrip("/") for prefix in listed)
+        paginator = client("s3").get_paginator("list_objects_v2")
+        pages = paginator.paginate(Bucket=location["Bucket"], Prefix=location["Key"], Delimiter="/")
+        prefixes = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
+        return sorted(prefix.removeprefix(location["Key"]).rstrip("/") for prefix in prefixes)
 
 
 def remove(folder: str) -> None:
-    """Remove a folder and its content, if it exists."""
+    """Remove a folder and its content, if it exists.
+
+    Raises:
+        FileError: it cannot be removed.
+    """
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
-    with _explained(folder):
+    with _file_errors(folder):
         if path:
             shutil.rmtree(path, ignore_errors=True)
             return
-        location, listed = _location(folder), names(folder)
-        for start in range(0, len(listed), _KEYS_A_CALL):
-            keys = [
-                {"Key": location["Key"] + name} for name in listed[start : start + _KEYS_A_CALL]
-            ]
-            removed = {"Objects": keys, "Quiet": True}
-            client("s3").delete_objects(Bucket=location["Bucket"], Delete=removed)
+        location = _location(folder)
+        objects = [{"Key": location["Key"] + name} for name in list_files(folder)]
+        for start in range(0, len(objects), _KEYS_PER_CALL):
+            request = {"Objects": objects[start : start + _KEYS_PER_CALL], "Quiet": True}
+            client("s3").delete_objects(Bucket=location["Bucket"], Delete=request)
 
 
-def _write(path: Path, content: bytes, over: str | None) -> None:
+def _write(path: Path, content: bytes, replaces: str | None) -> None:
     digest = hashlib.md5(path.read_bytes(), usedforsecurity=False) if path.exists() else None
-    if over is not None and over != (digest.hexdigest() if digest else ABSENT):
-        raise TakenError(f"{path.as_uri()} was written by somebody else meanwhile")
+    if replaces is not None and replaces != (digest.hexdigest() if digest else ABSENT):
+        raise ConflictError(f"{path.as_uri()} was written by another process meanwhile")
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.write_bytes(content)
@@ -180,7 +206,7 @@ def _location(url: str) -> dict[str, str]:
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
+def _file_errors(url: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -188,15 +214,15 @@ def _explained(url: str) -> Iterator[None]:
     except OSError as error:
         raise FileError(f"{url}: {error.strerror or error}") from error
     except ClientError as error:
-        raise _translated(url, error) from error
+        raise _file_error(url, error) from error
     except BotoCoreError as error:
         raise FileError(f"{url}: S3 cannot be reached: {error}") from error
 
 
-def _translated(url: str, error: ClientError) -> FileError:
-    about: Any = error.response.get("Error", {})
-    code = about.get("Code", "")
-    if code in _TAKEN:
-        return TakenError(f"{url} was written by somebody else meanwhile")
-    text = f"{url}: {_HINTS.get(code) or about.get('Message') or error} ({code})"
-    return MissingFileError(text) if code in _MISSING else FileError(text)
+def _file_error(url: str, error: ClientError) -> FileError:
+    details: Any = error.response.get("Error", {})
+    code = details.get("Code", "")
+    if code in _CONFLICTS:
+        return ConflictError(f"{url} was written by another process meanwhile")
+    message = f"{url}: {_HINTS.get(code) or details.get('Message') or error} ({code})"
+    return MissingFileError(message) if code in _MISSING else FileError(message)

@@ -1,4 +1,4 @@
-"""Why a job failed, in the few words of Spark's report that a person needs."""
+"""The reason of a job's failure, in the few words of Spark's report that a person needs."""
 
 import re
 from typing import Any, Final
@@ -9,51 +9,57 @@ from pyspark.errors import PySparkException
 from bucketcast.errors import BucketcastError
 
 _FILE: Final = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
-_DRESS: Final = re.compile(r"^\[[A-Z_.]+\] |\s*SQLSTATE: \w+$")
-_OURS: Final = re.compile(r"^(?:bucketcast|glue_jobs)\.[\w.]+: ")
-_GONE: Final = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError)
-"""What Python raises when the Java process has ended."""
-_SPENT: Final = "java.lang.OutOfMemoryError"
-_MORE: Final = "take a larger worker_type on Glue, or do it in several runs with --prefix"
-_ENDED: Final = (
-    "Spark's Java process ended while the job worked, as a rule for want of memory; its log says "
-    f"more: {_MORE}"
+_DECORATION: Final = re.compile(r"^\[[A-Z_.]+\] |\s*SQLSTATE: \w+$")
+_CLASS_NAME: Final = re.compile(r"^(?:bucketcast|glue_jobs)\.[\w.]+: ")
+_JAVA_ENDED: Final = (
+    Py4JNetworkError,
+    ConnectionRefusedError,
+    ConnectionResetError,
+    BrokenPipeError,
 )
-_IN_A_WORKER: Final = "Traceback (most recent call last)"
+"""The errors of Python when the Java process has ended."""
+_OUT_OF_MEMORY: Final = "java.lang.OutOfMemoryError"
+_ADVICE: Final = "take a larger worker_type on Glue, or do it in several runs with --prefix"
+_ENDED_MESSAGE: Final = (
+    "Spark's Java process ended while the job worked, usually for lack of memory; its log says "
+    f"more: {_ADVICE}"
+)
+_TRACEBACK: Final = "Traceback (most recent call last)"
 
 
 def reason(error: BaseException) -> str:
-    """Return our own errors as they are, and of Java's the first cause and the file it read."""
+    """Return the message of our own errors, and the first cause of Java's with the file it read."""
     if isinstance(error, BucketcastError):
         return str(error)
     if isinstance(error, PySparkException):
         return _plain(str(error))
-    if isinstance(error, _GONE) or _is_cut_off(error):
-        return _ENDED
+    if isinstance(error, _JAVA_ENDED) or _is_cut_off(error):
+        return _ENDED_MESSAGE
     if not isinstance(error, Py4JJavaError):
         return f"{type(error).__name__}: {error}"
     causes = _causes(error.java_exception)
-    if spent := next((each for each in causes if str(each.toString()).startswith(_SPENT)), None):
-        return f"Spark's memory ran out ({spent.getMessage()}): {_MORE}"
-    text = _plain(str(causes[-1].getMessage() or causes[-1].toString()))
-    read = (_FILE.search(str(cause.getMessage())) for cause in causes)
-    file = next((found[1] for found in read if found), "")
-    return f"{file}: {text}" if file and file not in text else text
+    for cause in causes:
+        if str(cause.toString()).startswith(_OUT_OF_MEMORY):
+            return f"Spark's memory ran out ({cause.getMessage()}): {_ADVICE}"
+    message = _plain(str(causes[-1].getMessage() or causes[-1].toString()))
+    matches = (_FILE.search(str(cause.getMessage())) for cause in causes)
+    file = next((match[1] for match in matches if match), "")
+    return f"{file}: {message}" if file and file not in message else message
 
 
 def _is_cut_off(error: BaseException) -> bool:
-    """Return whether Java's answer was cut off, for which Py4J has no class of its own."""
+    """Return True if Java's answer was cut off, for which Py4J has no class of its own."""
     return type(error) is Py4JError and "Trace:" not in str(error)
 
 
-def _plain(text: str) -> str:
+def _plain(message: str) -> str:
     """Return the first line, without the error code before it and the SQLSTATE after it.
 
-    An error raised in a Python worker is below its traceback; our own errors need no class name.
+    A Python worker's error is the last line of its traceback; our own need no class name.
     """
-    if _IN_A_WORKER in text:
-        return _OURS.sub("", text.strip().rpartition("\n")[2])
-    return _DRESS.sub("", text.strip().partition("\n")[0])
+    if _TRACEBACK in message:
+        return _CLASS_NAME.sub("", message.strip().rpartition("\n")[2])
+    return _DECORATION.sub("", message.strip().partition("\n")[0])
 
 
 def _causes(error: Any) -> list[Any]:

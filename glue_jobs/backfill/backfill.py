@@ -1,8 +1,8 @@
 """Backfill: send a target the existing objects of a bucket, as events.
 
-The rules are read before the bucket is listed: what happens after that reaches the target as real
-events, which win over these in whichever order they arrive (`glue_jobs.events`). What was listed
-is written down first, so that the same run goes on after an interruption.
+The rules are read before the bucket is listed: later changes reach the target as real events, which
+win over these in whichever order they arrive (`bucketcast.mirror.synthetic`). All events are
+spooled before the first is sent, so that the same run can resume after an interruption.
 
 `docs/adr/0024-backfilled-events-lose.md`
 """
@@ -18,9 +18,11 @@ from pyspark.sql import SparkSession
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.settings.pipeline import Backfill
-from glue_jobs import events, files, listing, outbox, progress
-from glue_jobs.backfill.destination import destination, unknown
-from glue_jobs.backfill.messages import Counts, Tally, at_once, messages
+from glue_jobs import files, listing
+from glue_jobs.backfill.destination import condition_notes, find_destination
+from glue_jobs.backfill.messages import Counts, Tally, events_per_message, messages
+from glue_jobs.listing.schema import current_objects, unix_ms
+from glue_jobs.outbox import checkpoints, chunks, sender
 from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
@@ -28,7 +30,7 @@ _MAX_AGE: Final = LISTING_DAYS * 86_400  # seconds
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """What was listed and spooled; `taken` is Unix ms, `spool` the outbox's URL."""
+    """The listed and spooled objects; `taken` is Unix ms, `spool` the outbox's URL."""
 
     scope: dict[str, str]
     taken: int
@@ -40,65 +42,62 @@ class Listed(msgspec.Struct, kw_only=True):
 
 
 def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
-    """Send the bucket's objects to the target as its rules require; the result says how many.
+    """Send the bucket's objects to the target as its rules require; the result has the counts.
 
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
-            listing is too old, or would be before all is sent; the run's folder holds the backfill
-            of something else; or SQS did not take everything.
+            listing is too old, or would be before all is sent; the run's folder has another
+            backfill; or SQS refused events.
     """
-    listed = _earlier(settings, run) or _list(spark, settings, run)
-    left = listed.events - outbox.sent(listed.spool)
-    _check_age(listed.taken, left / settings.rate if settings.rate else 0.0)
-    outbox.send(spark, listed.spool, rate=settings.rate, on_progress=run.sent)
+    listed = _read_earlier(settings, run) or _list(spark, settings, run)
+    unsent = listed.events - checkpoints.count_events(listed.spool)
+    _check_age(listed.taken, unsent / settings.rate if settings.rate else 0.0)
+    sender.send(spark, listed.spool, rate=settings.rate, on_progress=run.report_sent)
     fields = ("objects", "matched", "events", "notes")
-    run.ends({**listed.scope, **{name: getattr(listed, name) for name in fields}})
+    run.set_result({**listed.scope, **{name: getattr(listed, name) for name in fields}})
 
 
 def _scope(settings: Backfill) -> dict[str, str]:
-    """Return what identifies a backfill; a rerun may change other options, such as the rate."""
+    """Return the options that identify a backfill; a rerun may change others, such as the rate."""
     return {name: getattr(settings, name) for name in ("bucket", "source", "prefix", "target")}
 
 
-def _earlier(settings: Backfill, run: Run) -> Listed | None:
-    """Return what an earlier attempt of this run listed, if there was one."""
+def _read_earlier(settings: Backfill, run: Run) -> Listed | None:
+    """Return the listing of an earlier attempt of this run, if there was one."""
     try:
         listed = msgspec.json.decode(files.read(run.path(_LISTED)), type=Listed)
     except files.MissingFileError:
         return None
     if listed.scope != _scope(settings):
-        found = ", ".join(f"{name} {text!r}" for name, text in listed.scope.items())
-        raise BucketcastError(f"{run.folder} holds the backfill of {found}: start one of its own")
+        scope = ", ".join(f"{name} {value!r}" for name, value in listed.scope.items())
+        raise BucketcastError(f"{run.folder} holds the backfill of {scope}: start a new run")
     return listed
 
 
 def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
-    with progress.reported(spark, run, "listing"):
-        return _written(spark, settings, run)
-
-
-def _written(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
     """List the bucket and spool the target's events."""
-    to = destination(settings)
-    found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    taken = events.unix_ms(found.taken)
-    _check_age(taken, 0.0)
-    tally = spark.sparkContext.accumulator(Counts(), Tally())
-    # An unfinished attempt leaves its spool behind, unused.
-    spool = run.path(f"outbox/{time.time_ns()}")
-    rows = messages(events.objects(found.objects), to, taken, at_once(settings.rate), tally)
-    spooled, counts = outbox.spool(rows, spool), tally.value
+    to = find_destination(settings)
+    with run.report_tasks(spark, "listing"):
+        content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
+        taken = unix_ms(content.taken)
+        _check_age(taken, 0.0)
+        tally = spark.sparkContext.accumulator(Counts(), Tally())
+        # An unfinished attempt leaves its spool behind, unused.
+        spool = run.path(f"outbox/{time.time_ns()}")
+        objects = current_objects(content.objects)
+        rows = messages(objects, to, taken, events_per_message(settings.rate), tally)
+        events, counts = chunks.spool(rows, spool), tally.value
     listed = Listed(
         scope=_scope(settings),
         taken=taken,
         spool=spool,
-        events=spooled,
+        events=events,
         objects=counts.objects,
         matched=counts.matched,
         notes=[
-            *unknown(to.rules),
-            *_without_put_rule(counts.without_put_rule),
-            *_late(settings, taken),
+            *condition_notes(to.rules),
+            *_put_rule_note(counts.without_put_rule),
+            *_age_note(settings, taken),
         ],
     )
     files.write(run.path(_LISTED), msgspec.json.encode(listed))
@@ -110,34 +109,34 @@ def _check_age(taken: int, seconds: float) -> None:
     age = time.time() - taken / 1000
     if age + seconds <= _MAX_AGE:
         return
-    found = f"the listing is of {_text(taken)}"
+    message = f"the listing is of {_format(taken)}"
     if age > _MAX_AGE:
         hint = "start a new run, from a newer report or with --source listing"
     else:
-        found += f", and all is sent in {seconds / 86_400:.1f} days"
-        hint = "raise --rate, or do it in several with --prefix"
+        message += f", and all events are sent in {seconds / 86_400:.1f} days"
+        hint = "raise --rate, or start several runs with --prefix"
     raise BucketcastError(
-        f"{found}: a listing is good for {LISTING_DAYS} days, after which objects that were "
+        f"{message}: a listing is good for {LISTING_DAYS} days, after which objects that were "
         f"removed since could come back; {hint}"
     )
 
 
-def _without_put_rule(objects: int) -> Iterator[str]:
+def _put_rule_note(objects: int) -> Iterator[str]:
     if objects:
         yield (
-            f"{objects} objects were left out: the rules want other events of them than Put or "
-            "CompleteMultipartUpload, and how else an object came nobody knows any more"
+            f"{objects} objects were left out: their rules match neither Put nor "
+            "CompleteMultipartUpload, and a listing does not show how else an object was created"
         )
 
 
-def _late(settings: Backfill, taken: int) -> Iterator[str]:
+def _age_note(settings: Backfill, taken: int) -> Iterator[str]:
     if settings.source != "listing":
         yield (
-            f"the objects are those of {_text(taken)}: what was removed after that, and before the "
+            f"the objects are those of {_format(taken)}: objects removed after that, before the "
             f"target had its rule, came back: bucketcast reconcile {settings.bucket} "
             f"--target {settings.target} --repair"
         )
 
 
-def _text(taken: int) -> str:
+def _format(taken: int) -> str:
     return f"{datetime.fromtimestamp(taken / 1000, UTC):%Y-%m-%d %H:%M} UTC"

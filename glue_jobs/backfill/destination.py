@@ -10,7 +10,7 @@ from bucketcast.event.names import expand
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import METADATA, TAG, Condition
 from bucketcast.settings.pipeline import Backfill
-from glue_jobs import rules as rules_in_force
+from glue_jobs.aws import read_rules
 
 NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUpload"})
 """The possible events of an existing object; a listing does not show copies or form posts."""
@@ -25,7 +25,7 @@ class Destination:
     rules: tuple[Rule, ...]
 
 
-def destination(settings: Backfill) -> Destination:
+def find_destination(settings: Backfill) -> Destination:
     """Return the target that a job sends to, with its current rules.
 
     Raises:
@@ -37,35 +37,37 @@ def destination(settings: Backfill) -> Destination:
         queue = queue_url(settings.queues, arn)
     except ValueError as error:
         raise BucketcastError(f"--target: {error}") from None
-    of_bucket = rules_in_force.of(settings.bucket, settings.table)
-    rules = tuple(rule for rule in of_bucket if rule.arn == arn.plain)
-    if not any(takes(rule) for rule in rules):
+    bucket_rules = read_rules(settings.bucket, settings.table)
+    rules = tuple(rule for rule in bucket_rules if rule.arn == arn.plain)
+    if not any(matches_listed(rule) for rule in rules):
         events = sorted({name for rule in rules for name in rule.events})
-        found = f"only rules for {', '.join(events)}" if events else "no rule"
+        existing = f"only rules for {', '.join(events)}" if events else "no rule"
         raise BucketcastError(
-            f"{arn.plain} has {found} in {settings.bucket}, so none for objects that were put: "
+            f"{arn.plain} has {existing} in {settings.bucket}, so none for objects that were put: "
             f"bucketcast event add {settings.bucket} {arn.plain} --event put"
         )
     return Destination(arn.plain, queue, rules)
 
 
-def takes(rule: Rule) -> bool:
-    """Return whether the rule matches an event that a listed object can produce."""
+def matches_listed(rule: Rule) -> bool:
+    """Return True if the rule matches an event that a listed object can produce."""
     return not NAMES.isdisjoint(single for name in rule.events for single in expand(name))
 
 
-def unknown(rules: tuple[Rule, ...]) -> Iterator[str]:
+def condition_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
     """Yield a note per kind of condition that a listing cannot answer."""
-    conditions = [condition for rule in rules if takes(rule) for condition in rule.conditions]
-    if facts := _subjects(conditions, _of_object):
-        yield f"a listing does not say {facts}: conditions on that counted as met"
-    if who := _subjects(conditions, lambda on: on in ("principal", "source_ip")):
-        yield f"nobody knows {who} of an old upload: conditions on that counted as not met"
+    conditions = [
+        condition for rule in rules if matches_listed(rule) for condition in rule.conditions
+    ]
+    if facts := _subjects(conditions, _is_object_fact):
+        yield f"a listing does not show {facts}: conditions on that counted as met"
+    if origin := _subjects(conditions, lambda on: on in ("principal", "source_ip")):
+        yield f"{origin} of an old upload is unknown: conditions on that counted as not met"
 
 
-def _of_object(on: str) -> bool:
+def _is_object_fact(on: str) -> bool:
     return on == "content_type" or on.startswith((METADATA, TAG))
 
 
 def _subjects(conditions: list[Condition], wanted: Callable[[str], bool]) -> str:
-    return ", ".join(sorted({each.on for each in conditions if wanted(each.on)}))
+    return ", ".join(sorted({condition.on for condition in conditions if wanted(condition.on)}))

@@ -2,7 +2,7 @@
 
 from bucketcast.settings.pipeline import Backfill
 from glue_jobs.backfill.backfill import backfill
-from glue_jobs.job import start
+from glue_jobs.run import start
 
 if __name__ == "__main__":
     start("backfill", Backfill, backfill)

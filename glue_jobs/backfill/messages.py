@@ -14,15 +14,15 @@ from pyspark.sql import DataFrame
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
+from bucketcast.mirror.synthetic import Object, created
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
-from glue_jobs.events import Object, created
-from glue_jobs.outbox import MESSAGES, Message
+from glue_jobs.outbox.chunks import MESSAGES, Message
 
-MOST: Final = 200
-"""Events per message, the unit that a target retries; more would save next to nothing."""
-_CALLS_A_SECOND: Final = 10
-"""Messages are kept so small that a call of ten holds one second's events, not a minute's."""
+MAX_EVENTS: Final = 200
+"""Of one message, the unit that a target retries; more would save next to nothing."""
+_CALLS_PER_SECOND: Final = 10
+"""Messages are so small that a call of ten has a tenth of a second's events, not a minute's."""
 
 
 @dataclass(slots=True)
@@ -45,37 +45,35 @@ class Tally(AccumulatorParam[Counts]):
 
 
 def messages(
-    objects: DataFrame, to: Destination, since: int, most: int, tally: Accumulator[Counts]
+    objects: DataFrame, to: Destination, since: int, max_events: int, tally: Accumulator[Counts]
 ) -> DataFrame:
     """Return rows of `MESSAGES` for the objects that the target's rules match.
 
-    `objects` are rows of `events.Object`, `since` is their time in Unix ms, and `most` is how many
-    events a message may hold. The tally is right after the rows were read exactly once.
+    `objects` are rows of `Object`, `since` is their time in Unix ms, and `max_events` is a
+    message's limit. The tally is right after the rows were read exactly once.
     """
-    rows = objects.rdd.mapPartitions(partial(_messages, to, since, most, tally))
+    rows = objects.rdd.mapPartitions(partial(_pack_rows, to, since, max_events, tally))
     return objects.sparkSession.createDataFrame(rows, MESSAGES, verifySchema=False)
 
 
-def _messages(
+def _pack_rows(
     to: Destination,
     since: int,
-    most: int,
+    max_events: int,
     tally: Accumulator[Counts],
     rows: Iterable[Sequence[object]],
 ) -> Iterator[Message]:
     counts = Counts()
     objects = (Object(*row) for row in rows)  # type: ignore[arg-type]  # a row of those columns
-    yield from packed(matched(objects, to.rules, counts), to, since, most)
+    yield from pack_deliveries(match(objects, to.rules, counts), to, since, max_events)
     tally.add(counts)
 
 
-def matched(
-    objects: Iterable[Object], rules: Collection[Rule], counts: Counts
-) -> Iterator[Delivery]:
+def match(objects: Iterable[Object], rules: Collection[Rule], counts: Counts) -> Iterator[Delivery]:
     """Yield the events that the rules match, each with its rule."""
     index, any_put = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
-    for each in objects:
-        event = created(each)
+    for current in objects:
+        event = created(current)
         hits = index.match(event)
         counts.objects += 1
         if hits:
@@ -90,18 +88,18 @@ def _for_any_put(rule: Rule) -> Rule:
     return msgspec.structs.replace(rule, events=("s3:ObjectCreated:*",))
 
 
-def packed(
-    deliveries: Iterable[Delivery], to: Destination, since: int, most: int = MOST
+def pack_deliveries(
+    deliveries: Iterable[Delivery], to: Destination, since: int, max_events: int = MAX_EVENTS
 ) -> Iterator[Message]:
     """Yield messages with all deliveries in their order."""
-    left = iter(deliveries)
-    while part := list(islice(left, together(to.queue, most))):
-        for each in part:
-            force_setattr(each, "created", since)
+    remaining = iter(deliveries)
+    while part := list(islice(remaining, together(to.queue, max_events))):
+        for delivery in part:
+            force_setattr(delivery, "created", since)
         for body, start, stop in pack(part):
             yield Message(to.queue, body, stop - start, part[start].copy_id)
 
 
-def at_once(rate: int) -> int:
-    """Return how many events a message may hold, so that one call does not exceed the rate."""
-    return max(1, min(MOST, rate // _CALLS_A_SECOND)) if rate else MOST
+def events_per_message(rate: int) -> int:
+    """Return the limit of a message's events with which one call does not exceed the rate."""
+    return max(1, min(MAX_EVENTS, rate // _CALLS_PER_SECOND)) if rate else MAX_EVENTS

@@ -8,7 +8,7 @@ from glue_jobs.listing.schema import Listing
 
 
 def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
-    """Read a bucket's content below a prefix, from a source as `settings.jobs.Job` describes it.
+    """Read a bucket's content below a prefix; `source` is as in `settings.pipeline.Content`.
 
     Raises:
         BucketcastError: the source is unknown, or cannot be used.
@@ -18,7 +18,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
         return live.read(spark, bucket, prefix=prefix)
     if kind == "metadata":
         return metadata.read(spark, bucket, table, prefix=prefix)
-    if all(each.strip().startswith(("s3://", "file://")) for each in source.split(",")):
+    if all(url.strip().startswith(("s3://", "file://")) for url in source.split(",")):
         return inventory.read(spark, bucket, source, prefix=prefix)
     raise BucketcastError(
         f"--source: found {source!r}, allowed are listing, metadata, "

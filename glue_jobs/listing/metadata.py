@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
-from glue_jobs.listing.schema import Listing, shaped
+from glue_jobs.listing.schema import Listing, select_listing
 from glue_jobs.reason import reason
 
 CATALOG: Final = "s3md"
@@ -48,30 +48,31 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     puts changes into it within an hour, so `taken` is an hour before the snapshot.
 
     Raises:
-        BucketcastError: no catalog, no such table, no permission, other columns, other buckets.
+        BucketcastError: there is no catalog or table, it may not be read, or it has other columns
+            or rows of other buckets.
     """
     parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
     name = ".".join(parts)
-    _has_catalog(spark, parts, name)
+    _check_catalog(spark, parts, name)
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     try:
-        snapshot = _newest(spark, quoted, name)
+        snapshot = _newest_snapshot(spark, quoted, name)
         # Pinned: a job reads more than once, and S3 goes on writing.
         frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot.id}")  # noqa: S608
-        _usable(frame, bucket, name)
+        _check_table(frame, bucket, name)
     except (PySparkException, Py4JJavaError) as error:
-        raise BucketcastError(_explained(error, name, bucket)) from error
+        raise BucketcastError(_error_message(error, name, bucket)) from error
     if prefix:
-        frame = frame.where(F.col("key").startswith(prefix))
+        frame = frame.where(sql.col("key").startswith(prefix))
     return Listing(
-        objects=_listed(frame, bucket),
+        objects=_select_rows(frame, bucket),
         versions=True,
         taken=snapshot.committed - LAG,
         name=f"S3 Metadata table {name} of {snapshot.committed:%Y-%m-%d %H:%M} UTC",
     )
 
 
-def _has_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
+def _check_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
     if len(parts) < 3 or not all(parts):  # noqa: PLR2004  # catalog, namespace, table
         raise BucketcastError(
             f"metadata:{name}: found no CATALOG.NAMESPACE.TABLE; name the table with all three, or "
@@ -83,34 +84,34 @@ def _has_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
         )
 
 
-def _newest(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
-    when = F.unix_millis("committed_at").alias("ms")
-    snapshots = spark.table(f"{quoted}.snapshots").select(when, "snapshot_id")
-    found = snapshots.orderBy(F.desc("ms")).first()
-    if found is None:
+def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
+    committed = sql.unix_millis("committed_at").alias("ms")
+    snapshots = spark.table(f"{quoted}.snapshots").select(committed, "snapshot_id")
+    newest = snapshots.orderBy(sql.desc("ms")).first()
+    if newest is None:
         raise BucketcastError(
             f"{name}: the table is empty: S3 is still filling it, which takes minutes to hours; "
             "wait for its status to be ACTIVE, or read the listing"
         )
-    return _Snapshot(found[1], datetime.fromtimestamp(found[0] / 1000, UTC))
+    return _Snapshot(newest[1], datetime.fromtimestamp(newest[0] / 1000, UTC))
 
 
-def _usable(frame: DataFrame, bucket: str, name: str) -> None:
+def _check_table(frame: DataFrame, bucket: str, name: str) -> None:
     missing = [column for column in _COLUMNS if column not in frame.columns]
     if missing:
         raise BucketcastError(
             f"{name}: found no column {', '.join(missing)} among {', '.join(frame.columns)}; name "
             "an S3 Metadata inventory table, not its journal"
         )
-    other = frame.where(~F.col("bucket").eqNullSafe(bucket)).select("bucket").first()
-    if other:
+    foreign = frame.where(~sql.col("bucket").eqNullSafe(bucket)).select("bucket").first()
+    if foreign:
         raise BucketcastError(
-            f"{name}: found rows of bucket {other[0]}, wanted only {bucket}; name the table of "
+            f"{name}: found rows of bucket {foreign[0]}, wanted only {bucket}; name the table of "
             f"{bucket}"
         )
 
 
-def _explained(error: PySparkException | Py4JJavaError, name: str, bucket: str) -> str:
+def _error_message(error: PySparkException | Py4JJavaError, name: str, bucket: str) -> str:
     if "[TABLE_OR_VIEW_NOT_FOUND]" in str(error):
         return (
             f"{name}: there is no such table; turn on the inventory table in the S3 Metadata "
@@ -120,28 +121,28 @@ def _explained(error: PySparkException | Py4JJavaError, name: str, bucket: str) 
     return f"{name}: Spark cannot read the table: {reason(error)}"
 
 
-def _listed(frame: DataFrame, bucket: str) -> DataFrame:
-    marker = F.coalesce("is_delete_marker", F.lit(col=False))
+def _select_rows(frame: DataFrame, bucket: str) -> DataFrame:
+    marker = sql.coalesce("is_delete_marker", sql.lit(col=False))
     columns = {
-        "bucket": F.lit(bucket),
-        "key": F.col("key"),
-        "version_id": F.coalesce("version_id", F.lit("null")),
-        "is_latest": _latest(),
+        "bucket": sql.lit(bucket),
+        "key": sql.col("key"),
+        "version_id": sql.coalesce("version_id", sql.lit("null")),
+        "is_latest": _is_latest(),
         "is_delete_marker": marker,
-        "size": F.when(marker, F.lit(0)).otherwise(F.col("size")),
-        "last_modified": F.col("last_modified_date"),
-        "etag": F.col("e_tag"),
-        "storage_class": F.col("storage_class"),
+        "size": sql.when(marker, sql.lit(0)).otherwise(sql.col("size")),
+        "last_modified": sql.col("last_modified_date"),
+        "etag": sql.col("e_tag"),
+        "storage_class": sql.col("storage_class"),
     }
-    return shaped(frame, columns)
+    return select_listing(frame, columns)
 
 
-def _latest() -> Column:
-    """Return which version is the latest, by the order of a key's sequence numbers.
+def _is_latest() -> Column:
+    """Return True for the latest version, by the order of a key's sequence numbers.
 
     Spark skips this and its sort for a job that does not use the column.
     """
     newest_first = Window.partitionBy("key").orderBy(
-        F.desc("sequence_number"), F.desc("last_modified_date")
+        sql.desc("sequence_number"), sql.desc("last_modified_date")
     )
-    return F.row_number().over(newest_first) == 1
+    return sql.row_number().over(newest_first) == 1

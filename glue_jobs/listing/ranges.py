@@ -1,11 +1,11 @@
 """Plan how to split a bucket's keys into ranges that tasks list in parallel.
 
 S3 has no counts and no middle: it only returns the page that follows a key. So the plan walks
-the tree that the keys' bits make, where each fork has two sides. It climbs from the last key of a
-range's first page: what comes after all keys on this side of the fork? Each answer is a cut, and
-the number of forks says how much there is, since one side holds about as much as the other. The
-range that seems to hold most is looked at next, as long as looks are left. A wrong guess costs time
-when listing, never a key.
+the binary tree of the keys' bits. It climbs from the last key of a range's first page, and at each
+fork reads the page that follows all keys on this side. Each such page is a cut, and the number of
+forks is an estimate of the range's size, since one side of a fork holds about as much as the other.
+The range with the largest estimate is probed next, within the limit of probes. A wrong guess costs
+time when listing, never a key.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,17 +15,17 @@ from typing import Final
 _LAST: Final = "\U0010ffff"
 """The last character in the order of UTF-8, which S3 and Python's `str` share."""
 _SURROGATES: Final = range(0xD800, 0xE000)  # no characters, in the middle of those that are
-_NOT_IN_XML: Final = 0xFFFF  # where an answer repeats the marker unencoded, as the local S3 does
-_KEY_BYTES: Final = 1024  # which S3 may also hold a marker to
-_LOOKS: Final = 16  # for each part, and about for each cut
-_AT_ONCE: Final = 32
-_ENOUGH: Final = 4.0  # pages of a piece that is not worth a cut
-_UNSEEN: Final = 1e9  # pages of a bucket
+_NOT_IN_XML: Final = 0xFFFF  # in responses that repeat the marker unencoded, as the local S3's do
+_KEY_BYTES: Final = 1024  # S3 may have the same limit for a marker
+_PROBES: Final = 16  # for each part, and about for each cut
+_MAX_PARALLEL: Final = 32
+_SMALL_PAGES: Final = 4.0  # of a piece that is not worth a cut
+_UNKNOWN_PAGES: Final = 1e9  # of a bucket that was not read yet
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Three of the keys that S3 lists after a key, and whether it has more after them."""
+    """Three of the keys that S3 lists after a key; `more` follow them, or not."""
 
     first: str
     middle: str
@@ -44,12 +44,12 @@ class Range:
     upto: str | None = None
 
     def reaches(self, key: str) -> bool:
-        """Return whether it does not end before the key."""
+        """Return True if it does not end before the key."""
         return self.upto is None or key <= self.upto
 
 
-Look = Callable[[str], Page | None]
-"""The page after a key; None when nothing comes after it."""
+ReadPage = Callable[[str], Page | None]
+"""Return the page after a key; None if no key comes after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _Piece:
 
     @property
     def small(self) -> bool:
-        """Whether its first page is all of it."""
+        """True if its first page is all of it."""
         page, upto = self.page, self.range.upto
         return page is None or not page.more or (upto is not None and page.last >= upto)
 
@@ -72,55 +72,55 @@ class _Piece:
         return 1.0 if self.small else self.pages
 
 
-Each = Callable[[Callable[[_Piece], list[_Piece]], Sequence[_Piece]], Iterable[list[_Piece]]]
+Map = Callable[[Callable[[_Piece], list[_Piece]], Sequence[_Piece]], Iterable[list[_Piece]]]
 
 
-def plan(look: Look, parts: int, each: Each = map) -> list[Range]:
+def plan(read_page: ReadPage, parts: int, parallel_map: Map = map) -> list[Range]:
     """Cut all keys into at most `parts` ranges of about one size, in order and without gaps.
 
-    It looks about 16 times for each part, however much there is; `each` may look at several pieces
-    at once (the `map` of a thread pool).
+    It reads about 16 pages for each part, however large the bucket is; `parallel_map` may cut
+    several pieces at once (the `map` of a thread pool).
     """
-    left = parts * _LOOKS
-    pieces = [_Piece(Range(), look(""), _UNSEEN)]
-    while left > 0 and (chosen := _heaviest(pieces, left // _LOOKS)):
-        cuts = list(each(lambda piece: _cut(piece, look), chosen))
-        left -= sum(map(len, cuts))
-        made = {piece.range: cut for piece, cut in zip(chosen, cuts, strict=True)}
-        pieces = [new for piece in pieces for new in made.get(piece.range, [piece])]
-    return _gathered(pieces, parts)
+    probes = parts * _PROBES
+    pieces = [_Piece(Range(), read_page(""), _UNKNOWN_PAGES)]
+    while probes > 0 and (chosen := _heaviest(pieces, probes // _PROBES)):
+        cuts = list(parallel_map(lambda piece: _cut(piece, read_page), chosen))
+        probes -= sum(map(len, cuts))
+        cut = {piece.range: parts for piece, parts in zip(chosen, cuts, strict=True)}
+        pieces = [part for piece in pieces for part in cut.get(piece.range, [piece])]
+    return _join(pieces, parts)
 
 
 def _heaviest(pieces: Sequence[_Piece], most: int) -> list[_Piece]:
     """Return the pieces to cut next, the largest first; much smaller ones wait."""
-    large = [piece for piece in pieces if piece.weight > _ENOUGH and not piece.whole]
+    large = [piece for piece in pieces if piece.weight > _SMALL_PAGES and not piece.whole]
     large.sort(key=lambda piece: -piece.pages)
-    chosen = large[: max(1, min(most, _AT_ONCE))]
+    chosen = large[: max(1, min(most, _MAX_PARALLEL))]
     return [piece for piece in chosen if piece.pages * 4 > chosen[0].pages]
 
 
-def _cut(piece: _Piece, look: Look) -> list[_Piece]:
+def _cut(piece: _Piece, read_page: ReadPage) -> list[_Piece]:
     """Cut a large piece behind its first page, and at the forks above that."""
     first, within = piece.page, piece.range
-    rest = look(first.last) if first else None
+    rest = read_page(first.last) if first else None
     if first is None or rest is None or not within.reaches(rest.first):
         return [replace(piece, whole=True)]
-    forks = list(_forks(within, first, look))
+    forks = list(_forks(within, first, read_page))
     starts = [within.after, first.last, *(marker for marker, _ in forks)]
     ends = [*starts[1:], within.upto]
     pages = [first, rest, *(page for _, page in forks)]
-    # What follows the page on its own side should be little: if it is not, nothing is known of it.
+    # Little should follow the page on its own side; if much does, its size is unknown.
     guesses = [1.0, 2.0 ** len(forks), *(2.0**nth for nth in range(len(forks)))]
-    each = zip(starts, ends, pages, guesses, strict=True)
-    return [_Piece(Range(start, end), page, guess) for start, end, page, guess in each]
+    parts = zip(starts, ends, pages, guesses, strict=True)
+    return [_Piece(Range(start, end), page, guess) for start, end, page, guess in parts]
 
 
-def _forks(within: Range, page: Page, look: Look) -> Iterator[tuple[str, Page]]:
-    """Yield where keys fork from the page's last, nearest first: a marker and the page after."""
+def _forks(within: Range, page: Page, read_page: ReadPage) -> Iterator[tuple[str, Page]]:
+    """Yield a marker and the page after it, for each fork above the page's last key upwards."""
     if page.middle == page.last:  # a key of many versions; others may begin with it
         return
     marker = _past(page.last, page.middle)
-    while within.reaches(marker) and (other := look(marker)) and within.reaches(other.first):
+    while within.reaches(marker) and (other := read_page(marker)) and within.reaches(other.first):
         yield marker, other
         above = _past(page.last, other.last)
         if above <= marker:  # keys with the last of all characters
@@ -132,7 +132,7 @@ def _past(key: str, other: str) -> str:
     """Return a marker after all keys of the smallest subtree that holds both of these."""
     pairs = enumerate(zip(key, other, strict=False))
     fork = next((nth for nth, (here, there) in pairs if here != there), None)
-    if fork is None:  # one of them is how the other begins
+    if fork is None:  # one of them is a prefix of the other
         return _marker(min(key, other))
     here, there = ord(key[fork]), ord(other[fork])
     end = here | (1 << (here ^ there).bit_length()) - 1
@@ -149,7 +149,7 @@ def _marker(beginning: str) -> str:
     return fits + _LAST
 
 
-def _gathered(pieces: Sequence[_Piece], parts: int) -> list[Range]:
+def _join(pieces: Sequence[_Piece], parts: int) -> list[Range]:
     """Join neighbours, so that all parts have about the same weight."""
     total = sum(piece.weight for piece in pieces)
     groups: dict[int, list[Range]] = {}

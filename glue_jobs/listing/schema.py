@@ -3,44 +3,36 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import (
-    BooleanType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import functions as sql
 
-LISTING: Final = StructType(
-    [
-        StructField("bucket", StringType(), nullable=False),
-        StructField("key", StringType(), nullable=False),
-        StructField("version_id", StringType()),
-        StructField("is_latest", BooleanType(), nullable=False),
-        StructField("is_delete_marker", BooleanType(), nullable=False),
-        StructField("size", LongType()),
-        StructField("last_modified", TimestampType()),
-        StructField("etag", StringType()),
-        StructField("storage_class", StringType()),
-    ]
-)
-"""A row per version, or per object where the source lists no versions.
-
-`key` is decoded. `version_id` is None where the source names none, and "null" for S3's own version
-of that name; such rows are the latest. `size` is in bytes, 0 for a delete marker and None where
-the source does not say; `etag` has no quotation marks; `storage_class` is as S3 calls it.
-"""
+from bucketcast.mirror.synthetic import Object
+from glue_jobs.columns import schema
 
 
-def shaped(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Select rows of `LISTING` from a source's; `columns` has an expression for each."""
-    return frame.select(
-        *(columns[field.name].cast(field.dataType).alias(field.name) for field in LISTING)
-    )
+class Row(NamedTuple):
+    """A version, or an object where the source lists no versions.
+
+    `key` is decoded. `version_id` is None where the source names none, and "null" for S3's own
+    version of that name; such rows are the latest. `size` is in bytes, 0 for a delete marker and
+    None where the source does not say; `etag` has no quotation marks; `storage_class` is as S3
+    calls it.
+    """
+
+    bucket: str
+    key: str
+    version_id: str | None
+    is_latest: bool
+    is_delete_marker: bool
+    size: int | None
+    last_modified: datetime | None
+    etag: str | None
+    storage_class: str | None
+
+
+LISTING: Final = schema(Row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +40,7 @@ class Listing:
     """A bucket's content as a source has it.
 
     `objects` are rows of `LISTING`, with all versions if `versions`; `taken` is their time: later
-    changes may be missing. `name` describes the source, and `sizes` is whether it has sizes.
+    changes may be missing. `name` describes the source, and `sizes` is True if it has sizes.
     """
 
     objects: DataFrame
@@ -56,3 +48,24 @@ class Listing:
     taken: datetime
     name: str
     sizes: bool = True
+
+
+def select_listing(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Select rows of `LISTING` from a source's; `columns` has an expression for each."""
+    return frame.select(
+        *(columns[field.name].cast(field.dataType).alias(field.name) for field in LISTING)
+    )
+
+
+def current_objects(rows: DataFrame) -> DataFrame:
+    """Return the current objects of `LISTING`, without older versions and delete markers.
+
+    The columns are those of `Object`, in its order: `Object(*row)`.
+    """
+    current = rows.where("is_latest and not is_delete_marker")
+    return current.withColumn("modified", sql.unix_millis("last_modified")).select(*Object._fields)
+
+
+def unix_ms(at: datetime) -> int:
+    """Return a time in Unix milliseconds, as in `Object.modified`."""
+    return round(at.timestamp() * 1000)

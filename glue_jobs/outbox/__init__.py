@@ -1,4 +1,4 @@
-"""The outbox: a job's messages, written to a spool first and then sent to SQS, once.
+"""The outbox: a job's messages, spooled first (`chunks`) and then sent to SQS, once (`sender`).
 
 ::
 
@@ -9,9 +9,3 @@
 The chunks are fixed before the first is sent. So a job that is restarted in the same folder, or a
 task that Spark retries, resumes where the last one stopped.
 """
-
-from glue_jobs.outbox.checkpoints import events as sent
-from glue_jobs.outbox.chunks import MESSAGES, Message, spool
-from glue_jobs.outbox.sender import send
-
-__all__ = ["MESSAGES", "Message", "send", "sent", "spool"]

@@ -1,11 +1,11 @@
-"""Checkpoints of what SQS accepted: empty objects whose names hold the data.
+"""Checkpoints: the events that SQS accepted, as the names of empty objects.
 
 ::
 
     done/3/17-2000          part 3, chunk 17: all of its 2,000 events
     done/3/18-1600-4-9      chunk 18: 1,600 events; its messages 4 and 9 were refused
 
-So one listing shows a task the progress of its part, and everybody that of the job.
+So one listing shows a task the progress of its part, and a reader that of the job.
 """
 
 from collections.abc import Iterable
@@ -15,38 +15,39 @@ from glue_jobs import files
 
 
 class Checkpoint(NamedTuple):
-    """How many events of a chunk SQS accepted, and the indexes of the messages it refused."""
+    """The number of a chunk's events that SQS accepted, and the indexes of `refused` messages."""
 
     events: int
-    left: frozenset[int]
+    refused: frozenset[int]
 
 
 def write(folder: str, part: int, chunk: int, checkpoint: Checkpoint) -> None:
     """Write a checkpoint."""
-    name = "-".join(map(str, (chunk, checkpoint.events, *sorted(checkpoint.left))))
+    name = "-".join(map(str, (chunk, checkpoint.events, *sorted(checkpoint.refused))))
     files.write(f"{folder}/done/{part}/{name}", b"")
 
 
-def of_part(folder: str, part: int) -> dict[int, Checkpoint]:
+def read_part(folder: str, part: int) -> dict[int, Checkpoint]:
     """Return the checkpoints of a part, by chunk."""
-    return _read(files.names(f"{folder}/done/{part}"))
+    return _parse(files.list_files(f"{folder}/done/{part}"))
 
 
-def events(folder: str) -> int:
-    """Return how many events SQS accepted."""
+def count_events(folder: str) -> int:
+    """Return the number of events that SQS accepted."""
     parts: dict[str, list[str]] = {}
-    for name in files.names(f"{folder}/done"):
+    for name in files.list_files(f"{folder}/done"):
         part, _, checkpoint = name.partition("/")
         parts.setdefault(part, []).append(checkpoint)
-    return sum(each.events for names in parts.values() for each in _read(names).values())
+    checkpoints = (_parse(names).values() for names in parts.values())
+    return sum(checkpoint.events for part in checkpoints for checkpoint in part)
 
 
-def _read(names: Iterable[str]) -> dict[int, Checkpoint]:
+def _parse(names: Iterable[str]) -> dict[int, Checkpoint]:
     """Return the checkpoint of each chunk; of two attempts, the one with more accepted."""
-    found: dict[int, Checkpoint] = {}
+    checkpoints: dict[int, Checkpoint] = {}
     for name in names:
-        chunk, count, *left = map(int, name.split("-"))
-        checkpoint = Checkpoint(count, frozenset(left))
-        if chunk not in found or len(checkpoint.left) < len(found[chunk].left):
-            found[chunk] = checkpoint
-    return found
+        chunk, events, *refused = map(int, name.split("-"))
+        checkpoint = Checkpoint(events, frozenset(refused))
+        if chunk not in checkpoints or len(refused) < len(checkpoints[chunk].refused):
+            checkpoints[chunk] = checkpoint
+    return checkpoints

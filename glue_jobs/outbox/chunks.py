@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as sql
 
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.delivery.policy import FIFO
@@ -18,14 +18,14 @@ _LARGE_ROWS: Final = {
     "parquet.block.size.row.check.min": "4",
     "parquet.page.size.row.check.min": "4",
 }
-"""A row may have 1 MiB, and writers and readers hold a row group in memory: by default that would
-be at least 100 rows."""
+"""A row may have 1 MiB, and writers and readers hold a row group in memory, by default of at least
+100 rows."""
 
 
 class Message(NamedTuple):
-    """A message: the URL of its queue, and how many events it holds.
+    """A message: the URL of its queue, its body, and the number of its events.
 
-    `token` is a FIFO queue's, else "". The messages of such a queue go in the order of their rows.
+    `token` is a FIFO queue's, else "". The messages of such a queue keep the order of their rows.
     """
 
     queue: str
@@ -54,9 +54,12 @@ CHUNKS: Final = schema(Chunk)
 
 
 def spool(messages: DataFrame, folder: str) -> int:
-    """Write the messages to the spool, and return how many events they hold.
+    """Write the messages to the spool, and return the number of their events.
 
     A spool that is already finished is kept, and `messages` are not read.
+
+    Raises:
+        FileError: the spool cannot be read or written.
     """
     try:
         return int(json.loads(files.read(f"{folder}/finished.json"))["events"])
@@ -64,26 +67,26 @@ def spool(messages: DataFrame, folder: str) -> int:
         pass
     spark = messages.sparkSession
     rows = messages.select(*MESSAGES.fieldNames()).rdd
-    chunks = rows.mapPartitionsWithIndex(_chunks)
+    chunks = rows.mapPartitionsWithIndex(_split_rows)
     url = f"{folder}/chunks"
     # `verifySchema` would look at every row again.
     frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
     frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(url)
     written = spark.read.schema(CHUNKS).parquet(url)
     totals = written.agg(
-        F.count("chunk").alias("chunks"),
-        F.coalesce(F.sum("events"), F.lit(0)).alias("events"),
-        F.coalesce(F.bool_or(F.col("queue").endswith(FIFO)), F.lit(False)).alias("ordered"),  # noqa: FBT003
+        sql.count("chunk").alias("chunks"),
+        sql.coalesce(sql.sum("events"), sql.lit(0)).alias("events"),
+        sql.coalesce(sql.bool_or(sql.col("queue").endswith(FIFO)), sql.lit(False)).alias("ordered"),  # noqa: FBT003
     ).collect()[0]
     files.write(f"{folder}/finished.json", json.dumps(totals.asDict()).encode())
     return int(totals["events"])
 
 
-def _chunks(part: int, rows: Iterable[tuple[str, str, int, str]]) -> Iterator[Chunk]:
-    return chunked(part, (Message(*row) for row in rows))
+def _split_rows(part: int, rows: Iterable[tuple[str, str, int, str]]) -> Iterator[Chunk]:
+    return split(part, (Message(*row) for row in rows))
 
 
-def chunked(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
+def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
     """Split messages into chunks, in order, by a call's limits and by queue.
 
     A message too large for any call gets a chunk of its own, which SQS refuses with a reason.

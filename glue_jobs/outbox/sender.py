@@ -14,34 +14,34 @@ from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.aws import client
-from glue_jobs.background import running
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, Chunk
+from glue_jobs.run import background_thread
 
 OnProgress = Callable[[int, int], None]
-_BETWEEN: Final = 1.0  # seconds
-_REASONS: Final = 5
-"""How many reasons are reported."""
+_REPORT_SECONDS: Final = 1.0
+_MAX_REASONS: Final = 5
+"""The most reasons that are reported."""
 
 
 class RateLimit:
     """A limit of `rate` events a second for one sender; 0 is no limit.
 
     A call sends its events together, and the next call waits their share of time. A sender that
-    was slow by itself does not catch up afterwards.
+    was slow does not catch up afterwards.
     """
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._free = 0.0
+        self._next_call = 0.0
 
-    def wait(self, events: int, now: float) -> float:
+    def reserve(self, events: int, now: float) -> float:
         """Return the seconds to wait before sending these events; `now` is a monotonic clock's."""
         if not self._rate:
             return 0.0
-        start = max(self._free, now)
-        self._free = start + events / self._rate
+        start = max(self._next_call, now)
+        self._next_call = start + events / self._rate
         return start - now
 
 
@@ -59,13 +59,13 @@ def send(
     rate: int = 0,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> int:
-    """Send the chunks of a finished spool without a checkpoint; return how many events were sent.
+    """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
 
     `rate` is in events a second, over all tasks together; 0 is no limit. About once a second a
-    thread calls `on_progress(done, total)` with how many events SQS has accepted.
+    thread calls `on_progress(done, total)` with the number of events that SQS has accepted.
 
-    A chunk is sent once, however often this is called and tasks are retried, but for one case: a
-    task that ends between SQS's answer and the checkpoint sends that chunk twice.
+    A chunk is sent once, however often this is called and tasks are retried, but for one case: the
+    chunk of a task that ends between SQS's response and the checkpoint is sent twice.
 
     Raises:
         BucketcastError: SQS refused messages, after everything else was sent; or there is no spool.
@@ -73,37 +73,38 @@ def send(
     try:
         spooled = json.loads(files.read(f"{folder}/finished.json"))
     except files.MissingFileError as error:
-        raise BucketcastError(f"{error}: nothing was spooled there to the end") from None
-    total, before = spooled["events"], checkpoints.events(folder)
+        raise BucketcastError(f"{error}: no spool was finished there") from None
+    total, before = spooled["events"], checkpoints.count_events(folder)
     refusals: list[Refusal] = []
     if before < total:
-        chunks = _chunks(spark, folder, ordered=spooled["ordered"])
-        with running("outbox progress", partial(_watch, folder, total, on_progress)):
-            refusals = _sent(chunks, folder, rate)
-    done = checkpoints.events(folder)
+        chunks = _read_chunks(spark, folder, ordered=spooled["ordered"])
+        report = partial(_report, folder, total, on_progress)
+        with background_thread("outbox progress", report):
+            refusals = _send_chunks(chunks, folder, rate)
+    done = checkpoints.count_events(folder)
     on_progress(done, total)
     if refusals:
-        raise _explained(refusals, total - done)
+        raise _refusals_error(refusals, total - done)
     return done - before
 
 
-def _chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFrame:
+def _read_chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFrame:
     chunks = spark.read.schema(CHUNKS).parquet(f"{folder}/chunks")
     if not ordered:
         return chunks
     return chunks.repartition("queue").sortWithinPartitions("queue", "part", "chunk")
 
 
-def _sent(chunks: DataFrame, folder: str, rate: int) -> list[Refusal]:
+def _send_chunks(chunks: DataFrame, folder: str, rate: int) -> list[Refusal]:
     rows = chunks.rdd
     if rate:
         # Limit the tasks to those that share the rate, even if executors are added later.
         rows = rows.coalesce(chunks.sparkSession.sparkContext.defaultParallelism)
     share = rate / max(1, rows.getNumPartitions())
-    return rows.mapPartitions(partial(_task, folder, share)).collect()
+    return rows.mapPartitions(partial(_run_task, folder, share)).collect()
 
 
-def _task(folder: str, rate: float, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
+def _run_task(folder: str, rate: float, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
     sender = Sender(folder, RateLimit(rate))
     for row in rows:
         sender.send(Chunk(*row))  # type: ignore[arg-type]  # a row of CHUNKS
@@ -122,16 +123,18 @@ class Sender:
         self._closed: set[str] = set()
 
     def send(self, chunk: Chunk) -> None:
-        """Send the chunk's messages without a checkpoint, and write it.
+        """Send those messages of a chunk that no checkpoint has, and write its checkpoint.
 
         A queue that does not answer gets no further chunks, nor does a FIFO queue after a gap.
         """
         if chunk.queue in self._closed:
             return
-        indexes = self._left(chunk)
+        indexes = self._unsent(chunk)
         if not indexes:
             return
-        time.sleep(self._rate_limit.wait(sum(chunk.counts[i] for i in indexes), time.monotonic()))
+        time.sleep(
+            self._rate_limit.reserve(sum(chunk.counts[i] for i in indexes), time.monotonic())
+        )
         messages = [Outgoing(chunk.bodies[i], token=chunk.tokens[i]) for i in indexes]
         try:
             refused = Queue(chunk.queue, client("sqs")).send(messages)
@@ -139,47 +142,47 @@ class Sender:
             self._refuse(chunk.queue, str(error))
             self._closed.add(chunk.queue)
             return
-        self._write_checkpoint(chunk, frozenset(indexes[each] for each in refused), len(indexes))
+        self._write_checkpoint(chunk, frozenset(indexes[i] for i in refused), len(indexes))
         for reason in refused.values():
             self._refuse(chunk.queue, reason)
         if refused and keeps_order(chunk.queue):
             self._closed.add(chunk.queue)
 
-    def _left(self, chunk: Chunk) -> list[int]:
+    def _unsent(self, chunk: Chunk) -> list[int]:
         """Return the indexes of the messages that SQS has not accepted yet."""
         if chunk.part != self._part:
-            self._part, self._checkpoints = (
-                chunk.part,
-                checkpoints.of_part(self._folder, chunk.part),
-            )
+            self._part = chunk.part
+            self._checkpoints = checkpoints.read_part(self._folder, chunk.part)
         checkpoint = self._checkpoints.get(chunk.chunk)
-        return list(range(len(chunk.bodies))) if checkpoint is None else sorted(checkpoint.left)
+        return list(range(len(chunk.bodies))) if checkpoint is None else sorted(checkpoint.refused)
 
-    def _write_checkpoint(self, chunk: Chunk, left: frozenset[int], tried: int) -> None:
-        if len(left) < tried:
-            taken = chunk.events - sum(chunk.counts[index] for index in left)
-            checkpoints.write(self._folder, chunk.part, chunk.chunk, Checkpoint(taken, left))
+    def _write_checkpoint(self, chunk: Chunk, refused: frozenset[int], tried: int) -> None:
+        if len(refused) < tried:
+            checkpoint = Checkpoint(chunk.events - sum(chunk.counts[i] for i in refused), refused)
+            checkpoints.write(self._folder, chunk.part, chunk.chunk, checkpoint)
 
     def _refuse(self, queue: str, reason: str) -> None:
         refusal = Refusal(queue, reason)
-        if refusal not in self.refusals and len(self.refusals) < _REASONS:
+        if refusal not in self.refusals and len(self.refusals) < _MAX_REASONS:
             self.refusals.append(refusal)
 
 
-def _watch(folder: str, total: int, on_progress: OnProgress, ended: threading.Event) -> None:
-    """Report the progress until the end, less often when counting takes long."""
-    pause = _BETWEEN
+def _report(folder: str, total: int, on_progress: OnProgress, ended: threading.Event) -> None:
+    """Report the progress until the event is set, less often if counting takes long."""
+    pause = _REPORT_SECONDS
     while not ended.wait(pause):
         start = time.monotonic()
-        on_progress(checkpoints.events(folder), total)
-        pause = max(_BETWEEN, 10 * (time.monotonic() - start))
+        on_progress(checkpoints.count_events(folder), total)
+        pause = max(_REPORT_SECONDS, 10 * (time.monotonic() - start))
 
 
-def _explained(refusals: Iterable[Refusal], missing: int) -> BucketcastError:
+def _refusals_error(refusals: Iterable[Refusal], missing: int) -> BucketcastError:
     reasons = sorted({f"{queue}: {reason}" for queue, reason in refusals})
-    more = f"\nand {len(reasons) - _REASONS} reasons more" if len(reasons) > _REASONS else ""
+    more = (
+        f"\nand {len(reasons) - _MAX_REASONS} reasons more" if len(reasons) > _MAX_REASONS else ""
+    )
     return BucketcastError(
         f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"
-        + "\n".join(reasons[:_REASONS])
+        + "\n".join(reasons[:_MAX_REASONS])
         + more
     )

@@ -4,6 +4,6 @@
 
     rows         what the target holds, read in partitions                    mirror
     suspects     the keys on which bucket and target disagree                 compare
-    differences  what still differs when both are read again, with the rule   recheck
+    differences  the keys that still differ when both are read again          recheck
     repairs      an event for each, newer than the target's merged state      repair
 """

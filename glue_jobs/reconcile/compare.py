@@ -1,73 +1,73 @@
 """Compare objects with rows, as two tables and as one pair.
 
-Only what both have is compared. S3 does not always name an eTag, events leave out sizes, and a row
-of an object without versions names none.
+Only fields that both have are compared. S3 does not always name an eTag, events leave out sizes,
+and a row of an object without versions names none.
 """
 
 from enum import StrEnum
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as sql
 
 from bucketcast.mirror.rows import StoredRow
-from glue_jobs.events import Object
+from bucketcast.mirror.synthetic import Object
 
 UNKNOWN_SIZE: Final = -1
 """MinIO's value for it in a row."""
 
 
-class What(StrEnum):
-    """What is wrong with a row of the mirror."""
+class Drift(StrEnum):
+    """A way in which a row of the mirror is wrong."""
 
     MISSING = "missing"
     STALE = "stale"
     EXTRA = "extra"
 
 
-def of(found: Object | None, row: StoredRow | None) -> What | None:
-    """Return what is wrong with the row of an object; None if they agree."""
-    if found is None:
-        return What.EXTRA if row else None
+def find_drift(current: Object | None, row: StoredRow | None) -> Drift | None:
+    """Return the drift between an object and its row; None if they agree."""
+    if current is None:
+        return Drift.EXTRA if row else None
     if row is None:
-        return What.MISSING
-    return What.STALE if not row.time or _differ(found, row) else None
+        return Drift.MISSING
+    return Drift.STALE if not row.time or _differ(current, row) else None
 
 
-def _differ(found: Object, row: StoredRow) -> bool:
+def _differ(current: Object, row: StoredRow) -> bool:
     return (
-        bool(found.etag and row.etag and found.etag != row.etag)
-        or (found.size is not None and row.size not in (UNKNOWN_SIZE, found.size))
-        or bool(found.version_id and row.version_id and found.version_id != row.version_id)
+        bool(current.etag and row.etag and current.etag != row.etag)
+        or (current.size is not None and row.size not in (UNKNOWN_SIZE, current.size))
+        or bool(current.version_id and row.version_id and current.version_id != row.version_id)
     )
 
 
 def suspects(objects: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return `key` and `what` of all pairs that differ by `of`, each key once.
+    """Return `key` and `what` of all pairs that differ by `find_drift`, each key once.
 
     `objects` has the columns of `Object`, `rows` those of `mirror.ROWS`.
     """
-    pairs = objects.alias("found").join(rows.alias("row"), "key", "full_outer")
-    what = (
-        F.when(F.col("row.time").isNull(), F.lit(What.MISSING.value))
-        .when(F.col("found.bucket").isNull(), F.lit(What.EXTRA.value))
-        .when(_stale(), F.lit(What.STALE.value))
+    pairs = objects.alias("current").join(rows.alias("row"), "key", "full_outer")
+    drift = (
+        sql.when(sql.col("row.time").isNull(), sql.lit(Drift.MISSING.value))
+        .when(sql.col("current.bucket").isNull(), sql.lit(Drift.EXTRA.value))
+        .when(_is_stale(), sql.lit(Drift.STALE.value))
     )
-    differing = pairs.select("key", what.alias("what"))
-    return differing.where(F.col("what").isNotNull()).dropDuplicates(["key"])
+    differing = pairs.select("key", drift.alias("what"))
+    return differing.where(sql.col("what").isNotNull()).dropDuplicates(["key"])
 
 
-def _stale() -> Column:
-    """Return `of`'s STALE as a condition on columns; what is unknown is null, so not true."""
-    size = _unless("row.size", UNKNOWN_SIZE)
-    version = _unless("found.version_id", "")
+def _is_stale() -> Column:
+    """Return the condition of `Drift.STALE` on columns; unknown fields are null, so not true."""
+    size = _null_if("row.size", UNKNOWN_SIZE)
+    version = _null_if("current.version_id", "")
     return (
-        (F.col("row.time") == "")
-        | F.coalesce(_unless("found.etag", "") != _unless("row.etag", ""), F.lit(col=False))
-        | F.coalesce(F.col("found.size") != size, F.lit(col=False))
-        | F.coalesce(version != _unless("row.version_id", ""), F.lit(col=False))
+        (sql.col("row.time") == "")
+        | sql.coalesce(_null_if("current.etag", "") != _null_if("row.etag", ""), sql.lit(col=False))
+        | sql.coalesce(sql.col("current.size") != size, sql.lit(col=False))
+        | sql.coalesce(version != _null_if("row.version_id", ""), sql.lit(col=False))
     )
 
 
-def _unless(column: str, nothing: str | int) -> Column:
-    return F.when(F.col(column) != nothing, F.col(column))
+def _null_if(column: str, value: str | int) -> Column:
+    return sql.when(sql.col(column) != value, sql.col(column))

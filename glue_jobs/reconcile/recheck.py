@@ -1,7 +1,8 @@
-"""Recheck what differs: read the object itself, and the target's merged state of it.
+"""Recheck each difference: read the object itself, and the target's merged state of it.
 
-A listing may be days old, and rows are read while events arrive. What agrees by now was in flight.
-What changed since the comparison began may still be: it is reported apart, and not repaired.
+A listing may be days old, and rows are read while events arrive. If both agree now, the event was
+in flight. If one changed since the comparison began, it may still be: such keys are reported apart,
+and not repaired.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,19 +18,19 @@ from pyspark.sql import DataFrame
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, removed
 from bucketcast.rules import Rule, RuleIndex
-from glue_jobs import events
 from glue_jobs.aws import client
 from glue_jobs.columns import schema
-from glue_jobs.events import Object, unix_ms
-from glue_jobs.reconcile import compare, mirror
-from glue_jobs.reconcile.compare import What
+from glue_jobs.listing.schema import unix_ms
+from glue_jobs.reconcile import mirror
+from glue_jobs.reconcile.compare import Drift, find_drift
 
 CHANGING: Final = "changing"
 UNCOVERED: Final = "uncovered"
-_PATHS_A_LOOK: Final = 500
+_PATHS_PER_CALL: Final = 500
 _THREADS: Final = 16
-_GONE: Final = "404"
+_NOT_FOUND: Final = "404"
 _REFUSED: Final = {"403", "AccessDenied"}
 _ENCRYPTED: Final = "400"
 """HeadObject's status for an object encrypted with a customer's key."""
@@ -38,8 +39,8 @@ _ENCRYPTED: Final = "400"
 class Difference(NamedTuple):
     """A key that differs.
 
-    `what` is one of `compare.What`, or `changing`: changed since the comparison began; or
-    `uncovered`: a row that no rule covers, so that no event would ever repair it. `rule` is the id
+    `what` is a `compare.Drift`; or `changing`: changed since the comparison began; or `uncovered`:
+    a row that no rule covers, so that no event would ever repair it. `rule` is the id
     of the rule that the repairing event matches. The object's fields are None where there is none,
     the row's where it has none; `modified` is Unix ms. `known_…` is the newest order key of the
     target's merged state.
@@ -65,7 +66,7 @@ DIFFERENCES: Final = schema(Difference)
 
 
 class Context(NamedTuple):
-    """What a worker needs to recheck; `began` is Unix ms."""
+    """The settings of a worker; `began` is Unix ms."""
 
     config: mirror.MirrorConfig
     bucket: str
@@ -73,59 +74,58 @@ class Context(NamedTuple):
     began: int
 
 
-def again(suspects: DataFrame, context: Context) -> DataFrame:
+def recheck(suspects: DataFrame, context: Context) -> DataFrame:
     """Return the remaining `DIFFERENCES` of the suspects' column `key`."""
     spark = suspects.sparkSession
-    many = mirror.readers(spark, context.config)
-    keys = suspects.select("key").repartition(many).rdd
-    found = keys.mapPartitions(partial(_recheck, context))
-    return spark.createDataFrame(found, DIFFERENCES, verifySchema=False)
+    readers = mirror.reader_count(spark, context.config)
+    keys = suspects.select("key").repartition(readers).rdd
+    differences = keys.mapPartitions(partial(_recheck, context))
+    return spark.createDataFrame(differences, DIFFERENCES, verifySchema=False)
 
 
 def _recheck(context: Context, rows: Iterable[Sequence[str]]) -> Iterator[Difference]:
-    covers = _covers(context)
-    heads = partial(head, context.bucket)
+    find_rule = _rule_finder(context)
+    read = partial(read_object, context.bucket)
     keys = (key for (key,) in rows)
-    with mirror.opened(context.config) as target, ThreadPoolExecutor(_THREADS) as pool:
-        while part := list(islice(keys, _PATHS_A_LOOK)):
+    with mirror.open_mirror(context.config) as target, ThreadPoolExecutor(_THREADS) as pool:
+        while part := list(islice(keys, _PATHS_PER_CALL)):
             states = target.merged_states([f"{context.bucket}/{key}" for key in part])
-            for key, found in zip(part, pool.map(heads, part), strict=True):
-                about = states.get(f"{context.bucket}/{key}", MergedState())
-                left = difference(key, found, about, context.began, covers)
-                if left:
-                    yield left
+            for key, current in zip(part, pool.map(read, part), strict=True):
+                merged = states.get(f"{context.bucket}/{key}", MergedState())
+                if different := difference(key, current, merged, context.began, find_rule):
+                    yield different
 
 
 def difference(
     key: str,
-    found: Object | None,
+    current: Object | None,
     merged: MergedState,
     began: int,
-    covers: Callable[[str, Object | None], str],
+    find_rule: Callable[[str, Object | None], str],
 ) -> Difference | None:
-    """Return how a key differs; None where object and row agree, or no rule asks for a row.
+    """Return the difference of a key; None if object and row agree, or no rule asks for a row.
 
-    `covers` returns the rule that an event of this object would match, "" for none.
+    `find_rule` returns the rule that an event of this object would match, "" for none.
     """
     row = merged.row
-    what: str | None = compare.of(found, row)
-    rule = covers(key, found) if what else ""
-    if what is None or (what == What.MISSING and not rule):
+    kind: str | None = find_drift(current, row)
+    rule = find_rule(key, current) if kind else ""
+    if kind is None or (kind == Drift.MISSING and not rule):
         return None
     if not rule:
-        what = UNCOVERED
-    elif _newest(found, row) >= began:
-        what = CHANGING
-    seen = found or Object(key="", bucket="")
+        kind = UNCOVERED
+    elif _changed_at(current, row) >= began:
+        kind = CHANGING
+    fields = current or Object(key="", bucket="")
     return Difference(
         key=key,
-        what=str(what),
+        what=str(kind),
         rule=rule,
-        version_id=seen.version_id,
-        size=seen.size,
-        etag=seen.etag,
-        modified=seen.modified,
-        storage_class=seen.storage_class,
+        version_id=fields.version_id,
+        size=fields.size,
+        etag=fields.etag,
+        modified=fields.modified,
+        storage_class=fields.storage_class,
         row_version_id=row.version_id if row else None,
         row_size=row.size if row else None,
         row_etag=row.etag if row else None,
@@ -135,69 +135,69 @@ def difference(
     )
 
 
-def _covers(context: Context) -> Callable[[str, Object | None], str]:
+def _rule_finder(context: Context) -> Callable[[str, Object | None], str]:
     index = RuleIndex(context.rules)
 
-    def covers(key: str, found: Object | None) -> str:
-        event: Event = events.created(found) if found else _removal(context.bucket, key)
+    def find_rule(key: str, current: Object | None) -> str:
+        event: Event = created(current) if current else _removal(context.bucket, key)
         return next((hit.rule for hit in index.match(event)), "")
 
-    return covers
+    return find_rule
 
 
 def _removal(bucket: str, key: str) -> Event:
-    return events.removed(bucket, key, sequencer=events.OLDEST, time=events.EPOCH)
+    return removed(bucket, key, sequencer=OLDEST, time=EPOCH)
 
 
-def head(bucket: str, key: str) -> Object | None:
+def read_object(bucket: str, key: str) -> Object | None:
     """Return the object as S3 has it now; None if there is none.
 
     Raises:
         BucketcastError: it cannot be read.
     """
     try:
-        found = client("s3").head_object(Bucket=bucket, Key=key)
+        response = client("s3").head_object(Bucket=bucket, Key=key)
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code == _GONE:
+        if code == _NOT_FOUND:
             return None
         if code == _ENCRYPTED:
-            return _listed(bucket, key)
-        raise BucketcastError(_why(bucket, key, code, error)) from None
+            return _read_listed(bucket, key)
+        raise BucketcastError(_error_message(bucket, key, code, error)) from None
     except BotoCoreError as error:
-        raise BucketcastError(f"s3://{bucket}/{key} cannot be looked at: {error}") from None
+        raise BucketcastError(f"s3://{bucket}/{key} cannot be read: {error}") from None
     return Object(
         bucket,
         key,
-        found.get("VersionId"),
-        found["ContentLength"],
-        found["ETag"].strip('"'),
-        unix_ms(found["LastModified"]),
-        found.get("StorageClass"),
+        response.get("VersionId"),
+        response["ContentLength"],
+        response["ETag"].strip('"'),
+        unix_ms(response["LastModified"]),
+        response.get("StorageClass"),
     )
 
 
-def _listed(bucket: str, key: str) -> Object | None:
+def _read_listed(bucket: str, key: str) -> Object | None:
     """Return the object from a listing, which needs no encryption key."""
-    answer: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
-    for each in answer.get("Contents", ()):
-        if each["Key"] == key:
-            etag, at = each["ETag"].strip('"'), unix_ms(each["LastModified"])
-            return Object(bucket, key, None, each["Size"], etag, at, each.get("StorageClass"))
+    response: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
+    for entry in response.get("Contents", ()):
+        if entry["Key"] == key:
+            etag, at = entry["ETag"].strip('"'), unix_ms(entry["LastModified"])
+            return Object(bucket, key, None, entry["Size"], etag, at, entry.get("StorageClass"))
     return None
 
 
-def _why(bucket: str, key: str, code: str, error: ClientError) -> str:
+def _error_message(bucket: str, key: str, code: str, error: ClientError) -> str:
     hint = f"; grant the job's role s3:GetObject and s3:ListBucket on {bucket}"
-    return f"s3://{bucket}/{key} cannot be looked at: {error}{hint if code in _REFUSED else ''}"
+    return f"s3://{bucket}/{key} cannot be read: {error}{hint if code in _REFUSED else ''}"
 
 
-def _newest(found: Object | None, row: StoredRow | None) -> int:
-    """Return when object or row last changed, in Unix ms."""
-    return max((found.modified or 0) if found else 0, _millis(row.time) if row else 0)
+def _changed_at(current: Object | None, row: StoredRow | None) -> int:
+    """Return the time of the last change of object or row, in Unix ms."""
+    return max((current.modified or 0) if current else 0, _parse_ms(row.time) if row else 0)
 
 
-def _millis(time: str) -> int:
+def _parse_ms(time: str) -> int:
     """Return the Unix ms of an event's time; 0 for none or an invalid date."""
     try:
         return unix_ms(datetime.fromisoformat(time)) if time else 0

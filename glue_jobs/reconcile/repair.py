@@ -12,55 +12,61 @@ from pyspark.sql import DataFrame
 
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.event import Event
-from glue_jobs import events
+from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
 from glue_jobs.backfill.destination import Destination
-from glue_jobs.backfill.messages import packed
-from glue_jobs.events import Object
-from glue_jobs.outbox import MESSAGES, Message
-from glue_jobs.reconcile.compare import What
+from glue_jobs.backfill.messages import pack_deliveries
+from glue_jobs.outbox.chunks import MESSAGES, Message
+from glue_jobs.reconcile.compare import Drift
 from glue_jobs.reconcile.recheck import Difference
 
 
 def messages(
-    differences: DataFrame, bucket: str, to: Destination, since: int, most: int
+    differences: DataFrame, bucket: str, to: Destination, since: int, max_events: int
 ) -> DataFrame:
     """Return rows of `MESSAGES` that repair the drift in `recheck.DIFFERENCES`.
 
-    `since` is the comparison's time in Unix ms, and `most` is how many events a message may hold.
+    `since` is the comparison's time in Unix ms, and `max_events` is a message's limit.
     """
-    rows = drift(differences).rdd.mapPartitions(partial(_messages, bucket, to, since, most))
+    rows = repairable(differences).rdd.mapPartitions(
+        partial(_pack_rows, bucket, to, since, max_events)
+    )
     return differences.sparkSession.createDataFrame(rows, MESSAGES, verifySchema=False)
 
 
-def drift(differences: DataFrame) -> DataFrame:
-    """Return the drift: neither what is changing nor what no rule covers."""
-    return differences.where(differences.what.isin([str(each) for each in What]))
+def repairable(differences: DataFrame) -> DataFrame:
+    """Return the differences that are drift: neither `changing` nor `uncovered`."""
+    return differences.where(differences.what.isin([str(kind) for kind in Drift]))
 
 
-def _messages(
-    bucket: str, to: Destination, since: int, most: int, rows: Iterable[Sequence[object]]
+def _pack_rows(
+    bucket: str, to: Destination, since: int, max_events: int, rows: Iterable[Sequence[object]]
 ) -> Iterator[Message]:
-    found = (Difference(*row) for row in rows)  # type: ignore[arg-type]  # a row of DIFFERENCES
-    return packed(
-        (Delivery(each.rule, corrective(bucket, each)) for each in found), to, since, most
-    )
+    differences = (Difference(*row) for row in rows)  # type: ignore[arg-type]  # of DIFFERENCES
+    deliveries = (Delivery(row.rule, corrective_event(bucket, row)) for row in differences)
+    return pack_deliveries(deliveries, to, since, max_events)
 
 
-def corrective(bucket: str, one: Difference) -> Event:
+def corrective_event(bucket: str, difference: Difference) -> Event:
     """Return the event after which the row agrees with the bucket."""
-    sequencer, after = _behind(one.known_sequencer or events.OLDEST, one.known_time)
-    if one.what == What.EXTRA:
-        return events.removed(bucket, one.key, sequencer=sequencer, time=after)
-    found = Object(
-        bucket, one.key, one.version_id, one.size, one.etag, one.modified, one.storage_class
+    sequencer, time = _next_order(difference.known_sequencer or OLDEST, difference.known_time)
+    if difference.what == Drift.EXTRA:
+        return removed(bucket, difference.key, sequencer=sequencer, time=time)
+    current = Object(
+        bucket,
+        difference.key,
+        difference.version_id,
+        difference.size,
+        difference.etag,
+        difference.modified,
+        difference.storage_class,
     )
-    put = events.created(found, sequencer=sequencer)
-    return events.created(found, sequencer=sequencer, time=max(put.time, after))
+    put = created(current, sequencer=sequencer)
+    return created(current, sequencer=sequencer, time=max(put.time, time))
 
 
-def _behind(sequencer: str, at: str) -> tuple[str, str]:
+def _next_order(sequencer: str, at: str) -> tuple[str, str]:
     """Return the next order key; an invalid date, in a damaged row, counts as none."""
     try:
-        return events.just_after((sequencer, at))
+        return just_after((sequencer, at))
     except (ValueError, OverflowError):
-        return sequencer, events.EPOCH
+        return sequencer, EPOCH

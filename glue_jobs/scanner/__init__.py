@@ -1,0 +1,11 @@
+"""Find objects with too many versions and prefixes with too many sub-folders, and alert on them.
+
+::
+
+    findings      what exceeds a threshold                               counting
+    alert states  the findings, compared with earlier alerts             alert_states, state
+    alerts        an event for each finding that a rule matches          rule_match, alerts
+    report        the findings as Parquet, and as an HTML page           report
+
+The thresholds and their defaults are the job's options: `bucketcast.settings.pipeline.Alerts`.
+"""

@@ -1,4 +1,4 @@
-"""Decide which findings need an alert: today's, compared with earlier alerts.
+"""Decide which findings need an alert, by comparing them with earlier alerts.
 
 An alert is *open* from when it is sent until its finding is gone. A finding is alerted when no
 alert is open for it (`new`), and again when it has grown by some per cent since the last alert
@@ -50,55 +50,55 @@ is only kept for the next scan.
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """When a finding is alerted again: `worse` in per cent, `cooldown` in seconds."""
+class AlertPolicy:
+    """The conditions of a repeated alert: `worse` in per cent, `cooldown` in seconds."""
 
     worse: int
     cooldown: float
 
 
-def found(versions: DataFrame | None, folders: DataFrame) -> DataFrame:
+def combine(versions: DataFrame | None, folders: DataFrame) -> DataFrame:
     """Return all findings in one frame, with the first columns of `ALERT_STATES`."""
-    nothing = sql.lit(None).cast("long")
-    big = folders.select(*_GROUP, sql.col("folders").alias("count"), nothing, nothing)
+    null = sql.lit(None).cast("long")
+    prefixes = folders.select(*_GROUP, sql.col("folders").alias("count"), null, null)
     if versions is None:
-        return big.toDF(*_GROUP, "count", "versions", "bytes")
+        return prefixes.toDF(*_GROUP, "count", "versions", "bytes")
     count = sql.when(sql.col("kind") == "LargeVersions", sql.col("bytes"))
     count = count.otherwise(sql.col("versions")).alias("count")
-    return versions.select(*_GROUP, count, "versions", "bytes").union(big)
+    return versions.select(*_GROUP, count, "versions", "bytes").union(prefixes)
 
 
-def compared(
+def compare(
     today: DataFrame,
     before: DataFrame,
     *,
     at: datetime,
-    rules: Rules,
+    policy: AlertPolicy,
     covered: Column,
     matched: Column,
 ) -> DataFrame:
     """Return today's findings and the records to keep, as rows of `ALERT_STATES`.
 
-    `before` is the last comparison's result. `covered` is whether this scan would have found a kind
-    and key; other records stay as they are. `matched` is whether a rule matches a finding's event.
+    `before` is the last comparison's result. `covered` is true for a kind and key that this scan
+    counts; other records stay as they are. `matched` is true if a rule matches a finding's event.
     """
     earlier = before.select(*_GROUP, "alerted", "alerted_at", "open")
     both = today.join(earlier, _GROUP, "full_outer")
-    found = sql.col("count").isNotNull()
-    calm = sql.col("alerted_at").isNull() | (
-        sql.col("alerted_at") <= sql.lit(at - timedelta(seconds=rules.cooldown))
+    present = sql.col("count").isNotNull()
+    cooled = sql.col("alerted_at").isNull() | (
+        sql.col("alerted_at") <= sql.lit(at - timedelta(seconds=policy.cooldown))
     )
     is_open = sql.coalesce(sql.col("open"), sql.lit(False))  # noqa: FBT003 - a column's value
-    due = found & calm & (~is_open | _worse(rules.worse))
+    due = present & cooled & (~is_open | _is_worse(policy.worse))
     state = (
         sql.when(due & ~matched, UNMATCHED)
         .when(due & ~is_open, "new")
         .when(due, "worse")
-        .when(found, "same")
+        .when(present, "same")
         .when(is_open & covered, "cleared")
     )
     states = both.withColumn("state", state)
-    expired = sql.col("state").isNull() & ((calm & covered) | sql.col("alerted_at").isNull())
+    expired = sql.col("state").isNull() & ((cooled & covered) | sql.col("alerted_at").isNull())
     alerts = sql.coalesce(sql.col("state").isin(*ALERTED), sql.lit(False))  # noqa: FBT003
     closes = sql.col("state").eqNullSafe("cleared")
     return states.where(~expired).select(
@@ -113,7 +113,7 @@ def compared(
     )
 
 
-def _worse(per_cent: int) -> Column:
-    """Return whether the count has grown by so much; as doubles, which do not overflow."""
+def _is_worse(per_cent: int) -> Column:
+    """Return True if the count has grown by so much; as doubles, which do not overflow."""
     count, alerted = sql.col("count").cast("double"), sql.col("alerted").cast("double")
     return (count > alerted) & (count - alerted >= alerted * (per_cent / 100))

@@ -14,10 +14,10 @@ from urllib.parse import quote_plus
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-_ALONE: Final = 1_000
-"""Up to so many alerts are sent as MinIO would, each in a message of its own."""
-_TOGETHER: Final = 50
-"""Beyond that, so many share a message; with the longest keys it has 200 KB."""
+_MAX_SINGLE: Final = 1_000
+"""Up to this number, alerts are sent as MinIO would, each in a message of its own."""
+_PER_MESSAGE: Final = 50
+"""The alerts that share a message beyond that; with the longest keys it has 200 KB."""
 
 
 def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue: str) -> DataFrame:
@@ -25,8 +25,8 @@ def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue
 
     `at` is the time of the scan: the events' time, and their order among others of their key.
     """
-    share = sql.pmod(sql.xxhash64("kind", "key"), sql.lit(-(-number // _TOGETHER)))
-    by = ["kind", "key"] if number <= _ALONE else [share.alias("share")]
+    share = sql.pmod(sql.xxhash64("kind", "key"), sql.lit(-(-number // _PER_MESSAGE)))
+    by = ["kind", "key"] if number <= _MAX_SINGLE else [share.alias("share")]
     body = sql.udf(lambda rows: _body(bucket, rows, at), "string")
     findings = sql.collect_list(sql.struct("kind", "key", "count", "versions", "bytes"))
     return (
@@ -80,7 +80,7 @@ def _body(bucket: str, findings: Sequence[Row], at: datetime) -> str:
         document = {"EventName": records[0]["eventName"], "Key": key, **document}
     return json.dumps(
         document, separators=(",", ":")
-    )  # in ASCII: SQS refuses some of what keys hold
+    )  # in ASCII: SQS refuses some characters of keys
 
 
 def _counts(finding: Row) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which findings a rule of the bucket matches; the others are not alerted."""
+"""Match findings with the rules of the bucket; a finding that no rule matches is not alerted."""
 
 import json
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from bucketcast.sources import minio
 from glue_jobs.scanner.alerts import record
 
 
-def matched(bucket: str, rules: Sequence[Rule], at: datetime) -> Column:
-    """Return whether a rule matches the event of a row with `ALERT_STATES`'s first columns.
+def is_matched(bucket: str, rules: Sequence[Rule], at: datetime) -> Column:
+    """Return True for rows of `ALERT_STATES`'s first columns whose event a rule matches.
 
     It is the event that would be sent. Conditions on object facts count as met, as they do when S3
     does not return the facts.
@@ -22,7 +22,7 @@ def matched(bucket: str, rules: Sequence[Rule], at: datetime) -> Column:
     if not rules:
         return sql.lit(False)  # noqa: FBT003 - a column's value
     matcher = _Matcher(bucket, rules, at)
-    match = sql.udf(lambda finding: matcher.matches(finding), "boolean")  # noqa: PLW0108 - Spark reads hints of others
+    match = sql.udf(lambda finding: matcher.matches(finding), "boolean")  # noqa: PLW0108 - Spark reads the hints of a method
     return match(sql.struct("kind", "key", "count", "versions", "bytes"))
 
 

@@ -12,20 +12,23 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
-from glue_jobs import listing, outbox, progress, rules
+from glue_jobs import listing
+from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
+from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
-from glue_jobs.scanner import alert_states, alerts, folders, lease, report, rule_match, versions
+from glue_jobs.scanner import alert_states, alerts, lease, report, rule_match
+from glue_jobs.scanner.counting import count_folders, count_versions
 from glue_jobs.scanner.state import Generation, StateStore
 
-_BY_VERSIONS: Final = ("ManyVersions", "LargeVersions")
-_BY_SIZES: Final = ("LargeVersions",)
+_NEED_VERSIONS: Final = ("ManyVersions", "LargeVersions")
+_NEED_SIZES: Final = ("LargeVersions",)
 _NO_VERSIONS: Final = (
-    "The source lists no versions, so that they were not counted: ManyVersions and LargeVersions "
+    "The source lists no versions, so they were not counted: ManyVersions and LargeVersions "
     "stay as they were."
 )
 _NO_SIZES: Final = "The source lists no sizes: LargeVersions stay as they were."
@@ -40,111 +43,111 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             before it begins.
     """
     run.report("reading the listing")
-    found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    objects = found.objects.select("key", "size")
+    content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
+    objects = content.objects.select("key", "size")
     if settings.source == "listing":
-        # Otherwise each pass would list the bucket anew, and find it changed.
+        # Otherwise each pass would list the bucket anew, with later changes.
         objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
-    with lease.acquired(settings.bucket, settings.table, run.folder):
+    with lease.hold(settings.bucket, settings.table, run.folder):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
-        with progress.reported(spark, run, "counting"):
-            states = _compared(objects, found, before.alert_states(spark), settings, at)
+        with run.report_tasks(spark, "counting"):
+            states = _compare(objects, content, before.alert_states(spark), settings, at)
             new = store.write(states, at)
-        judged = new.alert_states(spark)
-        numbers = _numbers(judged)
-        notes = [*_unseen(found), *_unmatched(numbers, settings)]
+        states = new.alert_states(spark)
+        numbers = _count_states(states)
+        notes = [*_source_notes(content), *_unmatched_notes(numbers, settings)]
         scanned = report.Scanned(settings, at, numbers, notes)
-        with progress.reported(spark, run, "writing the report"):
-            summary = report.write(judged, found, scanned, run.path("report"))
-        run.report("writing the events down")
-        new = replace(new, events=_spooled(judged, new, numbers, settings, at))
+        with run.report_tasks(spark, "writing the report"):
+            summary = report.write(states, content, scanned, run.path("report"))
+        run.report("spooling the events")
+        new = replace(new, events=_spool(states, new, numbers, settings, at))
         store.commit(new, replaces=before)
         sent = _send(spark, new, run, "sending")
         store.sweep(before)
-    run.ends({**summary, "events": late + sent})
+    run.set_result({**summary, "events": late + sent})
 
 
-def _compared(
-    objects: DataFrame, found: Listing, before: DataFrame, settings: Scan, at: datetime
+def _compare(
+    objects: DataFrame, content: Listing, before: DataFrame, settings: Scan, at: datetime
 ) -> DataFrame:
     """Compare today's findings with earlier ones, as far as this scan covers them.
 
-    It sees folders above its prefix only in part, and without versions it counts none.
+    A scan of a prefix covers the folders above it only in part, and a source without versions none.
     """
-    crowded = folders.findings(objects, many=settings.alert_excess_folders)
-    many = None
-    if found.versions:
-        large = settings.alert_versions_size if found.sizes else None
-        many = versions.findings(objects, many=settings.alert_excess_versions, large=large)
+    folders = count_folders(objects, many=settings.alert_excess_folders)
+    versions = None
+    if content.versions:
+        large = settings.alert_versions_size if content.sizes else None
+        versions = count_versions(objects, many=settings.alert_excess_versions, large=large)
     inside = sql.col("key").startswith(settings.prefix)
-    blind = () if found.versions and found.sizes else _BY_SIZES if found.versions else _BY_VERSIONS
-    return alert_states.compared(
-        alert_states.found(many, crowded).where(inside),
+    uncounted: tuple[str, ...] = ()
+    if not content.versions:
+        uncounted = _NEED_VERSIONS
+    elif not content.sizes:
+        uncounted = _NEED_SIZES
+    rules = read_rules(settings.bucket, settings.table)
+    return alert_states.compare(
+        alert_states.combine(versions, folders).where(inside),
         before,
         at=at,
-        rules=alert_states.Rules(settings.alert_worse, settings.alert_cooldown),
-        covered=inside & ~sql.col("kind").isin(*blind),
-        matched=_matched(settings, at),
+        policy=alert_states.AlertPolicy(settings.alert_worse, settings.alert_cooldown),
+        covered=inside & ~sql.col("kind").isin(*uncounted),
+        matched=rule_match.is_matched(settings.bucket, rules, at),
     )
 
 
-def _matched(settings: Scan, at: datetime) -> Column:
-    """Return whether a rule matches a finding's event."""
-    return rule_match.matched(settings.bucket, rules.of(settings.bucket, settings.table), at)
-
-
-def _unseen(found: Listing) -> Iterator[str]:
-    if not found.versions:
+def _source_notes(content: Listing) -> Iterator[str]:
+    if not content.versions:
         yield _NO_VERSIONS
-    elif not found.sizes:
+    elif not content.sizes:
         yield _NO_SIZES
 
 
-def _unmatched(numbers: Mapping[str, Mapping[str, int]], settings: Scan) -> Iterator[str]:
+def _unmatched_notes(numbers: Mapping[str, Mapping[str, int]], settings: Scan) -> Iterator[str]:
     unmatched = {kind: states.get(alert_states.UNMATCHED, 0) for kind, states in numbers.items()}
     if number := sum(unmatched.values()):
         names = ", ".join(f"s3:Scanner:{kind}" for kind, n in sorted(unmatched.items()) if n)
         yield (
-            f"no rule of {settings.bucket} takes {number:,} of the findings ({names}), so nobody "
-            "was alerted; the first scan after there is one alerts them: "
+            f"no rule of {settings.bucket} matches {number:,} of the findings ({names}), so no "
+            "alerts were sent for them; the first scan after a rule is added sends them: "
             f"bucketcast event add {settings.bucket} ARN --event scanner"
         )
 
 
-def _numbers(judged: DataFrame) -> Mapping[str, Mapping[str, int]]:
+def _count_states(states: DataFrame) -> Mapping[str, Mapping[str, int]]:
     """Count the findings by kind and state."""
     numbers: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in judged.where("state is not null").groupBy("kind", "state").count().collect():
+    for row in states.where("state is not null").groupBy("kind", "state").count().collect():
         numbers[row.kind][row.state] = row["count"]
     return numbers
 
 
-def _spooled(
-    judged: DataFrame,
+def _spool(
+    states: DataFrame,
     new: Generation,
     numbers: Mapping[str, Mapping[str, int]],
     settings: Scan,
     at: datetime,
 ) -> int:
-    """Spool the alerts; return how many events they are."""
+    """Spool the alerts; return the number of their events."""
     number = sum(
-        states.get(state, 0) for states in numbers.values() for state in alert_states.ALERTED
+        counts.get(state, 0) for counts in numbers.values() for state in alert_states.ALERTED
     )
     if not number:
         return 0
-    due = judged.where(sql.col("state").isin(*alert_states.ALERTED))
-    return outbox.spool(
+    due = states.where(sql.col("state").isin(*alert_states.ALERTED))
+    return chunks.spool(
         alerts.messages(due, number, bucket=settings.bucket, at=at, queue=settings.ingress),
         new.outbox,
     )
 
 
 def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> int:
-    """Send the rest of a generation's events; return how many were sent now."""
+    """Send the rest of a generation's events; return the number sent now."""
     if not generation.events:
         return 0
     report_progress: Any = partial(run.report, stage, unit="events")
-    return outbox.send(spark, generation.outbox, on_progress=report_progress)
+    return sender.send(spark, generation.outbox, on_progress=report_progress)

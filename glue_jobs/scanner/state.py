@@ -2,13 +2,13 @@
 
 ::
 
-    HOME/current.json                the pointer to the current generation
-    HOME/GENERATION/alert_states/    Parquet, rows of `alert_states.ALERT_STATES`
-    HOME/GENERATION/outbox/          its alerts, written before it is current and sent after
+    FOLDER/current.json                the pointer to the current generation
+    FOLDER/GENERATION/alert_states/    Parquet, rows of `alert_states.ALERT_STATES`
+    FOLDER/GENERATION/outbox/          its alerts, written before it is current and sent after
 
-A scan writes a generation of its own and then moves the pointer, on the condition that nobody else
-has. A scan that ends before that changes nothing; one that ends after it leaves an outbox, which
-the next scan sends before it begins. So each alert is sent once.
+A scan writes a generation of its own and then moves the pointer, on the condition that no other
+scan has. A scan that ends before that changes nothing; one that ends after it leaves an outbox,
+which the next scan sends before it begins. So each alert is sent once.
 """
 
 import json
@@ -45,11 +45,11 @@ class Generation:
 
 
 class StateStore:
-    """The generations of one bucket; `home` is their folder's URL."""
+    """The generations of one bucket; `folder` is their URL."""
 
-    def __init__(self, home: str) -> None:
-        self._home = home
-        self._pointer = f"{home}/current.json"
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._pointer = f"{folder}/current.json"
 
     def current(self) -> Generation:
         """Return the current generation.
@@ -63,16 +63,18 @@ class StateStore:
             return Generation("", 0, files.ABSENT)
         try:
             pointer = json.loads(content)
-            return Generation(f"{self._home}/{pointer['generation']}", int(pointer["events"]), etag)
+            return Generation(
+                f"{self._folder}/{pointer['generation']}", int(pointer["events"]), etag
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise BucketcastError(
-                f"{self._pointer}: found {content[:80]!r} ({error}), wanted what a scan writes; "
-                "restore it, or remove it, and every finding is alerted once more"
+                f"{self._pointer}: found {content[:80]!r} ({error}), wanted a pointer as scans "
+                "write it; restore it, or remove it, and every finding is alerted once more"
             ) from None
 
     def write(self, alert_states: DataFrame, at: datetime) -> Generation:
         """Write a new generation, which is not current yet."""
-        folder = f"{self._home}/{at:%Y-%m-%dT%H-%M-%S.%f}"
+        folder = f"{self._folder}/{at:%Y-%m-%dT%H-%M-%S.%f}"
         alert_states.write.parquet(f"{folder}/alert_states")
         return Generation(folder, 0, files.ABSENT)
 
@@ -82,11 +84,13 @@ class StateStore:
         Raises:
             BucketcastError: another scan has committed its own meanwhile.
         """
-        name = new.folder.removeprefix(f"{self._home}/")
+        name = new.folder.removeprefix(f"{self._folder}/")
         content = json.dumps({"generation": name, "events": new.events}).encode()
         try:
-            files.write(self._pointer, content, over=replaces.etag, kind="application/json")
-        except files.TakenError:
+            files.write(
+                self._pointer, content, replaces=replaces.etag, media_type="application/json"
+            )
+        except files.ConflictError:
             # The client retries a write that succeeded but whose response was lost.
             if self.current().folder != new.folder:
                 raise BucketcastError(
@@ -96,7 +100,7 @@ class StateStore:
 
     def sweep(self, before: Generation) -> None:
         """Remove generations older than this one, which a slow reader may still need."""
-        last = before.folder.removeprefix(f"{self._home}/")
-        for name in files.folders(self._home):
+        last = before.folder.removeprefix(f"{self._folder}/")
+        for name in files.list_folders(self._folder):
             if name < last:
-                files.remove(f"{self._home}/{name}")
+                files.remove(f"{self._folder}/{name}")

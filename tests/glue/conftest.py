@@ -1,4 +1,4 @@
-"""One local Spark for all tests here, that of the environment, 4.1 or 3.5; and a local AWS."""
+"""One local Spark for all tests, 4.1 or 3.5 as the environment has it; and a local AWS."""
 
 import os
 import sys
@@ -19,7 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
 JVM = " ".join(["-Duser.timezone=UTC", *SMALL])
 PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
-ELSEWHERE = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+OTHER_ACCOUNTS = (
+    "AWS_PROFILE",
+    "AWS_SESSION_TOKEN",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,7 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Itera
     """
     builder = _builder(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as environment:
-        _lead_to(emulator, environment)
+        _direct_to(emulator, environment)
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("PYTHONPATH", os.pathsep.join(map(str, PACKAGES)))
         session = builder.getOrCreate()
@@ -60,7 +65,7 @@ def aws(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulato
     It is the same one for all tests: give buckets, queues and tables names of the test's own.
     """
     emulator.start()
-    _lead_to(emulator, monkeypatch)
+    _direct_to(emulator, monkeypatch)
     client.cache_clear()
     yield emulator
     client.cache_clear()
@@ -97,8 +102,8 @@ def _builder(folder: Path) -> SparkSession.Builder:
     )
 
 
-def _lead_to(emulator: Emulator, environment: pytest.MonkeyPatch) -> None:
-    for name in ELSEWHERE:
+def _direct_to(emulator: Emulator, environment: pytest.MonkeyPatch) -> None:
+    for name in OTHER_ACCOUNTS:
         environment.delenv(name, raising=False)
     for name, value in emulator.variables().items():
         environment.setenv(name, value)

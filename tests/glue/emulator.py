@@ -32,7 +32,7 @@ class Emulator:
                 "MINISTACK_HOST": "127.0.0.1",
                 "MINISTACK_REGION": REGION,
                 "TMPDIR": str(self._scratch),
-                # Services with a port of their own, which nobody here asks for.
+                # Services with a port of their own, which no test uses.
                 "IOT_MTLS_ENABLED": "0",
                 "SFTP_ENABLED": "0",
                 "PYTHONPATH": "",
@@ -40,7 +40,7 @@ class Emulator:
         )
 
     def variables(self) -> dict[str, str]:
-        """What leads any AWS client to it, and none to a real account."""
+        """Return the environment that directs any AWS client to it, and none to a real account."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_REGION": REGION,
@@ -53,7 +53,7 @@ class Emulator:
         }
 
     def client(self, service: str) -> Any:
-        """A client of it, for the test itself."""
+        """Return a client of it, for the test itself."""
         return boto3.client(  # type: ignore[call-overload]
             service,
             endpoint_url=self.endpoint,
@@ -63,7 +63,7 @@ class Emulator:
         )
 
     def start(self) -> None:
-        """Start it and wait until it answers; nothing if it runs already."""
+        """Start it and wait until it responds; do nothing if it runs already."""
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._process.start()
 

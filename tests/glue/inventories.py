@@ -1,6 +1,6 @@
-"""S3 Inventory reports made from plain rows, so that a test knows what is in them.
+"""S3 Inventory reports of known rows, in the layout of S3 and in all three formats.
 
-They lie as S3 lays them out, in all three formats::
+::
 
     <folder>/<bucket>/<config-id>/2026-01-02T01-00Z/manifest.json, manifest.checksum
     <folder>/<bucket>/<config-id>/data/<uuid>.csv.gz | .orc | .parquet
@@ -53,7 +53,7 @@ class Field(NamedTuple):
     column: str
     type: pa.DataType
     of: str
-    """The field of `Row` that it shows, or "" for one that nobody here reads."""
+    """The field of `Row` that it shows, or "" for one that the jobs do not read."""
 
 
 FIELDS: Final = (
@@ -74,29 +74,29 @@ _ENDS: Final[Mapping[str, str]] = {"CSV": "csv.gz", "ORC": "orc", "Parquet": "pa
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """How a report is made; its rows come apart."""
+    """The settings of a report; its rows are passed separately."""
 
     bucket: str
     format: Format = "Parquet"
     versions: bool = False
     config_id: str = "daily"
     taken: datetime = TAKEN
-    fields: Sequence[str] = tuple(each.csv for each in FIELDS)
+    fields: Sequence[str] = tuple(field.csv for field in FIELDS)
     """The columns by their names in a CSV, in the order of a CSV."""
     files: int = 2
     plus: bool = False
-    """Whether a blank in a CSV's key is "+", not "%20"."""
+    """True if a blank in a CSV's key is "+", not "%20"."""
 
 
-def write(folder: Path, rows: Iterable[Row], **how: Any) -> str:
-    """Write a report below a folder; `how` are the fields of `Report`.
+def write(folder: Path, rows: Iterable[Row], **settings: Any) -> str:
+    """Write a report below a folder; `settings` are the fields of `Report`.
 
     Returns:
         The URL of its manifest.json.
     """
-    report = Report(**how)
+    report = Report(**settings)
     if not report.versions:
-        kept = tuple(each for each in report.fields if each not in _VERSIONS)
+        kept = tuple(name for name in report.fields if name not in _VERSIONS)
         report = replace(report, fields=kept)
     home = folder / report.bucket / report.config_id
     rows = list(rows)
@@ -121,12 +121,12 @@ def write(folder: Path, rows: Iterable[Row], **how: Any) -> str:
     }
     hive = home / "hive" / report.taken.strftime("dt=%Y-%m-%d-%H-%M") / "symlink.txt"
     hive.parent.mkdir(parents=True, exist_ok=True)
-    hive.write_text("\n".join(each.as_uri() for each in files))
+    hive.write_text("\n".join(path.as_uri() for path in files))
     return sign(manifest, json.dumps(content))
 
 
 def sign(manifest: Path, content: str) -> str:
-    """Write a manifest with the checksum that is right for it."""
+    """Write a manifest with a valid checksum; return its URL."""
     manifest.parent.mkdir(parents=True, exist_ok=True)
     manifest.write_text(content)
     manifest.with_name("manifest.checksum").write_text(_md5(content.encode()))
@@ -138,13 +138,13 @@ def _schema(report: Report) -> str:
         return ", ".join(report.fields)
     kinds = {pa.int64(): "int64", pa.bool_(): "boolean"}
     columns = "; ".join(
-        f"optional {kinds.get(each.type, 'binary')} {each.column}" for each in _chosen(report)
+        f"optional {kinds.get(field.type, 'binary')} {field.column}" for field in _chosen(report)
     )
     return f"message s3.inventory {{ {columns}; }}"
 
 
 def _chosen(report: Report) -> list[Field]:
-    fields = {each.csv: each for each in FIELDS}
+    fields = {field.csv: field for field in FIELDS}
     return [fields[name] for name in report.fields]
 
 
@@ -156,23 +156,23 @@ def _data(home: Path, rows: Sequence[Row], report: Report) -> Path:
         path.write_bytes(gzip.compress(_csv(fields, rows, report).encode(), mtime=0))
         return path
     columns = [
-        pa.array([_shown(row, each) for row in rows], each.type if each.of else pa.string())
-        for each in fields
+        pa.array([_value(row, field) for row in rows], field.type if field.of else pa.string())
+        for field in fields
     ]
-    table = pa.table(columns, names=[each.column for each in fields])
+    table = pa.table(columns, names=[field.column for field in fields])
     if report.format == "ORC":
         # S3's ORC has plain timestamps, which are in UTC.
-        when = table.schema.get_field_index("last_modified_date")
-        if when >= 0:
-            plain = table.column(when).cast(pa.timestamp("ms"))
-            table = table.set_column(when, "last_modified_date", plain)
+        index = table.schema.get_field_index("last_modified_date")
+        if index >= 0:
+            plain = table.column(index).cast(pa.timestamp("ms"))
+            table = table.set_column(index, "last_modified_date", plain)
         orc.write_table(table, path, compression="zlib")
     else:
         parquet.write_table(table, path, compression="snappy")
     return path
 
 
-def _shown(row: Row, field: Field) -> Any:
+def _value(row: Row, field: Field) -> Any:
     """As Inventory shows it: S3's "null" version is empty, and so is what a marker has not."""
     if not field.of or (row.is_delete_marker and field.of in ("size", "etag")):
         return None
@@ -184,7 +184,7 @@ def _csv(fields: Sequence[Field], rows: Sequence[Row], report: Report) -> str:
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for row in rows:
-        writer.writerow([_text(_shown(row, each), each, plus=report.plus) for each in fields])
+        writer.writerow([_text(_value(row, each), each, plus=report.plus) for each in fields])
     return text.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""The backfill as a job: from a bucket's rows to its target's queue, once, and told."""
+"""The backfill as a job: a bucket's objects reach the target's queue once, with a result."""
 
 import json
 import time
@@ -14,14 +14,15 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.queue import GROUP
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
+from bucketcast.mirror.synthetic import Object, created
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Backfill, arguments, parse
 from bucketcast.state.rules import Rules
-from glue_jobs import files, outbox
+from glue_jobs import files
 from glue_jobs.backfill.backfill import backfill
-from glue_jobs.events import Object, created
 from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
+from glue_jobs.outbox import sender
 from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
 from tests.unit.moto_aws import TABLE
@@ -32,7 +33,7 @@ MS = 1_773_480_413_589
 
 
 class Backfills:
-    """A deployment and a bucket, as far as the job sees them."""
+    """A deployment and a bucket, as the job sees them."""
 
     def __init__(
         self, aws: Emulator, rules: Rules, folder: Path, patch: pytest.MonkeyPatch
@@ -47,7 +48,7 @@ class Backfills:
         self.url = self.sqs.create_queue(QueueName=f"{self.name}-postgres-mirror")["QueueUrl"]
         patch.setattr("glue_jobs.listing.read", self._read)
 
-    def holds(self, key: str, **more: Any) -> None:
+    def add_object(self, key: str, **more: Any) -> None:
         row = {
             "bucket": BUCKET,
             "key": key,
@@ -61,13 +62,13 @@ class Backfills:
         } | more
         self._rows.append(tuple(row[name] for name in LISTING.fieldNames()))
 
-    def rule(self, *events: str, arn: str = MIRROR, **more: Any) -> Rule:
-        made = Rule(bucket=BUCKET, arn=arn, events=events or ("s3:ObjectCreated:*",), **more)
-        self.rules.add(made)
-        return made
+    def add_rule(self, *events: str, arn: str = MIRROR, **more: Any) -> Rule:
+        rule = Rule(bucket=BUCKET, arn=arn, events=events or ("s3:ObjectCreated:*",), **more)
+        self.rules.add(rule)
+        return rule
 
     def settings(self, **more: str) -> Backfill:
-        texts = {
+        values = {
             "bucket": BUCKET,
             "target": MIRROR,
             "run": (self.folder / "run").as_uri(),
@@ -75,10 +76,10 @@ class Backfills:
             "queues": self.url.replace("postgres-mirror", "*"),
             "rate": "0",
         } | more
-        argv = [word for pair in arguments(texts).items() for word in pair]
+        argv = [word for pair in arguments(values).items() for word in pair]
         return parse(Backfill, argv)
 
-    def backfills(self, spark: SparkSession, **more: str) -> Mapping[str, Any]:
+    def backfill(self, spark: SparkSession, **more: str) -> Mapping[str, Any]:
         """Run the job, and read the result that it leaves."""
         settings = self.settings(**more)
         with Run(settings.run) as run:
@@ -86,15 +87,16 @@ class Backfills:
         result: Mapping[str, Any] = json.loads(files.read(run.path("result.json")))
         return result
 
-    def sent(self) -> list[tuple[str, Event]]:
-        """Rule and event of all that waits for the target, by key."""
-        found: list[tuple[str, Event]] = []
-        while got := self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10).get(
+    def drain(self) -> list[tuple[str, Event]]:
+        """Return rule and event of all that waits for the target, by key."""
+        waiting: list[tuple[str, Event]] = []
+        while messages := self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10).get(
             "Messages"
         ):
-            for each in got:
-                found += [(packed.rule, packed.event) for packed in unpack(each["Body"])]
-        return sorted(found, key=lambda pair: pair[1].key)
+            for message in messages:
+                deliveries = unpack(message["Body"])
+                waiting += [(delivery.rule, delivery.event) for delivery in deliveries]
+        return sorted(waiting, key=lambda pair: pair[1].key)
 
     def _read(self, spark: SparkSession, bucket: str, source: str, *, prefix: str) -> Listing:
         assert bucket == BUCKET
@@ -114,19 +116,21 @@ def deployment(
 def test_a_target_gets_the_current_objects_that_its_rules_match(
     spark: SparkSession, deployment: Backfills
 ) -> None:
-    photos = deployment.rule(prefix="photos/", suffix=".jpg")
-    deployment.rule(arn="arn:minio:sqs::other:webhook")
-    deployment.holds("photos/cat.jpg", version_id="v2", size=2**40, etag="d41d8-3")
-    deployment.holds("photos/cat.jpg", version_id="v1", is_latest=False)
-    deployment.holds("photos/gone.jpg", version_id="v4", is_delete_marker=True)
-    deployment.holds("photos/\0\ufffe\U0001f408+%2F .jpg", last_modified=None, size=None, etag=None)
-    deployment.holds("notes.txt")
-    result = deployment.backfills(spark)
+    photos = deployment.add_rule(prefix="photos/", suffix=".jpg")
+    deployment.add_rule(arn="arn:minio:sqs::other:webhook")
+    deployment.add_object("photos/cat.jpg", version_id="v2", size=2**40, etag="d41d8-3")
+    deployment.add_object("photos/cat.jpg", version_id="v1", is_latest=False)
+    deployment.add_object("photos/gone.jpg", version_id="v4", is_delete_marker=True)
+    deployment.add_object(
+        "photos/\0\ufffe\U0001f408+%2F .jpg", last_modified=None, size=None, etag=None
+    )
+    deployment.add_object("notes.txt")
+    result = deployment.backfill(spark)
     wanted = [
         Object(BUCKET, "photos/\0\ufffe\U0001f408+%2F .jpg", storage_class="STANDARD"),
         Object(BUCKET, "photos/cat.jpg", "v2", 2**40, "d41d8-3", MS, "STANDARD"),
     ]
-    assert deployment.sent() == [(photos.id, created(each)) for each in wanted]
+    assert deployment.drain() == [(photos.id, created(found)) for found in wanted]
     assert result == {
         "status": "success",
         "bucket": BUCKET,
@@ -149,119 +153,127 @@ def test_a_bucket_is_listed_as_it_is(
     for key in ("a b+c.txt", "gone", "z"):
         s3.put_object(Bucket=BUCKET, Key=folder + key, Body=b"three")
     s3.delete_object(Bucket=BUCKET, Key=f"{folder}gone")
-    deployment.rule()
-    assert deployment.backfills(spark, prefix=folder)["objects"] == 2
-    events = [event for _, event in deployment.sent()]
-    assert [(each.key, each.size, each.version_id) for each in events] == [
+    deployment.add_rule()
+    assert deployment.backfill(spark, prefix=folder)["objects"] == 2
+    events = [event for _, event in deployment.drain()]
+    assert [(event.key, event.size, event.version_id) for event in events] == [
         (f"{folder}a b+c.txt", 5, None),
         (f"{folder}z", 5, None),
     ]
-    assert {each.etag for each in events} == {"35d6d33467aae9a2e3dccb4b6b027878"}
-    assert all(each.time > "2026" for each in events)
+    assert {event.etag for event in events} == {"35d6d33467aae9a2e3dccb4b6b027878"}
+    assert all(event.time > "2026" for event in events)
 
 
 def test_an_interrupted_run_resumes_where_it_stopped(
     spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends after listing, then for want of a queue; the bucket grows meanwhile."""
-    deployment.rule()
+    """It ends after listing, then without a queue; the bucket grows meanwhile."""
+    deployment.add_rule()
     for number in range(40):
-        deployment.holds(f"{number:02}")
+        deployment.add_object(f"{number:02}")
     with monkeypatch.context() as patch:
-        patch.setattr(outbox, "send", _interrupted)
+        patch.setattr(sender, "send", _interrupt)
         with pytest.raises(KeyboardInterrupt):
-            deployment.backfills(spark)
-    deployment.holds("new")
+            deployment.backfill(spark)
+    deployment.add_object("new")
     deployment.sqs.delete_queue(QueueUrl=deployment.url)
     with pytest.raises(BucketcastError, match="40 events were not sent"):
-        deployment.backfills(spark)
+        deployment.backfill(spark)
     deployment.sqs.create_queue(QueueName=f"{deployment.name}-postgres-mirror")
-    result = deployment.backfills(spark)
+    result = deployment.backfill(spark)
     assert (result["objects"], result["events"], deployment.listings) == (40, 40, 1)
-    assert [event.key for _, event in deployment.sent()] == [f"{number:02}" for number in range(40)]
-    assert deployment.backfills(spark)["events"] == 40
-    assert not deployment.sent(), "a run that has ended sends nothing again"
-    with pytest.raises(BucketcastError, match=r"holds the backfill of .*prefix ''.*of its own"):
-        deployment.backfills(spark, prefix="photos/")
+    assert [event.key for _, event in deployment.drain()] == [
+        f"{number:02}" for number in range(40)
+    ]
+    assert deployment.backfill(spark)["events"] == 40
+    assert not deployment.drain(), "a run that has ended sends no event again"
+    with pytest.raises(
+        BucketcastError, match=r"holds the backfill of .*prefix ''.*start a new run"
+    ):
+        deployment.backfill(spark, prefix="photos/")
 
 
-def _interrupted(*_: object, **__: object) -> int:
+def _interrupt(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
 
 
 def test_an_ordered_queue_gets_one_message_per_event(
     spark: SparkSession, deployment: Backfills
 ) -> None:
-    deployment.rule()
-    deployment.holds("a")
-    deployment.holds("b")
-    attributes = {"FifoQueue": "true"}
+    deployment.add_rule()
+    deployment.add_object("a")
+    deployment.add_object("b")
     name = f"{deployment.name}-postgres-mirror.fifo"
-    deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    fifo = {"FifoQueue": "true"}
+    deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
     queues = deployment.url.replace("postgres-mirror", "*")
-    assert deployment.backfills(spark, queues=queues)["events"] == 2
-    answer = deployment.sqs.receive_message(
+    assert deployment.backfill(spark, queues=queues)["events"] == 2
+    response = deployment.sqs.receive_message(
         QueueUrl=deployment.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
     )
-    about = [each["Attributes"] for each in answer["Messages"]]
-    assert {each["MessageGroupId"] for each in about} == {GROUP}
-    assert {each["MessageDeduplicationId"] for each in about} == {
+    attributes = [message["Attributes"] for message in response["Messages"]]
+    assert {names["MessageGroupId"] for names in attributes} == {GROUP}
+    assert {names["MessageDeduplicationId"] for names in attributes} == {
         created(Object(BUCKET, key, "null", 1, "d41d8", MS, "STANDARD")).id for key in "ab"
     }
 
 
-def test_notes_say_what_the_counts_do_not(spark: SparkSession, deployment: Backfills) -> None:
-    deployment.rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put")
-    deployment.holds("whole")
-    deployment.holds("in parts", etag="d41d8-2")
+def test_notes_name_objects_without_a_rule_and_an_old_listing(
+    spark: SparkSession, deployment: Backfills
+) -> None:
+    deployment.add_rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put")
+    deployment.add_object("whole")
+    deployment.add_object("in parts", etag="d41d8-2")
     deployment.taken -= timedelta(days=3)
-    result = deployment.backfills(spark, source="s3://inventories/uploads")
+    result = deployment.backfill(spark, source="s3://inventories/uploads")
     assert result["events"] == 1
-    unasked, late = result["notes"]
-    assert unasked.startswith("1 objects were left out")
-    assert f"those of {deployment.taken:%Y-%m-%d %H:%M} UTC" in late
-    assert f"bucketcast reconcile {BUCKET} --target {MIRROR} --repair" in late
+    no_put_rule, age = result["notes"]
+    assert no_put_rule.startswith("1 objects were left out")
+    assert f"those of {deployment.taken:%Y-%m-%d %H:%M} UTC" in age
+    assert f"bucketcast reconcile {BUCKET} --target {MIRROR} --repair" in age
 
 
 @pytest.mark.parametrize(
-    ("events", "found"),
+    ("events", "expected"),
     [((), "has no rule in uploads"), (("s3:ObjectRemoved:*",), "only rules for s3:ObjectRemoved")],
 )
-def test_without_a_rule_nothing_is_listed(
-    spark: SparkSession, deployment: Backfills, events: tuple[str, ...], found: str
+def test_a_bucket_without_a_rule_is_not_listed(
+    spark: SparkSession, deployment: Backfills, events: tuple[str, ...], expected: str
 ) -> None:
-    deployment.rule(arn="arn:minio:sqs::other:webhook")
+    deployment.add_rule(arn="arn:minio:sqs::other:webhook")
     if events:
-        deployment.rule(*events)
-    with pytest.raises(BucketcastError, match=rf"{found}.*bucketcast event add uploads {MIRROR}"):
-        deployment.backfills(spark)
+        deployment.add_rule(*events)
+    with pytest.raises(
+        BucketcastError, match=rf"{expected}.*bucketcast event add uploads {MIRROR}"
+    ):
+        deployment.backfill(spark)
     assert not deployment.listings
 
 
 @pytest.mark.parametrize(
-    ("more", "text"),
+    ("options", "expected"),
     [
         ({"target": "arn:minio:sqs::x:carrier-pigeon"}, "--target: .*'carrier-pigeon'"),
         ({"target": "mirror"}, "--target: invalid ARN 'mirror'"),
         ({"table": "no-such-table"}, "--table: no-such-table: "),
     ],
 )
-def test_impossible_options_are_named(
-    spark: SparkSession, deployment: Backfills, more: dict[str, str], text: str
+def test_an_invalid_option_is_named_in_the_error(
+    spark: SparkSession, deployment: Backfills, options: dict[str, str], expected: str
 ) -> None:
-    with pytest.raises(BucketcastError, match=text):
-        deployment.backfills(spark, **more)
+    with pytest.raises(BucketcastError, match=expected):
+        deployment.backfill(spark, **options)
 
 
-def test_what_would_bring_removed_objects_back_is_refused(
+def test_a_listing_older_than_14_days_is_refused(
     spark: SparkSession, deployment: Backfills
 ) -> None:
-    deployment.rule()
+    deployment.add_rule()
     for number in range(20):
-        deployment.holds(str(number))
+        deployment.add_object(str(number))
     deployment.taken -= timedelta(days=15)
     with pytest.raises(BucketcastError, match=r"listing is of .* for 14 days.*a newer report"):
-        deployment.backfills(spark)
+        deployment.backfill(spark)
     deployment.taken = datetime.now(UTC) - timedelta(days=14) + timedelta(seconds=10)
-    with pytest.raises(BucketcastError, match=r"all is sent in 0\.0 days.*raise --rate"):
-        deployment.backfills(spark, rate="1")
+    with pytest.raises(BucketcastError, match=r"all events are sent in 0\.0 days.*raise --rate"):
+        deployment.backfill(spark, rate="1")

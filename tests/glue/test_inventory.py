@@ -47,7 +47,7 @@ def _utc(row: Row) -> datetime | None:
 
 
 @every_format
-def test_any_bucket_is_read_as_it_is(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+def test_any_content_is_read_unchanged(spark: SparkSession, tmp_path: Path, form: Format) -> None:
     """Fifty random buckets in a job, under a folder each; hypothesis makes them, Spark is slow."""
     rows_read: list[Row] = []
 
@@ -66,7 +66,9 @@ def test_any_bucket_is_read_as_it_is(spark: SparkSession, tmp_path: Path, form: 
 
 
 @every_format
-def test_a_report_says_what_it_is(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+def test_a_report_has_its_time_name_and_kind(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
     read = listing.read(spark, "b", write(tmp_path, ODD, bucket="b", format=form))
 
     assert rows_of(read) == Counter(ODD)
@@ -74,7 +76,7 @@ def test_a_report_says_what_it_is(spark: SparkSession, tmp_path: Path, form: For
     assert read.name == "S3 Inventory daily of 2026-01-02 01:00 UTC"
 
 
-def test_a_blank_may_be_a_plus(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_plus_in_a_csv_key_is_a_blank(spark: SparkSession, tmp_path: Path) -> None:
     url = write(tmp_path, ODD, bucket="b", format="CSV", plus=True)
 
     assert rows_of(listing.read(spark, "b", url)) == Counter(ODD)
@@ -91,7 +93,9 @@ def test_columns_are_found_by_their_names(
 
 
 @every_format
-def test_what_was_not_chosen_is_unknown(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+def test_a_field_that_the_report_lacks_is_null(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
     url = write(tmp_path, [Row("b", "a")], bucket="b", format=form, fields=["Bucket", "Key"])
     bare = Row("b", "a", size=None, last_modified=None, etag=None, storage_class=None)
 
@@ -101,7 +105,9 @@ def test_what_was_not_chosen_is_unknown(spark: SparkSession, tmp_path: Path, for
 
 
 @every_format
-def test_a_bucket_may_be_empty(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+def test_the_report_of_an_empty_bucket_has_no_rows(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
     url = write(tmp_path, [], bucket="b", format=form, versions=True)
     read = listing.read(spark, "b", url)
 
@@ -110,14 +116,16 @@ def test_a_bucket_may_be_empty(spark: SparkSession, tmp_path: Path, form: Format
 
 
 @every_format
-def test_a_prefix_is_not_a_folder(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+def test_a_prefix_need_not_end_at_a_folder(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
     rows = [Row("b", key) for key in ("a/b", "a-b", "ab", "b/a", "ä")]
     read = listing.read(spark, "b", write(tmp_path, rows, bucket="b", format=form), prefix="a")
 
     assert sorted(row.key for row in rows_of(read)) == ["a-b", "a/b", "ab"]
 
 
-def test_a_folder_stands_for_its_newest_finished_report(
+def test_a_folder_is_read_as_its_newest_finished_report(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def report(day: int) -> Path:
@@ -154,7 +162,7 @@ def test_reports_of_several_prefixes_are_a_union(spark: SparkSession, tmp_path: 
     assert "z and a and m" in read.name
 
 
-def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_with_special_characters_is_read(spark: SparkSession, tmp_path: Path) -> None:
     odd = tmp_path / "a b%20c+{d}[e]*"
     for form in FORMATS:
         url = write(odd, ODD, bucket="b", format=form, config_id=form)
@@ -186,6 +194,6 @@ def test_a_delete_marker_has_no_bytes(spark: SparkSession, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("source", ["", "inventory", "/tmp/manifest.json", "s3://b/x,listing"])  # noqa: S108
-def test_a_source_is_one_of_three(spark: SparkSession, source: str) -> None:
+def test_an_unknown_source_is_refused(spark: SparkSession, source: str) -> None:
     with pytest.raises(BucketcastError, match="allowed are listing, metadata"):
         listing.read(spark, "b", source)

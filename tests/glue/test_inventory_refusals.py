@@ -24,7 +24,7 @@ ROWS = [Row("b", "a"), Row("b", "c")]
 
 
 def refusal(spark: SparkSession, source: str, bucket: str = "b") -> str:
-    """What a person reads."""
+    """Return the message that a user reads."""
     with pytest.raises(BucketcastError) as error:
         listing.read(spark, bucket, source)
     return str(error.value)
@@ -34,8 +34,8 @@ def manifest_of(url: str) -> Path:
     return Path(url.removeprefix("file://"))
 
 
-def changed(url: str, change: Change) -> str:
-    """The report with another manifest, whose checksum is right."""
+def change_manifest(url: str, change: Change) -> str:
+    """Change a report's manifest, with a valid checksum; return its URL."""
     path = manifest_of(url)
     content = json.loads(path.read_text())
     change(content)
@@ -49,13 +49,13 @@ def data_of(url: str) -> list[Path]:
 @pytest.mark.parametrize(
     ("cut", "expected"),
     [
-        (lambda text: text[: len(text) // 2], "truncated"),
+        (lambda document: document[: len(document) // 2], "truncated"),
         (lambda _: "", "truncated"),
         (lambda _: "<Error/>", "malformed"),
         (lambda _: '{"sourceBucket": "b"}', "missing required field"),
     ],
 )
-def test_a_manifest_that_is_no_manifest(
+def test_an_invalid_manifest_is_refused(
     spark: SparkSession, tmp_path: Path, cut: Callable[[str], str], expected: str
 ) -> None:
     url = write(tmp_path, ROWS, bucket="b")
@@ -67,27 +67,27 @@ def test_a_manifest_that_is_no_manifest(
     assert "wanted is the manifest.json of an S3 Inventory report" in message
 
 
-def test_a_manifest_that_was_cut_after_it_was_signed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_manifest_cut_after_its_checksum_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     url = write(tmp_path, ROWS, bucket="b")
     manifest_of(url).write_text(manifest_of(url).read_text()[:-10])
 
     assert re.search(rf"{url}: its MD5 is \w+, manifest.checksum says \w+", refusal(spark, url))
 
 
-def test_a_report_without_its_checksum(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_report_without_its_checksum_is_unfinished(spark: SparkSession, tmp_path: Path) -> None:
     url = write(tmp_path, ROWS, bucket="b")
     manifest_of(url).with_name("manifest.checksum").unlink()
 
-    assert "manifest.checksum is not there, so this report is not finished" in refusal(spark, url)
+    assert "manifest.checksum does not exist, so this report is not finished" in refusal(spark, url)
 
 
-def test_no_report(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_report_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     url = f"{tmp_path.as_uri()}/b/daily/2026-01-02T01-00Z/manifest.json"
 
     assert refusal(spark, url) == f"{url}: there is no such file"
 
 
-def test_a_folder_without_a_finished_report(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_without_a_finished_report_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     url = write(tmp_path, ROWS, bucket="b")
     manifest_of(url).with_name("manifest.checksum").unlink()
     message = refusal(spark, f"{tmp_path.as_uri()}/b/daily/")
@@ -96,7 +96,7 @@ def test_a_folder_without_a_finished_report(spark: SparkSession, tmp_path: Path)
     assert "SOURCE-BUCKET/CONFIGURATION-ID" in refusal(spark, tmp_path.as_uri())
 
 
-def test_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_report_of_another_bucket_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     message = refusal(spark, write(tmp_path, ROWS, bucket="other"))
 
     assert "found a report of bucket other, wanted b" in message
@@ -121,17 +121,17 @@ def test_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
         (lambda m: m.update(fileSchema="Bucket, Key,"), "has no name"),
     ],
 )
-def test_a_field_that_cannot_be(
+def test_an_invalid_field_is_refused(
     spark: SparkSession, tmp_path: Path, change: Change, expected: str
 ) -> None:
-    url = changed(write(tmp_path, ROWS, bucket="b", format="CSV"), change)
+    url = change_manifest(write(tmp_path, ROWS, bucket="b", format="CSV"), change)
     message = refusal(spark, url)
 
     assert message.startswith(f"{url}: ")
     assert expected in message
 
 
-def test_a_data_file_that_is_missing_cut_or_changed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_cut_or_changed_data_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     def damaged(damage: Callable[[Path], object]) -> str:
         url = write(tmp_path, ROWS, bucket="b")
         named = manifest_of(url).read_text()
@@ -172,7 +172,7 @@ def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
             if each["key"].endswith(file.name):
                 each.update(facts)
 
-    return changed(url, change)
+    return change_manifest(url, change)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
         ('"a","1","b"\n', "found rows of bucket a, wanted b"),
     ],
 )
-def test_a_csv_that_is_not_as_its_schema_says(
+def test_a_csv_unlike_its_schema_is_refused(
     spark: SparkSession, tmp_path: Path, rows: str, expected: str
 ) -> None:
     url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=["Bucket", "Key", "Size"])
@@ -205,7 +205,7 @@ def test_a_csv_that_is_not_as_its_schema_says(
         ('"b","%zz","1","true",""', "found %zz, wanted a percent-encoded key"),
     ],
 )
-def test_a_bad_value_further_down_ends_the_job(
+def test_a_bad_value_in_a_later_row_ends_the_job(
     spark: SparkSession, tmp_path: Path, row: str, expected: str
 ) -> None:
     fields = ["Bucket", "Key", "Size", "IsLatest", "LastModifiedDate"]
@@ -220,14 +220,16 @@ def test_a_bad_value_further_down_ends_the_job(
     assert "SQLSTATE" not in reason(error.value)
 
 
-def test_a_parquet_file_without_what_its_schema_names(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_parquet_file_without_a_named_column_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     url = write(tmp_path, ROWS, bucket="b", files=1)
     message = refusal(spark, rewritten(url, bucket=["b"], size=[1]))
 
     assert "fileSchema names e_tag, key, last_modified_date, storage_class, but" in message
 
 
-def test_a_parquet_row_of_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_parquet_row_of_another_bucket_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     rows = [Row("b", "a"), Row("c", "a"), Row("b", "b")]
     for form in ("ORC", "Parquet"):
         url = write(tmp_path, rows, bucket="b", format=form)
@@ -245,7 +247,7 @@ def test_a_file_without_keys_ends_the_job(spark: SparkSession, tmp_path: Path) -
         objects.select("key").collect()
 
 
-def test_reports_that_do_not_go_together(spark: SparkSession, tmp_path: Path) -> None:
+def test_reports_that_do_not_fit_together_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     daily = write(tmp_path, ROWS, bucket="b")
     older = write(tmp_path, ROWS, bucket="b", taken=TAKEN - timedelta(days=1))
     weekly = write(tmp_path, [Row("b", "b")], bucket="b", config_id="weekly", format="CSV")
@@ -258,7 +260,7 @@ def test_reports_that_do_not_go_together(spark: SparkSession, tmp_path: Path) ->
     assert "found a report of bucket x, wanted b" in refusal(spark, f"{daily},{other}")
 
 
-def test_times_of_orc_in_another_zone(spark: SparkSession, tmp_path: Path) -> None:
+def test_orc_is_refused_if_java_is_not_in_utc(spark: SparkSession, tmp_path: Path) -> None:
     zone = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
     url = write(tmp_path, ROWS, bucket="b", format="ORC")
     before = zone.getDefault()

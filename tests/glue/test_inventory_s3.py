@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
-from glue_jobs.listing.inventory.checks import check
-from glue_jobs.listing.inventory.manifest import newest, read
+from glue_jobs.listing.inventory.checks import check_files
+from glue_jobs.listing.inventory.manifest import read_manifest, read_newest
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import DESTINATION, TAKEN, Row, sign, write
 
@@ -44,19 +44,21 @@ def upload(s3: Any, folder: Path, **how: Any) -> str:
     return f"s3://{DESTINATION}/{manifest.relative_to(folder).as_posix()}"
 
 
-def test_the_newest_report_of_a_folder(spark: SparkSession, s3: Any, tmp_path: Path) -> None:
+def test_a_folder_is_read_as_its_newest_report(
+    spark: SparkSession, s3: Any, tmp_path: Path
+) -> None:
     url = upload(s3, tmp_path)
     s3.put_object(Bucket=DESTINATION, Key="reports/b/daily/2026-01-03T01-00Z/manifest.json")
-    report = newest(f"{HOME}/", "b")
-    check(spark, report, "b")
+    report = read_newest(f"{HOME}/", "b")
+    check_files(spark, report, "b")
 
     assert (report.url, report.taken) == (url, TAKEN)
-    assert report == read(url, "b")
+    assert report == read_manifest(url, "b")
     assert all(report.data_url(file).startswith(f"{HOME}/data/") for file in report.files)
 
 
 def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_path: Path) -> None:
-    report = read(upload(s3, tmp_path, format="CSV"), "b")
+    report = read_manifest(upload(s3, tmp_path, format="CSV"), "b")
     key = report.files[0].key
     body = s3.get_object(Bucket=DESTINATION, Key=key)["Body"].read()
     location = {"Bucket": DESTINATION, "Key": key}
@@ -66,30 +68,30 @@ def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_
     s3.complete_multipart_upload(**location, UploadId=in_parts, MultipartUpload=parts)
     assert "-1" in s3.head_object(**location)["ETag"]
 
-    check(spark, report, "b")
+    check_files(spark, report, "b")
     s3.put_object(**location, Body=body[:-1] + b"?")
     with pytest.raises(BucketcastError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
-        check(spark, report, "b")
+        check_files(spark, report, "b")
     s3.delete_object(**location)
     with pytest.raises(BucketcastError, match=f"{key}: there is no such object"):
-        check(spark, report, "b")
+        check_files(spark, report, "b")
 
 
-def test_a_report_that_was_copied_to_another_bucket(s3: Any, tmp_path: Path) -> None:
+def test_a_report_copied_to_another_bucket_is_refused(s3: Any, tmp_path: Path) -> None:
     key = upload(s3, tmp_path).removeprefix(f"s3://{DESTINATION}/")
     s3.create_bucket(Bucket="copies")
     for name in (key, key.replace("manifest.json", "manifest.checksum")):
         s3.copy_object(Bucket="copies", Key=name, CopySource=f"{DESTINATION}/{name}")
 
     with pytest.raises(BucketcastError, match="but it lies in copies; read the report where"):
-        read(f"s3://copies/{key}", "b")
+        read_manifest(f"s3://copies/{key}", "b")
 
 
-def test_no_bucket_and_no_report(s3: Any) -> None:
+def test_a_missing_bucket_or_report_is_refused(s3: Any) -> None:
     with pytest.raises(BucketcastError, match="there is no such object"):
-        read(f"{HOME}/2026-01-02T01-00Z/manifest.json", "b")
+        read_manifest(f"{HOME}/2026-01-02T01-00Z/manifest.json", "b")
     with pytest.raises(BucketcastError, match="there is no such bucket"):
-        newest("s3://no-such-bucket/b/daily", "b")
+        read_newest("s3://no-such-bucket/b/daily", "b")
     with pytest.raises(BucketcastError, match="found no finished report in it; name the folder"):
-        newest(HOME, "b")
+        read_newest(HOME, "b")
     assert s3.list_objects_v2(Bucket=DESTINATION)["KeyCount"] == 0

@@ -1,10 +1,10 @@
-"""The distributed listing beside boto3's own, at the local S3.
+"""The distributed listing equals boto3's own, with the local S3.
 
-The local S3 is not S3 in three things. It takes no notice of `encoding-type=url`, so that keys and
-markers with characters that XML has not get the answer 500; S3 encodes them and boto3 decodes them,
-which the stubbed answer below shows. With a delimiter its pages do not go on after a common prefix;
-nothing here uses one. And a version marker does not skip an object that is older than its bucket's
-versioning: boto3's own pages repeat it.
+The local S3 differs from S3 in three ways. It ignores `encoding-type=url`, so keys and markers with
+characters that XML does not have get the response 500; S3 encodes them and boto3 decodes them, as
+in the stubbed response below. With a delimiter its pages end after a common prefix; no test here
+uses one. And a version marker does not skip an object that is older than its bucket's versioning:
+boto3's own pages repeat it.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,48 +43,49 @@ def s3(aws: Emulator) -> Any:
 
 @pytest.fixture
 def make(s3: Any) -> Callable[..., str]:
-    """A new bucket with such objects, put (True) or deleted (False) in this order."""
+    """Make a new bucket whose objects are put (True) or deleted (False) in this order."""
 
-    def made(history: list[tuple[str, bool]], versions: str = "Enabled") -> str:
+    def make_bucket(history: list[tuple[str, bool]], versions: str = "Enabled") -> str:
         name = f"live-{uuid4().hex[:12]}"
         s3.create_bucket(Bucket=name)
         if versions:
             configuration = {"Status": versions}
             s3.put_bucket_versioning(Bucket=name, VersioningConfiguration=configuration)
-        for key, last in history:
-            if last:
+        for key, put in history:
+            if put:
                 s3.put_object(Bucket=name, Key=key, Body=key.encode())
             else:
                 s3.delete_object(Bucket=name, Key=key)
         return name
 
-    return made
+    return make_bucket
 
 
 @pytest.fixture
-def pages_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Let this process ask for pages of so few entries; Spark's workers do not hear of it."""
+def set_page_size(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Set the size of this process's pages; Spark's workers keep theirs."""
 
-    def few(entries: int) -> None:
-        monkeypatch.setattr(live, "_KEYS_OF_A_PAGE", entries)
-        monkeypatch.setattr(live, "_KEYS_OF_A_LOOK", entries)
+    def set_entries(entries: int) -> None:
+        monkeypatch.setattr(live, "_KEYS_PER_PAGE", entries)
+        monkeypatch.setattr(live, "_KEYS_PER_PROBE", entries)
 
-    return few
-
-
-def theirs(s3: Any, bucket: str, prefix: str = "") -> list[Row]:
-    """All that one answer of S3 has, as rows."""
-    answer = s3.list_object_versions(Bucket=bucket, Prefix=prefix)
-    assert not answer["IsTruncated"]
-    found: list[Row] = []
-    for each in [*answer.get("Versions", ()), *answer.get("DeleteMarkers", ())]:
-        about = (bucket, each["Key"], each["VersionId"], each["IsLatest"], "ETag" not in each)
-        content = each.get("Size", 0), each["LastModified"], each.get("ETag", "").strip('"') or None
-        found.append((*about, *content, each.get("StorageClass")))
-    return sorted(found, key=repr)
+    return set_entries
 
 
-def ours(rows: Any) -> list[Row]:
+def listed_by_s3(s3: Any, bucket: str, prefix: str = "") -> list[Row]:
+    """Return all entries of one response of S3, as sorted rows."""
+    response = s3.list_object_versions(Bucket=bucket, Prefix=prefix)
+    assert not response["IsTruncated"]
+    rows: list[Row] = []
+    for entry in [*response.get("Versions", ()), *response.get("DeleteMarkers", ())]:
+        version = (bucket, entry["Key"], entry["VersionId"], entry["IsLatest"], "ETag" not in entry)
+        etag = entry.get("ETag", "").strip('"') or None
+        content = entry.get("Size", 0), entry["LastModified"], etag, entry.get("StorageClass")
+        rows.append((*version, *content))
+    return sorted(rows, key=repr)
+
+
+def in_order(rows: Any) -> list[Row]:
     return sorted((tuple(row) for row in rows), key=repr)
 
 
@@ -94,53 +95,53 @@ def ours(rows: Any) -> list[Row]:
 def test_planned_ranges_hold_each_version_once(
     s3: Any,
     make: Callable[..., str],
-    pages_of: Callable[[int], None],
+    set_page_size: Callable[[int], None],
     history: list[tuple[str, bool]],
     parts: int,
     page: int,
 ) -> None:
-    pages_of(page)
+    set_page_size(page)
     bucket = make(history)
-    ranges = plan(lambda after: live.look(bucket, "", after, page), parts)
-    assert rows(bucket, ranges) == theirs(s3, bucket)
+    ranges = plan(lambda after: live.read_page(bucket, "", after, page), parts)
+    assert rows(bucket, ranges) == listed_by_s3(s3, bucket)
 
 
 @given(HISTORY, st.lists(KEYS, max_size=6, unique=True), st.integers(1, 3))
 @PROPERTY
-def test_any_cuts_do_keys_among_them(
+def test_ranges_cut_anywhere_hold_each_version_once(
     s3: Any,
     make: Callable[..., str],
-    pages_of: Callable[[int], None],
+    set_page_size: Callable[[int], None],
     history: list[tuple[str, bool]],
     more: list[str],
     page: int,
 ) -> None:
-    pages_of(page)
+    set_page_size(page)
     bucket = make(history)
     cuts = sorted({key for key, _ in history[::2]} | set(more))
     ranges = [Range(*ends) for ends in zip(["", *cuts], [*cuts, None], strict=True)]
-    assert rows(bucket, ranges) == theirs(s3, bucket)
+    assert rows(bucket, ranges) == listed_by_s3(s3, bucket)
 
 
 def rows(bucket: str, ranges: list[Range]) -> list[Row]:
-    return ours(
-        row for each in ranges for row in live.listed_range(bucket, "", each, versioned=True)
+    return in_order(
+        row for part in ranges for row in live.list_range(bucket, "", part, versioned=True)
     )
 
 
-def test_pages_go_on_where_there_are_no_versions(
-    make: Callable[..., str], pages_of: Callable[[int], None]
+def test_pages_continue_in_a_bucket_without_versions(
+    make: Callable[..., str], set_page_size: Callable[[int], None]
 ) -> None:
-    pages_of(2)
-    bucket = make([(each, True) for each in "abcde"], versions="")
-    found = live.listed_range(bucket, "", Range("a"), versioned=False)
-    assert [(row[1], row[2]) for row in found] == [(each, None) for each in "bcde"]
+    set_page_size(2)
+    bucket = make([(key, True) for key in "abcde"], versions="")
+    rows = live.list_range(bucket, "", Range("a"), versioned=False)
+    assert [(row.key, row.version_id) for row in rows] == [(key, None) for key in "bcde"]
 
 
 def test_a_cluster_lists_all_versions(
-    spark: SparkSession, s3: Any, make: Callable[..., str], pages_of: Callable[[int], None]
+    spark: SparkSession, s3: Any, make: Callable[..., str], set_page_size: Callable[[int], None]
 ) -> None:
-    pages_of(4)
+    set_page_size(4)
     bucket = make(
         [
             *((f"photos/{nth:02d}", True) for nth in range(40)),
@@ -156,24 +157,24 @@ def test_a_cluster_lists_all_versions(
     assert listing.name == f"the listing of {bucket}/"
     assert listing.objects.schema == LISTING
     assert listing.objects.rdd.getNumPartitions() > 1
-    assert ours(with_zones(listing.objects.collect())) == theirs(s3, bucket)
+    assert in_order(with_zones(listing.objects.collect())) == listed_by_s3(s3, bucket)
 
     below = live.read(spark, bucket, prefix="photos/1")
-    assert below.objects.count() == len(theirs(s3, bucket, "photos/1")) > 10
+    assert below.objects.count() == len(listed_by_s3(s3, bucket, "photos/1")) > 10
 
 
-def test_nothing_at_all(spark: SparkSession, make: Callable[..., str]) -> None:
+def test_an_empty_bucket_has_no_rows(spark: SparkSession, make: Callable[..., str]) -> None:
     assert live.read(spark, make([])).objects.collect() == []
 
 
-def with_zones(found: list[Any]) -> Iterator[Row]:
-    """Spark gives the times of this machine's zone, without a word of it."""
-    for row in found:
+def with_zones(rows: list[Any]) -> Iterator[Row]:
+    """Add the zone to Spark's times, which are of this machine's zone and do not have it."""
+    for row in rows:
         yield tuple((row.asDict() | {"last_modified": row.last_modified.astimezone(UTC)}).values())
 
 
 @pytest.mark.parametrize(("versions", "named"), [("", None), ("Suspended", "null")])
-def test_the_one_version_that_has_no_name(
+def test_a_version_without_an_id_is_null_or_none(
     spark: SparkSession, make: Callable[..., str], versions: str, named: str | None
 ) -> None:
     row = live.read(spark, make([("key", True)], versions)).objects.collect()[0]
@@ -182,13 +183,13 @@ def test_the_one_version_that_has_no_name(
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_bucket_that_is_not_there(spark: SparkSession) -> None:
+def test_a_missing_bucket_is_refused(spark: SparkSession) -> None:
     with pytest.raises(BucketcastError, match="no-such-one cannot be listed: there is no such"):
         live.read(spark, "no-such-one")
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_bucket_that_may_not_be_listed(spark: SparkSession) -> None:
+def test_a_bucket_that_may_not_be_listed_names_the_rights(spark: SparkSession) -> None:
     with Stubber(client("s3")) as stubber:
         stubber.add_client_error("get_bucket_versioning", "AccessDenied", "Access Denied")
         with pytest.raises(BucketcastError, match="grant the job's role s3:ListBucketVersions"):
@@ -196,7 +197,7 @@ def test_a_bucket_that_may_not_be_listed(spark: SparkSession) -> None:
 
 
 @pytest.mark.usefixtures("aws")
-def test_keys_come_encoded_from_s3() -> None:
+def test_encoded_keys_are_decoded() -> None:
     entry = {
         "Key": "a%01b%2B+c",
         "VersionId": "1",
@@ -206,16 +207,16 @@ def test_keys_come_encoded_from_s3() -> None:
         "Size": 0,
         "StorageClass": "STANDARD",
     }
-    answer = {"EncodingType": "url", "IsTruncated": False, "Versions": [entry]}
+    response = {"EncodingType": "url", "IsTruncated": False, "Versions": [entry]}
     with Stubber(client("s3")) as stubber:
-        stubber.add_response("list_object_versions", answer)
-        (row,) = live.listed_range("bucket", "", Range(), versioned=True)
-    assert row[1] == "a\x01b+ c"
+        stubber.add_response("list_object_versions", response)
+        (row,) = live.list_range("bucket", "", Range(), versioned=True)
+    assert row.key == "a\x01b+ c"
 
 
-def test_a_marker_skips_its_key_with_all_versions(s3: Any, make: Callable[..., str]) -> None:
-    """What the ranges rely on, as S3 has it: the local S3 does the same."""
+def test_a_key_marker_skips_all_versions_of_its_key(s3: Any, make: Callable[..., str]) -> None:
+    """The ranges rely on it, and S3 documents it."""
     bucket = make([("a", True), ("b", True), ("b", False), ("b", True), ("b/c", True)])
-    after = s3.list_object_versions(Bucket=bucket, KeyMarker="b")
-    assert [each["Key"] for each in after["Versions"]] == ["b/c"]
-    assert "DeleteMarkers" not in after
+    response = s3.list_object_versions(Bucket=bucket, KeyMarker="b")
+    assert [entry["Key"] for entry in response["Versions"]] == ["b/c"]
+    assert "DeleteMarkers" not in response

@@ -1,4 +1,4 @@
-"""The plan, against keys that are in memory, or are only computed: it sees but a few of them."""
+"""The plan for keys in memory, or only computed: it reads few of them."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from glue_jobs.listing.ranges import Page, Range, plan
 
 MILLIONS = 10_000_000
-KEYS_OF_A_PAGE = 100
+KEYS_PER_PAGE = 100
 PARTS = 16
 
 
 class Keys:
-    """A sorted bucket that answers as S3 does; a key stands there once for each version."""
+    """A sorted bucket that responds as S3 does; it has a key once for each version."""
 
-    def __init__(self, count: int, key: Callable[[int], str], page: int = KEYS_OF_A_PAGE) -> None:
+    def __init__(self, count: int, key: Callable[[int], str], page: int = KEYS_PER_PAGE) -> None:
         self.count, self.key, self.page = count, key, page
-        self.looks = 0
+        self.calls = 0
 
-    def look(self, after: str) -> Page | None:
-        self.looks += 1
+    def read_page(self, after: str) -> Page | None:
+        self.calls += 1
         start = self.upto(after)
         end = min(start + self.page, self.count)
         if start == end:
@@ -36,20 +36,21 @@ class Keys:
         return bisect_right(range(self.count), marker, key=self.key)
 
     def counts(self, ranges: Sequence[Range]) -> list[int]:
-        """How many each range holds."""
-        ends = [self.count if each.upto is None else self.upto(each.upto) for each in ranges]
+        """Return the number of keys in each range."""
+        uptos = [part.upto for part in ranges]
+        ends = [self.count if upto is None else self.upto(upto) for upto in uptos]
         return [end - start for start, end in pairwise([0, *ends])]
 
 
-def bucket(keys: Sequence[str], page: int = KEYS_OF_A_PAGE) -> Keys:
+def bucket(keys: Sequence[str], page: int = KEYS_PER_PAGE) -> Keys:
     return Keys(len(keys), sorted(keys).__getitem__, page)
 
 
 def assert_gapless(ranges: Sequence[Range]) -> None:
     assert ranges[0].after == ""
     assert ranges[-1].upto is None
-    assert all(one.upto == two.after for one, two in pairwise(ranges))
-    assert all(one.after < two.after for one, two in pairwise(ranges))
+    assert all(left.upto == right.after for left, right in pairwise(ranges))
+    assert all(left.after < right.after for left, right in pairwise(ranges))
 
 
 characters = st.one_of(
@@ -62,8 +63,8 @@ keys = st.text(characters, min_size=1, max_size=6)
 
 @given(st.lists(keys, max_size=60), st.integers(1, 9), st.integers(1, 5))
 @settings(max_examples=300, deadline=None)
-def test_each_key_is_in_one_range_whatever_it_is(some: list[str], parts: int, page: int) -> None:
-    ranges = plan(bucket(some, page).look, parts)
+def test_each_key_is_in_exactly_one_range(some: list[str], parts: int, page: int) -> None:
+    ranges = plan(bucket(some, page).read_page, parts)
     assert_gapless(ranges)
     assert len(ranges) <= parts
     for key in some:
@@ -94,32 +95,32 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_ranges_are_about_equal_and_few_calls_are_made(shape: str) -> None:
+def test_ranges_are_about_equal_after_few_calls(shape: str) -> None:
     keys = SHAPES[shape]
-    keys.looks = 0
-    ranges = plan(keys.look, PARTS)
+    keys.calls = 0
+    ranges = plan(keys.read_page, PARTS)
     assert_gapless(ranges)
     counts = keys.counts(ranges)
     assert sum(counts) == keys.count
     assert max(counts) <= 4.5 * keys.count / PARTS
-    assert keys.looks <= 20 * PARTS
+    assert keys.calls <= 20 * PARTS
 
 
 def test_an_empty_bucket_is_one_range() -> None:
-    assert plan(bucket([]).look, PARTS) == [Range()]
+    assert plan(bucket([]).read_page, PARTS) == [Range()]
 
 
 def test_a_page_of_keys_is_one_range_and_one_call() -> None:
-    few = bucket([f"{nth}" for nth in range(KEYS_OF_A_PAGE)])
-    assert plan(few.look, PARTS) == [Range()]
-    assert few.looks == 1
+    few = bucket([f"{nth}" for nth in range(KEYS_PER_PAGE)])
+    assert plan(few.read_page, PARTS) == [Range()]
+    assert few.calls == 1
 
 
 def test_the_versions_of_one_key_stay_together() -> None:
     many = Keys(5_000_000, lambda _: "the key")
-    ranges = plan(many.look, PARTS)
+    ranges = plan(many.read_page, PARTS)
     assert max(many.counts(ranges)) == 5_000_000
-    assert many.looks < 10
+    assert many.calls < 10
 
 
 def test_neighbours_of_a_key_with_many_versions_are_found() -> None:
@@ -127,12 +128,12 @@ def test_neighbours_of_a_key_with_many_versions_are_found() -> None:
         return f"a{nth:07d}" if nth < 1_000_000 else "b" if nth < 6_000_000 else f"b/{nth}"
 
     keys = Keys(7_000_000, key)
-    counts = keys.counts(plan(keys.look, PARTS))
+    counts = keys.counts(plan(keys.read_page, PARTS))
     assert sum(1 for each in counts if each > 50_000) > PARTS // 2
     assert sorted(counts)[-2] < 500_000
 
 
 def test_pieces_can_be_read_in_any_order() -> None:
     hashes = SHAPES["hashes"]
-    backwards = plan(hashes.look, PARTS, lambda cut, some: [*map(cut, some[::-1])][::-1])
-    assert backwards == plan(hashes.look, PARTS)
+    backwards = plan(hashes.read_page, PARTS, lambda cut, some: [*map(cut, some[::-1])][::-1])
+    assert backwards == plan(hashes.read_page, PARTS)

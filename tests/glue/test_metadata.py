@@ -61,7 +61,7 @@ def rows_of(read: Listing) -> Counter[Row]:
     )
 
 
-def test_any_bucket_is_read_as_it_is(spark: SparkSession, table: str) -> None:
+def test_any_content_is_read_unchanged(spark: SparkSession, table: str) -> None:
     """Fifty random buckets in a table, under a folder each."""
     rows_read: list[Row] = []
 
@@ -108,43 +108,43 @@ def refusal(spark: SparkSession, source: str = "metadata", bucket: str = "my-buc
     return str(error.value)
 
 
-def test_no_catalog(spark: SparkSession) -> None:
+def test_a_missing_catalog_is_refused_with_its_settings(spark: SparkSession) -> None:
     message = refusal(spark, "metadata:other.b_x.inventory")
 
     assert message.startswith("other.b_x.inventory: Spark knows no catalog other; start the job")
     assert "--conf spark.sql.catalog.other=org.apache.iceberg.spark.SparkCatalog" in message
 
 
-def test_a_catalog_that_cannot_be_loaded(spark: SparkSession) -> None:
+def test_a_catalog_that_cannot_be_loaded_is_refused(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.catalog.broken", "org.example.Catalog")
 
     assert "broken.b.c: Spark cannot read the table" in refusal(spark, "metadata:broken.b.c")
 
 
 @pytest.mark.parametrize("table", ["inventory", "b_x.inventory", "s3md..inventory"])
-def test_half_a_name(spark: SparkSession, table: str) -> None:
+def test_an_incomplete_table_name_is_refused(spark: SparkSession, table: str) -> None:
     assert "found no CATALOG.NAMESPACE.TABLE" in refusal(spark, f"metadata:{table}")
 
 
-def test_no_table(spark: SparkSession) -> None:
+def test_a_missing_table_is_refused(spark: SparkSession) -> None:
     message = refusal(spark, bucket="elsewhere")
 
     assert message.startswith("s3md.b_elsewhere.inventory: there is no such table; turn on")
 
 
-def test_a_table_that_s3_has_not_filled_yet(spark: SparkSession, table: str) -> None:
+def test_an_empty_table_is_refused(spark: SparkSession, table: str) -> None:
     assert spark.table(table).count() == 0
     assert "the table is empty: S3 is still filling it" in refusal(spark)
 
 
-def test_another_buckets_table(spark: SparkSession, table: str) -> None:
+def test_a_table_of_another_bucket_is_refused(spark: SparkSession, table: str) -> None:
     rows = [Row("my-bucket.org", "a"), Row("my-bucket-org", "a")]
     fill(spark, table, rows)
 
     assert "found rows of bucket my-bucket-org, wanted only my-bucket.org" in refusal(spark)
 
 
-def test_the_journal_is_no_inventory(spark: SparkSession) -> None:
+def test_a_journal_table_is_refused(spark: SparkSession) -> None:
     name = "s3md.b_x.journal"
     spark.sql(f"CREATE TABLE {name} (bucket string, key string, record_type string) USING iceberg")
     spark.sql(f"INSERT INTO {name} VALUES ('x', 'a', 'CREATE')")  # noqa: S608

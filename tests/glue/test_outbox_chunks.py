@@ -1,4 +1,4 @@
-"""Chunks are what one call takes, and the rate_limit is the rate; nothing runs here."""
+"""A chunk fits into one call, and a limit keeps to the rate; these tests need no server."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.limits import TOGETHER
-from glue_jobs.outbox.chunks import Chunk, Message, chunked
+from glue_jobs.outbox.chunks import Chunk, Message, split
 from glue_jobs.outbox.sender import RateLimit
 
 MESSAGES = st.lists(
@@ -31,7 +31,7 @@ def bytes_of(chunk: Chunk) -> int:
 def test_chunks_have_all_messages_in_their_order(messages: list[Message]) -> None:
     contents = [
         Message(chunk.queue, body, count, token)
-        for chunk in chunked(7, messages)
+        for chunk in split(7, messages)
         for body, count, token in zip(chunk.bodies, chunk.counts, chunk.tokens, strict=True)
     ]
     assert contents == messages
@@ -39,7 +39,7 @@ def test_chunks_have_all_messages_in_their_order(messages: list[Message]) -> Non
 
 @given(MESSAGES)
 def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
-    chunks = list(chunked(7, messages))
+    chunks = list(split(7, messages))
     assert [(chunk.part, chunk.chunk) for chunk in chunks] == [(7, n) for n in range(len(chunks))]
     for chunk in chunks:
         assert 1 <= len(chunk.bodies) <= TOGETHER
@@ -49,16 +49,16 @@ def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_no_chunk_ends_while_the_next_message_would_fit(messages: list[Message]) -> None:
-    chunks = list(chunked(7, messages))
-    for one, other in pairwise(chunks):
-        full = len(one.bodies) == TOGETHER
-        heavy = bytes_of(one) + len(other.bodies[0].encode()) > MAX_BYTES
-        assert full or heavy or one.queue != other.queue
+    chunks = list(split(7, messages))
+    for chunk, following in pairwise(chunks):
+        full = len(chunk.bodies) == TOGETHER
+        heavy = bytes_of(chunk) + len(following.bodies[0].encode()) > MAX_BYTES
+        assert full or heavy or chunk.queue != following.queue
 
 
 def test_a_message_too_large_for_a_call_is_alone() -> None:
     bodies = ["a", "b" * (MAX_BYTES + 1), "c"]
-    chunks = chunked(0, [Message("https://sqs/a", body, 1, "") for body in bodies])
+    chunks = split(0, [Message("https://sqs/a", body, 1, "") for body in bodies])
     assert [chunk.bodies for chunk in chunks] == [[body] for body in bodies]
 
 
@@ -71,29 +71,27 @@ class Start(NamedTuple):
     st.integers(1, 5_000),
     st.lists(st.tuples(st.integers(1, 2_000), st.floats(0, 5)), min_size=1, max_size=30),
 )
-def test_what_goes_between_two_moments_is_at_most_the_rate(
-    rate: int, calls: list[tuple[int, float]]
-) -> None:
+def test_no_interval_exceeds_the_rate(rate: int, calls: list[tuple[int, float]]) -> None:
     rate_limit, now, starts = RateLimit(rate), 100.0, list[Start]()
-    for events, took in calls:
-        now += rate_limit.wait(events, now)
+    for events, duration in calls:
+        now += rate_limit.reserve(events, now)
         starts.append(Start(now, events))
-        now += took
-    for first, one in enumerate(starts):
+        now += duration
+    for first, start in enumerate(starts):
         for last in range(first, len(starts)):
             # The last call's events still have their time before them.
-            sent = sum(each.events for each in starts[first:last])
-            assert sent <= rate * (starts[last].at - one.at) + 1e-6 * sent
+            sent = sum(call.events for call in starts[first:last])
+            assert sent <= rate * (starts[last].at - start.at) + 1e-6 * sent
 
 
-def test_no_call_waits_longer_than_needed() -> None:
+def test_a_call_waits_no_longer_than_the_rate_needs() -> None:
     rate_limit = RateLimit(100)
-    assert rate_limit.wait(50, now=10) == 0, "the first goes at once"
-    assert rate_limit.wait(50, now=10.25) == 0.25
-    assert rate_limit.wait(50, now=30) == 0, "a slow call was its own pause"
-    assert rate_limit.wait(50, now=30) == 0.5, "and nothing is made up for"
+    assert rate_limit.reserve(50, now=10) == 0, "the first call does not wait"
+    assert rate_limit.reserve(50, now=10.25) == 0.25
+    assert rate_limit.reserve(50, now=30) == 0, "a slow call was its own pause"
+    assert rate_limit.reserve(50, now=30) == 0.5, "and it is not caught up"
 
 
-def test_no_rate_is_no_limit() -> None:
+def test_a_rate_of_zero_is_no_limit() -> None:
     rate_limit = RateLimit(0)
-    assert {rate_limit.wait(1_000, now=1) for _ in range(9)} == {0}
+    assert {rate_limit.reserve(1_000, now=1) for _ in range(9)} == {0}

@@ -1,4 +1,4 @@
-"""Whoever waits for a long stage is told how far it is."""
+"""A long stage reports its progress."""
 
 import time
 from collections.abc import Iterable
@@ -6,12 +6,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from glue_jobs import progress
 from glue_jobs.run import Run
 
 
-class Heard(Run):
-    """Writes down what is said, and lets the tasks go on once they were spoken of."""
+class RecordingRun(Run):
+    """A run that records its reports, and lets the tasks finish after the first about them."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder.as_uri())
@@ -26,16 +25,16 @@ class Heard(Run):
 
 
 def test_a_stage_reports_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    run = Heard(tmp_path)
+    run = RecordingRun(tmp_path)
     gate = tmp_path / "open"
 
-    def waits(_: Iterable[int]) -> Iterable[int]:
+    def wait(_: Iterable[int]) -> Iterable[int]:
         while not gate.exists():
             time.sleep(0.1)
         return [1]
 
-    with progress.reported(spark, run, "counting"):
-        assert spark.sparkContext.parallelize(range(2), 2).mapPartitions(waits).sum() == 2
+    with run.report_tasks(spark, "counting"):
+        assert spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait).sum() == 2
     assert run.reported[:2] == [("counting", 0, 0, ""), ("counting", 0, 2, "tasks")]
     before = len(run.reported)
     spark.range(1).count()

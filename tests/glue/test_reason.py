@@ -1,4 +1,4 @@
-"""What went wrong in a worker is told in the words that were used there."""
+"""An error of a worker is reported in the words that were used there."""
 
 import json
 import os
@@ -27,18 +27,18 @@ from tests.glue.conftest import PACKAGES, ROOT
 def test_an_error_of_a_worker_is_reported_without_its_traceback(
     spark: SparkSession, error: Exception, expected: object, *, rows: bool
 ) -> None:
-    def fails(_: Iterable[int]) -> Iterator[tuple[str]]:
+    def fail(_: Iterable[int]) -> Iterator[tuple[str]]:
         raise error
 
-    failing = spark.sparkContext.parallelize([0], 1).mapPartitions(fails)
+    failing = spark.sparkContext.parallelize([0], 1).mapPartitions(fail)
     with pytest.raises(Exception, match="Traceback") as raised:
         spark.createDataFrame(failing, "a string").collect() if rows else failing.collect()
     assert reason(raised.value) == str(expected)
 
 
-def test_a_dead_spark_is_reported_in_words(tmp_path: Path) -> None:
+def test_a_killed_spark_is_reported_in_words(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PACKAGES))}
-    command = [sys.executable, "-m", "tests.glue.dies", tmp_path.as_uri()]
+    command = [sys.executable, "-m", "tests.glue.killed_job", tmp_path.as_uri()]
     ended = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
     assert ended.returncode
     document = json.loads((tmp_path / "result.json").read_text())
@@ -47,7 +47,7 @@ def test_a_dead_spark_is_reported_in_words(tmp_path: Path) -> None:
     assert "memory" in document["error"]
 
 
-def test_memory_that_ran_out_is_reported_in_words(spark: SparkSession) -> None:
+def test_an_out_of_memory_error_is_reported_in_words(spark: SparkSession) -> None:
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     cause = jvm.java.lang.OutOfMemoryError("Java heap space")

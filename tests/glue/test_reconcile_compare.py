@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bucketcast.mirror.rows import StoredRow
-from glue_jobs.events import Object
+from bucketcast.mirror.synthetic import Object
 from glue_jobs.reconcile import compare
-from glue_jobs.reconcile.compare import What
+from glue_jobs.reconcile.compare import Drift
 from glue_jobs.reconcile.mirror import ROWS
 
 OBJECTS = StructType(
@@ -47,19 +47,19 @@ ROW = st.builds(
 
 
 def suspects(spark: SparkSession, objects: list[Object], rows: list[StoredRow]) -> dict[str, str]:
-    """What Spark says; the path of a row here is its key."""
+    """Return the suspects as Spark finds them; the path of a row is its key here."""
     tables = (
         spark.createDataFrame(objects, OBJECTS),
         spark.createDataFrame(
             [(r.path, r.sequencer, r.time, r.etag, r.size, r.version_id) for r in rows], ROWS
         ),
     )
-    found = [(key, what) for key, what in compare.suspects(*tables).collect()]
-    assert len(found) == len(dict(found)), "a key is there twice"
-    return dict(found)
+    pairs = [(key, drift) for key, drift in compare.suspects(*tables).collect()]
+    assert len(pairs) == len(dict(pairs)), "a key occurs twice"
+    return dict(pairs)
 
 
-def test_every_pair_is_classified_alike(spark: SparkSession) -> None:
+def test_spark_and_python_classify_every_pair_alike(spark: SparkSession) -> None:
     objects = [
         Object("uploads", "", version, size, etag)
         for version, size, etag in product(VERSIONS, (None, 0, 1), ETAGS)
@@ -69,17 +69,17 @@ def test_every_pair_is_classified_alike(spark: SparkSession) -> None:
         for time, etag, size, version in product(("", TIME), ETAGS, (-1, 0, 1), VERSIONS)
     ]
     pairs = dict(enumerate(product([None, *objects], [None, *rows])))
-    expected = {str(key): compare.of(*pair) for key, pair in pairs.items()}
-    found = suspects(
+    expected = {str(key): compare.find_drift(*pair) for key, pair in pairs.items()}
+    actual = suspects(
         spark,
-        [each._replace(key=str(key)) for key, (each, _) in pairs.items() if each],
+        [found._replace(key=str(key)) for key, (found, _) in pairs.items() if found],
         [
             StoredRow(str(key), row.sequencer, row.time, row.etag, row.size, row.version_id)
             for key, (_, row) in pairs.items()
             if row
         ],
     )
-    assert found == {key: str(what) for key, what in expected.items() if what}
+    assert actual == {key: str(drift) for key, drift in expected.items() if drift}
 
 
 @settings(
@@ -88,42 +88,44 @@ def test_every_pair_is_classified_alike(spark: SparkSession) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
-    objects=st.lists(OBJECT, max_size=20, unique_by=lambda each: each.key),
+    objects=st.lists(OBJECT, max_size=20, unique_by=lambda found: found.key),
     rows=st.lists(ROW, max_size=40),
 )
-def test_a_row_that_was_read_twice_is_one(
+def test_a_row_that_is_read_twice_is_reported_once(
     spark: SparkSession, objects: list[Object], rows: list[StoredRow]
 ) -> None:
-    by_key = {each.key: each for each in objects}
+    by_key = {found.key: found for found in objects}
     stored: dict[str, list[StoredRow | None]] = {}
     for row in rows:
         stored.setdefault(row.path, []).append(row)
     expected = {
-        key: {compare.of(by_key.get(key), row) for row in stored.get(key, [None])} - {None}
+        key: {compare.find_drift(by_key.get(key), row) for row in stored.get(key, [None])} - {None}
         for key in {*by_key, *stored}
     }
-    found = suspects(spark, objects, rows)
-    assert found.keys() == {key for key, whats in expected.items() if whats}
-    assert all(What(what) in expected[key] for key, what in found.items())
+    actual = suspects(spark, objects, rows)
+    assert actual.keys() == {key for key, drifts in expected.items() if drifts}
+    assert all(Drift(drift) in expected[key] for key, drift in actual.items())
 
 
 @pytest.mark.parametrize(
-    ("row", "what"),
+    ("row", "drift"),
     [
         (StoredRow("a", "", TIME, "one", 5), None),
-        (StoredRow("a", "", TIME, "two", 5), What.STALE),
-        (StoredRow("a", "", TIME, "one", 6), What.STALE),
+        (StoredRow("a", "", TIME, "two", 5), Drift.STALE),
+        (StoredRow("a", "", TIME, "one", 6), Drift.STALE),
         (StoredRow("a", "", TIME, "", 5), None),
         (StoredRow("a", "", TIME, "one", -1), None),
-        (StoredRow("a", "", TIME, "one", 5, "older"), What.STALE),
-        (StoredRow("a"), What.STALE),
-        (None, What.MISSING),
+        (StoredRow("a", "", TIME, "one", 5, "older"), Drift.STALE),
+        (StoredRow("a"), Drift.STALE),
+        (None, Drift.MISSING),
     ],
 )
-def test_only_what_both_know_is_compared(row: StoredRow | None, what: What | None) -> None:
-    assert compare.of(Object("uploads", "a", "newer", 5, "one"), row) is what
+def test_only_fields_that_both_have_are_compared(
+    row: StoredRow | None, drift: Drift | None
+) -> None:
+    assert compare.find_drift(Object("uploads", "a", "newer", 5, "one"), row) is drift
 
 
 def test_a_row_without_an_object_is_extra() -> None:
-    assert compare.of(None, StoredRow("a", "", TIME, "one", 5)) is What.EXTRA
-    assert compare.of(None, None) is None
+    assert compare.find_drift(None, StoredRow("a", "", TIME, "one", 5)) is Drift.EXTRA
+    assert compare.find_drift(None, None) is None

@@ -1,4 +1,4 @@
-"""The second recheck, and the event that mends what is left."""
+"""The recheck of each difference, and the event that repairs it."""
 
 import pytest
 from botocore.exceptions import ClientError
@@ -6,8 +6,8 @@ from botocore.exceptions import ClientError
 from bucketcast.errors import BucketcastError
 from bucketcast.event import padded
 from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object
 from glue_jobs.aws import client
-from glue_jobs.events import EPOCH, OLDEST, Object
 from glue_jobs.reconcile import recheck, repair
 from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Difference
 from tests.glue.emulator import Emulator
@@ -18,11 +18,11 @@ OBJECT = Object("uploads", "a", None, 5, "one", BEGAN - 1)
 ROW = StoredRow("uploads/a", padded("5"), EARLIER, "two", 5)
 
 
-def by_rule(_key: str, _found: Object | None) -> str:
+def any_rule(_key: str, _found: Object | None) -> str:
     return "rule-1"
 
 
-def by_none(_key: str, _found: Object | None) -> str:
+def no_rule(_key: str, _found: Object | None) -> str:
     return ""
 
 
@@ -43,7 +43,7 @@ def test_remaining_differences_are_reported(
     found: Object | None, row: StoredRow | None, what: str
 ) -> None:
     difference = recheck.difference(
-        "a", found, MergedState(row, padded("7"), LATER), BEGAN, by_rule
+        "a", found, MergedState(row, padded("7"), LATER), BEGAN, any_rule
     )
     assert difference
     assert (difference.what, difference.rule) == (what, "rule-1")
@@ -56,22 +56,22 @@ def test_remaining_differences_are_reported(
     )
 
 
-def test_differences_that_are_gone_are_not_reported() -> None:
+def test_resolved_differences_are_not_reported() -> None:
     row = StoredRow("uploads/a", padded("5"), EARLIER, "one", 5)
-    assert recheck.difference("a", OBJECT, MergedState(row), BEGAN, by_rule) is None
+    assert recheck.difference("a", OBJECT, MergedState(row), BEGAN, any_rule) is None
     assert (
-        recheck.difference("a", None, MergedState(None, padded("5"), EARLIER), BEGAN, by_rule)
+        recheck.difference("a", None, MergedState(None, padded("5"), EARLIER), BEGAN, any_rule)
         is None
     )
 
 
-def test_a_row_that_no_rule_matches_is_reported_apart() -> None:
-    stale = recheck.difference("a", OBJECT, MergedState(ROW), BEGAN, by_none)
-    extra = recheck.difference("a", None, MergedState(ROW), BEGAN, by_none)
+def test_a_row_that_no_rule_matches_is_uncovered() -> None:
+    stale = recheck.difference("a", OBJECT, MergedState(ROW), BEGAN, no_rule)
+    extra = recheck.difference("a", None, MergedState(ROW), BEGAN, no_rule)
     assert stale
     assert extra
     assert (stale.what, extra.what) == (UNCOVERED, UNCOVERED)
-    assert recheck.difference("a", OBJECT, MergedState(), BEGAN, by_none) is None
+    assert recheck.difference("a", OBJECT, MergedState(), BEGAN, no_rule) is None
 
 
 def test_a_repair_has_the_newest_order_key_and_a_later_time() -> None:
@@ -87,11 +87,11 @@ def test_a_repair_has_the_newest_order_key_and_a_later_time() -> None:
         known_sequencer=padded("9"),
         known_time=EARLIER,
     )
-    event = repair.corrective("uploads", missing)
+    event = repair.corrective_event("uploads", missing)
     assert (event.name, event.bucket, event.key) == ("s3:ObjectCreated:Put", "uploads", "a b")
     assert (event.size, event.etag, event.version_id) == (5, "one", "3HL4")
     assert event.order == (padded("9"), LATER)
-    extra = repair.corrective("uploads", missing._replace(what="extra"))
+    extra = repair.corrective_event("uploads", missing._replace(what="extra"))
     assert (extra.name, extra.key) == ("s3:ObjectRemoved:Delete", "a b")
     assert extra.order == (padded("9"), LATER)
     assert extra.version_id is None
@@ -99,28 +99,28 @@ def test_a_repair_has_the_newest_order_key_and_a_later_time() -> None:
 
 def test_a_repair_is_not_older_than_its_object() -> None:
     missing = Difference("a", "missing", size=5, modified=BEGAN, known_time=EPOCH)
-    assert repair.corrective("uploads", missing).order == (padded(OLDEST), LATER)
+    assert repair.corrective_event("uploads", missing).order == (padded(OLDEST), LATER)
 
 
-def test_a_date_that_there_is_not_counts_as_none() -> None:
+def test_an_invalid_date_counts_as_none() -> None:
     extra = Difference("a", "extra", known_sequencer=padded("5"), known_time="2026-02-30T00:00:00Z")
-    assert repair.corrective("uploads", extra).order == (padded("5"), EPOCH)
+    assert repair.corrective_event("uploads", extra).order == (padded("5"), EPOCH)
 
 
 def test_an_object_is_read_live(aws: Emulator) -> None:
     s3 = aws.client("s3")
-    s3.create_bucket(Bucket="looked-at")
-    s3.put_object(Bucket="looked-at", Key="a b/ü+", Body=b"12345")
-    found = recheck.head("looked-at", "a b/ü+")
+    s3.create_bucket(Bucket="rechecked")
+    s3.put_object(Bucket="rechecked", Key="a b/ü+", Body=b"12345")
+    found = recheck.read_object("rechecked", "a b/ü+")
     assert found
-    assert (found.bucket, found.key, found.size) == ("looked-at", "a b/ü+", 5)
+    assert (found.bucket, found.key, found.size) == ("rechecked", "a b/ü+", 5)
     assert found.etag == "827ccb0eea8a706c4c34a16891f84e7b"
     assert found.modified
-    listed = recheck._listed("looked-at", "a b/ü+")
+    listed = recheck._read_listed("rechecked", "a b/ü+")
     assert listed
     assert listed[:5] == found[:5]
-    assert recheck.head("looked-at", "a b/ü") is None
-    assert recheck._listed("looked-at", "a b/ü") is None
+    assert recheck.read_object("rechecked", "a b/ü") is None
+    assert recheck._read_listed("rechecked", "a b/ü") is None
 
 
 def test_an_object_that_cannot_be_read_is_reported(
@@ -130,6 +130,6 @@ def test_an_object_that_cannot_be_read_is_reported(
         raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
 
     monkeypatch.setattr(client("s3"), "head_object", refuse)
-    with pytest.raises(BucketcastError, match=r"s3://looked-at/a cannot .*grant .* s3:GetObject"):
-        recheck.head("looked-at", "a")
+    with pytest.raises(BucketcastError, match=r"s3://rechecked/a cannot .*grant .* s3:GetObject"):
+        recheck.read_object("rechecked", "a")
     assert aws

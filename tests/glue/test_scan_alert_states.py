@@ -1,4 +1,4 @@
-"""Which findings are told, judged by the findings of yesterday."""
+"""Findings are alerted or not, by comparison with earlier alerts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,44 +7,45 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from glue_jobs.scanner.alert_states import ALERT_STATES, Rules, compared, found
+from glue_jobs.scanner.alert_states import ALERT_STATES, AlertPolicy, combine, compare
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-FOUND = "kind string, key string, count long, versions long, bytes long"
+COLUMNS = "kind string, key string, count long, versions long, bytes long"
 
 
 def today(spark: SparkSession, **counts: int) -> DataFrame:
     rows = [("ManyVersions", key, count, count, count) for key, count in counts.items()]
-    return spark.createDataFrame(rows, FOUND)
+    return spark.createDataFrame(rows, COLUMNS)
 
 
 def before(spark: SparkSession, *rows: tuple[str, int, timedelta, bool]) -> DataFrame:
-    """What is remembered: key, the count that was told, how long ago, and whether it is open."""
-    remembered = [
-        ("ManyVersions", key, None, None, None, None, count, NOW - ago, is_open)
-        for key, count, ago, is_open in rows
+    """Return records of earlier alerts: key, alerted count, age, and True if it is open."""
+    records = [
+        ("ManyVersions", key, None, None, None, None, count, NOW - age, is_open)
+        for key, count, age, is_open in rows
     ]
-    return spark.createDataFrame(remembered, ALERT_STATES)
+    return spark.createDataFrame(records, ALERT_STATES)
 
 
 def states(rows: DataFrame) -> dict[str, Any]:
     return {row.key: row.state for row in rows.collect()}
 
 
-def judge(
+def next_states(
     spark: SparkSession,
     now: DataFrame,
     past: DataFrame,
     cooldown: float = 0,
     at: datetime = NOW,
-    seen: str = "",
+    prefix: str = "",
 ) -> DataFrame:
-    looked = sql.col("key").startswith(seen)
+    covered = sql.col("key").startswith(prefix)
     matched = sql.lit(True)  # noqa: FBT003 - a column's value
-    judged = compared(now, past, at=at, rules=Rules(10, cooldown), covered=looked, matched=matched)
-    # Cut off from its past, as from one run to the next.
-    return spark.createDataFrame(judged.collect(), ALERT_STATES)
+    policy = AlertPolicy(10, cooldown)
+    states = compare(now, past, at=at, policy=policy, covered=covered, matched=matched)
+    # Collected, since a run reads only the stored states of the one before.
+    return spark.createDataFrame(states.collect(), ALERT_STATES)
 
 
 def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> None:
@@ -63,9 +64,9 @@ def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> No
         ("huge", most // 2, HOUR, True),
     )
 
-    judged = judge(spark, now, past)
+    result = next_states(spark, now, past)
 
-    assert states(judged) == {
+    assert states(result) == {
         "first": "new",
         "as_before": "same",
         "less": "same",
@@ -75,7 +76,7 @@ def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> No
         "gone": "cleared",
         "huge": "worse",
     }
-    rows = {row.key: row for row in judged.collect()}
+    rows = {row.key: row for row in result.collect()}
     assert {key: rows[key].alerted for key in ("first", "less", "by_10")} == {
         "first": 5,
         "less": 100,
@@ -88,13 +89,13 @@ def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> No
 def test_within_the_cooldown_no_alert_is_repeated(spark: SparkSession) -> None:
     past = before(spark, ("lately", 100, HOUR, True), ("long_ago", 100, 3 * HOUR, True))
 
-    judged = judge(spark, today(spark, lately=900, long_ago=900), past, cooldown=2 * 3_600)
+    result = next_states(spark, today(spark, lately=900, long_ago=900), past, cooldown=2 * 3_600)
 
-    assert states(judged) == {"lately": "same", "long_ago": "worse"}
+    assert states(result) == {"lately": "same", "long_ago": "worse"}
 
 
 @pytest.mark.one_spark
-def test_a_story_of_scans(spark: SparkSession) -> None:
+def test_states_follow_from_scan_to_scan(spark: SparkSession) -> None:
     past = before(
         spark,
         ("slow", 1_000, 9 * HOUR, True),
@@ -108,29 +109,31 @@ def test_a_story_of_scans(spark: SparkSession) -> None:
         {"slow": 1_200, "flaps": 101},
         {"slow": 1_200, "flaps": 101},
     ]
-    story = []
+    history = []
     for hour, counts in enumerate(scans):
-        past = judge(spark, today(spark, **counts), past, cooldown=4 * 3_600, at=NOW + hour * HOUR)
-        story.append(states(past))
+        past = next_states(
+            spark, today(spark, **counts), past, cooldown=4 * 3_600, at=NOW + hour * HOUR
+        )
+        history.append(states(past))
 
-    grows = [each["slow"] for each in story]
-    assert grows == ["same", "worse", "same", "same", "same"], "it adds up from the last alert"
-    flaps = [each.get("flaps") for each in story]
-    assert flaps == ["cleared", "same", None, "new", "same"], "quiet for the cooldown, then told"
-    assert story[0]["gone"] == "cleared"
-    assert "gone" not in story[-1], "there is no reason any more to remember it"
+    slow = [scan["slow"] for scan in history]
+    assert slow == ["same", "worse", "same", "same", "same"], "growth counts from the last alert"
+    flaps = [scan.get("flaps") for scan in history]
+    assert flaps == ["cleared", "same", None, "new", "same"], "no alert within the cooldown"
+    assert history[0]["gone"] == "cleared"
+    assert "gone" not in history[-1], "its record is no longer needed"
 
 
-def test_what_the_scan_did_not_look_at_stays_as_it_is(spark: SparkSession) -> None:
+def test_records_that_the_scan_does_not_cover_stay(spark: SparkSession) -> None:
     past = before(spark, ("a/old", 100, HOUR, True), ("b/old", 100, HOUR, True))
 
-    part = judge(spark, today(spark), past, seen="a/")
+    part = next_states(spark, today(spark), past, prefix="a/")
 
     assert states(part) == {"a/old": "cleared", "b/old": None}
-    assert states(judge(spark, today(spark, **{"b/old": 100}), part)) == {"b/old": "same"}
+    assert states(next_states(spark, today(spark, **{"b/old": 100}), part)) == {"b/old": "same"}
 
 
-def test_the_count_is_what_the_threshold_is_about(spark: SparkSession) -> None:
+def test_the_count_is_what_the_threshold_limits(spark: SparkSession) -> None:
     versions = spark.createDataFrame(
         [("ManyVersions", "k", 5, 99), ("LargeVersions", "k", 5, 99)],
         "kind string, key string, versions long, bytes long",
@@ -139,11 +142,11 @@ def test_the_count_is_what_the_threshold_is_about(spark: SparkSession) -> None:
         [("BigPrefix", "p/", 7)], "kind string, key string, folders long"
     )
 
-    assert {tuple(row) for row in found(versions, folders).collect()} == {
+    assert {tuple(row) for row in combine(versions, folders).collect()} == {
         ("ManyVersions", "k", 5, 5, 99),
         ("LargeVersions", "k", 99, 5, 99),
         ("BigPrefix", "p/", 7, None, None),
     }
-    assert [tuple(row) for row in found(None, folders).collect()] == [
+    assert [tuple(row) for row in combine(None, folders).collect()] == [
         ("BigPrefix", "p/", 7, None, None)
     ]

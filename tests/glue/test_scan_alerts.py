@@ -17,7 +17,7 @@ pytestmark = pytest.mark.one_spark
 AT = datetime(2026, 11, 21, 12, 17, 21, 320_000, tzinfo=UTC)
 GOLDEN = Path(__file__).parents[1] / "events" / "minio" / "scanner-many-versions.json"
 QUEUE = "https://sqs.example/ingress"
-FOUND = "kind string, key string, count long, versions long, bytes long"
+COLUMNS = "kind string, key string, count long, versions long, bytes long"
 
 
 def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -> Row:
@@ -25,18 +25,18 @@ def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -
 
 
 def bodies(spark: SparkSession, *findings: Row) -> list[Row]:
-    alerts = spark.createDataFrame([tuple(each) for each in findings], FOUND)
+    alerts = spark.createDataFrame([tuple(row) for row in findings], COLUMNS)
     return messages(alerts, len(findings), bucket="vers", at=AT, queue=QUEUE).collect()
 
 
 def read(document: dict[str, Any]) -> Event:
-    """The event of an alert, as it is read from a message of its own."""
+    """Return the event of an alert, as read from a message of its own."""
     body = {"EventName": document["eventName"], "Key": "", "Records": [document]}
     (event,) = sources.events(json.dumps(body))
     return event
 
 
-def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) -> None:
+def test_the_body_is_minios_with_our_counts(spark: SparkSession) -> None:
     (message,) = bodies(spark, finding("ManyVersions", "v/many.txt", 1_001, 1_001, 5_005))
 
     golden: dict[str, Any] = json.loads(GOLDEN.read_bytes())
@@ -67,7 +67,7 @@ def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) ->
         ("LargeVersions", "", "", False),
     ],
 )
-def test_a_rule_finds_it(kind: str, prefix: str, suffix: str, *, matches: bool) -> None:
+def test_a_rule_matches_an_alert(kind: str, prefix: str, suffix: str, *, matches: bool) -> None:
     key = "photos/a b/ä+\ue000\uffff.jpg"
     event = read(record("vers", finding("ManyVersions", key, 5), AT))
     rule = Rule(
@@ -90,7 +90,7 @@ def test_a_prefix_is_sent_as_a_key_of_its_bucket() -> None:
     assert document["s3"]["object"]["key"] == "logs%2F2026%2F"
 
 
-def test_the_same_alert_has_the_same_id_and_a_later_one_another() -> None:
+def test_an_alert_keeps_its_id_and_a_later_one_has_another() -> None:
     big = finding("LargeVersions", "k", 1 << 40, 3, 1 << 40)
 
     def event_id(at: datetime) -> str:
@@ -103,7 +103,7 @@ def test_the_same_alert_has_the_same_id_and_a_later_one_another() -> None:
     assert elements["x-minio-versions-size"] == str(1 << 40)
 
 
-def test_a_storm_shares_messages(spark: SparkSession) -> None:
+def test_many_alerts_share_messages(spark: SparkSession) -> None:
     keys = {f"k/{number}" for number in range(1_200)}
     sent = bodies(spark, *(finding("ManyVersions", key, 9, 9) for key in keys))
 
@@ -113,7 +113,7 @@ def test_a_storm_shares_messages(spark: SparkSession) -> None:
     assert {event.key for event in received} == keys
 
 
-def test_what_sqs_refuses_is_escaped(spark: SparkSession) -> None:
+def test_characters_that_sqs_refuses_are_escaped(spark: SparkSession) -> None:
     (message,) = bodies(spark, finding("ManyVersions", "\uffff\x01ä", 9, 9))
     assert message.body.isascii()
     assert json.loads(message.body)["Key"] == "vers/\uffff\x01ä"

@@ -1,4 +1,4 @@
-"""What the report says of a bucket small enough to count by hand."""
+"""The report of a bucket small enough to count by hand."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +15,8 @@ from bucketcast.settings.pipeline import Scan
 from bucketcast.settings.types import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
-from glue_jobs.scanner import alert_states, folders, report, versions
+from glue_jobs.scanner import alert_states, report
+from glue_jobs.scanner.counting import count_folders, count_versions
 from glue_jobs.scanner.report.page import Finding, Page, html, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -39,7 +40,7 @@ LOGS = {
     "logs/d/1": 1,
     "x/1": 7,
 }
-GIVEN = Scan(
+SETTINGS = Scan(
     bucket="uploads",
     source="listing",
     prefix="",
@@ -71,24 +72,23 @@ def rows() -> Iterator[tuple[Any, ...]]:
 def written(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Mapping[str, Any], str]:
-    """The report of the bucket above: what the result says of it, and the folder that it is in."""
+    """Write the report of the bucket above; return its part of the result, and its folder."""
     folder = (tmp_path_factory.mktemp("report") / "report").as_uri()
     objects = spark.createDataFrame(list(rows()), LISTING)
-    many = versions.findings(objects, many=3, large=10 * GIB)
-    found = alert_states.found(many, folders.findings(objects, many=3))
-    gone = [("ManyVersions", "gone", None, None, None, None, 9, TAKEN, True)]
-    judged = alert_states.compared(
-        found,
-        spark.createDataFrame(gone, alert_states.ALERT_STATES),
+    versions = count_versions(objects, many=3, large=10 * GIB)
+    cleared = [("ManyVersions", "gone", None, None, None, None, 9, TAKEN, True)]
+    states = alert_states.compare(
+        alert_states.combine(versions, count_folders(objects, many=3)),
+        spark.createDataFrame(cleared, alert_states.ALERT_STATES),
         at=TAKEN,
-        rules=alert_states.Rules(10, 0),
+        policy=alert_states.AlertPolicy(10, 0),
         covered=sql.col("key").isNotNull(),
         matched=sql.col("key").isNotNull(),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
-    scanned = report.Scanned(GIVEN, TAKEN, numbers, ["Mind <this>."])
+    scanned = report.Scanned(SETTINGS, TAKEN, numbers, ["Mind <this>."])
     listing = Listing(objects, versions=True, taken=TAKEN, name="a list")
-    return report.write(judged, listing, scanned, folder), folder
+    return report.write(states, listing, scanned, folder), folder
 
 
 def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) -> None:
@@ -150,8 +150,8 @@ def test_the_table_has_all_findings(spark: SparkSession, written: tuple[Any, str
     ]
     assert table.count() == 6
     (many,) = table.where("kind = 'ManyVersions' and key = 'docs/plan.txt'").collect()
-    found = (many["count"], many.versions, many.bytes, many.state, many.alerted)
-    assert found == (5, 5, 15 * GIB, "new", 5)
+    values = (many["count"], many.versions, many.bytes, many.state, many.alerted)
+    assert values == (5, 5, 15 * GIB, "new", 5)
     assert table.where(sql.col("alerted_at") == sql.lit(TAKEN)).count() == 6
 
 
@@ -173,20 +173,20 @@ class Elements(HTMLParser):
         self.text += data
 
 
-def test_the_page_is_safe_to_open_and_needs_nothing_else(written: tuple[Any, str]) -> None:
-    text = files.read(written[0]["report"]).decode()
-    found = Elements(text)
+def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, str]) -> None:
+    source = files.read(written[0]["report"]).decode()
+    elements = Elements(source)
 
-    assert not {"script", "link", "img", "iframe", "a"} & set(found.names)
-    assert not [name for name, _ in found.attributes if name.startswith(("on", "href", "src"))]
-    assert "default-src 'none'" in text
-    assert "http://" not in text
-    assert "https://" not in text
-    assert "<script>alert(1)</script>" in found.text, "it can be read, and is no element"
-    assert "\u202e" not in text
-    assert "\\u202egpj.exe" in found.text
-    for part in ("docs/plan.txt", "(the whole bucket)", "15.0 GiB", "Mind <this>."):
-        assert part in found.text
+    assert not {"script", "link", "img", "iframe", "a"} & set(elements.names)
+    assert not [name for name, _ in elements.attributes if name.startswith(("on", "href", "src"))]
+    assert "default-src 'none'" in source
+    assert "http://" not in source
+    assert "https://" not in source
+    assert "<script>alert(1)</script>" in elements.text, "it is shown as text"
+    assert "\u202e" not in source
+    assert "\\u202egpj.exe" in elements.text
+    for shown in ("docs/plan.txt", "(the whole bucket)", "15.0 GiB", "Mind <this>."):
+        assert shown in elements.text
 
 
 def page(*top: Finding, findings: int) -> Page:
@@ -195,21 +195,21 @@ def page(*top: Finding, findings: int) -> Page:
     return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), ())
 
 
-def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
+def test_the_page_has_no_sizes_if_the_source_lists_none() -> None:
     unsized = Finding("ManyVersions", "k", "new", 9, 9, None)
 
     assert "0 bytes" not in Elements(html(page(unsized, findings=1))).text
     assert "0 bytes" in Elements(html(page(replace(unsized, bytes=0), findings=1))).text
 
 
-def test_the_page_says_how_many_findings_it_does_not_show() -> None:
+def test_the_page_says_that_it_shows_only_some_findings() -> None:
     shown = Finding("ManyVersions", "k", "new", 9, 9, 9)
 
     assert "the first 1 of 1,200;" in Elements(html(page(shown, findings=1_200))).text
     assert "the first" not in Elements(html(page(shown, findings=1))).text
 
 
-def test_numbers_read_well() -> None:
+def test_sizes_and_keys_are_readable() -> None:
     assert (size(0), size(1_023), size(1_536), size(1 << 40)) == (
         "0 bytes",
         "1023 bytes",

@@ -1,4 +1,4 @@
-"""Who may tell findings: the first to move the pointer."""
+"""Of concurrent scans, the first to move the pointer may send its alerts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,56 +14,58 @@ pytestmark = pytest.mark.one_spark
 
 
 @pytest.fixture(params=["file", "s3"])
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "file":
         return (tmp_path / "alerts" / "uploads").as_uri()
     aws: Emulator = request.getfixturevalue("aws")
-    aws.client("s3").create_bucket(Bucket="scan-memory")
-    return f"s3://scan-memory/{tmp_path.name}/uploads"
+    aws.client("s3").create_bucket(Bucket="scan-store")
+    return f"s3://scan-store/{tmp_path.name}/uploads"
 
 
-def generation(home: str, name: str) -> Generation:
-    files.write(f"{home}/{name}/alert_states/part-0", b"rows")
-    return Generation(f"{home}/{name}", 3, files.ABSENT)
+def generation(folder: str, name: str) -> Generation:
+    files.write(f"{folder}/{name}/alert_states/part-0", b"rows")
+    return Generation(f"{folder}/{name}", 3, files.ABSENT)
 
 
-def test_of_two_scans_that_began_with_the_same_state_one_counts(home: str) -> None:
-    memory = StateStore(home)
-    before = memory.current()
-    memory.commit(generation(home, "1"), replaces=before)
+def test_the_second_of_two_scans_of_one_state_is_refused(folder: str) -> None:
+    store = StateStore(folder)
+    before = store.current()
+    store.commit(generation(folder, "1"), replaces=before)
 
     with pytest.raises(BucketcastError, match=r"current\.json: another scan of this bucket"):
-        memory.commit(generation(home, "2"), replaces=before)
+        store.commit(generation(folder, "2"), replaces=before)
 
-    assert memory.current().folder == f"{home}/1"
-    assert memory.current().events == 3
+    assert store.current().folder == f"{folder}/1"
+    assert store.current().events == 3
 
 
-def test_a_write_whose_answer_was_lost_counts(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, write = StateStore(home), files.write
+def test_a_write_whose_response_was_lost_is_committed(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, write = StateStore(folder), files.write
 
-    def twice(url: str, content: bytes, *, over: str | None = None, kind: str = "") -> None:
-        write(url, content, over=over, kind=kind)
-        write(url, content, over=over, kind=kind)
+    def twice(url: str, content: bytes, **options: str) -> None:
+        write(url, content, **options)
+        write(url, content, **options)
 
     monkeypatch.setattr(files, "write", twice)
-    memory.commit(replace(Generation("", 0, ""), folder=f"{home}/1"), replaces=memory.current())
+    store.commit(replace(Generation("", 0, ""), folder=f"{folder}/1"), replaces=store.current())
 
-    assert memory.current().folder == f"{home}/1"
+    assert store.current().folder == f"{folder}/1"
 
 
-def test_only_what_is_older_than_the_last_generation_goes(home: str) -> None:
-    memory = StateStore(home)
+def test_sweep_removes_only_generations_before_the_last(folder: str) -> None:
+    store = StateStore(folder)
     for name in ("1", "2", "3", "4"):
-        made = generation(home, name)
-    assert files.names(home)
+        last = generation(folder, name)
+    assert files.list_files(folder)
 
-    memory.sweep(replace(made, folder=f"{home}/3"))
+    store.sweep(replace(last, folder=f"{folder}/3"))
 
-    assert files.folders(home) == ["3", "4"]
+    assert files.list_folders(folder) == ["3", "4"]
 
 
-def test_a_pointer_that_is_none_is_named(home: str) -> None:
-    files.write(f"{home}/current.json", b'{"generation": 7')
+def test_a_damaged_pointer_is_named_in_the_error(folder: str) -> None:
+    files.write(f"{folder}/current.json", b'{"generation": 7')
     with pytest.raises(BucketcastError, match=r"current\.json: found .*remove it, and every"):
-        StateStore(home).current()
+        StateStore(folder).current()

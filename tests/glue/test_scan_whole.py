@@ -1,4 +1,4 @@
-"""Whole scans against a real queue: what arrives there, however the scans before have ended."""
+"""Whole scans with a real queue: the alerts that arrive, however earlier scans ended."""
 
 import json
 from pathlib import Path
@@ -26,8 +26,8 @@ from tests.unit.samples import received
 BUCKET: Final = "uploads"
 
 
-class Stage:
-    """A bucket that a test fills, the queue that its alerts go to, and the folders of its scans."""
+class Scans:
+    """A bucket that a test fills, the queue of its alerts, and the folders of its scans."""
 
     def __init__(
         self, spark: SparkSession, aws: Emulator, rules: Rules, folder: Path, name: str
@@ -45,7 +45,7 @@ class Stage:
         self.sizes = True
 
     def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
-        """Stands for a source: `keys` are the numbers of versions."""
+        """Read the content; `keys` has the numbers of versions."""
         size = 1 if self.sizes else None
         rows = [
             (bucket, key, f"v{nth}", nth == 0, False, size, TAKEN, None, "STANDARD")
@@ -61,10 +61,10 @@ class Stage:
         self._rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(events), prefix=prefix))
 
     def scan(self, **options: str) -> dict[str, Any]:
-        """One scan, told when there are more than 2 versions or 2 sub-folders; its result."""
+        """Scan for more than 2 versions or 2 sub-folders; return the result."""
         self._runs += 1
         folder = f"{self.folder}/runs/{self._runs}"
-        texts = {
+        values = {
             "bucket": BUCKET,
             "run": folder,
             "state": f"{self.folder}/alerts",
@@ -73,164 +73,166 @@ class Stage:
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options
-        settings = parse(Scan, [part for key, text in texts.items() for part in (f"--{key}", text)])
+        argv = [word for key, value in values.items() for word in (f"--{key}", value)]
+        settings = parse(Scan, argv)
         with Run(folder) as run:
             scan(self._spark, settings, run)
         result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
         return result
 
     def events(self) -> list[tuple[str, str, int | None]]:
-        """What waits in the queue, taken out of it."""
-        found = (sources.events(each["Body"])[0] for each in received(self._sqs, self._queue))
-        return sorted((event.name.rpartition(":")[2], event.key, event.size) for event in found)
+        """Receive the events that wait in the queue."""
+        messages = received(self._sqs, self._queue)
+        events = (sources.events(message["Body"])[0] for message in messages)
+        return sorted((event.name.rpartition(":")[2], event.key, event.size) for event in events)
 
 
 @pytest.fixture
-def stage(
+def scans(
     spark: SparkSession,
     aws: Emulator,
     rules: Rules,
     tmp_path: Path,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
-) -> Stage:
-    made = Stage(spark, aws, rules, tmp_path, request.node.name.replace("_", "-")[:60])
-    monkeypatch.setattr("glue_jobs.listing.read", made.listing)
-    return made
+) -> Scans:
+    scans = Scans(spark, aws, rules, tmp_path, request.node.name.replace("_", "-")[:60])
+    monkeypatch.setattr("glue_jobs.listing.read", scans.listing)
+    return scans
 
 
 class CrashError(Exception):
-    """The job ends here."""
+    """The job crashed here."""
 
 
-def ends(stage: Stage, where: str) -> None:
-    """A scan that ends as soon as it comes to this function."""
+def crash_at(scans: Scans, function: str) -> None:
+    """Scan, and crash when this function is called."""
 
     def crash(*_: object, **__: object) -> None:
         raise CrashError
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(where, crash)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(function, crash)
         with pytest.raises(CrashError):
-            stage.scan()
+            scans.scan()
 
 
 @pytest.mark.one_spark
-def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
-    stage.add_rule()
-    stage.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
-    for before_it_counts in ("glue_jobs.scanner.report.write", "glue_jobs.outbox.spool"):
-        ends(stage, before_it_counts)
-    before_it_has_sent = "glue_jobs.outbox.send"
-    ends(stage, before_it_has_sent)
-    assert stage.events() == []
+def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
+    scans.add_rule()
+    scans.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
+    for before_commit in ("glue_jobs.scanner.report.write", "glue_jobs.outbox.chunks.spool"):
+        crash_at(scans, before_commit)
+    before_sending = "glue_jobs.outbox.sender.send"
+    crash_at(scans, before_sending)
+    assert scans.events() == []
 
-    stage.keys["more"] = 5
-    after_it_has_sent = "glue_jobs.scanner.state.StateStore.sweep"
-    ends(stage, after_it_has_sent)
-    assert stage.events() == [
+    scans.keys["more"] = 5
+    after_sending = "glue_jobs.scanner.state.StateStore.sweep"
+    crash_at(scans, after_sending)
+    assert scans.events() == [
         ("BigPrefix", "a/", 3),
         ("ManyVersions", "many", 3),
         ("ManyVersions", "more", 5),
     ]
 
-    again = stage.scan()
-    assert stage.events() == []
+    again = scans.scan()
+    assert scans.events() == []
     assert again["events"] == 0
     assert again["numbers"] == {"ManyVersions": {"same": 2}, "BigPrefix": {"same": 1}}
     assert b"Scan of uploads" in files.read(again["report"])
 
 
 @pytest.mark.one_spark
-def test_a_scan_alerts_on_what_it_sees_and_leaves_the_rest(stage: Stage) -> None:
-    stage.add_rule()
-    stage.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
-    stage.scan()
-    assert stage.events() == [
+def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
+    scans.add_rule()
+    scans.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
+    scans.scan()
+    assert scans.events() == [
         ("BigPrefix", "", 3),
         ("ManyVersions", "a/many", 3),
         ("ManyVersions", "b/many", 3),
     ]
 
-    stage.versions = False
-    stage.keys = {"a/many": 1, "b/many": 1}
-    less = stage.scan()
-    assert less["versions"] is False
-    assert "no versions" in less["notes"][0]
-    assert [(each["key"], each["state"]) for each in less["findings"]] == [("", "cleared")]
+    scans.versions = False
+    scans.keys = {"a/many": 1, "b/many": 1}
+    result = scans.scan()
+    assert result["versions"] is False
+    assert "no versions" in result["notes"][0]
+    assert [(row["key"], row["state"]) for row in result["findings"]] == [("", "cleared")]
 
-    stage.versions = True
-    stage.keys = {"a/many": 4, "b/many": 5, "c/1": 1}
-    part = stage.scan(prefix="a/")
-    assert [(each["key"], each["state"]) for each in part["findings"]] == [("a/many", "worse")]
-    assert stage.events() == [("ManyVersions", "a/many", 4)]
+    scans.versions = True
+    scans.keys = {"a/many": 4, "b/many": 5, "c/1": 1}
+    result = scans.scan(prefix="a/")
+    assert [(row["key"], row["state"]) for row in result["findings"]] == [("a/many", "worse")]
+    assert scans.events() == [("ManyVersions", "a/many", 4)]
 
 
 @pytest.mark.one_spark
-def test_a_bucket_that_another_run_scans_is_left_to_it(stage: Stage) -> None:
-    stage.keys = {"many": 3}
+def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
+    scans.keys = {"many": 3}
     with (
-        lease.acquired(BUCKET, TABLE, "run-1"),
+        lease.hold(BUCKET, TABLE, "run-1"),
         pytest.raises(BucketcastError, match="run-1 scans this"),
     ):
-        stage.scan()
-    assert files.names(f"{stage.folder}/alerts") == []
-    assert stage.events() == []
+        scans.scan()
+    assert files.list_files(f"{scans.folder}/alerts") == []
+    assert scans.events() == []
 
 
-def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    def bad(*_: object, **__: object) -> Listing:
+def test_a_bad_listing_changes_nothing(scans: Scans, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> Listing:
         raise BucketcastError("manifest.json: it is another bucket's")
 
-    monkeypatch.setattr("glue_jobs.listing.read", bad)
+    monkeypatch.setattr("glue_jobs.listing.read", fail)
     with pytest.raises(BucketcastError, match="another bucket's"):
-        stage.scan()
+        scans.scan()
 
-    assert files.names(f"{stage.folder}/alerts") == []
-    assert stage.events() == []
-    assert b"another bucket's" in files.read(f"{stage.folder}/runs/1/result.json")
+    assert files.list_files(f"{scans.folder}/alerts") == []
+    assert scans.events() == []
+    assert b"another bucket's" in files.read(f"{scans.folder}/runs/1/result.json")
 
 
 @pytest.mark.one_spark
-def test_a_finding_without_a_rule_is_sent_once_there_is_one(stage: Stage) -> None:
+def test_an_unmatched_finding_is_sent_after_a_rule_is_added(scans: Scans) -> None:
     large = {"alert_versions_size": "4"}
-    stage.keys = {"in/large": 4, "out/many": 3}
-    nobody = stage.scan(**large)
-    assert stage.events() == []
-    assert nobody["numbers"] == {
+    scans.keys = {"in/large": 4, "out/many": 3}
+    unmatched = scans.scan(**large)
+    assert scans.events() == []
+    assert unmatched["numbers"] == {
         "ManyVersions": {"unmatched": 2},
         "LargeVersions": {"unmatched": 1},
     }
-    assert any("no rule of uploads" in each for each in nobody["notes"])
+    assert any("no rule of uploads" in note for note in unmatched["notes"])
 
-    stage.add_rule("s3:Scanner:ManyVersions", prefix="out/")
-    assert stage.scan(**large)["numbers"]["ManyVersions"] == {"new": 1, "unmatched": 1}
-    assert stage.events() == [("ManyVersions", "out/many", 3)]
+    scans.add_rule("s3:Scanner:ManyVersions", prefix="out/")
+    assert scans.scan(**large)["numbers"]["ManyVersions"] == {"new": 1, "unmatched": 1}
+    assert scans.events() == [("ManyVersions", "out/many", 3)]
 
-    stage.add_rule()
-    everything = stage.scan(**large)
-    assert stage.events() == [("LargeVersions", "in/large", 4), ("ManyVersions", "in/large", 4)]
-    assert everything["notes"] == []
-    assert stage.scan(**large)["events"] == 0
+    scans.add_rule()
+    matched = scans.scan(**large)
+    assert scans.events() == [("LargeVersions", "in/large", 4), ("ManyVersions", "in/large", 4)]
+    assert matched["notes"] == []
+    assert scans.scan(**large)["events"] == 0
 
 
 @pytest.mark.one_spark
-def test_without_sizes_their_last_alerts_stay(stage: Stage) -> None:
+def test_alerts_by_size_stay_if_the_source_has_no_sizes(scans: Scans) -> None:
     large = {"alert_versions_size": "4"}
-    stage.add_rule()
-    stage.keys = {"large": 4}
-    stage.scan(**large)
-    stage.events()
+    scans.add_rule()
+    scans.keys = {"large": 4}
+    scans.scan(**large)
+    scans.events()
 
-    stage.sizes = False
-    unsized = stage.scan(**large)
+    scans.sizes = False
+    unsized = scans.scan(**large)
     assert unsized["numbers"] == {"ManyVersions": {"same": 1}}
     assert "no sizes" in unsized["notes"][0]
-    assert [each["bytes"] for each in unsized["findings"]] == [None]
+    assert [row["bytes"] for row in unsized["findings"]] == [None]
 
-    stage.sizes = True
-    assert stage.scan(**large)["numbers"] == {
+    scans.sizes = True
+    assert scans.scan(**large)["numbers"] == {
         "ManyVersions": {"same": 1},
         "LargeVersions": {"same": 1},
     }
-    assert stage.events() == []
+    assert scans.events() == []

@@ -6,25 +6,25 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from glue_jobs.scanner import folders, versions
+from glue_jobs.scanner.counting import count_folders, count_versions
 
 pytestmark = pytest.mark.one_spark
 MIB = 1 << 20
 
 
-def test_an_object_has_many_versions_above_the_threshold_not_at_it(spark: SparkSession) -> None:
+def test_many_versions_are_more_than_the_threshold(spark: SparkSession) -> None:
     listing = _listing(spark, [("a", 1)] * 3)
     assert _objects(listing, many=2) == [("ManyVersions", "a", 3, 3)]
     assert _objects(listing, many=3) == []
 
 
-def test_the_versions_of_an_object_are_large_from_the_threshold_on(spark: SparkSession) -> None:
+def test_large_versions_are_at_least_the_threshold(spark: SparkSession) -> None:
     listing = _listing(spark, [("a", 10), ("a", 20), ("a", None), ("b", 1)])
     assert _objects(listing, large=30) == [("LargeVersions", "a", 3, 30)]
     assert _objects(listing, large=31) == []
 
 
-def test_an_object_that_is_both_is_found_as_both(spark: SparkSession) -> None:
+def test_an_object_beyond_both_thresholds_has_two_findings(spark: SparkSession) -> None:
     listing = _listing(spark, [("a", 10), ("a", 20), ("b", 1)])
     both = [("LargeVersions", "a", 2, 30), ("ManyVersions", "a", 2, 30)]
     assert _objects(listing, many=1, large=30) == both
@@ -37,7 +37,7 @@ def test_delete_markers_and_unknown_sizes_count_as_no_bytes(
     assert _objects(listing, many=1) == [("ManyVersions", "a", 2, 0)]
 
 
-def test_a_prefix_is_big_above_the_threshold_not_at_it(spark: SparkSession) -> None:
+def test_a_big_prefix_has_more_folders_than_the_threshold(spark: SparkSession) -> None:
     listing = _listing(spark, [(f"p/{each}/x", 1) for each in "aabbcc"])
     assert _prefixes(listing, 2) == {"p/": 3}
     assert _prefixes(listing, 3) == {}
@@ -103,13 +103,11 @@ def _listing(spark: SparkSession, rows: Sequence[tuple[str, int | None]]) -> Dat
 def _objects(
     listing: DataFrame, *, many: int = 1 << 60, large: int = 1 << 60
 ) -> list[tuple[str, str, int, int]]:
-    return sorted(
-        tuple(row) for row in versions.findings(listing, many=many, large=large).collect()
-    )
+    return sorted(tuple(row) for row in count_versions(listing, many=many, large=large).collect())
 
 
 def _prefixes(listing: DataFrame, many: int) -> dict[str, int]:
-    found = [tuple(row) for row in folders.findings(listing, many=many).collect()]
+    found = [tuple(row) for row in count_folders(listing, many=many).collect()]
     assert {kind for kind, _, _ in found} <= {"BigPrefix"}
     counted = {key: number for _, key, number in found}
     assert len(counted) == len(found)  # nothing stands twice

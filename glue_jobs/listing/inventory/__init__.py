@@ -8,12 +8,11 @@ from functools import reduce
 from itertools import pairwise
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
-from glue_jobs.listing.inventory import checks
-from glue_jobs.listing.inventory.manifest import Manifest, newest
-from glue_jobs.listing.inventory.manifest import read as one
+from glue_jobs.listing.inventory.checks import check_files
+from glue_jobs.listing.inventory.manifest import Manifest, read_manifest, read_newest
 from glue_jobs.listing.inventory.rows import rows
 from glue_jobs.listing.schema import Listing
 
@@ -21,21 +20,21 @@ from glue_jobs.listing.schema import Listing
 def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
     """Read reports that together cover the bucket, or all of it that the job needs.
 
-    `source` is URLs with commas between them: of a manifest.json, or of the folder of a
-    configuration, for its newest finished report. Manifests and data files are checked first, on
-    the cluster; then Spark reads the files that the manifests name, and no others. A CSV's rows are
-    checked as they are read: a bad one ends the job, and `glue_jobs.reason` reports it.
+    `source` is URLs separated by commas: of a manifest.json, or of the folder of a configuration,
+    for its newest finished report. Manifests and data files are checked first, on the cluster; then
+    Spark reads the files that the manifests name, and no others. A CSV's rows are checked as they
+    are read: a bad one ends the job, and `glue_jobs.reason` reports it.
 
     Raises:
         BucketcastError: a file is missing, damaged or another bucket's, or the reports do not
             fit together.
     """
-    reports = [_report(url.strip(), bucket) for url in source.split(",")]
-    _alike(reports)
+    reports = [_read_report(url.strip(), bucket) for url in source.split(",")]
+    _check_alike(reports)
     for report in reports:
-        checks.check(spark, report, bucket)
+        check_files(spark, report, bucket)
     parts = [rows(spark, report, bucket, prefix) for report in reports]
-    _apart(reports, parts)
+    _check_apart(reports, parts)
     taken = min(report.taken for report in reports)
     names = " and ".join(report.id for report in reports)
     return Listing(
@@ -47,12 +46,12 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     )
 
 
-def _report(url: str, bucket: str) -> Manifest:
-    return one(url, bucket) if url.endswith("/manifest.json") else newest(url, bucket)
+def _read_report(url: str, bucket: str) -> Manifest:
+    return (read_manifest if url.endswith("/manifest.json") else read_newest)(url, bucket)
 
 
-def _alike(reports: Sequence[Manifest]) -> None:
-    """Check that reports have different configurations, and all list versions or none does."""
+def _check_alike(reports: Sequence[Manifest]) -> None:
+    """Check that the configurations differ, and that all or none of them list versions."""
     for nth, report in enumerate(reports):
         for other in reports[:nth]:
             if report.id == other.id:
@@ -67,7 +66,7 @@ def _alike(reports: Sequence[Manifest]) -> None:
                 )
 
 
-def _apart(reports: Sequence[Manifest], parts: Sequence[DataFrame]) -> None:
+def _check_apart(reports: Sequence[Manifest], parts: Sequence[DataFrame]) -> None:
     """Check that the reports do not overlap, which would count objects twice.
 
     The keys below a prefix are a range in the order of their bytes, so reports that share no key
@@ -76,9 +75,9 @@ def _apart(reports: Sequence[Manifest], parts: Sequence[DataFrame]) -> None:
     """
     if not reports[1:]:
         return
-    marked = [part.select(F.lit(nth).alias("nth"), "key") for nth, part in enumerate(parts)]
-    found = reduce(DataFrame.unionAll, marked).groupBy("nth").agg(F.min("key"), F.max("key"))
-    ranges = sorted((low, high, nth) for nth, low, high in found.collect())
+    marked = [part.select(sql.lit(nth).alias("nth"), "key") for nth, part in enumerate(parts)]
+    bounds = reduce(DataFrame.unionAll, marked).groupBy("nth").agg(sql.min("key"), sql.max("key"))
+    ranges = sorted((low, high, nth) for nth, low, high in bounds.collect())
     for (_, last, nth), (first, _, other) in pairwise(ranges):
         if first <= last:
             raise BucketcastError(

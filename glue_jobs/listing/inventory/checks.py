@@ -9,60 +9,60 @@ from itertools import chain
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.listing.inventory.manifest import Manifest
 
-_TASK: Final = 1 << 29  # bytes, should they have to be read
-_HEAD: Final = 1 << 16  # bytes; longer than any row
-_SHOWN: Final = 5
+_TASK_BYTES: Final = 1 << 29  # if they have to be read
+_HEAD_BYTES: Final = 1 << 16  # longer than any row
+_SHOWN_PROBLEMS: Final = 5
 
 
-def check(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
+def check_files(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
     """Check every data file before any of their rows is used.
 
-    Where S3's ETag is the manifest's MD5, nothing is read. It is not for files that are encrypted
-    with KMS or were uploaded in parts: those are read in full.
+    A file whose ETag is the manifest's MD5 is not read. Files that are encrypted with KMS or were
+    uploaded in parts have other ETags, and are read in full.
 
     Raises:
-        BucketcastError: with the first few of those that are missing, changed or of another shape.
+        BucketcastError: files are missing, changed or of another shape; it names the first few.
     """
     if not manifest.files:
         return
     expected = [(manifest.data_url(file), file.size, file.md5) for file in manifest.files]
     columns = manifest.columns if manifest.format == "CSV" else ()
     context = spark.sparkContext
-    read = sum(file.size for file in manifest.files) // _TASK
-    tasks = min(len(expected), 4 * context.defaultParallelism + read)
+    parts = sum(file.size for file in manifest.files) // _TASK_BYTES
+    tasks = min(len(expected), 4 * context.defaultParallelism + parts)
     problems = (
         context.parallelize(expected, tasks)
         .mapPartitions(partial(_problems, columns, bucket))
         .collect()
     )
     if problems:
-        text = "\n".join(sorted(problems)[:_SHOWN])
+        details = "\n".join(sorted(problems)[:_SHOWN_PROBLEMS])
         raise BucketcastError(
             f"{manifest.url}: {len(problems)} of its {len(expected)} data files cannot be used; "
-            f"take a report as S3 wrote it, or an older one:\n{text}"
+            f"take a report as S3 wrote it, or an older one:\n{details}"
         )
 
 
-def of_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
-    """Check that Parquet's or ORC's column `bucket` holds this one bucket.
+def check_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
+    """Check that the column `bucket` of Parquet or ORC files has this bucket's name alone.
 
     The files' statistics answer that: a column with one value is not read.
 
     Raises:
-        BucketcastError: it holds another.
+        BucketcastError: it has another.
     """
-    wanted = F.col("bucket").eqNullSafe(bucket)
-    other = rows.where(~wanted).select("bucket", F.input_file_name()).first()
-    if other:
+    wanted = sql.col("bucket").eqNullSafe(bucket)
+    foreign = rows.where(~wanted).select("bucket", sql.input_file_name()).first()
+    if foreign:
         raise BucketcastError(
-            f"{other[1]}: found rows of bucket {other[0]}, wanted only {bucket}; take the report "
-            f"of {manifest.url} as S3 wrote it"
+            f"{foreign[1]}: found rows of bucket {foreign[0]}, wanted only {bucket}; take the "
+            f"report of {manifest.url} as S3 wrote it"
         )
 
 
@@ -80,13 +80,13 @@ def _problems(
 
 
 def _problem(url: str, size: int, md5: str, columns: tuple[str, ...], bucket: str) -> str:
-    found, etag = files.facts(url)
-    if found != size:
-        return f"it has {found} bytes, the manifest says {size}"
+    actual, etag = files.read_size(url)
+    if actual != size:
+        return f"it has {actual} bytes, the manifest says {size}"
     verified = etag == md5.lower()
     if verified and not columns:
         return ""
-    pieces = iter(files.chunks(url))
+    pieces = iter(files.read_chunks(url))
     start = next(pieces, b"")
     if not verified:
         digest = hashlib.md5(usedforsecurity=False)
@@ -98,15 +98,17 @@ def _problem(url: str, size: int, md5: str, columns: tuple[str, ...], bucket: st
 
 
 def _row_problem(start: bytes, columns: tuple[str, ...], bucket: str) -> str:
-    """Return what is wrong with the first row; the others are checked as they are read."""
+    """Describe an error in the first row; the others are checked as they are read."""
     try:
-        text = zlib.decompressobj(wbits=31).decompress(start, _HEAD).decode("utf-8", "replace")
+        head = (
+            zlib.decompressobj(wbits=31).decompress(start, _HEAD_BYTES).decode("utf-8", "replace")
+        )
     except zlib.error as error:
         return f"found no gzip: {error}"
-    row = next(csv.reader(text.splitlines()), None)
+    row = next(csv.reader(head.splitlines()), None)
     if row is None:
         return ""
     if len(row) != len(columns):
         return f"a row has {len(row)} columns, fileSchema names {len(columns)}"
-    found = row[columns.index("Bucket")]
-    return "" if found == bucket else f"found rows of bucket {found}, wanted {bucket}"
+    named = row[columns.index("Bucket")]
+    return "" if named == bucket else f"found rows of bucket {named}, wanted {bucket}"

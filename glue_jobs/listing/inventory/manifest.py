@@ -27,8 +27,8 @@ class File(msgspec.Struct, frozen=True, rename={"md5": "MD5checksum"}):
     md5: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{32}$")]
 
 
-class _Written(msgspec.Struct, frozen=True, rename="camel"):
-    """The file as S3 writes it."""
+class _Document(msgspec.Struct, frozen=True, rename="camel"):
+    """The manifest.json as S3 writes it."""
 
     source_bucket: str
     destination_bucket: str
@@ -56,12 +56,12 @@ class Manifest:
 
     @property
     def versions(self) -> bool:
-        """Whether it lists all versions."""
+        """True if it lists all versions."""
         return not {"VersionId", "version_id"}.isdisjoint(self.columns)
 
     @property
     def sizes(self) -> bool:
-        """Whether it has the column with the sizes."""
+        """True if it has the column with the sizes."""
         return not {"Size", "size"}.isdisjoint(self.columns)
 
     @property
@@ -74,7 +74,7 @@ class Manifest:
         return f"{self.folder}/data/{file.key.rpartition('/')[2]}"
 
 
-def read(url: str, bucket: str) -> Manifest:
+def read_manifest(url: str, bucket: str) -> Manifest:
     """Read the report of a bucket whose manifest.json is at this URL.
 
     Raises:
@@ -84,11 +84,11 @@ def read(url: str, bucket: str) -> Manifest:
         content = files.read(url)
     except files.FileError as error:
         raise BucketcastError(str(error)) from error
-    _matches(content, url)
-    return _understood(content, url, bucket)
+    _check_checksum(content, url)
+    return _parse(content, url, bucket)
 
 
-def newest(folder: str, bucket: str) -> Manifest:
+def read_newest(folder: str, bucket: str) -> Manifest:
     """Read the newest finished report in the folder of a configuration.
 
     Raises:
@@ -96,13 +96,13 @@ def newest(folder: str, bucket: str) -> Manifest:
     """
     folder = folder.rstrip("/")
     try:
-        dated = [name for name in files.folders(folder) if _DATED.fullmatch(name)]
+        dated = [name for name in files.list_folders(folder) if _DATED.fullmatch(name)]
     except files.FileError as error:
         raise BucketcastError(str(error)) from error
     unfinished = []
     for name in reversed(dated):
         try:
-            return read(f"{folder}/{name}/manifest.json", bucket)
+            return read_manifest(f"{folder}/{name}/manifest.json", bucket)
         except UnfinishedError as error:
             unfinished.append(str(error))
     raise BucketcastError(
@@ -117,91 +117,92 @@ class UnfinishedError(BucketcastError):
     """A report that S3 is still writing, or that was cut: its checksum is missing or wrong."""
 
 
-def _matches(content: bytes, url: str) -> None:
+def _check_checksum(content: bytes, url: str) -> None:
     """Check the checksum, which S3 writes last of all."""
-    beside = url.removesuffix("manifest.json") + "manifest.checksum"
+    checksum = url.removesuffix("manifest.json") + "manifest.checksum"
     try:
-        wanted = files.read(beside).decode("ascii", "replace").strip().lower()
+        wanted = files.read(checksum).decode("ascii", "replace").strip().lower()
     except files.MissingFileError:
         raise UnfinishedError(
-            f"{beside} is not there, so this report is not finished; wait for it or name an "
+            f"{checksum} does not exist, so this report is not finished; wait for it or name an "
             "older report"
         ) from None
     except files.FileError as error:
         raise BucketcastError(str(error)) from error
-    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if found != wanted:
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    if digest != wanted:
         raise UnfinishedError(
-            f"{url}: its MD5 is {found}, manifest.checksum says {wanted or 'nothing'}: it was "
+            f"{url}: its MD5 is {digest}, manifest.checksum says {wanted or 'nothing'}: it was "
             "changed or cut; copy it again or name another report"
         )
 
 
-def _understood(content: bytes, url: str, bucket: str) -> Manifest:
+def _parse(content: bytes, url: str, bucket: str) -> Manifest:
     try:
-        written = msgspec.json.decode(content, type=_Written)
+        document = msgspec.json.decode(content, type=_Document)
     except msgspec.DecodeError as error:
         raise BucketcastError(
             f"{url}: {error}; wanted is the manifest.json of an S3 Inventory report, version "
             f"{VERSION}, whole"
         ) from error
-    if written.source_bucket != bucket:
+    if document.source_bucket != bucket:
         raise BucketcastError(
-            f"{url}: found a report of bucket {written.source_bucket}, wanted {bucket}; name a "
-            f"report of {bucket}, or the bucket {written.source_bucket}"
+            f"{url}: found a report of bucket {document.source_bucket}, wanted {bucket}; name a "
+            f"report of {bucket}, or the bucket {document.source_bucket}"
         )
     manifest = Manifest(
         url,
         url.rsplit("/", 2)[0],
-        written.file_format,
-        _columns(written, url),
-        written.files,
-        datetime.fromtimestamp(int(written.creation_timestamp) / 1000, UTC),
+        document.file_format,
+        _columns(document, url),
+        document.files,
+        datetime.fromtimestamp(int(document.creation_timestamp) / 1000, UTC),
     )
-    _in_place(manifest, written.destination_bucket)
+    _check_files(manifest, document.destination_bucket)
     return manifest
 
 
-def _columns(written: _Written, url: str) -> tuple[str, ...]:
-    """Return the names in fileSchema; for Parquet and ORC its keywords are among them."""
-    if written.file_format == "CSV":
-        names = [name.strip() for name in written.file_schema.split(",")]
+def _columns(document: _Document, url: str) -> tuple[str, ...]:
+    """Return the names in fileSchema; those of Parquet and ORC include its keywords."""
+    if document.file_format == "CSV":
+        names = [name.strip() for name in document.file_schema.split(",")]
         needed = {"Bucket", "Key"}
     else:
-        names = re.findall(r"\w+", written.file_schema)
+        names = re.findall(r"\w+", document.file_schema)
         needed = {"bucket", "key"}
     missing = needed - set(names)
     if missing:
         raise BucketcastError(
-            f"{url}: fileSchema is {written.file_schema!r}, without {', '.join(sorted(missing))};"
+            f"{url}: fileSchema is {document.file_schema!r}, without {', '.join(sorted(missing))};"
             " columns are read in no other order than it says, so take a report as S3 wrote it"
         )
-    if written.file_format == "CSV" and ("" in names or len(set(names)) < len(names)):
+    if document.file_format == "CSV" and ("" in names or len(set(names)) < len(names)):
         raise BucketcastError(
-            f"{url}: fileSchema is {written.file_schema!r}, where a column has no name or stands "
+            f"{url}: fileSchema is {document.file_schema!r}, where a column has no name or stands "
             "twice; take a report as S3 wrote it"
         )
     return tuple(names)
 
 
-def _in_place(manifest: Manifest, destination: str) -> None:
+def _check_files(manifest: Manifest, destination: str) -> None:
     """Check that the data files are in this configuration's folder, wherever that is."""
     scheme, _, path = manifest.folder.partition("://")
-    home = "/".join(path.rsplit("/", 2)[1:])
+    folder = "/".join(path.rsplit("/", 2)[1:])
     if scheme == "s3":
-        found, _, home = path.partition("/")
-        if destination.rpartition(":")[2] != found:
+        bucket, _, folder = path.partition("/")
+        if destination.rpartition(":")[2] != bucket:
             raise BucketcastError(
-                f"{manifest.url}: its destinationBucket is {destination}, but it lies in {found}; "
+                f"{manifest.url}: its destinationBucket is {destination}, but it lies in {bucket}; "
                 "read the report where S3 wrote it"
             )
     seen = set()
     for file in manifest.files:
-        folder, _, name = file.key.rpartition("/")
-        inside = folder == f"{home}/data" or (scheme == "file" and folder.endswith(f"/{home}/data"))
+        parent, _, name = file.key.rpartition("/")
+        data = f"{folder}/data"
+        inside = parent == data or (scheme == "file" and parent.endswith(f"/{data}"))
         if not inside or not name or name in seen:
             raise BucketcastError(
                 f"{manifest.url}: found the data file {file.key!r}, wanted each once and in "
-                f"{home}/data/; take a report as S3 wrote it, where S3 wrote it"
+                f"{data}/; take a report as S3 wrote it, where S3 wrote it"
             )
         seen.add(name)

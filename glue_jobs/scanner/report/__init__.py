@@ -24,12 +24,12 @@ from glue_jobs.scanner.alert_states import ALERTED
 from glue_jobs.scanner.report.page import Finding, Page, html
 
 _SHOWN: Final = 100
-"""How many findings the page has, how many cleared ones, and how many the run's result."""
+"""The most findings on the page, the most cleared ones there, and the most in the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """The subject of a report: the scan's settings, its time and its results.
+    """The scan of a report: its settings, its time and its results.
 
     `numbers` are the findings by kind and state.
     """
@@ -40,7 +40,7 @@ class Scanned:
     notes: Sequence[str]
 
 
-def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
+def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
     """Write the report of these rows of `ALERT_STATES`; return its part of the run's result.
 
     It replaces that of an earlier attempt.
@@ -51,30 +51,30 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         "LargeVersions": settings.alert_versions_size,
         "BigPrefix": settings.alert_excess_folders,
     }
-    top = _most_urgent(judged, thresholds)
-    cleared = _first(judged.where("state = 'cleared'"), sql.desc("alerted"))
+    top = _most_urgent(states, thresholds)
+    cleared = _first(states.where("state = 'cleared'"), sql.desc("alerted"))
     page = Page(
         settings.bucket,
         settings.prefix,
-        found.name,
+        content.name,
         scanned.at,
-        found.taken,
+        content.taken,
         thresholds,
         scanned.numbers,
         top,
         cleared,
         scanned.notes,
     )
-    findings = judged.where("state is not null").drop("open")
+    findings = states.where("state is not null").drop("open")
     findings.write.mode("overwrite").parquet(f"{folder}/findings")
     url = f"{folder}/index.html"
-    files.write(url, html(page).encode(), kind="text/html; charset=utf-8")
+    files.write(url, html(page).encode(), media_type="text/html; charset=utf-8")
     return {
         "bucket": settings.bucket,
-        "source": found.name,
-        "taken": found.taken.isoformat(),
-        "versions": found.versions,
-        "findings": [asdict(each) for each in (*top, *cleared)][:_SHOWN],
+        "source": content.name,
+        "taken": content.taken.isoformat(),
+        "versions": content.versions,
+        "findings": [asdict(finding) for finding in (*top, *cleared)][:_SHOWN],
         "numbers": scanned.numbers,
         "report": url,
         "notes": scanned.notes,
@@ -82,20 +82,20 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
 
 
 def _most_urgent(states: DataFrame, thresholds: Mapping[str, int]) -> list[Finding]:
-    """Return the findings just alerted, then those the farthest over their threshold."""
+    """Return the findings just alerted, then those farthest above their threshold."""
     current = states.where("state != 'cleared'")
     alerted = sql.desc(sql.col("state").isin(*ALERTED))
-    return _first(current, alerted, sql.desc(_beyond(thresholds)))
+    return _first(current, alerted, sql.desc(_excess(thresholds)))
 
 
-def _beyond(thresholds: Mapping[str, int]) -> Column:
+def _excess(thresholds: Mapping[str, int]) -> Column:
     """Return a finding's count as a multiple of its kind's threshold, to compare kinds."""
 
-    def kind(so_far: Column, name: str) -> Column:
-        times = sql.col("count") / max(1, thresholds[name])
-        return sql.when(sql.col("kind") == name, times).otherwise(so_far)
+    def add_kind(others: Column, kind: str) -> Column:
+        times = sql.col("count") / max(1, thresholds[kind])
+        return sql.when(sql.col("kind") == kind, times).otherwise(others)
 
-    return reduce(kind, thresholds, sql.lit(0.0))
+    return reduce(add_kind, thresholds, sql.lit(0.0))
 
 
 def _first(states: DataFrame, *order: Column) -> list[Finding]:

@@ -15,8 +15,8 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.display import printable
 
-_EVERYTHING: Final = "(the whole bucket)"
-"""How the key of the bucket itself, "", is shown."""
+_WHOLE_BUCKET: Final = "(the whole bucket)"
+"""The name of the bucket itself, whose key is ""."""
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _STEP: Final = 1_024
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
@@ -51,7 +51,7 @@ class Page:
 
     @property
     def current(self) -> int:
-        """How many findings there are, without the cleared ones."""
+        """The number of findings, without the cleared ones."""
         return sum(
             number
             for states in self.numbers.values()
@@ -80,7 +80,7 @@ def _template() -> Template:
     )
     environment.filters |= {
         "size": size,
-        "key": lambda key: printable(key) or _EVERYTHING,
+        "key": lambda key: printable(key) or _WHOLE_BUCKET,
         "plain": printable,
         "number": lambda number: f"{number:,}",
     }

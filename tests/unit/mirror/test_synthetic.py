@@ -1,4 +1,4 @@
-"""Made-up events lose against real ones, whatever comes when; nothing runs here."""
+"""Synthetic events lose against real ones, in any order of arrival."""
 
 import json
 from typing import Any, Literal, NamedTuple
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.event import Event, padded
 from bucketcast.mirror.registers import Register, fold, is_newer
+from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
 from bucketcast.shapes.minio import log
-from glue_jobs.events import EPOCH, OLDEST, Object, created, just_after, removed
 from tests.contract.oracle import visible
 from tests.unit.samples import event
 
