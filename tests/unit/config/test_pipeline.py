@@ -1,4 +1,4 @@
-"""`[pipeline]` and `[scan.BUCKET]`: their effective values, and every problem in words."""
+"""`[pipeline]` and `[scan.BUCKET]`: their effective values, and their errors."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ from bucketcast.errors import ConfigErrors
 PIPELINE = "[pipeline]\n"
 
 
-def _load(folder: Path, text: str) -> Deployment:
+def _load(folder: Path, toml: str) -> Deployment:
     path = folder / "bucketcast.toml"
-    path.write_text(text)
+    path.write_text(toml)
     return load(path, {}, local=False)
 
 
-def test_without_the_table_there_are_no_jobs(tmp_path: Path) -> None:
+def test_a_deployment_without_the_table_has_no_jobs(tmp_path: Path) -> None:
     config = _load(tmp_path, "[bucket.uploads]\n")
     assert config.pipeline is None
     assert not config.scans
 
 
-def test_an_empty_table_is_enough(tmp_path: Path) -> None:
+def test_an_empty_table_has_defaults(tmp_path: Path) -> None:
     options = _load(tmp_path, PIPELINE).pipeline
     assert options is not None
     assert (options.glue_version, options.worker_type, options.workers) == ("6.0", "G.1X", 10)
@@ -30,22 +30,22 @@ def test_an_empty_table_is_enough(tmp_path: Path) -> None:
     assert options.execution_class == "standard"
 
 
-def test_a_scan_has_the_jobs_options_as_text(tmp_path: Path) -> None:
-    text = '[scan.uploads]\nschedule = "rate(1 day)"\nalert_excess_versions = 500\n'
-    scan = _load(tmp_path, PIPELINE + text).scans["uploads"]
+def test_a_scan_has_options_as_text(tmp_path: Path) -> None:
+    toml = '[scan.uploads]\nschedule = "rate(1 day)"\nalert_excess_versions = 500\n'
+    scan = _load(tmp_path, PIPELINE + toml).scans["uploads"]
     assert scan.options == {"alert_excess_versions": "500"}
     assert (scan.schedule, scan.on_inventory, scan.report) == ("rate(1 day)", False, None)
 
 
-def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
-    text = '[scan.uploads]\non = "inventory"\nsource = "s3://inventories/uploads/daily/"\n'
-    scan = _load(tmp_path, PIPELINE + text).scans["uploads"]
+def test_a_scan_on_inventory_has_the_folder_of_reports(tmp_path: Path) -> None:
+    toml = '[scan.uploads]\non = "inventory"\nsource = "s3://inventories/uploads/daily/"\n'
+    scan = _load(tmp_path, PIPELINE + toml).scans["uploads"]
     assert scan.on_inventory
     assert scan.report == ("inventories", "uploads/daily")
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("toml", "expected"),
     [
         ('glue_version = "5.0"', "pipeline.glue_version: found '5.0'; allowed is one of 6.0, 5.1"),
         ('worker_type = "G.3X"', "pipeline.worker_type: found 'G.3X'; allowed is one of G.1X"),
@@ -71,14 +71,14 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
         ('[scan.Up_loads]\nschedule = "rate(1 day)"', "scan.Up_loads: invalid bucket name"),
     ],
 )
-def test_problems_name_the_key_and_what_is_allowed(
-    tmp_path: Path, text: str, expected: str
+def test_errors_name_the_key_and_the_allowed_values(
+    tmp_path: Path, toml: str, expected: str
 ) -> None:
     with pytest.raises(ConfigErrors) as caught:
-        _load(tmp_path, f"{PIPELINE}{text}\n")
+        _load(tmp_path, f"{PIPELINE}{toml}\n")
     assert expected in str(caught.value)
 
 
-def test_a_scan_without_the_jobs_is_a_problem(tmp_path: Path) -> None:
+def test_a_scan_without_the_jobs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"scan\.uploads: found without the jobs"):
         _load(tmp_path, '[scan.uploads]\nschedule = "rate(1 day)"\n')

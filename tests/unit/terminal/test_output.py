@@ -6,7 +6,7 @@ from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import TABLE, MotoAws, configure
-from tests.unit.pipeline.test_command import deployed
+from tests.unit.pipeline.test_command import deploy
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 BAD = "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 
 
 def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
-    made = deployed(aws, None)
+    made = deploy(aws, None)
     made.states = ["FAILED"]
     made.result = {"status": "error", "error": "the row of a\x1b[2Jb\n\tand more"}
     ran = run("scan", "uploads")

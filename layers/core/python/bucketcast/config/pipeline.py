@@ -1,6 +1,6 @@
-"""The data pipeline's tables: `[pipeline]`, and a `[scan.BUCKET]` for each bucket that is scanned.
+"""The data pipeline's tables: `[pipeline]`, and `[scan.BUCKET]` for each scanned bucket.
 
-The options of a scan are the job's own (`settings.jobs`), so they are not declared again.
+The options of a scan are the job's own (`settings.pipeline`), so they are not declared again.
 """
 
 import re
@@ -17,13 +17,13 @@ from bucketcast.targets.base.options import ValidationError
 ANY: Final = "*"
 _NETWORK: Final = ("subnet", "availability_zone", "security_groups")
 _SOURCE: Final = re.compile(r"listing|metadata(:[^:,\s]+)?|s3://\S+")
-_WHEN_ALLOWED: Final = "rate(1 day), or cron(0 3 * * ? *) with six fields; its times are UTC"
+_SCHEDULE_ALLOWED: Final = "rate(1 day), or cron(0 3 * * ? *) with six fields; its times are UTC"
 _SOURCE_ALLOWED: Final = "allowed is listing, metadata or the s3:// URL of an Inventory report"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineOptions:
-    """What the jobs run on; the table's presence makes them."""
+    """The table `[pipeline]`, with which a deployment has the jobs: their workers and rights."""
 
     glue_version: Literal["6.0", "5.1"] = option(
         "version of AWS Glue: 6.0 with Spark 4.1, or 5.1 with Spark 3.5",
@@ -60,24 +60,23 @@ class PipelineOptions:
     )
 
     def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield what the subnet's options are missing together."""
-        network = {key: getattr(self, key) for key in _NETWORK}
-        for key in (key for key, found in network.items() if not found and any(network.values())):
-            others = ", ".join(other for other, found in network.items() if found)
-            needed = f"jobs in a VPC need it beside {others}"
-            yield key, "missing", needed
+        """Yield the options of the network that are missing beside others."""
+        present = [key for key in _NETWORK if getattr(self, key)]
+        for key in _NETWORK:
+            if present and key not in present:
+                yield key, "missing", f"jobs in a VPC need it beside {', '.join(present)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanOptions(Alerts):
-    """A scan that the deploy starts by itself, and when."""
+    """A scan that starts on a schedule or after a report."""
 
     schedule: str = option(
         "when it runs",
         default="",
         example="rate(1 day)",
         parse=matching(
-            r"rate\([1-9][0-9]* (minute|hour|day)s?\)|cron\((\S+ ){5}\S+\)", _WHEN_ALLOWED
+            r"rate\([1-9][0-9]* (minute|hour|day)s?\)|cron\((\S+ ){5}\S+\)", _SCHEDULE_ALLOWED
         ),
     )
     on: Literal["inventory"] = option(
@@ -87,7 +86,7 @@ class ScanOptions(Alerts):
 
 @dataclass(frozen=True, slots=True)
 class ScanConfig:
-    """A checked `[scan.BUCKET]`; `options` are the job's, as text, where the table has them."""
+    """A valid `[scan.BUCKET]`; `options` are those of the job that the table sets, as text."""
 
     options: Mapping[str, str]
     schedule: str
@@ -95,7 +94,7 @@ class ScanConfig:
 
     @property
     def report(self) -> tuple[str, str] | None:
-        """Bucket and folder of the Inventory reports that are read; None for other sources."""
+        """The bucket and folder of the Inventory reports; None for other sources."""
         source = self.options.get("source", "")
         if not source.startswith("s3://"):
             return None
@@ -106,28 +105,28 @@ class ScanConfig:
 def scan(values: Mapping[str, str]) -> ScanConfig:
     """Return the configuration of a valid table."""
     declared = options_of(Alerts)
-    options = {key: text for key, text in values.items() if key in declared and text}
+    options = {key: value for key, value in values.items() if key in declared and value}
     return ScanConfig(options, values.get("schedule", ""), bool(values.get("on")))
 
 
 def scan_errors(
     bucket: str, values: Mapping[str, str], pipeline: PipelineOptions | None
 ) -> Iterator[ConfigError]:
-    """Yield what the options of a bucket's table lack together, or miss in `[pipeline]`."""
-    where = f"scan.{bucket}"
+    """Yield the errors of a bucket's table as a whole, and beside `[pipeline]`."""
+    table = f"scan.{bucket}"
     source, schedule, on = (values.get(key, "") for key in ("source", "schedule", "on"))
     if pipeline is None:
-        yield ConfigError(where, "found without the jobs", "a table [pipeline] makes them")
+        yield ConfigError(table, "found without the jobs", "a table [pipeline] makes them")
     if not schedule and not on:
-        allowed = f'schedule = {_WHEN_ALLOWED}; or on = "inventory"'
-        yield ConfigError(f"{where}.schedule", "missing", allowed)
-    if source and not all(_SOURCE.fullmatch(each) for each in source.split(",")):
-        yield ConfigError(f"{where}.source", f"found {source!r}", _SOURCE_ALLOWED)
+        allowed = f'schedule = {_SCHEDULE_ALLOWED}; or on = "inventory"'
+        yield ConfigError(f"{table}.schedule", "missing", allowed)
+    if source and not all(_SOURCE.fullmatch(url) for url in source.split(",")):
+        yield ConfigError(f"{table}.source", f"found {source!r}", _SOURCE_ALLOWED)
     elif on and (not source.startswith("s3://") or "," in source or source.endswith(".json")):
         allowed = (
             "the s3:// URL of one Inventory configuration's folder, below which reports arrive"
         )
-        yield ConfigError(f"{where}.source", f'found {source!r} beside on = "inventory"', allowed)
+        yield ConfigError(f"{table}.source", f'found {source!r} beside on = "inventory"', allowed)
     if source.startswith("metadata") and pipeline is not None and not pipeline.metadata:
         allowed = 'metadata = "on" in [pipeline] gives the jobs the right'
-        yield ConfigError(f"{where}.source", f"found {source!r}", allowed)
+        yield ConfigError(f"{table}.source", f"found {source!r}", allowed)

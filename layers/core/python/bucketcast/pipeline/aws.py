@@ -23,17 +23,17 @@ from bucketcast.deployment import Deployed, DeployedPipeline
 from bucketcast.errors import BucketcastError
 from bucketcast.settings import pipeline as jobs
 
-HERE: Final = "BUCKETCAST_SPARK_SUBMIT"
-_GOING: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
+SPARK_SUBMIT: Final = "BUCKETCAST_SPARK_SUBMIT"
+_RUNNING_STATES: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _TAIL_LINES: Final = 15
-_SIGNALLED: Final = 128
-_ABSENT: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
+_SIGNAL_BASE: Final = 128
+_NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 
 
-class RunResult(NamedTuple):
-    """How a run ended; `why` is empty if it succeeded."""
+class RunEnd(NamedTuple):
+    """The end of a run; `error` is empty if it succeeded."""
 
-    why: str
+    error: str
 
 
 class StartedRun(ABC):
@@ -42,16 +42,16 @@ class StartedRun(ABC):
     link: str
 
     @abstractmethod
-    def ended(self) -> RunResult | None:
-        """Return how it ended; None while it runs.
+    def poll(self) -> RunEnd | None:
+        """Return the end of the run; None while it runs.
 
         Raises:
             AwsError: AWS cannot be reached.
         """
 
     @abstractmethod
-    def ended_well(self) -> None:
-        """Remove what was kept for a failure; then `link` is empty."""
+    def remove_log(self) -> None:
+        """Remove the log of a run that succeeded, if it is a local file; then `link` is empty."""
 
 
 class GlueRun(StartedRun):
@@ -67,16 +67,16 @@ class GlueRun(StartedRun):
         console = f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
         self.link = f"{console}#/job/{job}/run/{self._id} (logs: /aws-glue/jobs/output, error)"
 
-    def ended(self) -> RunResult | None:
+    def poll(self) -> RunEnd | None:
         with aws_errors():
             run = self._aws.glue.get_job_run(JobName=self._job, RunId=self._id)["JobRun"]
         state = run["JobRunState"]
-        if state in _GOING:
+        if state in _RUNNING_STATES:
             return None
-        return RunResult("" if state == "SUCCEEDED" else f"{state}: {run.get('ErrorMessage', '')}")
+        return RunEnd("" if state == "SUCCEEDED" else f"{state}: {run.get('ErrorMessage', '')}")
 
-    def ended_well(self) -> None:
-        """Do nothing: Glue keeps its logs itself."""
+    def remove_log(self) -> None:
+        """Do nothing: Glue keeps its logs."""
 
 
 class LocalRun(StartedRun):
@@ -97,30 +97,32 @@ class LocalRun(StartedRun):
                     start_new_session=detached,
                 )
         except OSError as error:
-            raise BucketcastError(f"{HERE} is '{command}': {error}; `make up` sets it") from None
+            raise BucketcastError(
+                f"{SPARK_SUBMIT} is '{command}': {error}; `make up` sets it"
+            ) from None
 
-    def ended(self) -> RunResult | None:
+    def poll(self) -> RunEnd | None:
         code = self._process.poll()
         if code is None:
             return None
         if not code:
-            return RunResult("")
+            return RunEnd("")
         tail = Path(self.link).read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-        return RunResult("\n".join([f"{_ended_with(code)}:", *tail]))
+        return RunEnd("\n".join([f"{_describe_exit(code)}:", *tail]))
 
-    def ended_well(self) -> None:
+    def remove_log(self) -> None:
         Path(self.link).unlink(missing_ok=True)
         self.link = ""
 
 
-def _ended_with(code: int) -> str:
-    """Describe an exit code; a shell adds 128 to the number of a signal."""
-    number = -code if code < 0 else code - _SIGNALLED
+def _describe_exit(code: int) -> str:
+    """Describe an exit code; a shell's is 128 plus the number of a signal."""
+    number = -code if code < 0 else code - _SIGNAL_BASE
     if number not in signal.valid_signals():
         return f"it ended with {code}"
     name = signal.Signals(number).name
-    why = ", as the system does when memory runs out" if name == "SIGKILL" else ""
-    return f"it was ended by {name}{why}; the end of its log"
+    hint = ", as the system does when memory runs out" if name == "SIGKILL" else ""
+    return f"it was ended by {name}{hint}; the end of its log"
 
 
 class Runs:
@@ -139,8 +141,8 @@ class Runs:
         self._pipeline: DeployedPipeline = deployment.pipeline
         self._aws = aws
 
-    def require(self, bucket: str) -> None:
-        """Check that the bucket exists; the job itself finds out whether it may read it.
+    def require_bucket(self, bucket: str) -> None:
+        """Check that the bucket exists; the job itself finds out if it may be read.
 
         Raises:
             BucketcastError: it does not exist.
@@ -149,7 +151,7 @@ class Runs:
         try:
             s3.head_bucket(Bucket=bucket)
         except s3.exceptions.ClientError as error:
-            if error.response["Error"]["Code"] in _ABSENT:
+            if error.response["Error"]["Code"] in _NOT_FOUND:
                 raise BucketcastError(f"there is no bucket {bucket}") from None
 
     def folder(self, job: str, run: str) -> str:
@@ -162,14 +164,14 @@ class Runs:
             BucketcastError: it left nothing, or lifecycle has removed it.
         """
         with aws_errors():
-            found = self._aws.s3.list_objects_v2(
+            response = self._aws.s3.list_objects_v2(
                 Bucket=self._pipeline.bucket, Prefix=f"runs/{job}/{run}/", MaxKeys=1
             )
-        if not found["KeyCount"]:
+        if not response["KeyCount"]:
             folder = self.folder(job, "")
             raise BucketcastError(
-                f"there is no run {run} of {job}: those there are lie in {folder}, for 30 days; "
-                "without --resume a new one begins"
+                f"there is no run {run} of {job}: existing runs are in {folder}, for 30 days; "
+                "without --resume a new one starts"
             )
 
     def start(self, job: str, run: str, values: Mapping[str, str], *, detached: bool) -> StartedRun:
@@ -180,11 +182,11 @@ class Runs:
         """
         arguments = jobs.arguments({**values, "run": self.folder(job, run)})
         name = self._pipeline.jobs[job]
-        if command := os.environ.get(HERE):
+        if command := os.environ.get(SPARK_SUBMIT):
             return LocalRun(command, name, arguments, detached=detached)
         return GlueRun(name, arguments, self._aws)
 
-    def forget(self, job: str, run: str) -> None:
+    def reset(self, job: str, run: str) -> None:
         """Remove the progress and result of an earlier attempt."""
         for name in ("progress.json", "result.json"):
             with aws_errors():
@@ -192,20 +194,19 @@ class Runs:
                     Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}"
                 )
 
-    def says(self, job: str, run: str, name: str) -> dict[str, Any] | None:
+    def read(self, job: str, run: str, name: str) -> dict[str, Any] | None:
         """Return a run's `progress.json` or `result.json`; None before it is written."""
         s3 = self._aws.s3
         with aws_errors():
             try:
-                found = s3.get_object(Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}")[
-                    "Body"
-                ].read()
+                key = f"runs/{job}/{run}/{name}"
+                content = s3.get_object(Bucket=self._pipeline.bucket, Key=key)["Body"].read()
             except s3.exceptions.ClientError as error:
-                if error.response["Error"]["Code"] in _ABSENT:
+                if error.response["Error"]["Code"] in _NOT_FOUND:
                     return None
                 raise
-        said: dict[str, Any] = json.loads(found)
-        return said
+        document: dict[str, Any] = json.loads(content)
+        return document
 
 
 def new_id() -> str:

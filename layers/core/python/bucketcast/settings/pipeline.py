@@ -1,6 +1,7 @@
-"""The arguments of the pipeline's jobs.
+"""The options of the pipeline's jobs, with their defaults.
 
-An option is declared once: the command line, Glue's job arguments and the job itself use it.
+Each is declared once, for the command line, Glue's job arguments and the job itself. The thresholds
+of a scan are in `Alerts`.
 """
 
 import argparse
@@ -12,14 +13,11 @@ from bucketcast.settings.options import option, options_of, read
 from bucketcast.settings.types import Duration
 
 T = TypeVar("T")
-MANY_VERSIONS: Final = 1_000
-MANY_FOLDERS: Final = 50_000
-LARGE_VERSIONS: Final = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Which content of a bucket is read, and from where."""
+    """The part of a bucket's content that is read, and its source."""
 
     source: str = option(
         "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
@@ -41,18 +39,18 @@ class Job(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class Alerts(Content):
-    """When a finding is alerted; thresholds have MinIO's names, where MinIO has one."""
+    """The conditions of an alert; thresholds have MinIO's names, where MinIO has one."""
 
     alert_excess_versions: int = option(
-        "an object with more versions is an s3:Scanner:ManyVersions", default=str(MANY_VERSIONS)
+        "an object with more versions is an s3:Scanner:ManyVersions", default="1000"
     )
     alert_versions_size: int = option(
         "an object whose versions are this large together, in bytes, is an "
-        "s3:Scanner:LargeVersions; MinIO's, which nobody can set there, is 1 TiB",
-        default=str(LARGE_VERSIONS),
+        "s3:Scanner:LargeVersions; MinIO's, which cannot be set there, is 1 TiB",
+        default=str(1 << 40),
     )
     alert_excess_folders: int = option(
-        "a prefix with more sub-folders is an s3:Scanner:BigPrefix", default=str(MANY_FOLDERS)
+        "a prefix with more sub-folders is an s3:Scanner:BigPrefix", default="50000"
     )
     alert_worse: int = option(
         "per cent by which a finding must have grown since its last alert to be alerted again",
@@ -105,13 +103,13 @@ class Reconcile(Backfill):
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
-GIVEN: Final = frozenset({"run", "state", "ingress", "table", "queues", "targets"})
-"""What the deployment fills in; all else is set by whoever starts a job."""
+DEPLOYED: Final = frozenset({"run", "state", "ingress", "table", "queues", "targets"})
+"""The options that the deployment sets; the others are for the user who starts a job."""
 
 
 def arguments(values: Mapping[str, str]) -> dict[str, str]:
     """Return values as Glue's arguments, `{"--bucket": "uploads", …}`, without unset ones."""
-    return {f"--{key}": text for key, text in values.items() if text}
+    return {f"--{key}": value for key, value in values.items() if value}
 
 
 def parse(declared: type[T], argv: Sequence[str]) -> T:
@@ -123,5 +121,5 @@ def parse(declared: type[T], argv: Sequence[str]) -> T:
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     for key in options_of(declared):  # type: ignore[arg-type]  # classes are hashable
         parser.add_argument(f"--{key}", default="")
-    found: dict[str, Any] = vars(parser.parse_known_args(argv)[0])
-    return read(declared, found, "--")
+    values: dict[str, Any] = vars(parser.parse_known_args(argv)[0])
+    return read(declared, values, "--")

@@ -16,14 +16,14 @@ from bucketcast.terminal.output import Output, counted, shared
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
-@jobs.options("backfill", but=frozenset({"target"}))
+@jobs.options("backfill", without=frozenset({"target"}))
 @click.option(
     "--resume",
     type=params.rule_name,
     metavar="RUN",
     help="Continue an earlier run; nothing is sent twice.",
 )
-@jobs.waiting
+@jobs.no_wait_option
 @shared
 def command(
     out: Output, *, bucket: str, target: TargetArn, resume: str | None, no_wait: bool, **values: str
@@ -44,10 +44,10 @@ def command(
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     runs = Runs(deployment, aws)
-    given = {"bucket": bucket, "target": jobs.deployed_target(deployment, target).arn, **values}
+    values = {"bucket": bucket, "target": jobs.deployed_target(deployment, target).arn, **values}
     with aws_errors():
         Cutovers(deployment.state_table, aws.dynamodb).require(bucket, time.time())
-    result = jobs.finish(out, runs, "backfill", given, no_wait=no_wait, resume=resume)
+    result = jobs.run_job(out, runs, "backfill", values, no_wait=no_wait, resume=resume)
     if result is None:
         return
     out.answer(

@@ -1,4 +1,4 @@
-"""Shared by `scan`, `backfill` and `reconcile`: a job's options, its start and its result."""
+"""A job as `scan`, `backfill` and `reconcile` run it: its options, its start and its result."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.pipeline import aws as pipeline
 from bucketcast.settings.options import Option, options_of
-from bucketcast.settings.pipeline import GIVEN, JOBS
+from bucketcast.settings.pipeline import DEPLOYED, JOBS
 from bucketcast.terminal import page
 from bucketcast.terminal.output import Output
 from bucketcast.terminal.progress import Report, progress
@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 POLL_SECONDS: Final = 1.0
 
 
-class _Text(click.ParamType[str]):
-    """A job's option: text, checked as the job will check it."""
+class _OptionText(click.ParamType[str]):
+    """The text of a job's option, checked as the job will check it."""
 
     def __init__(self, option: Option) -> None:
         self.name = option.type
@@ -37,28 +37,28 @@ class _Text(click.ParamType[str]):
         return value
 
 
-def options(job: str, *, but: frozenset[str] = frozenset()) -> Callable[[F], F]:
+def options(job: str, *, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
     """Add to a command the options of a job that the deployment does not set."""
     declared: Any = JOBS[job]
-    given = {
+    offered = {
         key: option
         for key, option in options_of(declared).items()
-        if key not in GIVEN | but | {"bucket"}
+        if key not in DEPLOYED | without | {"bucket"}
     }
 
-    def give(command: F) -> F:
-        for key, option in reversed(given.items()):
+    def add_options(command: F) -> F:
+        for key, option in reversed(offered.items()):
             command = click.option(
                 f"--{key.replace('_', '-')}",
                 key,
-                type=_Text(option),
+                type=_OptionText(option),
                 default="",
                 metavar=option.type.upper(),
                 help=f"{page.sentence(option)[0].upper()}{page.sentence(option)[1:]}.",
             )(command)
         return command
 
-    return give
+    return add_options
 
 
 def deployed_target(deployment: deployed.Deployed, arn: TargetArn) -> deployed.DeployedTarget:
@@ -67,23 +67,23 @@ def deployed_target(deployment: deployed.Deployed, arn: TargetArn) -> deployed.D
     Raises:
         BucketcastError: it does not exist, or is a dynamic target.
     """
-    found = deployment.target(arn)
-    if found.made:
+    target = deployment.target(arn)
+    if target.made:
         raise BucketcastError(
-            f"{found.arn} is a dynamic target, and jobs support deployed targets only: add it to "
+            f"{target.arn} is a dynamic target, and jobs support deployed targets only: add it to "
             "bucketcast.toml and deploy"
         )
-    return found
+    return target
 
 
-def waiting(command: F) -> F:
+def no_wait_option(command: F) -> F:
     """Add `--no-wait` to a command."""
     return click.option(
         "--no-wait", is_flag=True, help="Start the run, print its link and return."
     )(command)
 
 
-def finish(
+def run_job(
     out: Output,
     runs: pipeline.Runs,
     job: str,
@@ -92,46 +92,46 @@ def finish(
     no_wait: bool,
     resume: str | None = None,
 ) -> Mapping[str, Any] | None:
-    """Start a run, or continue the one to `resume`, and return its result with its id and link.
+    """Start a run, or resume one, and return its result with its id and link.
 
-    With `no_wait` id and link are printed instead, and there is no result.
+    With `no_wait` print id and link instead, and return None.
 
     Raises:
         BucketcastError: the run failed, or there is no run to resume.
         AwsError: an AWS call failed.
     """
-    runs.require(values["bucket"])
+    runs.require_bucket(values["bucket"])
     run = resume or pipeline.new_id()
     if resume:
         runs.require_run(job, run)
-        runs.forget(job, run)
+        runs.reset(job, run)
     started = runs.start(job, run, values, detached=no_wait)
     out.note(f"run {run}: {started.link}")
     if no_wait:
         out.answer({"run": run, "link": started.link}, f"Started {run}")
         return None
     with progress(out, "waiting for the job") as report:
-        ended = _followed(runs, job, run, started, report)
-    result = runs.says(job, run, "result.json") or {}
-    if ended.why or result.get("status") != "success":
-        why = result.get("error") or ended.why or "it wrote no result"
-        raise BucketcastError(f"{job} failed: {why}\nrun {run}: {started.link}")
-    started.ended_well()
+        end = _follow(runs, job, run, started, report)
+    result = runs.read(job, run, "result.json") or {}
+    if end.error or result.get("status") != "success":
+        reason = result.get("error") or end.error or "it wrote no result"
+        raise BucketcastError(f"{job} failed: {reason}\nrun {run}: {started.link}")
+    started.remove_log()
     document = {key: value for key, value in result.items() if key != "status"}
     return {"run": run, "link": started.link, **document}
 
 
-def part(out: Output, shown: int, total: int, what: str) -> None:
-    """Say that a table is truncated."""
+def note_truncation(out: Output, shown: int, total: int, noun: str) -> None:
+    """Print that a table is truncated, if it is."""
     if shown < total and not out.json:
-        out.line(f"showing {shown:,} of {total:,} {what}; the report has them all")
+        out.line(f"showing {shown:,} of {total:,} {noun}; the report has them all")
 
 
-def _followed(
+def _follow(
     runs: pipeline.Runs, job: str, run: str, started: pipeline.StartedRun, report: Report
-) -> pipeline.RunResult:
-    while (ended := started.ended()) is None:
-        if found := runs.says(job, run, "progress.json"):
-            report(found["stage"], found["done"], found["total"], found["unit"])
+) -> pipeline.RunEnd:
+    while (end := started.poll()) is None:
+        if latest := runs.read(job, run, "progress.json"):
+            report(latest["stage"], latest["done"], latest["total"], latest["unit"])
         time.sleep(POLL_SECONDS)
-    return ended
+    return end

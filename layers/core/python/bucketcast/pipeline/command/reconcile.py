@@ -24,13 +24,13 @@ _KINDS = ("missing", "stale", "extra")
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
-@jobs.options("reconcile", but=frozenset({"target", "mode"}))
+@jobs.options("reconcile", without=frozenset({"target", "mode"}))
 @click.option(
     "--check/--repair",
     default=True,
     help="Only list differences, or also send events that repair them. [default: --check]",
 )
-@jobs.waiting
+@jobs.no_wait_option
 @shared
 def command(
     out: Output,
@@ -55,25 +55,24 @@ def command(
     runs = Runs(deployment, aws)
     mirror = jobs.deployed_target(deployment, target)
     _require_mirror(mirror, aws)
-    given = {"bucket": bucket, "target": mirror.arn, **values}
-    given["mode"] = "check" if check else "repair"
-    result = jobs.finish(out, runs, "reconcile", given, no_wait=no_wait)
+    values |= {"bucket": bucket, "target": mirror.arn, "mode": "check" if check else "repair"}
+    result = jobs.run_job(out, runs, "reconcile", values, no_wait=no_wait)
     if result is None:
         return 0
-    _answer(out, result)
+    _print(out, result)
     return DRIFT if check and result["drift"] else 0
 
 
-def _answer(out: Output, result: Mapping[str, Any]) -> None:
+def _print(out: Output, result: Mapping[str, Any]) -> None:
     rows = [
-        (each["path"], each["what"], _shown(each["object"]), _shown(each["row"]))
-        for each in result["differences"]
+        (row["path"], row["what"], _cell(row["object"]), _cell(row["row"]))
+        for row in result["differences"]
     ]
-    same = f"{result['target']} matches {result['bucket']}"
-    out.table(result, _COLUMNS, rows, same)
+    no_differences = f"{result['target']} matches {result['bucket']}"
+    out.table(result, _COLUMNS, rows, no_differences)
     if out.json:
         return
-    jobs.part(out, len(rows), sum(result[kind] for kind in _KINDS), "differences")
+    jobs.note_truncation(out, len(rows), sum(result[kind] for kind in _KINDS), "differences")
     counts = ", ".join(f"{result[kind]:,} {kind}" for kind in _KINDS)
     out.line(f"{counted(result['rows'], 'row')}: {counts}")
     if result["mode"] == "repair":
@@ -88,12 +87,12 @@ def _require_mirror(target: deployed.DeployedTarget, aws: Aws) -> None:
     option = options_of(declared).get("format")
     format_ = deployed.settings(target, aws).get("format") or (option.default if option else "")
     if format_ != "namespace":
-        what = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
+        mismatch = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
         raise BucketcastError(
-            f"{target.arn} {what} and stores events; only a target with format = namespace can be "
-            "compared with a bucket"
+            f"{target.arn} {mismatch} and stores events; only a target with format = namespace "
+            "can be compared with a bucket"
         )
 
 
-def _shown(row: Mapping[str, Any] | None) -> str:
+def _cell(row: Mapping[str, Any] | None) -> str:
     return "" if row is None else f"{row['size']} bytes, {row['time']}"

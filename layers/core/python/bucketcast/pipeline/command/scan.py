@@ -16,7 +16,7 @@ _COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES")
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @jobs.options("scan")
-@jobs.waiting
+@jobs.no_wait_option
 @shared
 def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> None:
     """Find objects with too many versions and prefixes with too many folders.
@@ -31,14 +31,14 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
       bucketcast scan uploads --source s3://inventories/uploads/daily
     """  # noqa: D301 - click reads the character
     runs = Runs(*out.deployed())
-    result = jobs.finish(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
+    result = jobs.run_job(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
     if result is None:
         return
     rows = [_row(finding) for finding in result["findings"]]
     out.table(result, _COLUMNS, rows, f"no findings in {bucket}")
     if not out.json:
         total = sum(sum(states.values()) for states in result["numbers"].values())
-        jobs.part(out, len(rows), total, "findings")
+        jobs.note_truncation(out, len(rows), total, "findings")
         if rows:
             out.line(_totals(result["numbers"]))
         out.line(f"{counted(result['events'], 'event')} sent")
@@ -48,7 +48,7 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
 
 
 def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:
-    """`ManyVersions: 1 new, 2 same; BigPrefix: 1 cleared`."""
+    """Return `ManyVersions: 1 new, 2 same; BigPrefix: 1 cleared`."""
     return "; ".join(
         f"{kind}: " + ", ".join(f"{number:,} {state}" for state, number in states.items())
         for kind, states in numbers.items()
