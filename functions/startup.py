@@ -1,4 +1,4 @@
-"""What Lambda calls first in the functions of queues: their handler, or a wait until there is one.
+"""The handler of the functions of queues; messages wait while the real one cannot be loaded.
 
 A function that fails before it has a handler (a package or layer that is missing, a variable that
 cannot be read) leaves its messages to SQS. That counts each receive, and after a thousand, within a
@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if not find_spec("bucketcast"):  # the layer is missing: the bundle has a copy of these two
     sys.path.append(str(Path(__file__).parent / "spare"))
@@ -29,14 +29,23 @@ if TYPE_CHECKING:
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 _ATTRIBUTES: Final = 8_192
-"""Bytes that the history of a message takes at most."""
+"""The most bytes of a message's history."""
 _ONCE: Final = "-once"
-_SPARE_MS: Final = 5_000
-"""With less left nothing is sent again: it would be there twice if the function ended first."""
+
+
+class _Message(NamedTuple):
+    """A record of Lambda's, and its term."""
+
+    record: Mapping[str, Any]
+    term: policy.Term
 
 
 def start(load: Callable[[], Handler]) -> Handler:
-    """Return the handler that `load` makes, or one that lets messages wait and raises its error."""
+    """Return the handler that `load` returns, or one that lets messages wait and raises its error.
+
+    The error is raised only if all messages stay; else the answer of Lambda's partial batches says
+    which do.
+    """
     try:
         return load()
     except Exception as error:
@@ -44,134 +53,114 @@ def start(load: Callable[[], Handler]) -> Handler:
         logging.getLogger().exception(
             "the function cannot start: messages wait until this is fixed"
         )
-    begun = failure.__traceback__
+    traceback = failure.__traceback__
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-        records = event.get("Records") or ()
-        _say_age(records)
-        stay = _wait(records, context)
-        if len(stay) < len(records):
-            return {"batchItemFailures": [{"itemIdentifier": one["messageId"]} for one in stay]}
+        if records := event.get("Records"):
+            queue_arn = records[0]["eventSourceARN"]
+            messages = [_Message(record, _term(record, queue_arn)) for record in records]
+            _report_age(queue_arn, messages)
+            kept = _wait(queue_arn, messages, context)
+            if len(kept) < len(records):
+                ids = (message.record["messageId"] for message in kept)
+                return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in ids]}
         # Lambda counts it as an error. The traceback of each call would be added to those
         # of all before, and would keep their messages in memory.
-        raise failure.with_traceback(begun)
+        raise failure.with_traceback(traceback)
 
     return handler
 
 
-def _say_age(records: Sequence[Mapping[str, Any]]) -> None:
-    """Write how long the oldest message has waited, for the alarm that looks at it."""
-    if not records:
-        return
-    queue = {"queue": records[0]["eventSourceARN"].rpartition(":")[2]}
-    described = {
-        "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
-        "Dimensions": [[*queue]],
-        "Metrics": [{"Name": limits.OLDEST}],
-    }
-    about = {"Timestamp": round(time() * 1_000), "CloudWatchMetrics": [described]}
-    oldest = max(_term(one, in_order=False).waited for one in records)
-    line = {"_aws": about, **queue, limits.OLDEST: oldest // 1_000}
-    sys.stdout.write(f"{json.dumps(line)}\n")
-
-
-def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mapping[str, Any]]:
-    """Let messages wait, longer each time; send those again that SQS would soon move or drop.
-
-    Return the others. They may wait in flight: nobody else's wait for them.
-    """
-    if not records:
-        return ()
-    import boto3  # noqa: PLC0415 - it takes a while, and is not needed if all is well
-    from botocore.config import Config  # noqa: PLC0415 - as boto3
-
-    sqs = boto3.client("sqs", config=Config(**limits.CALLS))
-    *_, account, name = records[0]["eventSourceARN"].split(":")
-    url = f"{sqs.meta.endpoint_url}/{account}/{name}"
-    in_order = policy.keeps_order(name)
-    terms = {one["messageId"]: _term(one, in_order=in_order) for one in records}
-    gone: set[str] = set()
-    if not in_order and context.get_remaining_time_in_millis() > _SPARE_MS:
-        # What is tried once is lost if it was received more often than a few times.
-        least = 2 if name.endswith(_ONCE) else limits.MAX_RECEIVES
-        due = [one for one in records if _is_due(terms[one["messageId"]], least)]
-        gone = _sent_again(sqs, url, due, terms)
-    stay = [one for one in records if one["messageId"] not in gone]
-    for some in _batches(stay):
-        entries: Any = [
-            {
-                "Id": str(index),
-                "ReceiptHandle": one["receiptHandle"],
-                "VisibilityTimeout": terms[one["messageId"]].patience,
-            }
-            for index, one in enumerate(some)
-        ]
-        try:
-            sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-        except Exception:  # they come back at the queue's own pace
-            logging.getLogger().exception("messages could not be postponed")
-    return stay
-
-
-def _is_due(term: policy.Term, receives: int) -> bool:
-    return term.needs_renewal or term.receives >= receives
-
-
-def _term(record: Mapping[str, Any], *, in_order: bool) -> policy.Term:
-    """Return a record's term."""
-    told = (record.get("messageAttributes") or {}).get(policy.ATTRIBUTE) or {}
+def _term(record: Mapping[str, Any], queue_arn: str) -> policy.Term:
+    attribute = (record.get("messageAttributes") or {}).get(policy.ATTRIBUTE) or {}
     system = record["attributes"]
     return policy.Term(
         round(time() * 1_000),
         int(system["SentTimestamp"]),
         int(system["ApproximateReceiveCount"]),
-        policy.History.read(told.get("stringValue") or ""),
-        policy.Policy(in_order=in_order),
+        policy.History.read(attribute.get("stringValue") or ""),
+        policy.Policy(in_order=policy.keeps_order(queue_arn)),
     )
 
 
-def _sent_again(
-    sqs: "SQSClient",
-    url: str,
-    records: Sequence[Mapping[str, Any]],
-    terms: Mapping[str, policy.Term],
-) -> set[str]:
-    """Send messages again as they are; return the ids of those that SQS took."""
-    taken: set[str] = set()
-    for some in _batches(records):
-        entries: Any = []
-        for index, one in enumerate(some):
-            term = terms[one["messageId"]]
-            text = {"DataType": "String", "StringValue": term.waiting.text}
-            entries.append(
-                {
-                    "Id": str(index),
-                    "MessageBody": one["body"],
-                    "DelaySeconds": term.patience,
-                    "MessageAttributes": {policy.ATTRIBUTE: text},
-                }
-            )
+def _report_age(queue_arn: str, messages: Sequence[_Message]) -> None:
+    """Write the age of the oldest message, for the alarm on it."""
+    dimensions = {"queue": queue_arn.rpartition(":")[2]}
+    metrics = {
+        "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
+        "Dimensions": [[*dimensions]],
+        "Metrics": [{"Name": limits.OLDEST}],
+    }
+    header = {"Timestamp": round(time() * 1_000), "CloudWatchMetrics": [metrics]}
+    oldest = max(message.term.age for message in messages)
+    line = {"_aws": header, **dimensions, limits.OLDEST: oldest // 1_000}
+    sys.stdout.write(f"{json.dumps(line)}\n")
+
+
+def _wait(queue_arn: str, messages: Sequence[_Message], context: Any) -> Sequence[_Message]:
+    """Let messages wait, longer each time; send those again that SQS would soon move or drop.
+
+    Return the others. They may wait in flight: nothing else of their queue is received.
+    """
+    import boto3  # noqa: PLC0415 - it takes a while, and is not needed if all is well
+    from botocore.config import Config  # noqa: PLC0415 - as boto3
+
+    sqs = boto3.client("sqs", config=Config(**limits.CALLS))
+    *_, account, name = queue_arn.split(":")
+    url = f"{sqs.meta.endpoint_url}/{account}/{name}"
+    sent: set[str] = set()
+    # With less time nothing is sent again: it would be there twice if the function ended first.
+    has_time = context.get_remaining_time_in_millis() > limits.SPARE * 1_000
+    if has_time and not policy.keeps_order(name):
+        # A message that is tried once is lost if it was received more often than a few times.
+        receives = 2 if name.endswith(_ONCE) else limits.MAX_RECEIVES
+        due = [
+            message
+            for message in messages
+            if message.term.needs_renewal or message.term.receives >= receives
+        ]
+        sent = _send_again(sqs, url, due)
+    kept = [message for message in messages if message.record["messageId"] not in sent]
+    for start in range(0, len(kept), limits.TOGETHER):
+        entries: Any = [
+            {
+                "Id": str(index),
+                "ReceiptHandle": message.record["receiptHandle"],
+                "VisibilityTimeout": message.term.recheck_seconds,
+            }
+            for index, message in enumerate(kept[start : start + limits.TOGETHER])
+        ]
         try:
-            answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+            sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+        except Exception:  # they come back at the queue's own pace
+            logging.getLogger().exception("messages could not be postponed")
+    return kept
+
+
+def _send_again(sqs: "SQSClient", url: str, messages: Sequence[_Message]) -> set[str]:
+    """Send messages again as they are; return the ids of those that SQS took."""
+    sizes = [len(message.record["body"].encode()) + _ATTRIBUTES for message in messages]
+    sent: set[str] = set()
+    for indexes in policy.batches([min(size, limits.MESSAGE_BYTES) for size in sizes]):
+        entries: Any = [_entry(index, messages[index]) for index in indexes]
+        try:
+            response = sqs.send_message_batch(QueueUrl=url, Entries=entries)
         except Exception:  # the messages come back at their own pace
             logging.getLogger().exception("SQS did not take messages")
             continue
-        taken |= {some[int(each["Id"])]["messageId"] for each in answer.get("Successful", ())}
-    return taken
+        for entry in response.get("Successful", ()):
+            sent.add(messages[int(entry["Id"])].record["messageId"])
+    return sent
 
 
-def _batches(records: Sequence[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
-    """Return ten at a time; messages that are large go alone, since a call takes 1 MiB."""
-    batches: list[list[Mapping[str, Any]]] = []
-    room = 0
-    for one in records:
-        size = len(one["body"].encode()) + _ATTRIBUTES
-        if not batches or len(batches[-1]) == limits.TOGETHER or size > room:
-            batches.append([])
-            room = limits.MESSAGE_BYTES
-        batches[-1].append(one)
-        room -= size
-    return list(batches)
+def _entry(index: int, message: _Message) -> dict[str, Any]:
+    history = {"DataType": "String", "StringValue": message.term.waiting_history.json}
+    return {
+        "Id": str(index),
+        "MessageBody": message.record["body"],
+        "DelaySeconds": message.term.recheck_seconds,
+        "MessageAttributes": {policy.ATTRIBUTE: history},
+    }
 
 
 handler = start(lambda: import_module(os.environ["BUCKETCAST_HANDLER"]).handler)

@@ -15,7 +15,7 @@ from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.latency import histogram
 from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import Policy
-from bucketcast.delivery.redaction import shortened, without_secrets
+from bucketcast.delivery.redaction import hide_secrets, shorten
 from bucketcast.delivery.sender import Sender
 from bucketcast.diagnose.target import diagnose
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized, name_of
@@ -42,16 +42,16 @@ def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]])
     def connect(fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by position
         try:
             return kind(read(kind.Settings, settings(fresh)))
-        except ConfigErrors as wrong:
-            # What was found may be what a secret holds, so only keys and rules are said.
-            reasons = "; ".join(f"{error.key}: {error.allowed}" for error in wrong.errors)
+        except ConfigErrors as errors:
+            # The value may come from a secret, so only keys and rules are shown.
+            reasons = "; ".join(f"{error.key}: {error.allowed}" for error in errors.errors)
             raise NotAuthorized(f"the settings or a secret in them: {reasons}") from None
 
     return connect
 
 
 def sender(kind: type[Target], connect: Connect, store: BreakerStore) -> Sender:
-    """Return what sends to one target."""
+    """Return the sender of one target."""
     return Sender(Connection(connect), Breaker(store), kind.batch_size)
 
 
@@ -75,7 +75,7 @@ class EngineCache:
         return engine
 
 
-def deliver(  # noqa: PLR0913 - one batch, and who is told of it
+def deliver(  # noqa: PLR0913 - one batch, and its observers
     arn: str,
     engine: Engine,
     messages: Sequence[Message],
@@ -84,11 +84,11 @@ def deliver(  # noqa: PLR0913 - one batch, and who is told of it
     *,
     counters: Counters | None,
     queue: str = "",
-    whole: float | None = None,
+    total: float | None = None,
 ) -> list[str]:
     """Deliver the messages of a queue; return the ids of those that stay in it.
 
-    How long they waited is reported by the `queue`'s name, if it is given.
+    The age of the oldest is reported by the `queue`'s name, if it is given.
     """
 
     def remaining() -> float:
@@ -96,19 +96,19 @@ def deliver(  # noqa: PLR0913 - one batch, and who is told of it
 
     def on_begun(oldest: float) -> None:
         if queue:
-            telemetry.waited(queue, oldest)
+            telemetry.report_age(queue, oldest)
 
     def on_outcomes(outcomes: tracing.Outcomes) -> None:
         telemetry.trace(tracing.dispatched(arn, outcomes))
-        taken.update(histogram(outcomes.delivered, time.time()))
+        latencies.update(histogram(outcomes.delivered, time.time()))
 
-    taken = Histogram()
+    latencies = Histogram()
     outcome = engine(
         messages,
         policy,
         now=round(time.time() * 1000),
         remaining=remaining,
-        whole=whole,
+        total=total,
         on_begun=on_begun,
         on_outcomes=on_outcomes,
     )
@@ -122,13 +122,13 @@ def deliver(  # noqa: PLR0913 - one batch, and who is told of it
             dead=outcome.dead,
             waiting=outcome.waiting,
         )
-    gone = {"EventsLost" if policy.once else "EventsDead": outcome.dead}
+    dead = {"EventsLost" if policy.once else "EventsDead": outcome.dead}
     telemetry.measure(
         arn,
         EventsDelivered=outcome.delivered,
         EventsRetried=outcome.retried,
-        DeliveryLatency=taken,
-        **gone,
+        DeliveryLatency=latencies,
+        **dead,
     )
     if counters:
         counts = Counts(outcome.delivered, outcome.retried, outcome.dead)
@@ -139,11 +139,11 @@ def deliver(  # noqa: PLR0913 - one batch, and who is told of it
 
 def answer(stay: Iterable[str]) -> dict[str, Any]:
     """Return Lambda's partial batch response."""
-    return {"batchItemFailures": [{"itemIdentifier": each} for each in stay]}
+    return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in stay]}
 
 
 def _last(outcome: Outcome) -> Last:
-    """Return what is known of the target from this batch."""
+    """Return the target's last success and failure, as far as this batch shows them."""
     now = round(time.time() * 1000)
     failed = bool(outcome.retried or outcome.dead) and outcome.reason is not None
     return Last(
@@ -158,29 +158,29 @@ def _last(outcome: Outcome) -> Last:
 def probe(
     connect: Connect, event: Mapping[str, Any], settings: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return whether the target is reachable from here: `{"online", "why", "where"}`.
+    """Return the target's state as seen from here: `{"online", "why", "where"}`.
 
-    For `bucketcast doctor`, which asks for it in the event, return the findings of each step.
-    Before the target come the services of AWS that a function with these settings needs.
+    For `bucketcast doctor`, by a word in the event, return the findings of each step instead. The
+    services of AWS that a function with these settings needs come before the target.
     """
     secrets.forget()
     if event.get("doctor"):
-        referring = any(text.startswith(REFERENCE) for text in settings.values())
-        needed = ["sqs", "dynamodb", *(["secretsmanager"] if referring else [])]
-        findings = [*function_clients.unreached(needed), *diagnose(connect)]
-        return {"findings": [_unnamed(each) for each in findings]}
+        has_secrets = any(text.startswith(REFERENCE) for text in settings.values())
+        services = ["sqs", "dynamodb", *(["secretsmanager"] if has_secrets else [])]
+        findings = [*function_clients.find_unreachable(services), *diagnose(connect)]
+        return {"findings": [_without_subject(finding) for finding in findings]}
     where, fresh = "", True
-    hidden: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
     try:
         with connect(fresh) as target:
-            where, hidden = target.where, secret_values(target.settings)
+            where, values = target.where, secret_values(target.settings)
             target.probe()
     except DeliveryError as error:
-        why = shortened(without_secrets(str(error), hidden))
+        why = shorten(hide_secrets(str(error), values))
         return {"online": False, "why": why, "where": where}
     return {"online": True, "why": "", "where": where}
 
 
-def _unnamed(finding: Finding) -> dict[str, str]:
+def _without_subject(finding: Finding) -> dict[str, str]:
     """Return a finding without its subject, which the caller knows."""
     return {key: text for key, text in asdict(finding).items() if key != "subject"}

@@ -44,7 +44,7 @@ from functions.dispatch.batch import (
 from functions.dispatch.once import Once
 
 
-class Kind:
+class DynamicTargets:
     """All dynamic targets of one kind, whose client is imported now."""
 
     def __init__(self, settings: DynamicSettings, kind: type[Target]) -> None:
@@ -83,19 +83,19 @@ class Kind:
             telemetry.logger.info("messages wait: their target is not there", target=arn)
             engine = Engine(self._consumer(arn, queue), Absent(f"{arn} is not there, or off"))
         else:
-            engine = self._engines.get(queue, target.number, lambda: self._made(target))
+            engine = self._engines.get(queue, target.number, lambda: self._create(target))
         stay = deliver(arn, engine, messages, policy, context, counters=self._counters, queue=queue)
         return answer(stay)
 
     def _policy(self, messages: Sequence[Message]) -> Policy:
         """Return the policy of the topic that the events of a batch belong to, if any."""
-        for one in messages:
+        for entry in messages:
             with suppress(ValueError):
-                topic = self._topics.topic(TopicArn.parse(one.history.topic))
+                topic = self._topics.topic(TopicArn.parse(entry.history.topic))
                 return topic.retry_policy(self._settings.topics) if topic else Policy()
         return Policy()
 
-    def _made(self, target: DynamicTarget) -> Engine:
+    def _create(self, target: DynamicTarget) -> Engine:
         store = self._breakers.of(target.arn)
         work = sender(self._kind, self._connector(target), store)
         return Engine(self._consumer(target.arn, target.queue), work)
@@ -105,12 +105,12 @@ class Kind:
         return Consumer(self._queue(queue), dead.write)
 
     def _connector(self, target: DynamicTarget) -> Connect:
-        def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
+        def settings(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
             # A secret is replaced together with the settings that name it.
-            found = self._table.target(target.arn) if fresh else target
-            return secrets.resolve((found or target).settings, fresh=fresh)
+            stored = self._table.target(target.arn) if fresh else target
+            return secrets.resolve((stored or target).settings, fresh=fresh)
 
-        return connector(self._kind, current)
+        return connector(self._kind, settings)
 
     def _probe(self, event: Mapping[str, Any]) -> dict[str, Any]:
         arn = event["target"]
@@ -128,7 +128,7 @@ def build(
 ) -> Handler:
     """Return the handler for all dynamic targets of one kind."""
     settings = DynamicSettings.from_environ(environ)
-    return Kind(settings, load(settings.kind))
+    return DynamicTargets(settings, load(settings.kind))
 
 
 handler = telemetry.logger.inject_lambda_context(build(os.environ))

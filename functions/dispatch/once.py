@@ -1,8 +1,8 @@
-"""Topics that are not persistent: one attempt per event, at once; losses are counted.
+"""Non-persistent topics: one attempt per event, at once; losses are counted.
 
 All topics of a kind share one queue, so a message names its topic. The topic's settings are read
 before each batch, and its connection is kept while they do not change. Each topic has a breaker of
-its own: while one does not answer, its events are lost at once, and delay no other's.
+its own: while one does not answer, its events are lost at once, and delay no others.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -42,7 +42,7 @@ class Once:
         counters: Counters,
     ) -> None:
         self._kind = kind
-        self._queue = Consumer(queue, _count_only)
+        self._queue = Consumer(queue, _drop)
         self._topics = topics
         self._breakers = breakers
         self._counters = counters
@@ -51,51 +51,51 @@ class Once:
     def __call__(self, messages: Sequence[Message], context: Any) -> list[str]:
         """Try each event once; return the ids of the messages that stay."""
         engines = []
-        for topic, some in _by_topic(messages).items():
-            engines.append((self._engine(topic), topic.arn, some))
+        for topic, group in _by_topic(messages).items():
+            engines.append((self._engine(topic), topic.arn, group))
         stay: list[str] = []
-        whole = None
+        total = None
         # A topic that may not answer is probed when the others have their events.
-        for engine, arn, some in sorted(engines, key=lambda each: each[0].is_away):
+        for engine, arn, group in sorted(engines, key=lambda entry: entry[0].is_unreachable):
             stay += deliver(
-                arn, engine, some, _POLICY, context, counters=self._counters, whole=whole
+                arn, engine, group, _POLICY, context, counters=self._counters, total=total
             )
-            whole = float("inf")
+            total = float("inf")
         return stay
 
-    def _engine(self, named: TopicArn) -> Engine:
+    def _engine(self, arn: TopicArn) -> Engine:
         try:
-            topic = self._topics.topic(named)
+            topic = self._topics.topic(arn)
         except (BotoCoreError, ClientError) as error:
-            telemetry.logger.warning(
-                "the table does not answer", topic=named.arn, reason=str(error)
-            )
+            telemetry.logger.warning("the table does not answer", topic=arn.arn, reason=str(error))
             return Engine(self._queue, Absent("the table does not answer"))
         if topic is None or topic.kind != self._kind.arn_type:
-            return Engine(self._queue, Gone(f"{named} was deleted, or goes elsewhere now"))
-        return self._engines.get(named.arn, topic.number, lambda: self._made(topic))
+            return Engine(self._queue, Gone(f"{arn} was deleted, or goes elsewhere now"))
+        return self._engines.get(arn.arn, topic.number, lambda: self._create(topic))
 
-    def _made(self, topic: Topic) -> Engine:
-        def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
-            hidden = secrets.resolve(topic.references, fresh=fresh)
-            pushed = endpoint.push_target(topic, hidden)
-            return pushed.settings if pushed else {}
+    def _create(self, topic: Topic) -> Engine:
+        def settings(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
+            values = secrets.resolve(topic.references, fresh=fresh)
+            target = endpoint.push_target(topic, values)
+            return target.settings if target else {}
 
-        connect = connector(self._kind, current)
+        connect = connector(self._kind, settings)
         return Engine(self._queue, sender(self._kind, connect, self._breakers.of(topic.arn)))
 
 
 def _by_topic(messages: Sequence[Message]) -> Mapping[TopicArn, list[Message]]:
     """Return messages by the topic that they name; drop those that name none."""
-    found: dict[TopicArn, list[Message]] = {}
-    for one in messages:
+    groups: dict[TopicArn, list[Message]] = {}
+    for message in messages:
         try:
-            found.setdefault(TopicArn.parse(one.history.topic), []).append(one)
+            groups.setdefault(TopicArn.parse(message.history.topic), []).append(message)
         except ValueError as error:
-            telemetry.logger.error("a message for no topic is dropped", id=one.id, why=str(error))
-    return found
+            telemetry.logger.error(
+                "a message for no topic is dropped", id=message.id, why=str(error)
+            )
+    return groups
 
 
-def _count_only(_dead: Collection[Any]) -> set[int]:
-    """Keep no dead letter: what is lost is counted."""
+def _drop(_dead: Collection[Any]) -> set[int]:
+    """Keep no dead letter: losses are only counted."""
     return set()

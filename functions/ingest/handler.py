@@ -86,7 +86,7 @@ def build(environ: Mapping[str, str]) -> Handler:
             Policy(),
             now=round(time.time() * 1000),
             remaining=lambda: float(context.get_remaining_time_in_millis()) / 1000,
-            on_begun=partial(telemetry.waited, queue),
+            on_begun=partial(telemetry.report_age, queue),
         )
         if outcome.reason is not None:
             telemetry.logger.warning(
@@ -107,7 +107,7 @@ def build(environ: Mapping[str, str]) -> Handler:
             EventsMatched=counts.matched,
             MessagesBroken=counts.broken,
         )
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(outcome.stay)]}
+        return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in sorted(outcome.stay)]}
 
     return handler
 

@@ -79,7 +79,7 @@ def test_the_alarm_looks_where_the_function_writes(
     variables = typical.function(f"Bucketcast-{function}")["Environment"]["Variables"]
     setting = "POWERTOOLS_METRICS_NAMESPACE"
     monkeypatch.setenv(setting, variables[setting])
-    telemetry.waited(f"Bucketcast-{name}", 1_000)
+    telemetry.report_age(f"Bucketcast-{name}", 1_000)
     written = json.loads(capsys.readouterr().out)
     (described,) = written["_aws"]["CloudWatchMetrics"]
     (metric,) = described["Metrics"]

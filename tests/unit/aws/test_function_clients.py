@@ -83,7 +83,7 @@ def test_services_are_tried_one_by_one(login: None, monkeypatch: pytest.MonkeyPa
         for service, at in zip(SERVICES, (server, closed, closed), strict=True):
             url = f"http://127.0.0.1:{at.getsockname()[1]}"
             monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", url)
-        found = list(function_clients.unreached(("sqs", "dynamodb", "secretsmanager")))
+        found = list(function_clients.find_unreachable(("sqs", "dynamodb", "secretsmanager")))
     assert [each.found.partition(" at ")[0] for each in found] == ["SQS", "Secrets Manager"]
     assert {(each.check, each.status) for each in found} == {("aws", "error")}
     assert found[0].hint.endswith("an interface endpoint for SQS")

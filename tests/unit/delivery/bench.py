@@ -82,7 +82,7 @@ class FakeQueue:
         self.sent += messages
         return set()
 
-    def bury(self, dead: Sequence[Dead]) -> set[int]:
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
         if self.no_dead:
             return set(range(len(dead)))
         self.dead += dead

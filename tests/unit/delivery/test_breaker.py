@@ -67,7 +67,7 @@ def silent_bench(error: DeliveryError = SILENT, **more: Any) -> Bench:
 
 def paused_bench(since: int = NOW, policy: Policy = PLAIN) -> Bench:
     bench = Bench(policy=policy)
-    bench.store.note(Outage(0, 0, paused=since), probed=False)
+    bench.store.record(Outage(0, 0, paused=since), probed=False)
     return bench
 
 
@@ -105,10 +105,10 @@ def test_what_waits_for_a_paused_target_is_dead_lettered_before_sqs_drops_it() -
 )
 def test_in_order_a_new_function_knows_why_nothing_was_tried(outage: Outage, reason: str) -> None:
     bench = Bench(policy=IN_ORDER)
-    bench.store.note(outage, probed=False)
+    bench.store.record(outage, probed=False)
     bench(message("1", "a", sent=AT_ITS_END))
     assert f"{reason} (given up after 13 days" in bench.queue.reasons[0]
-    assert bench.store.take(NOW, NOW + 1), "to give up is no probe"
+    assert bench.store.start_probe(NOW, NOW + 1), "to give up is no probe"
 
 
 @pytest.mark.parametrize(("ago", "seconds"), [(0, 1), (60, 10), (86_400, 60)])
@@ -256,32 +256,32 @@ def test_a_refused_login_and_an_event_that_is_not_sent_are_none(clock: Clock) ->
 
 def test_of_all_functions_one_probes() -> None:
     store = LocalStore()
-    store.note(Outage(NOW - 60_000, NOW), probed=False)
+    store.record(Outage(NOW - 60_000, NOW), probed=False)
     breakers = [Breaker(store) for _ in range(5)]
-    gates = [each.state(lambda: 25.0) for each in breakers]
+    gates = [each.begin_batch(lambda: 25.0) for each in breakers]
     assert sorted(gate.name for gate in gates) == ["HALF_OPEN"] + ["OPEN"] * 4
     assert {each.pause() for each in breakers[1:]} == {10}, "they come back when more is known"
 
 
 def test_a_probe_of_a_function_that_was_killed_is_taken_over(clock: Clock) -> None:
     store = LocalStore()
-    store.note(Outage(NOW - 60_000, NOW), probed=False)
-    assert Breaker(store).state(lambda: 25.0) is BreakerState.HALF_OPEN
+    store.record(Outage(NOW - 60_000, NOW), probed=False)
+    assert Breaker(store).begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
     clock.now += 24.9
     other = Breaker(store)
-    assert other.state(lambda: 25.0) is BreakerState.OPEN
+    assert other.begin_batch(lambda: 25.0) is BreakerState.OPEN
     clock.now += 0.1
-    assert other.state(lambda: 25.0) is BreakerState.HALF_OPEN
+    assert other.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
 
 
 def test_a_late_failure_of_another_function_ends_no_probe(clock: Clock) -> None:
     store = LocalStore()
-    store.note(Outage(NOW - 60_000, NOW), probed=False)
+    store.record(Outage(NOW - 60_000, NOW), probed=False)
     late, prober = Breaker(store), Breaker(store)
-    assert prober.state(lambda: 25.0) is BreakerState.HALF_OPEN
+    assert prober.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
     late.record_failure(SILENT)
     clock.now += 11
-    assert Breaker(store).state(lambda: 25.0) is BreakerState.OPEN
+    assert Breaker(store).begin_batch(lambda: 25.0) is BreakerState.OPEN
 
 
 @pytest.mark.parametrize(
@@ -289,9 +289,9 @@ def test_a_late_failure_of_another_function_ends_no_probe(clock: Clock) -> None:
 )
 def test_the_pause_grows_with_the_time_that_it_is_away_for(away: int, seconds: int) -> None:
     store = LocalStore()
-    store.note(Outage(NOW - away * 1_000, NOW), probed=False)
+    store.record(Outage(NOW - away * 1_000, NOW), probed=False)
     breaker = Breaker(store)
-    assert breaker.state(lambda: 25.0) is BreakerState.HALF_OPEN
+    assert breaker.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
     breaker.record_failure(SILENT)
     assert breaker.pause() == seconds <= LONGEST_OUTAGE_PAUSE
 
@@ -299,8 +299,8 @@ def test_the_pause_grows_with_the_time_that_it_is_away_for(away: int, seconds: i
 def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:
     store = LocalStore()
     breaker = Breaker(store)
-    assert breaker.state(lambda: 25.0) is BreakerState.CLOSED
-    store.note(Outage(NOW, NOW + 9_000), probed=False)
-    assert breaker.state(lambda: 25.0) is BreakerState.CLOSED
+    assert breaker.begin_batch(lambda: 25.0) is BreakerState.CLOSED
+    store.record(Outage(NOW, NOW + 9_000), probed=False)
+    assert breaker.begin_batch(lambda: 25.0) is BreakerState.CLOSED
     clock.now += 1
-    assert breaker.state(lambda: 25.0) is BreakerState.OPEN
+    assert breaker.begin_batch(lambda: 25.0) is BreakerState.OPEN

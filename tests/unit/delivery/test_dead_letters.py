@@ -46,7 +46,7 @@ def test_a_dead_letter_holds_the_original_and_what_a_redrive_needs(sqs: "SQSClie
         "error": "Rejected",
         "rule": "rule",
         "target": ARN,
-        "history": history._replace(reason="", error="").text,
+        "history": history._replace(reason="", error="").json,
     }
 
 

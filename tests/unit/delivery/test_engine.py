@@ -418,7 +418,7 @@ def test_what_is_given_up_is_buried_ten_at_a_time_and_reported_per_chunk() -> No
     over = failed(since=NOW - TERM_MS - 1)
     buried: list[int] = []
     reported: list[int] = []
-    bench.queue.bury = lambda dead: buried.append(len(dead)) or set()  # type: ignore[method-assign,func-returns-value]
+    bench.queue.dead_letter = lambda dead: buried.append(len(dead)) or set()  # type: ignore[method-assign,func-returns-value]
     outcome = bench(
         *(message(str(n), str(n % 10), over) for n in range(30)),
         on_outcomes=lambda each: reported.append(sum(map(len, each.dead.values()))),

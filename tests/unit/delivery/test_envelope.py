@@ -17,7 +17,7 @@ from bucketcast.delivery.envelope import (
     number_in,
     pack,
     unpack,
-    unwrapped,
+    unwrap,
     zstd,
 )
 from bucketcast.delivery.policy import History
@@ -106,7 +106,7 @@ def test_message_that_is_cut_short_is_refused() -> None:
 
 
 def test_one_event_a_message_where_order_counts() -> None:
-    packed = list(pack(deliveries(3), most=1))
+    packed = list(pack(deliveries(3), max_events=1))
     assert [(each.start, each.stop) for each in packed] == [(0, 1), (1, 2), (2, 3)]
 
 
@@ -238,7 +238,7 @@ def test_fields_of_a_later_release_are_ignored() -> None:
 
 @pytest.mark.parametrize("body", ["text", '{"v": 1}', '{"zstd": 1}', '{"zstd": "", "more": ""}'])
 def test_body_that_no_dead_letter_wrapped_stays_as_it_is(body: str) -> None:
-    assert unwrapped(body) == body
+    assert unwrap(body) == body
 
 
 def test_limit_leaves_room_for_the_longest_history() -> None:

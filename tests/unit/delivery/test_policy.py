@@ -245,7 +245,7 @@ def test_in_order_the_pause_is_a_part_of_the_time_it_waited(waited: int, pause: 
 
 def test_in_order_what_waits_for_a_paused_target_is_not_looked_at_more_often() -> None:
     bench = Bench(policy=Policy(in_order=True, time_to_live=14 * 86_400))
-    bench.store.note(Outage(0, 0, paused=NOW), probed=False)
+    bench.store.record(Outage(0, 0, paused=NOW), probed=False)
     bench(message("1", "a", sent=NOW - DAY_MS))
     assert bench.queue.pauses == {"receipt of 1": LONGEST_IN_ORDER}
 
@@ -281,12 +281,12 @@ def test_a_history_that_is_broken_or_of_somebody_else_is_none(text: str) -> None
 def test_a_history_that_began_tomorrow_does_not_keep_a_message_for_ever() -> None:
     old = NOW - TERM_MS - 1
     term = Term(NOW, old, 1, failed(since=NOW + DAY_MS), PLAIN)
-    assert (term.first, term.expired) == (old, True)
+    assert (term.first_sent, term.expired) == (old, True)
 
 
 def test_a_history_says_only_what_is_known_and_reads_as_it_was() -> None:
     known = failed(3, 'an "answer" 😀', to="arn", created=7)
-    assert History.read(known.text) == known
-    assert json.loads(known.text).keys() == {"since", "tries", "reason", "error", "to", "created"}
-    assert len(failed(reason="😀" * 1_000).text.encode()) < 8_192
-    assert History().text == ""
+    assert History.read(known.json) == known
+    assert json.loads(known.json).keys() == {"since", "tries", "reason", "error", "to", "created"}
+    assert len(failed(reason="😀" * 1_000).json.encode()) < 8_192
+    assert History().json == ""

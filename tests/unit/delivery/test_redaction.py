@@ -3,7 +3,7 @@
 import pytest
 
 from bucketcast import targets
-from bucketcast.delivery.redaction import LONGEST, redact, shortened, without
+from bucketcast.delivery.redaction import LONGEST, hide_data, redact, shorten
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
 from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
@@ -25,7 +25,7 @@ KEY = "payroll/2026/ümlaut & co (final).pdf"
     ],
 )
 def test_a_key_is_hidden_as_servers_write_it(written: str) -> None:
-    redacted = without(written, [event(KEY)])
+    redacted = hide_data(written, [event(KEY)])
     assert "***" in redacted
     assert "payroll" not in redacted
     assert "mlaut" not in redacted
@@ -48,7 +48,7 @@ def test_all_that_is_of_an_event_is_hidden() -> None:
         *(made.key, made.principal, made.source_ip, made.etag, made.version_id),
         *(made.request_id, made.host_id, "Jane Roe", "diagnosis-b20"),
     )
-    redacted = without("refused: " + " | ".join(map(str, values)), [made])
+    redacted = hide_data("refused: " + " | ".join(map(str, values)), [made])
     assert redacted == "refused: " + " | ".join(["***"] * len(values))
 
 
@@ -68,7 +68,7 @@ def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
     ip: str, written: str, redacted: str
 ) -> None:
     """On one machine, or behind one gateway, it is the same."""
-    assert without(written, [event("k.jpg", source_ip=ip)]) == redacted
+    assert hide_data(written, [event("k.jpg", source_ip=ip)]) == redacted
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
     ],
 )
 def test_what_only_looks_like_it_stays(key: str, written: str, redacted: str) -> None:
-    assert without(written, [event(key, sequencer="")]) == redacted
+    assert hide_data(written, [event(key, sequencer="")]) == redacted
 
 
 def test_a_key_that_contains_the_source_address_is_redacted_whole() -> None:
     made = event("payroll/10.0.0.7/may.pdf", source_ip="10.0.0.7")
-    redacted = without("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
+    redacted = hide_data("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
     assert redacted == "document '***' of *** exists"
 
 
@@ -108,11 +108,11 @@ def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
 
 def test_a_long_text_keeps_its_beginning_and_its_hint() -> None:
     text = "the server said: " + "x" * 5_000 + "; see endpoint"
-    redacted = shortened(text)
+    redacted = shorten(text)
     assert len(redacted) == LONGEST
     assert redacted.startswith("the server said: ")
     assert redacted.endswith("; see endpoint")
-    assert shortened("x" * LONGEST) == "x" * LONGEST
+    assert shorten("x" * LONGEST) == "x" * LONGEST
 
 
 def test_a_dead_letter_has_a_reason_without_the_key() -> None:

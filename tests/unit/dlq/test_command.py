@@ -184,7 +184,7 @@ def test_redrive_of_a_topics_events_ignores_its_limits(run: Run, aws: MotoAws) -
     assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
     assert set(histories(aws, OWN)) == {History(topic=TOPIC, redriven=True)}
     limits = Policy(time_to_live=1, retries=1)
-    assert {limits.of(each) for each in histories(aws, OWN)} <= {Policy()}
+    assert {limits.for_message(each) for each in histories(aws, OWN)} <= {Policy()}
 
 
 def test_redrive_moves_matching_events_and_returns_the_others(run: Run, aws: MotoAws) -> None:
@@ -197,7 +197,7 @@ def test_redrive_moves_matching_events_and_returns_the_others(run: Run, aws: Mot
     assert {each["texts"]["reason"] for each in left} == {"answered 422"}
     bodies = [unpack(each["Body"]) for each in left]
     assert sorted(one.event.key for several in bodies for one in several) == ["out/b", "out/d"]
-    assert {each["texts"]["history"] for each in left} == {History(since=5, tries=3).text}
+    assert {each["texts"]["history"] for each in left} == {History(since=5, tries=3).json}
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
@@ -397,7 +397,7 @@ def test_redrive_to_another_target_drops_the_topic(run: Run, aws: MotoAws) -> No
     document = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
     assert document["events"] == 1
     assert histories(aws, "Bucketcast-postgres-main") == [History(redriven=True)]
-    assert Policy(time_to_live=1, retries=1).of(History(redriven=True)) == Policy()
+    assert Policy(time_to_live=1, retries=1).for_message(History(redriven=True)) == Policy()
 
 
 def test_letters_of_a_removed_target_are_listed_and_redriven(run: Run, aws: MotoAws) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
-from bucketcast.delivery.envelope import Delivery, pack, unpack, unwrapped, zstd
+from bucketcast.delivery.envelope import Delivery, pack, unpack, unwrap, zstd
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter, count_events, read_content
@@ -36,14 +36,14 @@ def letter(text: str, id_: str = "m1", **about: str) -> Letter:
 
 def moved(text: str, history: History) -> Letter:
     """What SQS moved by itself, with the history that it had in its queue."""
-    attributes = {ATTRIBUTE: history.text} if history.text else {}
+    attributes = {ATTRIBUTE: history.json} if history.json else {}
     return Letter("m1", "receipt", text, NOW - 5_000, 1_000, attributes, "arn:q")
 
 
 def ours(text: str, history: History, target: str = ARN) -> Letter:
     """What our functions dead-lettered."""
     sent = dead_letters.letter(Dead(text, history, "Rejected", "no such cat", "r1"), target)
-    return Letter("m1", "receipt", sent.body, NOW - 1_000, 1, sent.texts)
+    return Letter("m1", "receipt", sent.body, NOW - 1_000, 1, sent.legal_attributes)
 
 
 def planned(letter_: Letter, wanted: Filter | None = None, *, ingress: bool = False) -> Plan:
@@ -101,7 +101,7 @@ def test_message_moved_by_eventbridge_has_its_error() -> None:
 
 def test_compressed_body_is_read() -> None:
     text = body("a", "b")
-    assert unwrapped(wrapped(text)) == text
+    assert unwrap(wrapped(text)) == text
     assert count_events(letter(wrapped(text))) == 2
     assert len(read_content(letter(wrapped(text)), ingress=False).events) == 2
     broken = json.dumps({"zstd": "AAAA"})
@@ -203,13 +203,13 @@ def test_remaining_events_keep_the_attributes_of_their_letter() -> None:
     old = ours(body("a", "b", created=9), LIVE)
     (message_,) = remaining_messages(planned(old, Filter(id=B)))
     assert [(each.event.key, each.created) for each in unpack(message_.body)] == [("a", 9)]
-    assert message_.texts == old.attributes
+    assert message_.legal_attributes == old.attributes
 
 
 def test_remaining_events_of_a_message_moved_by_sqs_keep_its_history() -> None:
     old = moved(body("a", "b"), LIVE)
     (message_,) = remaining_messages(planned(old, Filter(id=B)))
-    again = Letter("m2", "receipt", message_.body, NOW, 1, message_.texts)
+    again = Letter("m2", "receipt", message_.body, NOW, 1, message_.legal_attributes)
     assert (again.reason, again.error) == (old.reason, "NotConnected")
     assert again.history == LIVE._replace(reason="", error="")
     (packed,) = repack([planned(again)], same_target=True).messages

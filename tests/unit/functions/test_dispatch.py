@@ -97,7 +97,7 @@ class Dispatch:
 
 def invocation(*bodies: str, history: History | None = None) -> dict[str, Any]:
     """Return what Lambda passes of messages with these bodies, all with this history."""
-    text = history.text if history else ""
+    text = history.json if history else ""
     told = {ATTRIBUTE: {"stringValue": text, "dataType": "String"}} if text else {}
     return {
         "Records": [

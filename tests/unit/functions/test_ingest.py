@@ -103,7 +103,7 @@ class Ingest:
 def _record(
     index: int, body: str, receives: int = 1, age: float = 0.0, to: str = ""
 ) -> dict[str, Any]:
-    told = {ATTRIBUTE: {"stringValue": History(to=to).text, "dataType": "String"}} if to else {}
+    told = {ATTRIBUTE: {"stringValue": History(to=to).json, "dataType": "String"}} if to else {}
     sent = str(round((time.time() - age) * 1_000))
     return {
         "messageId": str(index),

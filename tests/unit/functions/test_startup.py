@@ -130,7 +130,7 @@ def test_what_sqs_would_soon_move_or_drop_is_sent_again(
     broken: Broken, receives: int, age: float
 ) -> None:
     told = History(since=17, tries=3, reason="busy", error="Retryable")
-    assert broken.call(receives, age, bucketcast=told.text, theirs="x") == {"batchItemFailures": []}
+    assert broken.call(receives, age, bucketcast=told.json, theirs="x") == {"batchItemFailures": []}
     (again,) = broken.sent
     assert again["MessageBody"] == "body"
     history = History.read(again["MessageAttributes"].pop("bucketcast")["StringValue"])
@@ -180,7 +180,7 @@ RECORD = json.dumps(
 
 def test_no_call_is_larger_than_sqs_takes() -> None:
     """A reason has a thousand characters, of four bytes each, and a call one MiB."""
-    text = History(1, 3, "\U0001f600" * REASON_LENGTH, "NotConnected", topic="t" * 300).text
+    text = History(1, 3, "\U0001f600" * REASON_LENGTH, "NotConnected", topic="t" * 300).json
     record = {
         "body": "x" * 258_000,
         "receiptHandle": "r",

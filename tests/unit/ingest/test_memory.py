@@ -43,7 +43,7 @@ class Own:
     in_order = False
     def send(self, messages):
         raise AssertionError(messages)
-    def bury(self, dead):
+    def dead_letter(self, dead):
         raise AssertionError(dead)
     def heartbeat(self, seconds, first):
         return nullcontext()

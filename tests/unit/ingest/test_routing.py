@@ -39,7 +39,8 @@ class Rulebook:
 
 def contents(batch: Sequence[Routed]) -> list[tuple[str, str, str]]:
     return [
-        (each.delivery.event.key, each.delivery.rule, each.item.of.message.id) for each in batch
+        (each.delivery.event.key, each.delivery.rule, each.item.received.message.id)
+        for each in batch
     ]
 
 
@@ -212,7 +213,7 @@ def everything(arn: str, **more: Any) -> Rule:
 
 def contents_of(batch: Sequence[Routed]) -> list[tuple[str, str | None, str]]:
     """Name, version and message of all that goes to a target."""
-    found = [(each.delivery.event, each.item.of.message.id) for each in batch]
+    found = [(each.delivery.event, each.item.received.message.id) for each in batch]
     return [(one.name.rpartition(":")[2], one.version_id, origin) for one, origin in found]
 
 

@@ -161,11 +161,11 @@ class SimulatedConsumer(Consumer):
         self,
         simulation: Simulation,
         own: SimulatedQueue,
-        bury: Callable[[Sequence[Dead]], set[int]],
+        dead_letter: Callable[[Sequence[Dead]], set[int]],
         timeout: float,
     ) -> None:
         client: Any = simulation.sqs
-        super().__init__(Queue(own.name, client), bury)
+        super().__init__(Queue(own.name, client), dead_letter)
         self._simulation = simulation
         self._queue = own
         self._timeout = timeout

@@ -96,7 +96,7 @@ def test_a_pause_in_order_is_over_within_the_longest_pause(hours: int) -> None:
     """After so long, each look at what waited came up to 38 minutes later."""
     one = Delivering([Phase(30, "up")], fifo=True)
     now = round(one.simulation.clock.now * 1_000)
-    one.book.note(Outage(0, 0, paused=now), probed=False)
+    one.book.record(Outage(0, 0, paused=now), probed=False)
     one.put("before")
     resume: Any = one.book.clear
     later: dict[float, Callable[[], None]] = {
@@ -123,7 +123,7 @@ def test_what_waited_with_limits_for_a_pause_of_days_is_tried_after_it() -> None
     """One in 500 was dead-lettered untried, when it had been received for the 500th time."""
     one = Delivering([Phase(30, "up")], workers=1, retries=3)
     now = round(one.simulation.clock.now * 1_000)
-    one.book.note(Outage(0, 0, paused=now), probed=False)
+    one.book.record(Outage(0, 0, paused=now), probed=False)
     for key in "abc":
         one.put(key)
     one.simulation.run(days=2.001, actions={2 * DAY: one.book.clear})

@@ -33,10 +33,10 @@ def test_a_target_that_answers_has_no_item(breakers: Breakers) -> None:
 
 def test_what_one_function_saw_all_others_know(breakers: Breakers) -> None:
     one, other = breakers.of(HOOK), breakers.of(HOOK)
-    assert one.note(SEEN, probed=False) == SEEN
+    assert one.record(SEEN, probed=False) == SEEN
     assert other.read() == SEEN
     assert breakers.of(TABLE).read() is None
-    later = other.note(SEEN._replace(since=2_000, next=9_000, reason="again"), probed=False)
+    later = other.record(SEEN._replace(since=2_000, next=9_000, reason="again"), probed=False)
     assert later == Outage(1_000, 9_000, 0, 2, "NotConnected", "again"), "it began with the first"
     assert one.read() == later
     assert breakers.read() == {HOOK: later}
@@ -44,12 +44,12 @@ def test_what_one_function_saw_all_others_know(breakers: Breakers) -> None:
 
 def test_one_function_alone_probes(breakers: Breakers) -> None:
     one, other = breakers.of(HOOK), breakers.of(HOOK)
-    one.note(SEEN, probed=False)
-    assert not one.take(2_999, 20_000)
-    assert one.take(3_000, 20_000)
-    assert not other.take(3_000, 20_000)
-    assert not other.take(19_999, 40_000)
-    assert other.take(20_000, 40_000), "who probed was killed"
+    one.record(SEEN, probed=False)
+    assert not one.start_probe(2_999, 20_000)
+    assert one.start_probe(3_000, 20_000)
+    assert not other.start_probe(3_000, 20_000)
+    assert not other.start_probe(19_999, 40_000)
+    assert other.start_probe(20_000, 40_000), "who probed was killed"
 
 
 def test_a_probe_that_was_taken_without_an_answer_is_ours(
@@ -57,51 +57,51 @@ def test_a_probe_that_was_taken_without_an_answer_is_ours(
 ) -> None:
     """The client repeats the call; nobody would probe until the lease is over."""
     one, update = Breakers(state_table, lambda: dynamodb).of(HOOK), dynamodb.update_item
-    one.note(SEEN, probed=False)
+    one.record(SEEN, probed=False)
 
     def twice(**given: Any) -> Any:
         update(**given)
         return update(**given)
 
     monkeypatch.setattr(dynamodb, "update_item", twice)
-    assert one.take(3_000, 20_000)
-    assert not one.take(3_000, 20_000)
+    assert one.start_probe(3_000, 20_000)
+    assert not one.start_probe(3_000, 20_000)
 
 
 def test_only_the_probe_ends_a_probe(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
-    one.note(SEEN, probed=False)
-    one.take(3_000, 20_000)
-    assert breakers.of(HOOK).note(SEEN, probed=False).probing == 20_000
-    assert one.note(SEEN, probed=True).probing == 0
+    one.record(SEEN, probed=False)
+    one.start_probe(3_000, 20_000)
+    assert breakers.of(HOOK).record(SEEN, probed=False).probing == 20_000
+    assert one.record(SEEN, probed=True).probing == 0
 
 
 def test_after_an_answer_the_item_is_gone_and_nobody_probes(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
-    one.note(SEEN, probed=False)
+    one.record(SEEN, probed=False)
     breakers.of(HOOK).clear()
     assert one.read() is None
-    assert not one.take(9_000, 20_000)
+    assert not one.start_probe(9_000, 20_000)
     assert one.read() is None, "to ask for a probe makes no item"
 
 
 def test_a_long_reason_is_cut(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
-    assert len(one.note(SEEN._replace(reason="x" * 5_000), probed=False).reason) == REASON_LENGTH
+    assert len(one.record(SEEN._replace(reason="x" * 5_000), probed=False).reason) == REASON_LENGTH
 
 
 def test_the_item_of_a_target_that_is_tried_no_more_expires(
     breakers: Breakers, state_table: str
 ) -> None:
     """It stayed for ever where the target was removed while it did not answer."""
-    breakers.of(HOOK).note(SEEN, probed=False)
+    breakers.of(HOOK).record(SEEN, probed=False)
     later = SEEN._replace(next=5_000_000)
-    breakers.of(HOOK).note(later, probed=True)
+    breakers.of(HOOK).record(later, probed=True)
     key = {"partition": {"S": PARTITION}, "key": {"S": HOOK}}
     item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
     assert int(item[EXPIRES]["N"]) == 5_000 + 7 * 86_400, "seconds, as DynamoDB counts"
     breakers.pause(HOOK, 1)
-    breakers.of(HOOK).note(later, probed=True)
+    breakers.of(HOOK).record(later, probed=True)
     item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
     assert EXPIRES not in item, "a pause stays"
     assert item["tries"]["N"] == "3"
@@ -123,10 +123,10 @@ def test_without_the_table_a_function_knows_what_it_saw_itself(
 
     one = Breakers("state", Silent).of(HOOK)  # type: ignore[arg-type]
     assert one.read() is None
-    assert one.note(SEEN, probed=False) == SEEN
+    assert one.record(SEEN, probed=False) == SEEN
     assert one.read() == SEEN
-    assert one.take(3_000, 20_000)
-    assert not one.take(3_000, 20_000)
+    assert one.start_probe(3_000, 20_000)
+    assert not one.start_probe(3_000, 20_000)
     one.clear()
     assert one.read() is None
     assert calls == ["get_item"], "it is left alone for a while"
@@ -140,10 +140,10 @@ def test_a_pause_outlives_an_outage_and_an_outage_a_pause(breakers: Breakers) ->
     one = breakers.of(HOOK)
     assert (breakers.pause(HOOK, 5_000), breakers.pause(HOOK, 6_000)) == (5_000, 5_000)
     assert one.read() == Outage(0, 0, tries=0, paused=5_000)
-    assert one.note(SEEN, probed=False) == SEEN._replace(paused=5_000)
+    assert one.record(SEEN, probed=False) == SEEN._replace(paused=5_000)
     one.clear()
     assert breakers.read() == {HOOK: Outage(0, 0, tries=0, paused=5_000)}
-    one.note(SEEN, probed=False)
+    one.record(SEEN, probed=False)
     assert (breakers.resume(HOOK), breakers.resume(HOOK)) == (5_000, 0)
     assert one.read() == SEEN
     one.clear()
@@ -164,7 +164,7 @@ def test_a_table_that_does_not_answer_resumes_nothing(
     one.read()
     monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
     assert one.read() == Outage(0, 0, paused=5_000)
-    assert one.note(SEEN, probed=False) == SEEN
+    assert one.record(SEEN, probed=False) == SEEN
     assert one.read() == SEEN._replace(paused=5_000)
 
 

@@ -119,7 +119,7 @@ class Paused(Waiting):
 
 
 class GivenUp(Retryable):
-    """The event is not tried any more. `error` and `last` are the last error's class and text."""
+    """The event is not tried again. `error` and `last` are the last error's class and text."""
 
     def __init__(self, reason: str, error: str, last: str = "") -> None:
         super().__init__(reason)

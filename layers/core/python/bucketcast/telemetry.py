@@ -12,11 +12,11 @@ from aws_lambda_powertools import Logger
 
 from bucketcast.limits import OLDEST, WAITED
 
-__all__ = ["INGRESS", "logger", "measure", "trace", "waited"]
+__all__ = ["INGRESS", "logger", "measure", "report_age", "trace"]
 
 LATENCY = "DeliveryLatency"
 INGRESS = "ingress"
-"""What metrics by target call the ingress queue."""
+"""The name of the ingress queue in metrics by target."""
 
 
 Histogram = Counter[float]
@@ -32,8 +32,8 @@ def measure(target: str, **values: int | Histogram) -> None:
         _write({"target": target}, known)
 
 
-def waited(queue: str, seconds: float) -> None:
-    """Write how long the oldest message of a queue has waited or been retried, if that is long."""
+def report_age(queue: str, seconds: float) -> None:
+    """Write the age of the oldest message of a queue, if it has waited or been retried for long."""
     if seconds > WAITED:
         _write({"queue": queue}, {OLDEST: round(seconds)})
 
@@ -44,30 +44,30 @@ def trace(lines: Iterable[str]) -> None:
         sys.stdout.write(f"{line}\n")
 
 
-def _write(about: Mapping[str, str], values: Mapping[str, int | Histogram]) -> None:
+def _write(dimensions: Mapping[str, str], values: Mapping[str, int | Histogram]) -> None:
     # A namespace for each stack: two of them in one account may have targets of one name.
-    described = {
+    metrics = {
         "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
-        "Dimensions": [list(about)],
+        "Dimensions": [list(dimensions)],
         "Metrics": [{"Name": name} for name in values],
     }
     line = {
-        "_aws": {"Timestamp": round(time.time() * 1000), "CloudWatchMetrics": [described]},
-        **about,
+        "_aws": {"Timestamp": round(time.time() * 1000), "CloudWatchMetrics": [metrics]},
+        **dimensions,
         **{n: v if isinstance(v, int) else _distribution(v) for n, v in values.items()},
     }
     sys.stdout.write(f"{json.dumps(line, separators=(',', ':'))}\n")
 
 
-def _distribution(found: Histogram) -> float | dict[str, Any]:
+def _distribution(histogram: Histogram) -> float | dict[str, Any]:
     """Return values and their counts as EMF has them."""
-    if found.total() == 1:
-        return next(iter(found))
+    if histogram.total() == 1:
+        return next(iter(histogram))
     return {
-        "Values": list(found),
-        "Counts": list(found.values()),
-        "Min": min(found),
-        "Max": max(found),
-        "Sum": round(sum(value * count for value, count in found.items()), 1),
-        "Count": found.total(),
+        "Values": list(histogram),
+        "Counts": list(histogram.values()),
+        "Min": min(histogram),
+        "Max": max(histogram),
+        "Sum": round(sum(value * count for value, count in histogram.items()), 1),
+        "Count": histogram.total(),
     }

@@ -149,7 +149,7 @@ def test_ls_shows_disabled_targets(run: Run, aws: MotoAws) -> None:
 def test_ls_shows_pauses_and_open_breakers(run: Run, aws: MotoAws) -> None:
     breakers = Breakers(TABLE, lambda: aws.dynamodb)
     outage = Outage(1_800_000_000_000, 1_800_000_060_000, error="NotConnected", reason="refused")
-    breakers.of(WEBHOOK).note(outage, probed=False)
+    breakers.of(WEBHOOK).record(outage, probed=False)
     breakers.pause(WEBHOOK, 1_800_000_300_000)
     assert "paused since 2027-01-15T08:05:00Z" in run("target", "ls").out
     listed = run("target", "ls", "--json").document["targets"][1]

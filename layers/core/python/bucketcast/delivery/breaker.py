@@ -7,10 +7,10 @@
       │                          └──────────── no answer ─────────────────┼────┤
       └───────────────────────────────── any answer ──────────────────────┴────┘
 
-Whatever makes tries pointless opens it: silence, a connection that is refused or dropped, a refused
-login. What the target says of one event does not.
+A time-out, a connection that is refused or dropped, or a refused login opens it. An error about one
+event does not.
 
-A target that somebody paused (`bucketcast target pause`) is not tried at all until it is resumed.
+A target that was paused (`bucketcast target pause`) is not tried at all until it is resumed.
 """
 
 import enum
@@ -39,7 +39,7 @@ class Outage(NamedTuple):
     paused: int = 0
 
     def pause(self, now: int) -> int:
-        """Return the pause in ms until it is tried again: a part of the time it has been away."""
+        """Return the pause in ms until it is tried again: a part of the time since it began."""
         since, longest = self.since, LONGEST_OUTAGE_PAUSE
         if self.paused:
             since, longest = self.paused, LONGEST_PAUSED
@@ -49,15 +49,15 @@ class Outage(NamedTuple):
 class BreakerStore(Protocol):
     """Where the outage of one target is stored, shared by all functions that send to it.
 
-    `note` records another failure: `since` counts only if there is no outage yet, and `probed` ends
-    the probe in progress. `take` lets exactly one caller probe, until then.
+    `record` adds another failure: `since` counts only if there is no outage yet, and `probed` ends
+    the probe in progress. `start_probe` lets exactly one caller probe, until the given time.
     """
 
     def read(self) -> Outage | None: ...
 
-    def note(self, outage: Outage, *, probed: bool) -> Outage: ...
+    def record(self, outage: Outage, *, probed: bool) -> Outage: ...
 
-    def take(self, now: int, until: int) -> bool: ...
+    def start_probe(self, now: int, until: int) -> bool: ...
 
     def clear(self) -> None: ...
 
@@ -71,7 +71,7 @@ class LocalStore:
     def read(self) -> Outage | None:
         return self._outage
 
-    def note(self, outage: Outage, *, probed: bool) -> Outage:
+    def record(self, outage: Outage, *, probed: bool) -> Outage:
         before = self._outage
         if before is not None:
             probing = 0 if probed else before.probing
@@ -82,11 +82,11 @@ class LocalStore:
         self._outage = outage
         return outage
 
-    def take(self, now: int, until: int) -> bool:
-        found = self._outage
-        if found is None or now < max(found.next, found.probing):
+    def start_probe(self, now: int, until: int) -> bool:
+        outage = self._outage
+        if outage is None or now < max(outage.next, outage.probing):
             return False
-        self._outage = found._replace(probing=until)
+        self._outage = outage._replace(probing=until)
         return True
 
     def clear(self) -> None:
@@ -94,7 +94,7 @@ class LocalStore:
 
 
 class BreakerState(enum.Enum):
-    """Whether a batch may be sent: all of it, one event as a probe, or nothing."""
+    """The part of a batch that may be sent: all of it, one event as a probe, or nothing."""
 
     CLOSED = enum.auto()
     HALF_OPEN = enum.auto()
@@ -105,35 +105,35 @@ class BreakerState(enum.Enum):
 class Breaker:
     """The circuit breaker of one target, as one function sees it.
 
-    `longest` are the seconds after which it is tried again at the latest, where a topic says so.
+    `longest_pause` is the most seconds between two tries, where a topic's policy limits them.
     """
 
     def __init__(self, store: BreakerStore) -> None:
-        self.longest: int | None = None
+        self.longest_pause: int | None = None
         self._store = store
         self._read_at = 0
         self._probing = False
         self.outage: Outage | None = None
 
-    def state(self, longest: Callable[[], float]) -> BreakerState:
-        """Return what this batch may do; `longest` returns the maximal seconds of a probe."""
+    def begin_batch(self, max_seconds: Callable[[], float]) -> BreakerState:
+        """Return the state for this batch; `max_seconds` returns those that a probe may take."""
         self._probing = False
         if self.is_paused():
             return BreakerState.PAUSED
-        now, found = _now(), self.outage
-        if found is None:
+        now, outage = _now(), self.outage
+        if outage is None:
             return BreakerState.CLOSED
-        if now < max(found.next, found.probing):
+        if now < max(outage.next, outage.probing):
             return BreakerState.OPEN
-        until = now + round(longest() * 1_000)
-        self._probing = self._store.take(now, until)
+        until = now + round(max_seconds() * 1_000)
+        self._probing = self._store.start_probe(now, until)
         if self._probing:
             return BreakerState.HALF_OPEN
-        self.outage = found._replace(probing=until)  # somebody else was quicker
+        self.outage = outage._replace(probing=until)  # another function was quicker
         return BreakerState.OPEN
 
     def is_paused(self) -> bool:
-        """Return whether the target is paused."""
+        """Return True if the target is paused."""
         now = _now()
         if self.outage is not None or not 0 <= now - self._read_at < TRUSTED_MS:
             self.outage, self._read_at = self._store.read(), now
@@ -149,24 +149,26 @@ class Breaker:
         """Record that the target did not answer."""
         now = _now()
         since = self.outage.since if self.outage else now
-        seen = Outage(since, now, error=type(error).__name__, reason=str(error))
-        seen = seen._replace(next=now + self._bounded(seen.pause(now)))
-        self.outage = self._store.note(seen, probed=self._probing)
+        outage = Outage(since, now, error=type(error).__name__, reason=str(error))
+        outage = outage._replace(next=now + self._limit(outage.pause(now)))
+        self.outage = self._store.record(outage, probed=self._probing)
         self._probing = False
 
     def pause(self) -> int:
         """Return the seconds until all waiting messages are visible again."""
-        now, found = _now(), self.outage
-        if found is None:
+        now, outage = _now(), self.outage
+        if outage is None:
             return 1
-        pause = self._bounded(found.pause(now))
-        if found.paused:
+        pause = self._limit(outage.pause(now))
+        if outage.paused:
             return -(-pause // 1_000)
-        at = found.next if found.next > now else min(found.probing, now + pause)
-        return max(1, -(-(at - now) // 1_000))
+        due = outage.next if outage.next > now else min(outage.probing, now + pause)
+        return max(1, -(-(due - now) // 1_000))
 
-    def _bounded(self, pause: int) -> int:
-        return pause if self.longest is None else min(pause, max(self.longest, 1) * 1_000)
+    def _limit(self, pause: int) -> int:
+        if self.longest_pause is None:
+            return pause
+        return min(pause, max(self.longest_pause, 1) * 1_000)
 
 
 def _now() -> int:

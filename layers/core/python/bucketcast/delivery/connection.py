@@ -3,7 +3,7 @@
 import traceback
 from collections.abc import Callable, Sequence
 
-from bucketcast.delivery.redaction import redact, shortened, without, without_secrets
+from bucketcast.delivery.redaction import hide_data, hide_secrets, redact, shorten
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -39,24 +39,20 @@ class Connection:
             self._target = None
 
     @property
-    def longest(self) -> float:
+    def max_seconds(self) -> float:
         """The maximal seconds that one batch takes, with the time to settle it."""
-        target = self._made()
+        target = self._try_open()
         return (target.max_send_seconds if target else LONGEST_SEND) + SPARE
-
-    def short_of(self, seconds: float) -> bool:
-        """Return whether these seconds are too few for another batch, in the worst case."""
-        return seconds < self.longest
 
     @property
     def first_alone(self) -> bool:
         """Whether one event is sent before the others; see `Target.first_alone`."""
-        target = self._made()
+        target = self._try_open()
         return target is not None and target.first_alone
 
     def refuses_old(self) -> bool:
-        """Return whether the target keeps rows that a very old event could corrupt."""
-        target = self._made()
+        """Return True if the target keeps rows that a very old event could corrupt."""
+        target = self._try_open()
         return target is not None and target.keeps_rows
 
     def send(self, events: Sequence[Event], remaining: Callable[[], float]) -> Failures:
@@ -64,17 +60,16 @@ class Connection:
 
         Events that there was no time for (`remaining` are the seconds left) fail with `OutOfTime`.
         """
-        failures = self._narrow(events, remaining, fresh=False)
-        errors = failures.values()
-        refused = any(isinstance(error, NotAuthorized) for error in errors)
-        if refused and len(failures) == len(events):
+        failures = self._bisect(events, remaining, fresh=False)
+        unauthorized = any(isinstance(error, NotAuthorized) for error in failures.values())
+        if unauthorized and len(failures) == len(events):
             self.close()
-            failures = self._narrow(events, remaining, fresh=True)
+            failures = self._bisect(events, remaining, fresh=True)
         redact(events, failures, self._secrets)
         return failures
 
-    def _made(self) -> Target | None:
-        """Return the target, created if need be; None if it cannot be: sending reports why."""
+    def _try_open(self) -> Target | None:
+        """Return the target, created if need be; None if it cannot be, which sending reports."""
         try:
             return self._open(fresh=False)
         except DeliveryError:
@@ -91,7 +86,7 @@ class Connection:
             self._secrets = secret_values(self._target.settings)
         return self._target
 
-    def _narrow(
+    def _bisect(
         self, events: Sequence[Event], remaining: Callable[[], float], *, fresh: bool
     ) -> Failures:
         """Send; if a target cannot tell which event it refused, halve the batch until it can."""
@@ -107,7 +102,7 @@ class Connection:
             logger.error(
                 "a target raised what it should have translated",
                 error=type(error).__name__,
-                reason=shortened(without(without_secrets(str(error), self._secrets), events)),
+                reason=shorten(hide_data(hide_secrets(str(error), self._secrets), events)),
                 trace="".join(traceback.format_tb(error.__traceback__)),
             )
             self.close()
@@ -115,16 +110,16 @@ class Connection:
         if len(events) == 1:
             return {0: reason}
         half = len(events) // 2
-        failures = dict(self._half(events[:half], remaining, fresh=fresh))
-        gone = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
-        if gone is not None:
-            return failures | dict.fromkeys(everything[half:], gone)
-        second = self._half(events[half:], remaining, fresh=fresh)
+        failures = dict(self._send_half(events[:half], remaining, fresh=fresh))
+        lost = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
+        if lost is not None:
+            return failures | dict.fromkeys(everything[half:], lost)
+        second = self._send_half(events[half:], remaining, fresh=fresh)
         return failures | {half + index: error for index, error in second.items()}
 
-    def _half(
+    def _send_half(
         self, events: Sequence[Event], remaining: Callable[[], float], *, fresh: bool
     ) -> Failures:
-        if self.short_of(remaining()):
+        if remaining() < self.max_seconds:
             return dict.fromkeys(range(len(events)), OutOfTime(OUT_OF_TIME))
-        return self._narrow(events, remaining, fresh=fresh)
+        return self._bisect(events, remaining, fresh=fresh)

@@ -1,6 +1,8 @@
 """A queue that a function empties, as the engine uses it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.heartbeat import Heartbeat
@@ -8,16 +10,39 @@ from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.telemetry import logger
 
 
+class OwnQueue(Protocol):
+    """The queue of the messages in hand; `send` and `dead_letter` return the indexes not taken.
+
+    While `heartbeat` is entered, no other consumer sees the messages of these receipts. If the
+    function is killed after the `first` seconds, they are visible again after the given ones.
+    """
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the queue keeps its messages in order."""
+        ...
+
+    def send(self, messages: Sequence[Outgoing]) -> set[int]: ...
+
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]: ...
+
+    def postpone(self, pauses: Mapping[str, int]) -> None: ...
+
+    def heartbeat(
+        self, seconds: Mapping[str, int], first: float
+    ) -> AbstractContextManager[None]: ...
+
+
 class Consumer:
-    """Implements `settlement.Actions`; `bury` takes dead letters.
+    """An `OwnQueue` of SQS; `dead_letter` writes dead letters.
 
     If SQS does not answer, nothing changes: the message becomes visible again.
     """
 
-    def __init__(self, own: Queue, bury: Callable[[Sequence[Dead]], set[int]]) -> None:
+    def __init__(self, own: Queue, dead_letter: Callable[[Sequence[Dead]], set[int]]) -> None:
         self._own = own
         self.in_order = own.fifo
-        self.bury = bury
+        self.dead_letter = dead_letter
 
     def send(self, messages: Sequence[Outgoing]) -> set[int]:
         try:

@@ -1,7 +1,7 @@
-"""Dead letters: the body that could not be delivered, and beside it why, and what a redrive needs.
+"""Dead letters: a body that could not be delivered, the reason, and what a redrive needs.
 
 Every dead letter of ours is written here. Its history begins anew, without limits, so whatever
-moves it back, SQS' own redrive too, gives its events a full term.
+moves it back, SQS's own redrive too, gives its events a full term.
 """
 
 import json
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack, zstd
 from bucketcast.delivery.policy import History
-from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped, legal_text
+from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped
 from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.telemetry import logger
 
@@ -45,7 +45,7 @@ class DeadLetters:
 
     def write(self, dead: Sequence[Dead]) -> set[int]:
         """Send dead letters; return the indexes of those that SQS did not take."""
-        letters = [letter(one, self._target or one.history.to) for one in dead]
+        letters = [letter(entry, self._target or entry.history.to) for entry in dead]
         try:
             return set(self._queue.send(letters)) if letters else set()
         except SQS_ERRORS as error:
@@ -56,13 +56,17 @@ class DeadLetters:
 def letter(dead: Dead, target: str = "") -> Outgoing:
     """Return the message of a dead letter.
 
-    Its attribute `history` says how often and since when it was tried, to whoever reads it.
-    A body that leaves no room for the reason is compressed: `{"zstd": "base64 of it"}`. If that is
-    too large too, as with random text, it is truncated, and `cut` says so.
+    Its attribute `history` holds the tries so far, for people to read. A body that leaves no room
+    for the reason is compressed: `{"zstd": "base64 of it"}`. If that is too large too, as with
+    random text, it is truncated, and `cut` says so.
     """
-    tried = dead.history._replace(reason="", error="").text
-    told = {"error": dead.error, "rule": dead.rule, "target": target, "history": tried}
-    attributes = {"reason": legal_text(dead.reason)[:REASON_LENGTH] or "unknown", **told}
+    attributes = {
+        "reason": dead.reason[:REASON_LENGTH] or "unknown",
+        "error": dead.error,
+        "rule": dead.rule,
+        "target": target,
+        "history": dead.history._replace(reason="", error="").json,
+    }
     # In a FIFO queue each is a group of its own: of one group SQS would show the first only, until
     # they are gone. And each has a token of its own: an event that was redriven and is dead again
     # within five minutes would be dropped.

@@ -7,8 +7,8 @@
 
 An event carries its original record, so a dead letter shows it, and events are formatted only when
 they are sent. SQS bills by call and by 64 KB, and an event is about 1 KB that compresses tenfold
-among similar ones. What became of a message so far stands beside it (`delivery.policy.History`), so
-a message that is sent again unopened keeps its body.
+among similar ones. A message's history stands beside it (`delivery.policy.History`), so a message
+that is sent again unopened keeps its body.
 """
 
 import sys
@@ -89,16 +89,17 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
         Raises:
             ValueError: the envelope holds something else.
         """
-        with _translated():
+        with _translate_errors():
             if self.zstd:
-                return _deliveries.decode(_unpacked(b64decode(self.zstd)))
-            return _some.decode(self.events) or [] if self.events else []
+                return _deliveries.decode(_decompress(b64decode(self.zstd)))
+            return _optional_deliveries.decode(self.events) or [] if self.events else []
 
     @property
     def number(self) -> int:
         """The number of events that the envelope states, counted if it states none."""
         try:
-            return self.count or len(_listed.decode(self.events) or () if self.events else ())
+            listed = _optional_list.decode(self.events) if self.events else None
+            return self.count or len(listed or ())
         except msgspec.MsgspecError:
             return 1
 
@@ -119,34 +120,34 @@ _encode = msgspec.json.Encoder().encode
 _envelope = msgspec.json.Decoder(Envelope)
 _versioned = msgspec.json.Decoder(_Versioned)
 _deliveries = msgspec.json.Decoder(list[Delivery])
-_some = msgspec.json.Decoder(list[Delivery] | None)
-_listed = msgspec.json.Decoder(list[msgspec.Raw] | None)
-_wrapped = msgspec.json.Decoder(dict[str, str])
+_optional_deliveries = msgspec.json.Decoder(list[Delivery] | None)
+_optional_list = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_wrapper = msgspec.json.Decoder(dict[str, str])
 _WINDOW = {int(zstd.DecompressionParameter.window_log_max): MAX_UNPACKED.bit_length() - 1}
-"""What a decompressor takes of memory before it gives a byte is for the packed text to say."""
+"""The input chooses the decompressor's window, so it is capped."""
 
 
-def pack(deliveries: Sequence[Delivery], most: int = MAX_EVENTS) -> Iterator[Packed]:
-    """Yield messages with all deliveries in order, at most `most` in each.
+def pack(deliveries: Sequence[Delivery], max_events: int = MAX_EVENTS) -> Iterator[Packed]:
+    """Yield messages with all deliveries in order, at most `max_events` in each.
 
     Raises:
-        TooLarge: a single event is larger than a message may be; the earlier ones were given.
+        TooLarge: a single event is larger than a message may be; the earlier ones were yielded.
     """
     start = 0
     while start < len(deliveries):
-        stop = _end(deliveries, start, most)
+        stop = _end(deliveries, start, max_events)
         yield from _pack(deliveries, start, stop)
         start = stop
 
 
-def _end(deliveries: Sequence[Delivery], start: int, most: int) -> int:
-    """Return where a message from `start` must end to stay within the unpacked limit."""
+def _end(deliveries: Sequence[Delivery], start: int, max_events: int) -> int:
+    """Return the end of a message from `start` that stays within the unpacked limit."""
     room = MAX_LISTED
-    for index in range(start, min(start + most, len(deliveries))):
+    for index in range(start, min(start + max_events, len(deliveries))):
         room -= memoryview(deliveries[index].event.record).nbytes
         if room < 0:
             return max(index, start + 1)
-    return min(start + most, len(deliveries))
+    return min(start + max_events, len(deliveries))
 
 
 def _pack(deliveries: Sequence[Delivery], start: int, stop: int) -> Iterator[Packed]:
@@ -175,7 +176,7 @@ def read(body: str) -> Envelope:
         NewerVersion: the envelope is of a version that only a newer release reads.
         ValueError: the body is no envelope.
     """
-    with _translated():
+    with _translate_errors():
         try:
             envelope = _envelope.decode(body)
         except msgspec.ValidationError:  # a newer envelope may have other fields
@@ -203,7 +204,7 @@ def unpack(body: str) -> list[Delivery]:
 
 
 def number_in(body: str) -> int:
-    """Return how many events a body states that it holds; 1 if it is no envelope that we read."""
+    """Return the number of events that a body states; 1 if it is no readable envelope."""
     try:
         return read(body).number
     except ValueError:
@@ -211,11 +212,11 @@ def number_in(body: str) -> int:
 
 
 def is_envelope(body: str) -> bool:
-    """Return whether a body says that it is one, whatever its version."""
+    """Return True if a body is an envelope, whatever its version."""
     return body.startswith('{"v":')
 
 
-def unwrapped(body: str) -> str:
+def unwrap(body: str) -> str:
     """Return the body that `delivery.dead_letters` compressed to make room; any other as it is.
 
     Raises:
@@ -224,32 +225,32 @@ def unwrapped(body: str) -> str:
     if not body.startswith('{"zstd"'):
         return body
     try:
-        fields = _wrapped.decode(body)
+        fields = _wrapper.decode(body)
     except msgspec.MsgspecError:
         return body
     if fields.keys() != {"zstd"}:
         return body
-    with _translated():
-        return _unpacked(b64decode(fields["zstd"])).decode()
+    with _translate_errors():
+        return _decompress(b64decode(fields["zstd"])).decode()
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _decompress(packed: bytes) -> bytes:
     """Return the decompressed bytes.
 
     Raises:
         ValueError: it is more than `MAX_UNPACKED`, or cut short.
     """
     unpacker = zstd.ZstdDecompressor(options=_WINDOW)
-    found = unpacker.decompress(packed, MAX_UNPACKED + 1)
-    if len(found) > MAX_UNPACKED:
+    unpacked = unpacker.decompress(packed, MAX_UNPACKED + 1)
+    if len(unpacked) > MAX_UNPACKED:
         raise ValueError(f"it unpacks to more than {MAX_UNPACKED >> 20} MiB, which is not opened")
     if not unpacker.eof:
         raise ValueError("no envelope of Bucketcast: the compressed text is cut short")
-    return found
+    return unpacked
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except (msgspec.MsgspecError, zstd.ZstdError, UnicodeDecodeError, RecursionError) as error:

@@ -14,20 +14,19 @@ from bucketcast.telemetry import logger
 
 
 class Heartbeat:
-    """Keeps messages in flight while it is entered; `seconds` by receipt is for how long.
+    """Keeps messages in flight while it is entered: each for its `seconds`, by receipt.
 
-    The `first` call is made after so many seconds.
-
-    With thousands of messages it is longer still: each has its turn only after all the others. A
-    thread makes the calls. One that fails is repeated with the next beat.
+    The `first` call is made after so many seconds. Thousands of messages are kept for longer: each
+    is renewed only after all the others. A thread makes the calls. One that fails is repeated with
+    the next beat.
     """
 
     def __init__(self, queue: Queue, seconds: Mapping[str, int], first: float) -> None:
         self._queue = queue
-        turns = round(len(seconds) / TOGETHER * BEAT_CALL)
-        self._seconds = [(receipt, wait + turns) for receipt, wait in seconds.items()]
+        round_seconds = round(len(seconds) / TOGETHER * BEAT_CALL)
+        self._seconds = [(receipt, wait + round_seconds) for receipt, wait in seconds.items()]
         self._first = first
-        self._over = Event()
+        self._ended = Event()
         self._thread = Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> None:
@@ -35,20 +34,20 @@ class Heartbeat:
             self._thread.start()
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._ended.set()
         if self._seconds:
             # A call that came later than those that follow would undo their pauses.
             self._thread.join(LAST_BEAT)
 
     def _run(self) -> None:
         wait = self._first
-        while not self._over.wait(wait):
+        while not self._ended.wait(wait):
             self._renew()
             wait = BEAT
 
     def _renew(self) -> None:
         for start in range(0, len(self._seconds), TOGETHER):
-            if self._over.is_set():
+            if self._ended.is_set():
                 return
             try:
                 self._queue.postpone(dict(self._seconds[start : start + TOGETHER]))

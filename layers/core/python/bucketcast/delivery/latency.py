@@ -1,7 +1,7 @@
-"""How long events took from S3 to their target, as a histogram that CloudWatch takes.
+"""The latency of events from S3 to their target, as a histogram that CloudWatch takes.
 
-A batch may deliver thousands of events, so what is written are a few values with their counts,
-from which CloudWatch makes any percentile. A value is at most 12 % off.
+A batch may deliver thousands of events, so a few values are written with their counts, from which
+CloudWatch makes any percentile. A value is at most 12 % off.
 """
 
 import math
@@ -23,7 +23,7 @@ _LOG: Final = math.log(_GROWTH)
 
 
 def histogram(events: Iterable[Event], now: float) -> Histogram:
-    """Return how long delivered events took; `now` is the time of delivery in Unix seconds.
+    """Return the latencies of delivered events; `now` is when they were, in Unix seconds.
 
     Events that our own jobs make are left out: their time is the object's. So are those whose time
     is no date. A source whose clock is ahead of ours makes a latency of zero.

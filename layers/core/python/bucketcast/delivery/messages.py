@@ -1,4 +1,4 @@
-"""The messages of a queue, and what a batch of them comes to."""
+"""The messages of a queue, and the outcome of a batch of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,16 +31,16 @@ class Message(NamedTuple):
 
 
 def message(record: Mapping[str, Any]) -> Message:
-    """Return a message from Lambda's record."""
+    """Return the message of Lambda's record."""
     system = record["attributes"]
-    told = (record.get("messageAttributes") or {}).get(ATTRIBUTE, {})
+    attribute = (record.get("messageAttributes") or {}).get(ATTRIBUTE, {})
     return Message(
         record["messageId"],
         record["receiptHandle"],
         record["body"],
         int(system["SentTimestamp"]),
         int(system["ApproximateReceiveCount"]),
-        History.read(told.get("stringValue") or ""),
+        History.read(attribute.get("stringValue") or ""),
     )
 
 
@@ -51,11 +51,11 @@ def deliveries(message: Message) -> Sequence[Delivery]:
         NewerVersion: only a newer release reads it.
         ValueError: the body is no envelope.
     """
-    found = unpack(message.body)
-    for each in found:
-        if not each.created:
-            force_setattr(each, "created", message.created)
-    return found
+    unpacked = unpack(message.body)
+    for delivery in unpacked:
+        if not delivery.created:
+            force_setattr(delivery, "created", message.created)
+    return unpacked
 
 
 class Received(NamedTuple):
@@ -66,14 +66,14 @@ class Received(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An event that is not where it belongs, and why.
+    """An event that was not delivered, and its error.
 
-    What was not `tried` had no turn. `pause` is the seconds until the next try, None where that is
-    the policy's to say. `to` is the one destination that did not get the event, where others did:
+    `tried` is False where it was never sent. `pause` is the seconds until the next try, None where
+    the policy decides. `to` is the one destination that did not get the event, where others did:
     only that one gets it when it is tried again.
     """
 
-    of: Received
+    received: Received
     delivery: Delivery
     error: DeliveryError
     tried: bool = True
@@ -84,20 +84,18 @@ class Failed(NamedTuple):
 class Item(msgspec.Struct, frozen=True, gc=False):
     """One event of an open message."""
 
-    of: Received
+    received: Received
     delivery: Delivery
 
-    def failed(
-        self, error: DeliveryError, *, tried: bool = True, pause: int | None = None
-    ) -> Failed:
-        """Return that the event failed, with this error."""
-        return Failed(self.of, self.delivery, error, tried, pause)
+    def fail(self, error: DeliveryError, *, tried: bool = True, pause: int | None = None) -> Failed:
+        """Return the event as failed, with this error."""
+        return Failed(self.received, self.delivery, error, tried, pause)
 
 
 class Result(NamedTuple):
-    """What a work says of the events it was given.
+    """The result of a work for the events it was given.
 
-    `stop` is why no more are tried now, None if they are, and `pause` for how many seconds.
+    `stop` is the error after which no more are tried now, if any, and `pause` for how many seconds.
     """
 
     failed: Sequence[Failed]
@@ -106,39 +104,39 @@ class Result(NamedTuple):
 
 
 class Work(Protocol):
-    """What is done with the events of a queue: they are routed, or sent to a target."""
+    """The work on the events of a queue: they are routed, or sent to a target."""
 
     @property
-    def is_away(self) -> bool:
+    def is_unreachable(self) -> bool:
         """Whether the target did not answer when it was last tried."""
 
     def close(self) -> None:
         """Close the connection, if any, and drop its secrets."""
 
-    def open(self, one: Received) -> Sequence[Delivery]:
+    def open(self, received: Received) -> Sequence[Delivery]:
         """Return the events of a message, each with when it arrived.
 
         Raises:
             NewerVersion: only a newer release reads it.
-            ValueError, BadEvent: nobody reads it.
+            ValueError, BadEvent: it cannot be read.
         """
 
-    def hindrance(self, policy: Policy) -> Waiting | None:
-        """Return why nothing is tried now, if so; None may let this batch try, and no other."""
+    def begin_batch(self, policy: Policy) -> Waiting | None:
+        """Return the obstacle, if nothing can be tried now; None may be given to one batch only."""
 
-    def trouble(self) -> Waiting | None:
-        """Return why nothing arrived lately, if that is known."""
+    def find_outage(self) -> Waiting | None:
+        """Return the reason why nothing arrived lately, if it is known."""
 
     def __call__(self, items: Sequence[Item], batch: "Batch") -> Result:
-        """Do it."""
+        """Do the work."""
 
 
 @dataclass(slots=True)
 class Outcome:
     """The counts of events, and the ids of the messages that `stay` in the queue.
 
-    `waiting` events were not tried: nothing is sent now, or there was no time. `oldest` is how many
-    seconds the oldest message has waited. `outcomes` are those of the current chunk.
+    `waiting` events were not tried: nothing is sent now, or there was no time. `oldest` is the
+    seconds that the oldest message has waited. `outcomes` are those of the current chunk.
     """
 
     stay: list[str] = field(default_factory=list)
@@ -152,31 +150,30 @@ class Outcome:
 
     def take_outcomes(self) -> Outcomes:
         """Return the outcomes since the last call."""
-        taken, self.outcomes = self.outcomes, Outcomes()
-        return taken
+        outcomes, self.outcomes = self.outcomes, Outcomes()
+        return outcomes
 
 
 @dataclass(slots=True)
 class Batch:
-    """One invocation: `now` is Unix ms, `remaining` the seconds left, `whole` those at the start.
+    """One invocation: `now` is Unix ms, `remaining` the seconds left, `total` those at the start.
 
-    `policy` is that of the queue, or of the topic whose events they are.
-
-    `pauses` maps receipts to the seconds until a message that stays is visible again.
+    `policy` is that of the queue, or of the topic whose events they are. `pauses` maps receipts to
+    the seconds until a message that stays is visible again.
     """
 
     now: int
     remaining: Callable[[], float]
-    whole: float
+    total: float
     policy: Policy
     outcome: Outcome = field(default_factory=Outcome)
     pauses: dict[str, int] = field(default_factory=dict)
 
-    def stays(self, one: Received, pause: int | None = None) -> None:
+    def keep(self, received: Received, pause: int | None = None) -> None:
         """Leave a message in the queue, visible again after `pause` seconds if that is given.
 
-        It is no longer than what waits in order may wait: SQS refuses one of many hours.
+        The pause is cut to the longest of a queue in order: SQS refuses one of many hours.
         """
-        self.outcome.stay.append(one.message.id)
+        self.outcome.stay.append(received.message.id)
         if pause is not None:
-            self.pauses[one.message.receipt] = min(pause, LONGEST_IN_ORDER)
+            self.pauses[received.message.receipt] = min(pause, LONGEST_IN_ORDER)

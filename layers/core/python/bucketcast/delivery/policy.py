@@ -5,7 +5,7 @@ an event            what happens
 ==================  ==============================================================================
 fails               sent again after a pause that doubles, with its history, for `TERM_DAYS`
 fails, in order     its message stays; it is seen again after a part of the time it has waited for
-waits               for a target that is away or paused: sent again, and no try is counted
+waits               for a target that is down or paused: sent again, and no try is counted
 `time_to_live`      too old since it arrived: given up without another try
 `retries`           failed once more often: given up; what there was no time for does not count
 `once`              failed: lost and counted, without a dead letter
@@ -19,6 +19,7 @@ figures: `functions.startup` reads it where the package is missing.
 
 import json
 import random
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from bucketcast import limits
@@ -32,12 +33,12 @@ NO_ANSWER: Final = "no try came to an end: the function ended before it could sa
 
 
 def keeps_order(queue: str) -> bool:
-    """Return whether a queue keeps its messages in order, by its name, URL or ARN."""
+    """Return True if a queue keeps its messages in order, by its name, URL or ARN."""
     return queue.endswith(FIFO)
 
 
 def window(queue: str, seconds: int) -> int:
-    """Return for how many seconds Lambda may gather the messages of a queue: in order for none."""
+    """Return the seconds for which Lambda may gather messages of a queue; in order 0."""
     return 0 if keeps_order(queue) else seconds
 
 
@@ -53,12 +54,28 @@ def visibility(queue: str, timeout: int, *, gathered: int = 0) -> int:
     return gathered + timeout + limits.THROTTLED
 
 
-class History(NamedTuple):
-    """What became of a message's events so far, and for whom they are; times are Unix ms.
+def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the indexes of the messages of each call, by size; too large ones are left out."""
+    batch: list[int] = []
+    room = limits.MESSAGE_BYTES
+    for index, size in enumerate(sizes):
+        if size > limits.MESSAGE_BYTES:
+            continue
+        if batch and (len(batch) == limits.TOGETHER or size > room):
+            yield batch
+            batch, room = [], limits.MESSAGE_BYTES
+        batch.append(index)
+        room -= size
+    if batch:
+        yield batch
 
-    `since` is when its first predecessor was sent, 0 where it has none, `tries` how often it
-    failed, `reason` and `error` are the text and class of the last failure. `created` is when a
-    message of the ingress queue arrived. `to` is the ARN of the only destination that it is for,
+
+class History(NamedTuple):
+    """The history of a message's events, and their destination; times are Unix ms.
+
+    `since` is when its first predecessor was sent, 0 where it has none, `tries` the number of
+    failed tries. `reason` and `error` are the text and class of the last failure. `created` is when
+    a message of the ingress queue arrived. `to` is the ARN of the only destination that it is for,
     `topic` that of the topic whose events it holds. It is not tried before `not_before`.
     """
 
@@ -76,27 +93,27 @@ class History(NamedTuple):
     def read(cls, text: str) -> Self:
         """Return the history of an attribute's text; an empty one if it is not of that form."""
         try:
-            found: Any = json.loads(text) if text else {}
+            document: Any = json.loads(text) if text else {}
         except (ValueError, RecursionError):
             return cls()
-        given = found.items() if isinstance(found, dict) else ()
-        return cls()._replace(**{key: value for key, value in given if _is_field(key, value)})
+        fields = document.items() if isinstance(document, dict) else ()
+        return cls()._replace(**{key: value for key, value in fields if _is_field(key, value)})
 
     @property
-    def text(self) -> str:
-        """The attribute's text: JSON of what is not a default; "" if all of it is."""
+    def json(self) -> str:
+        """The attribute's text: JSON of all that is not a default; "" if there is nothing."""
         defaults = self._field_defaults
-        given = {key: one for key, one in self._asdict().items() if one != defaults[key]}
+        fields = {key: value for key, value in self._asdict().items() if value != defaults[key]}
         # Not in ASCII only, where a character may take twelve bytes of a message's.
-        return json.dumps(given, ensure_ascii=False, separators=(",", ":")) if given else ""
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) if fields else ""
 
     @property
     def failed(self) -> bool:
-        """Whether a failure, or why nothing was tried, is known."""
+        """Whether a failure, or the reason why nothing was tried, is known."""
         return bool(self.reason)
 
     def for_redrive(self, created: int = 0) -> Self:
-        """Return what a dead letter carries: a redrive of it begins a term, without limits."""
+        """Return the history of a dead letter: a redrive of it begins a term, without limits."""
         return type(self)(
             created=self.created or created, to=self.to, topic=self.topic, redriven=True
         )
@@ -122,12 +139,12 @@ class Policy(NamedTuple):
     once: bool = False
     in_order: bool = False
 
-    def of(self, history: History) -> "Policy":
+    def for_message(self, history: History) -> "Policy":
         """Return the policy of a message: those redriven have no limits of time or tries."""
-        kept = Policy(once=self.once, in_order=self.in_order)
-        return kept if history.redriven else self
+        unlimited = Policy(once=self.once, in_order=self.in_order)
+        return unlimited if history.redriven else self
 
-    def left(self, created: int, now: int) -> float:
+    def seconds_left(self, created: int, now: int) -> float:
         """Return the seconds until an event of `created` is too old; both are Unix ms."""
         if not self.time_to_live:
             return float("inf")
@@ -135,7 +152,7 @@ class Policy(NamedTuple):
 
 
 class Term(NamedTuple):
-    """How long, and how often, a message has been tried; `now` and `sent` are Unix ms.
+    """The time and the tries of a message so far; `now` and `sent` are Unix ms.
 
     `sent` and `receives` come from SQS.
     """
@@ -147,12 +164,12 @@ class Term(NamedTuple):
     policy: Policy
 
     @property
-    def waited(self) -> int:
-        """For how many ms it has waited, whether it was tried or not."""
-        return max(0, self.now - self.first)
+    def age(self) -> int:
+        """The ms since it was first sent, whether it was tried or not."""
+        return max(0, self.now - self.first_sent)
 
     @property
-    def first(self) -> int:
+    def first_sent(self) -> int:
         """When it was first sent.
 
         It is sent again before SQS would drop it. One that was sent later came from elsewhere.
@@ -163,9 +180,9 @@ class Term(NamedTuple):
 
     @property
     def started(self) -> int:
-        """When its term began: what only waited begins it with its first try."""
+        """When its term began: a message that only waited begins it with its first try."""
         known = self.history.failed or self.history.tries
-        return self.first if known else self.sent
+        return self.first_sent if known else self.sent
 
     @property
     def expired(self) -> bool:
@@ -199,21 +216,21 @@ class Term(NamedTuple):
         return due and not self.policy.in_order
 
     @property
-    def renewed(self) -> History:
+    def renewed_history(self) -> History:
         """The history of the message when it is sent again before anything else is done."""
         if self.receives < limits.RENEW_AFTER:
-            return self.waiting
-        # Its tries ended with the function, so nobody counted them; its term goes on all the same.
-        return self.waiting._replace(since=self.started, tries=max(1, self.history.tries))
+            return self.waiting_history
+        # Its tries ended with the function and were not counted; its term goes on all the same.
+        return self.waiting_history._replace(since=self.started, tries=max(1, self.history.tries))
 
     @property
-    def waiting(self) -> History:
-        """The history of the message when it is sent again because nobody could try it.
+    def waiting_history(self) -> History:
+        """The history of the message when it is sent again because it could not be tried.
 
         Its term has not begun.
         """
         created = self.history.created or self.sent
-        return self.history._replace(since=self.first, created=created, not_before=0)
+        return self.history._replace(since=self.first_sent, created=created, not_before=0)
 
     @property
     def visibility(self) -> int:
@@ -222,31 +239,31 @@ class Term(NamedTuple):
         They double with every receive: it may be the message that crashes the function.
         """
         doubled = 1 << min(max(self.receives - 1, 0), 16)
-        shown = min(max(doubled, limits.VISIBILITY), limits.LONGEST_VISIBILITY)
-        return max(shown, self.patience) if self.policy.in_order else shown
+        seconds = min(max(doubled, limits.VISIBILITY), limits.LONGEST_VISIBILITY)
+        return max(seconds, self.recheck_seconds) if self.policy.in_order else seconds
 
     @property
-    def patience(self) -> int:
-        """The seconds until what waits is looked at again: a part of the time it has waited for."""
+    def recheck_seconds(self) -> int:
+        """The seconds until a waiting message is looked at again: a part of its age."""
         longest = limits.LONGEST_IN_ORDER if self.policy.in_order else limits.LONGEST_DELAY
-        return min(max(self.waited // limits.SHARE // 1_000, 1), longest)
+        return min(max(self.age // limits.SHARE // 1_000, 1), longest)
 
     def pause(self, *, tries: int, after: float = 0.0) -> int:
         """Return the seconds until the next try, after so many; at least the `after` asked for."""
         if self.policy.in_order:
-            return max(self.patience, min(round(after), limits.LONGEST_DELAY))
+            return max(self.recheck_seconds, min(round(after), limits.LONGEST_DELAY))
         if self.policy.pause is not None:
             return max(self.policy.pause, 1)
         return pause(tries, after)
 
-    def after(self, tries: int) -> str:
-        """Return the text by which it is given up after so many tries."""
+    def describe(self, tries: int) -> str:
+        """Return the text with which it is given up after so many tries."""
         days = (self.now - self.started) // limits.DAY_MS
         tried = self.receives if self.policy.in_order else tries
         return f"given up after {days} days and {tried} tries"
 
     def __str__(self) -> str:
-        return self.after(self.history.tries)
+        return self.describe(self.history.tries)
 
 
 def pause(tries: int, after: float = 0.0) -> int:

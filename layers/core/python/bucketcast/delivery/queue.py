@@ -5,14 +5,14 @@ even if single entries failed.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.delivery.policy import ATTRIBUTE, History, keeps_order
+from bucketcast.delivery.policy import ATTRIBUTE, History, batches, keeps_order
 from bucketcast.limits import MESSAGE_BYTES, TOGETHER
 
 if TYPE_CHECKING:
@@ -46,20 +46,23 @@ class Outgoing(NamedTuple):
     token: str = ""
 
     @property
-    def texts(self) -> Mapping[str, str]:
+    def legal_attributes(self) -> Mapping[str, str]:
         """Its message attributes, as SQS takes them."""
-        told = {ATTRIBUTE: self.history.text, **self.attributes}
-        return {name: legal_text(text) for name, text in told.items() if text}
+        texts = {ATTRIBUTE: self.history.json, **self.attributes}
+        return {name: legal_text(text) for name, text in texts.items() if text}
 
     @property
     def size(self) -> int:
-        extra = sum(len(k) + len("String") + len(v.encode()) for k, v in self.texts.items())
+        attributes = self.legal_attributes.items()
+        extra = sum(len(name) + len("String") + len(text.encode()) for name, text in attributes)
         return len(self.body.encode()) + extra
 
 
 class _Refusal(NamedTuple):
+    """The reason why SQS did not take an entry; `final`: it will never take it."""
+
     reason: str
-    ours: bool
+    final: bool
 
 
 class Depth(NamedTuple):
@@ -97,16 +100,16 @@ class Queue:
             for index, size in enumerate(sizes)
             if size > MESSAGE_BYTES
         }
-        taken = False
-        for indexes in _batches(sizes):
+        sent_some = False
+        for indexes in batches(sizes):
             try:
                 refused = self._send_twice(messages, indexes)
             except SQS_ERRORS as error:
-                if not taken:
+                if not sent_some:
                     raise
-                # Were all of them said to have failed, those before would be sent again.
-                refused = dict.fromkeys(indexes, _Refusal(str(error), ours=False))
-            taken = taken or len(refused) < len(indexes)
+                # If it raised here, the caller would send again what SQS took before.
+                refused = dict.fromkeys(indexes, _Refusal(str(error), final=False))
+            sent_some = sent_some or len(refused) < len(indexes)
             failed |= {index: refusal.reason for index, refusal in refused.items()}
         return failed
 
@@ -114,11 +117,11 @@ class Queue:
         self, messages: Sequence[Outgoing], indexes: Sequence[int]
     ) -> dict[int, _Refusal]:
         refused = self._send(messages, indexes)
-        again = [index for index, refusal in refused.items() if not refusal.ours]
-        if again:
-            kept = {index: refusal for index, refusal in refused.items() if refusal.ours}
+        retried = [index for index, refusal in refused.items() if not refusal.final]
+        if retried:
+            final = {index: refusal for index, refusal in refused.items() if refusal.final}
             try:
-                refused = kept | self._send(messages, again)
+                refused = final | self._send(messages, retried)
             except SQS_ERRORS:
                 if len(refused) == len(indexes):
                     raise
@@ -126,12 +129,12 @@ class Queue:
 
     def _send(self, messages: Sequence[Outgoing], indexes: Sequence[int]) -> dict[int, _Refusal]:
         entries: list[Any] = [_entry(index, messages[index], fifo=self.fifo) for index in indexes]
-        answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
+        response = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
         return {
             int(entry["Id"]): _Refusal(
-                f"{entry['Code']}: {entry.get('Message', '')}", ours=entry["SenderFault"]
+                f"{entry['Code']}: {entry.get('Message', '')}", final=entry["SenderFault"]
             )
-            for entry in answer.get("Failed", ())
+            for entry in response.get("Failed", ())
         }
 
     def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
@@ -148,7 +151,7 @@ class Queue:
 
 
 def together(queue: str, most: int) -> int:
-    """Return how many of `most` events a message may hold; in order it is one, by the queue's URL.
+    """Return the events that a message may hold: `most`, or one in order, by the queue's URL.
 
     The next event goes only when the one before is done, and what is done is whole messages.
     """
@@ -177,7 +180,7 @@ def legal_text(text: str) -> str:
 
 def escaped(json_text: str) -> str:
     """Return equivalent JSON, with characters that SQS refuses as escapes."""
-    return _ILLEGAL.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+    return _ILLEGAL.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
 
 
 def _entry(index: int, message: Outgoing, *, fifo: bool) -> dict[str, Any]:
@@ -187,24 +190,8 @@ def _entry(index: int, message: Outgoing, *, fifo: bool) -> dict[str, Any]:
     if fifo:
         entry["MessageGroupId"] = message.group
         entry["MessageDeduplicationId"] = message.token or uuid4().hex
-    if texts := message.texts:
+    if attributes := message.legal_attributes:
         entry["MessageAttributes"] = {
-            name: {"DataType": "String", "StringValue": text} for name, text in texts.items()
+            name: {"DataType": "String", "StringValue": text} for name, text in attributes.items()
         }
     return entry
-
-
-def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the indexes for each call; messages that are too large for any are left out."""
-    batch: list[int] = []
-    room = MESSAGE_BYTES
-    for index, size in enumerate(sizes):
-        if size > MESSAGE_BYTES:
-            continue
-        if batch and (len(batch) == TOGETHER or size > room):
-            yield batch
-            batch, room = [], MESSAGE_BYTES
-        batch.append(index)
-        room -= size
-    if batch:
-        yield batch

@@ -5,11 +5,10 @@ from bucketcast.delivery.policy import FIFO, keeps_order
 from bucketcast.destination import TargetArn
 
 ONCE = "once"
-"""The end of the name of the queue that a kind's topics share which are not persistent."""
-
+"""The end of the name of the queue that all non-persistent topics of a kind share."""
 
 TOKEN_LENGTH = 6
-"""Hex digits at the end of a queue's name, other ones each time that a target is made.
+"""Hex digits at the end of a queue's name, new ones each time that a target is created.
 
 SQS refuses a name for 60 seconds after a queue of that name was deleted.
 """
@@ -25,7 +24,7 @@ def queue_url(queues: str, arn: TargetArn) -> str:
 
 
 def kind_of(arn: TargetArn) -> str:
-    """Return the kind of target that an ARN's type means. It imports no target.
+    """Return the kind of target that an ARN's type means, without importing it.
 
     Raises:
         ValueError: no kind has this type.
@@ -40,18 +39,18 @@ def target_name(stack: str, kind: str, id: str) -> str:  # noqa: A002 - MinIO's 
     return f"{stack}-{kind}-{id}"
 
 
-def bare(queue: str) -> str:
-    """Return a queue's name without the end that says that it keeps its order."""
+def base_name(queue: str) -> str:
+    """Return a queue's name without the suffix of a FIFO queue."""
     return queue.removesuffix(FIFO)
 
 
 def dead_of(queue: str) -> str:
     """Return the name, URL or ARN of a queue's dead-letter queue, by the queue's own."""
-    return f"{bare(queue)}-dead{queue[len(bare(queue)) :]}"
+    return f"{base_name(queue)}-dead{queue[len(base_name(queue)) :]}"
 
 
 def order(queue: str) -> dict[str, str]:
-    """Return a queue's attributes that make it keep its order, if its name says so."""
+    """Return the attributes of a FIFO queue, if the name is of one; else none."""
     return {"FifoQueue": "true"} if keeps_order(queue) else {}
 
 
@@ -61,10 +60,10 @@ def encryption(key: str) -> dict[str, str]:
 
 
 def once_queue(prefix: str, kind: str) -> str:
-    """Return the name of that queue; `prefix` begins the names of all dynamic targets' queues."""
+    """Return the name of the `ONCE` queue; `prefix` begins the names of all dynamic queues."""
     return f"{prefix}{kind}-{ONCE}"
 
 
 def id_of(queue: str, prefix: str) -> str:
     """Return the id of the target of a queue; `prefix` is the part of its name before the id."""
-    return bare(queue.removeprefix(prefix))[: -TOKEN_LENGTH - 1]
+    return base_name(queue.removeprefix(prefix))[: -TOKEN_LENGTH - 1]

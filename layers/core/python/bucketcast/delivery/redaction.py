@@ -37,44 +37,44 @@ def redact(
     for index, error in failures.items():
         indexes.setdefault(id(error), []).append(index)
         errors[id(error)] = error
-    for which, error in errors.items():
+    for id_, error in errors.items():
         text = str(error)
-        shown = shortened(
-            without(without_secrets(text, secrets), (events[index] for index in indexes[which]))
+        redacted = shorten(
+            hide_data(hide_secrets(text, secrets), (events[index] for index in indexes[id_]))
         )
-        if shown != text:
-            error.args = (shown, *error.args[1:])
+        if redacted != text:
+            error.args = (redacted, *error.args[1:])
 
 
-def without(text: str, events: Iterable[Event]) -> str:
+def hide_data(text: str, events: Iterable[Event]) -> str:
     """Return the text with all data of these events hidden."""
-    listed = list(events)
-    found = {value for event in listed for value in _values(event) if _in(value, text)}
-    for value in sorted(found, key=len, reverse=True):
+    events = list(events)
+    values = {value for event in events for value in _values(event) if _is_in(value, text)}
+    for value in sorted(values, key=len, reverse=True):
         text = _pattern(value).sub(HIDDEN, text)
     # Only now: a key with an address in it would not be found any more.
-    for address in {event.source_ip for event in listed if event.source_ip}:
+    for address in {event.source_ip for event in events if event.source_ip}:
         text = _address(address).sub(HIDDEN, text)
     return text
 
 
-def without_secrets(text: str, secrets: Collection[str]) -> str:
+def hide_secrets(text: str, secrets: Collection[str]) -> str:
     """Return the text with these secrets hidden, also one that the server cut."""
     for value in sorted(secrets, key=len, reverse=True):
-        if _in(value, text):
+        if _is_in(value, text):
             text = text.replace(value, HIDDEN)
             text = _pattern(value).sub(HIDDEN, text)
     return text
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the text, or its beginning and end."""
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - _END - 3]} … {text[-_END:]}"
 
 
-def _in(value: str, text: str) -> bool:
+def _is_in(value: str, text: str) -> bool:
     return bool(value) and value[:_BEGINNING] in text
 
 
@@ -96,7 +96,7 @@ def _address(source_ip: str) -> re.Pattern[str]:
 
 def _values(event: Event) -> Iterator[str]:
     """Yield the data of an event as servers write it; bucket and event name are no secret."""
-    yield from _written(event.key)
+    yield from _spellings(event.key)
     for text in (
         event.etag,
         event.version_id,
@@ -111,12 +111,12 @@ def _values(event: Event) -> Iterator[str]:
             yield text
     for pairs in (event.metadata, event.headers):
         for text in (pairs or {}).values():
-            yield from _written(text)
+            yield from _spellings(text)
     for _, text in event.tags or ():
-        yield from _written(text)
+        yield from _spellings(text)
 
 
-def _written(text: str) -> Iterator[str]:
+def _spellings(text: str) -> Iterator[str]:
     """Yield a text as it is, URL-encoded, and as JSON."""
     yield text
     if text.isascii() and text.isalnum():

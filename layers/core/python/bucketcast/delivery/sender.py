@@ -39,100 +39,99 @@ class Sender:
     def __init__(self, connection: Connection, breaker: Breaker, batch_size: int) -> None:
         self._breaker = breaker
         self._connection = connection
-        self._most = batch_size
+        self._max_size = batch_size
         self._size = batch_size
-        self._taken = 0
+        self._taken_batches = 0
         self._probing = False
 
     @property
-    def is_away(self) -> bool:
+    def is_unreachable(self) -> bool:
         return self._breaker.outage is not None
 
     def close(self) -> None:
         self._connection.close()
 
-    def open(self, one: Received) -> Sequence[Delivery]:
-        return opened(one)
+    def open(self, received: Received) -> Sequence[Delivery]:
+        return open_envelope(received)
 
-    def hindrance(self, policy: Policy) -> Waiting | None:
-        """Return why nothing is sent now; where tries are limited, only a pause is a reason."""
-        self._breaker.longest = policy.pause
+    def begin_batch(self, policy: Policy) -> Waiting | None:
+        """Return the obstacle, if any; where tries are limited, only a pause is one."""
+        self._breaker.longest_pause = policy.pause
         self._probing = False
         if policy.retries:
             state = BreakerState.PAUSED if self._breaker.is_paused() else BreakerState.CLOSED
         else:
-            state = self._breaker.state(lambda: self._connection.longest)
+            state = self._breaker.begin_batch(lambda: self._connection.max_seconds)
         self._probing = state is BreakerState.HALF_OPEN
         if state in (BreakerState.CLOSED, BreakerState.HALF_OPEN):
             return None
-        return _why(self._breaker.outage, self._breaker.pause())
+        return _obstacle(self._breaker.outage, self._breaker.pause())
 
-    def trouble(self) -> Waiting | None:
+    def find_outage(self) -> Waiting | None:
         """Return the outage or the pause, if any."""
         self._breaker.is_paused()
         outage = self._breaker.outage
-        return _why(outage, 0) if outage else None
+        return _obstacle(outage, 0) if outage else None
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
         """Send everything; in order, one at a time and nothing behind the first failure."""
         in_order = batch.policy.in_order
         begun = batch.outcome.delivered > 0
-        failed = self._too_old(items, batch.now)
-        old = {id(one.delivery) for one in failed}
-        positions = [one for one in items if id(one.delivery) not in old]
-        alone = not (begun or in_order) and len(positions) > 1
-        alone = alone and self._most > 1 and (self._probing or self._connection.first_alone)
+        items, failed = self._split_old(items, batch.now)
+        alone = not (begun or in_order) and len(items) > 1
+        alone = alone and self._max_size > 1 and (self._probing or self._connection.first_alone)
         if alone and self._probing:
             # Were it the same one each time, an event that the target hangs over would hold all.
-            chosen = random.randrange(len(positions))  # noqa: S311 - any other one, not a secret
-            positions[0], positions[chosen] = positions[chosen], positions[0]
+            probe = random.randrange(len(items))  # noqa: S311 - any other one, not a secret
+            items = [items[probe], *items[:probe], *items[probe + 1 :]]
         stop: DeliveryError | None = None
-        for number, part in enumerate(self._parts(positions, alone=alone, in_order=in_order)):
+        for number, part in enumerate(self._parts(items, alone=alone, in_order=in_order)):
             if self._is_late(batch, begun=begun or number > int(alone)):
                 stop = OutOfTime(OUT_OF_TIME)
             if stop is not None:
-                failed += [one.failed(stop, tried=False, pause=self._wait(stop)) for one in part]
+                pause = self._pause(stop)
+                failed += [item.fail(stop, tried=False, pause=pause) for item in part]
                 continue
-            found = self._connection.send([one.delivery.event for one in part], batch.remaining)
-            stop = self._stop(part, found, batch.policy, first=alone and number == 0)
+            errors = self._connection.send([item.delivery.event for item in part], batch.remaining)
+            stop = self._stop(part, errors, batch.policy, first=alone and number == 0)
             failed += [
-                part[index].failed(
-                    error, tried=not isinstance(error, OutOfTime), pause=self._wait(error)
+                part[index].fail(
+                    error, tried=not isinstance(error, OutOfTime), pause=self._pause(error)
                 )
-                for index, error in found.items()
+                for index, error in errors.items()
             ]
-        return Result(failed, stop, self._wait(stop) if stop else None)
+        return Result(failed, stop, self._pause(stop) if stop else None)
 
     def _parts(
-        self, positions: Sequence[Item], *, alone: bool, in_order: bool
+        self, items: Sequence[Item], *, alone: bool, in_order: bool
     ) -> Iterator[Sequence[Item]]:
-        """Yield what to send at once: as much as the target takes, or `alone` the first event."""
+        """Yield the events to send at once: as many as the target takes, or `alone` the first."""
         start = 0
-        while start < len(positions):
+        while start < len(items):
             size = 1 if (alone and not start) or in_order else self._size
-            yield positions[start : start + size]
+            yield items[start : start + size]
             start += size
 
     def _is_late(self, batch: Batch, *, begun: bool) -> bool:
-        """Return whether there is no time for another send.
+        """Return True if there is no time for another send.
 
         A part that has all of the function's time, apart from one quick event, is sent even if that
         is short: it would never be sent otherwise.
         """
-        left = batch.remaining()
-        passed = begun or left + FOR_THE_FIRST < batch.whole
-        return passed and self._connection.short_of(left)
+        seconds = batch.remaining()
+        some_time_used = begun or seconds + FOR_THE_FIRST < batch.total
+        return some_time_used and seconds < self._connection.max_seconds
 
     def _stop(
         self,
         part: Sequence[Item],
-        found: Mapping[int, DeliveryError],
+        errors: Mapping[int, DeliveryError],
         policy: Policy,
         *,
         first: bool,
     ) -> DeliveryError | None:
-        """Record whether the target answered; return the error after which nothing is sent."""
-        silent = [error for error in found.values() if isinstance(error, NotConnected)]
+        """Record if the target answered; return the error after which nothing is sent."""
+        silent = [error for error in errors.values() if isinstance(error, NotConnected)]
         if not silent:
             self._breaker.record_success()
             self._grow(len(part))
@@ -147,70 +146,74 @@ class Sender:
             if isinstance(silent[0], TimedOut):
                 self._shrink(len(part))
             return silent[0]
-        late = next((error for error in found.values() if isinstance(error, OutOfTime)), None)
+        late = next((error for error in errors.values() if isinstance(error, OutOfTime)), None)
         if late is None and policy.in_order:
-            waits = (e for n, e in found.items() if not _is_final(e, part[n]))
-            return next(waits, None)
+            retried = (e for n, e in errors.items() if not _is_final(e, part[n]))
+            return next(retried, None)
         return late
 
     def _shrink(self, number: int) -> None:
-        self._taken = 0
+        self._taken_batches = 0
         if number > 1:
             self._size = max(1, number // 2)
 
     def _grow(self, number: int) -> None:
-        if number < self._size or self._size >= self._most:
+        if number < self._size or self._size >= self._max_size:
             return
-        self._taken += 1
-        if self._taken >= GROWS_AFTER:
-            self._taken, self._size = 0, min(self._most, 2 * self._size)
+        self._taken_batches += 1
+        if self._taken_batches >= GROWS_AFTER:
+            self._taken_batches, self._size = 0, min(self._max_size, 2 * self._size)
 
-    def _wait(self, error: DeliveryError) -> int | None:
-        """Return the seconds until the next try, where the breaker says it."""
+    def _pause(self, error: DeliveryError) -> int | None:
+        """Return the seconds until the next try, if the breaker decides."""
         return (
             self._breaker.pause()
             if self._breaker.outage and isinstance(error, NotConnected)
             else None
         )
 
-    def _too_old(self, items: Sequence[Item], now: int) -> list[Failed]:
-        """Reject events that are too old for a mirror: it may have forgotten a later removal."""
+    def _split_old(self, items: Sequence[Item], now: int) -> tuple[Sequence[Item], list[Failed]]:
+        """Return the events to send, and those too old for a mirror, as rejected.
+
+        It may have forgotten a later removal.
+        """
         oldest = now - _LONGEST_LIFE_MS
-        old = [one for one in items if one.delivery.created < oldest]
+        old = [item for item in items if item.delivery.created < oldest]
         if not old or not self._connection.refuses_old():
-            return []
-        return [
-            one.failed(
+            return items, []
+        rejected = [
+            item.fail(
                 Rejected(
-                    f"the event came {(now - one.delivery.created) // DAY_MS} days ago, and a "
+                    f"the event came {(now - item.delivery.created) // DAY_MS} days ago, and a "
                     f"mirror takes none older than {LONGEST_LIFE_DAYS}: bucketcast reconcile finds "
                     "and repairs what is missing"
                 ),
             )
-            for one in old
+            for item in old
         ]
+        return [item for item in items if item.delivery.created >= oldest], rejected
 
 
-def opened(one: Received) -> Sequence[Delivery]:
+def open_envelope(received: Received) -> Sequence[Delivery]:
     """Return the events of an envelope, each with its rule and when it arrived.
 
     Raises:
         NewerVersion: only a newer release reads it.
         ValueError: the body is no envelope.
     """
-    found = deliveries(one.message)
-    for each in found:
-        force_setattr(each.event, "rule", each.rule)
-        force_setattr(each.event, "named", each.named)
-    return found
+    unpacked = deliveries(received.message)
+    for delivery in unpacked:
+        force_setattr(delivery.event, "rule", delivery.rule)
+        force_setattr(delivery.event, "named", delivery.named)
+    return unpacked
 
 
 def _is_final(error: DeliveryError, item: Item) -> bool:
-    return isinstance(error, FINAL) or item.of.term.expired
+    return isinstance(error, FINAL) or item.received.term.expired
 
 
-def _why(outage: Outage | None, seconds: int) -> Waiting:
-    """Return why nothing is tried now."""
+def _obstacle(outage: Outage | None, seconds: int) -> Waiting:
+    """Return the reason why nothing is tried now."""
     if outage is None:
         return BreakerOpen("another function tries it", seconds)
     if outage.paused:
@@ -219,33 +222,33 @@ def _why(outage: Outage | None, seconds: int) -> Waiting:
 
 
 class Absent:
-    """The work of a queue whose target is not there now: its messages wait."""
+    """The work of a queue whose target does not exist now: its messages wait."""
 
-    is_away = False
+    is_unreachable = False
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
     def close(self) -> None: ...
 
-    def open(self, one: Received) -> Sequence[Delivery]:
-        return opened(one)
+    def open(self, received: Received) -> Sequence[Delivery]:
+        return open_envelope(received)
 
-    def hindrance(self, policy: Policy) -> Waiting | None:  # noqa: ARG002
+    def begin_batch(self, policy: Policy) -> Waiting | None:  # noqa: ARG002
         return Waiting(self._reason)
 
-    def trouble(self) -> Waiting | None:
+    def find_outage(self) -> Waiting | None:
         return Waiting(self._reason)
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:  # noqa: ARG002
-        return Result([one.failed(Waiting(self._reason), tried=False) for one in items])
+        return Result([item.fail(Waiting(self._reason), tried=False) for item in items])
 
 
 class Gone(Absent):
     """The work of events whose target will not come back: they are given up."""
 
-    def hindrance(self, policy: Policy) -> None:  # noqa: ARG002
+    def begin_batch(self, policy: Policy) -> None:  # noqa: ARG002
         return None
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:  # noqa: ARG002
-        return Result([one.failed(GivenUp(self._reason, "Retryable")) for one in items])
+        return Result([item.fail(GivenUp(self._reason, "Retryable")) for item in items])

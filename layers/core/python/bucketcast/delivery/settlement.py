@@ -1,22 +1,27 @@
-"""What becomes of events that were not delivered: dead-lettered, or sent back to their queue.
+"""Events that were not delivered: they are dead-lettered, or sent back to their queue.
 
 Events that fail in the same way are merged, from however many messages: each message that waits is
 received again and again, and so ten thousand of them soon become a few. Only those whose terms
 began within an hour are merged, so that no event is given up more than an hour early.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from bucketcast import limits
+from bucketcast.delivery.consumer import OwnQueue
 from bucketcast.delivery.dead_letters import Dead, of_event
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.messages import Batch, Failed, Received
 from bucketcast.delivery.policy import History
-from bucketcast.delivery.queue import Outgoing, legal_text
+from bucketcast.delivery.queue import Outgoing
+from bucketcast.delivery.whole_messages import (
+    delayed_message,
+    history_after,
+    last_reason,
+    send_while_time,
+)
 from bucketcast.errors import (
     FINAL,
     DeliveryError,
@@ -28,251 +33,186 @@ from bucketcast.errors import (
     name_of,
 )
 
-_T = TypeVar("_T")
 _HOUR_MS = 3_600_000
 _LIKE_TRIES = 11
 """After so many tries the pause does not grow any more."""
 
 
-class Actions(Protocol):
-    """What can be done with messages of a queue; `send` and `bury` return what SQS did not take.
-
-    While `heartbeat` is entered, no other consumer sees the messages of these receipts. If the
-    function is killed after the `first` seconds, they are visible again after the given ones.
-    """
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the queue keeps its messages in order."""
-        ...
-
-    def send(self, messages: Sequence[Outgoing]) -> set[int]: ...
-
-    def bury(self, dead: Sequence[Dead]) -> set[int]: ...
-
-    def postpone(self, pauses: Mapping[str, int]) -> None: ...
-
-    def heartbeat(
-        self, seconds: Mapping[str, int], first: float
-    ) -> AbstractContextManager[None]: ...
-
-
 class Settlement:
-    """Settles what was not delivered."""
+    """Settles the events of one queue that were not delivered."""
 
-    def __init__(self, queue: Actions) -> None:
+    def __init__(self, queue: OwnQueue) -> None:
         self._queue = queue
 
     def settle(self, failed: Sequence[Failed], batch: Batch) -> None:
         """Dead-letter or send back each event; its message stays where SQS takes neither."""
-        judged = [one._replace(error=_judged(one)) for one in failed]
-        again = [one for one in judged if not isinstance(one.error, FINAL)]
-        again += self._bury([one for one in judged if isinstance(one.error, FINAL)], batch)
-        for one in again:
-            _count(one, batch)
-        stay: dict[str, tuple[Received, int]] = {}
-        for one in again if batch.policy.in_order else self._send_back(again, batch):
-            before = stay.get(one.of.message.id, (one.of, 0))[1]
-            stay[one.of.message.id] = one.of, max(before, _pause(one, batch.now))
-        for message, pause in stay.values():
-            batch.stays(message, pause)
+        judged = [failure._replace(error=_judge(failure)) for failure in failed]
+        retried = [failure for failure in judged if not isinstance(failure.error, FINAL)]
+        retried += self._dead_letter(
+            [failure for failure in judged if isinstance(failure.error, FINAL)], batch
+        )
+        for failure in retried:
+            _count(failure, batch)
+        kept: dict[str, tuple[Received, int]] = {}
+        for failure in retried if batch.policy.in_order else self._send_back(retried, batch):
+            id_ = failure.received.message.id
+            before = kept.get(id_, (failure.received, 0))[1]
+            kept[id_] = failure.received, max(before, _pause(failure, batch.now))
+        for received, pause in kept.values():
+            batch.keep(received, pause)
 
-    def send_whole(self, some: Sequence[tuple[Received, History, int]], batch: Batch) -> None:
-        """Send messages again as they are, with these histories, after so many seconds."""
-        outgoing = [_outgoing(one.message.body, told, wait, batch) for one, told, wait in some]
-        for index in _while_time(self._queue.send, outgoing, batch):
-            one, _, wait = some[index]
-            batch.stays(one, wait)
-
-    def _bury(self, final: Sequence[Failed], batch: Batch) -> list[Failed]:
+    def _dead_letter(self, final: Sequence[Failed], batch: Batch) -> list[Failed]:
         """Dead-letter events; return those that SQS did not take."""
         outcome = batch.outcome
-        refused = _while_time(self._queue.bury, [_dead(one) for one in final], batch)
-        for index, one in enumerate(final):
-            outcome.reason = one.error
+        letters = [_dead(failure) for failure in final]
+        refused = send_while_time(self._queue.dead_letter, letters, batch)
+        for index, failure in enumerate(final):
+            outcome.reason = failure.error
             if index not in refused:
                 outcome.dead += 1
-                outcome.outcomes.dead.setdefault(str(one.error), []).append(one.delivery.event)
+                events = outcome.outcomes.dead.setdefault(str(failure.error), [])
+                events.append(failure.delivery.event)
         return [final[index] for index in refused]
 
-    def _send_back(self, some: Sequence[Failed], batch: Batch) -> list[Failed]:
+    def _send_back(self, failed: Sequence[Failed], batch: Batch) -> list[Failed]:
         """Send events back in as few messages as hold them; return those that SQS did not take."""
         parts: list[tuple[Outgoing, Sequence[Failed]]] = []
-        left: list[Failed] = []
-        for group in _groups(some):
-            messages, large = _messages(group, batch)
+        kept: list[Failed] = []
+        for group in _group(failed):
+            messages, too_large = _merge(group, batch)
             parts += messages
-            left += self._bury(large, batch)
-        refused = _while_time(self._queue.send, [one for one, _ in parts], batch)
-        return left + [one for index in refused for one in parts[index][1]]
+            kept += self._dead_letter(too_large, batch)
+        outgoing = [message for message, _ in parts]
+        for index in send_while_time(self._queue.send, outgoing, batch):
+            kept += parts[index][1]
+        return kept
 
 
-def _while_time(
-    take: Callable[[Sequence[_T]], set[int]], some: Sequence[_T], batch: Batch
-) -> list[int]:
-    """Give SQS as many as one call takes, while there is time; return the indexes of the others.
-
-    When it takes nothing of a call it is not asked again: where it does not answer, each call would
-    wait until the function is killed, and all that it did is repeated.
-    """
-    left: list[int] = []
-    late = False
-    for start in range(0, len(some), limits.TOGETHER):
-        part = some[start : start + limits.TOGETHER]
-        late = late or batch.remaining() < limits.TO_SEND_BACK
-        refused = range(len(part)) if late else sorted(take(part))
-        late = len(refused) == len(part)
-        left += [start + index for index in refused]
-    return left
-
-
-def history_after(one: Received, error: DeliveryError, *, tried: bool) -> History:
-    """Return the history of a message's events after an error."""
-    known, term = one.message.history, one.term
-    if isinstance(error, OutOfTime) or type(error) is Waiting:  # its term has not begun
-        return term.waiting
-    return known._replace(
-        since=term.started,
-        tries=known.tries + tried,
-        reason=_text(error),
-        error=name_of(error),
-        not_before=0,
-    )
-
-
-def _text(error: DeliveryError) -> str:
-    """Return an error's text for the history, without why it would be given up."""
-    last = error.last if isinstance(error, GivenUp) else ""
-    return legal_text(last or str(error))[: limits.REASON_LENGTH]
-
-
-def _judged(one: Failed) -> DeliveryError:
-    """Return an event's error, or that it is given up."""
-    error, term, policy = one.error, one.of.term, one.of.term.policy
+def _judge(failure: Failed) -> DeliveryError:
+    """Return an event's error, or the error that gives it up."""
+    error, term, policy = failure.error, failure.received.term, failure.received.term.policy
     # Behind one that got no answer nothing is tried; what is tried once is lost with it.
     once = policy.once and isinstance(error, NotConnected)
-    if isinstance(error, FINAL) or not (one.tried or once):
+    if isinstance(error, FINAL) or not (failure.tried or once):
         return error
-    tries = one.of.message.history.tries + 1
+    tries = failure.received.message.history.tries + 1
     if policy.once:
         return GivenUp(str(error), name_of(error))
     if policy.retries and tries > policy.retries:
-        why = f"max_retries of {policy.retries}: {tries} tries failed"
+        limit = f"max_retries of {policy.retries}: {tries} tries failed"
     elif term.expired:
-        why = term.after(tries)
+        limit = term.describe(tries)
     else:
         return error
-    return GivenUp(f"{error} ({why})", name_of(error), str(error))
+    return GivenUp(f"{error} ({limit})", name_of(error), str(error))
 
 
-def _count(one: Failed, batch: Batch) -> None:
-    batch.outcome.reason = one.error
-    if isinstance(one.error, Waiting | OutOfTime):
+def _count(failure: Failed, batch: Batch) -> None:
+    batch.outcome.reason = failure.error
+    if isinstance(failure.error, Waiting | OutOfTime):
         batch.outcome.waiting += 1
         return
     batch.outcome.retried += 1
-    event = one.delivery.event
-    batch.outcome.outcomes.retried.setdefault(str(one.error), []).append(event)
+    events = batch.outcome.outcomes.retried.setdefault(str(failure.error), [])
+    events.append(failure.delivery.event)
 
 
-def _dead(one: Failed) -> Dead:
-    history = one.of.message.history
-    history = history._replace(to=one.to or history.to)
-    return of_event(one.delivery, history, name_of(one.error), str(one.error))
+def _dead(failure: Failed) -> Dead:
+    history = failure.received.message.history
+    history = history._replace(to=failure.to or history.to)
+    return of_event(failure.delivery, history, name_of(failure.error), str(failure.error))
 
 
-def _groups(failed: Sequence[Failed]) -> Iterable[list[Failed]]:
-    """Return the events that may share a message, and what became of them so far."""
+def _group(failed: Sequence[Failed]) -> Iterable[list[Failed]]:
+    """Return the events in groups that may share a message."""
     groups: dict[Any, list[Failed]] = {}
-    for one in failed:
-        groups.setdefault(_likeness(one), []).append(one)
+    for failure in failed:
+        groups.setdefault(_likeness(failure), []).append(failure)
     return groups.values()
 
 
-def _likeness(one: Failed) -> Any:
-    known, term = one.of.message.history, one.of.term
-    to = one.to or known.to
-    if isinstance(one.error, OutOfTime):
-        return known, to
+def _likeness(failure: Failed) -> Any:
+    history, term = failure.received.message.history, failure.received.term
+    to = failure.to or history.to
+    if isinstance(failure.error, OutOfTime):
+        return history, to
     # Where tries are limited each counts; else the pause does not grow for ever.
-    tries = known.tries + one.tried
+    tries = history.tries + failure.tried
     tries = tries if term.policy.retries else min(tries, _LIKE_TRIES)
     hour = term.started // _HOUR_MS
-    like = hour, to, known.topic, known.redriven, tries, name_of(one.error)
+    like = hour, to, history.topic, history.redriven, tries, name_of(failure.error)
     # One whose term began keeps it while it waits; the others' is to begin with their first try.
-    return *like, type(one.error) is Waiting and known.failed
+    return *like, type(failure.error) is Waiting and history.failed
 
 
-def _merged(group: Sequence[Failed]) -> History:
+def _merge(
+    group: Sequence[Failed], batch: Batch
+) -> tuple[list[tuple[Outgoing, Sequence[Failed]]], list[Failed]]:
+    """Return the messages that hold these events, and the events that are too large for any."""
+    too_large: list[Failed] = []
+    while group:
+        history = _merge_histories(group)
+        try:
+            packed = list(pack([_with_reason(failure, history) for failure in group]))
+        except TooLarge as error:
+            lone = group[error.index]
+            too_large.append(lone._replace(error=GivenUp(str(error), type(error).__name__)))
+            group = [failure for failure in group if failure is not lone]
+            continue
+        messages: list[tuple[Outgoing, Sequence[Failed]]] = []
+        for body, start, stop in packed:
+            part = group[start:stop]
+            pause = max(_pause(failure, batch.now) for failure in part)
+            messages.append((delayed_message(body, history, pause, batch), part))
+        return messages, too_large
+    return [], too_large
+
+
+def _merge_histories(group: Sequence[Failed]) -> History:
     """Return the history of the message that holds these events."""
-    told = {one.of.message.id: history_after(one.of, one.error, tried=one.tried) for one in group}
-    first, *_ = told.values()
+    histories = {
+        failure.received.message.id: history_after(
+            failure.received, failure.error, tried=failure.tried
+        )
+        for failure in group
+    }
+    first, *_ = histories.values()
     return first._replace(
-        since=min(each.since for each in told.values()),
-        tries=max(each.tries for each in told.values()),
+        since=min(history.since for history in histories.values()),
+        tries=max(history.tries for history in histories.values()),
         to=group[0].to or first.to,
         created=0,  # each event says it
     )
 
 
-def _messages(
-    group: Sequence[Failed], batch: Batch
-) -> tuple[list[tuple[Outgoing, Sequence[Failed]]], list[Failed]]:
-    """Return the messages that hold these events, and the events that fit in none."""
-    large: list[Failed] = []
-    while group:
-        history = _merged(group)
-        try:
-            packed = list(pack([_told(one, history) for one in group]))
-        except TooLarge as error:
-            one = group[error.index]
-            large.append(one._replace(error=GivenUp(str(error), type(error).__name__)))
-            group = [each for each in group if each is not one]
-            continue
-        parts = [(body, group[start:stop]) for body, start, stop in packed]
-        waits = [max(_pause(one, batch.now) for one in part) for _, part in parts]
-        return [
-            (_outgoing(body, history, wait, batch), part)
-            for (body, part), wait in zip(parts, waits, strict=True)
-        ], large
-    return [], large
-
-
-def _told(one: Failed, history: History) -> Delivery:
+def _with_reason(failure: Failed, history: History) -> Delivery:
     """Return an event with the reason of its last failure, where its message says another one."""
-    if isinstance(one.error, Waiting | OutOfTime):
-        return one.delivery
-    reason, error = _text(one.error), name_of(one.error)
+    if isinstance(failure.error, Waiting | OutOfTime):
+        return failure.delivery
+    reason, error = last_reason(failure.error), name_of(failure.error)
     own = ("", "") if reason == history.reason else (reason, error)
-    if own == (one.delivery.reason, one.delivery.error):
-        return one.delivery
-    return replace(one.delivery, reason=own[0], error=own[1])
+    if own == (failure.delivery.reason, failure.delivery.error):
+        return failure.delivery
+    return replace(failure.delivery, reason=own[0], error=own[1])
 
 
-def _pause(one: Failed, now: int) -> int:
+def _pause(failure: Failed, now: int) -> int:
     """Return the seconds until the next try of an event, or until it is too old."""
-    error, term = one.error, one.of.term
+    error, term = failure.error, failure.received.term
     if isinstance(error, OutOfTime):
         return 0
-    if one.pause is not None:
-        wait = one.pause
+    if failure.pause is not None:
+        pause = failure.pause
     elif isinstance(error, Waiting) and error.seconds is not None:
-        wait = error.seconds
-    elif not one.tried:
-        wait = term.patience
+        pause = error.seconds
+    elif not failure.tried:
+        pause = term.recheck_seconds
     else:
         after = error.after if isinstance(error, Throttled) else 0.0
-        wait = term.pause(tries=one.of.message.history.tries + 1, after=after)
+        pause = term.pause(tries=failure.received.message.history.tries + 1, after=after)
     if term.policy.in_order:
-        wait = max(wait, term.patience)
-    elif one.tried:
-        wait = max(wait, term.policy.pause or 0)
-    left = term.policy.left(one.delivery.created, now)
-    return wait if left < 0 else round(min(wait, left + 1))
-
-
-def _outgoing(body: str, history: History, wait: int, batch: Batch) -> Outgoing:
-    """Return a message that is seen after so many seconds, however many."""
-    if wait > limits.LONGEST_DELAY:
-        history = history._replace(not_before=batch.now + wait * 1_000)
-    return Outgoing(body, min(wait, limits.LONGEST_DELAY), history)
+        pause = max(pause, term.recheck_seconds)
+    elif failure.tried:
+        pause = max(pause, term.policy.pause or 0)
+    seconds_left = term.policy.seconds_left(failure.delivery.created, now)
+    return pause if seconds_left < 0 else round(min(pause, seconds_left + 1))

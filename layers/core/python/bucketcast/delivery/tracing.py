@@ -72,7 +72,7 @@ def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
         for index, (_, hits) in enumerate(part):
             for hit in hits:
                 to.setdefault(f"{hit.to.arn} {hit.rule}", []).append(index)
-        yield _written(Received(_trace_ids(event for event, _ in part), to))
+        yield _encode_line(Received(_trace_ids(event for event, _ in part), to))
 
 
 @dataclass(slots=True)
@@ -87,16 +87,16 @@ class Outcomes:
 def dispatched(target: str, outcomes: Outcomes) -> Iterator[str]:
     """Return the log lines of a dispatch batch."""
     for ids in _parts(outcomes.delivered):
-        yield _written(Dispatched(target, ids))
+        yield _encode_line(Dispatched(target, ids))
     for reason, events in outcomes.retried.items():
-        yield from (_written(Dispatched(target, retried={reason: m})) for m in _parts(events))
+        yield from (_encode_line(Dispatched(target, retried={reason: i})) for i in _parts(events))
     for reason, events in outcomes.dead.items():
-        yield from (_written(Dispatched(target, dead={reason: m})) for m in _parts(events))
+        yield from (_encode_line(Dispatched(target, dead={reason: i})) for i in _parts(events))
 
 
 def dropped(target: str, events: Sequence[Event]) -> Iterator[str]:
     """Return the log lines of events that ingest drops."""
-    yield from (_written(Dropped(target, ids)) for ids in _parts(events))
+    yield from (_encode_line(Dropped(target, ids)) for ids in _parts(events))
 
 
 def read(text: str) -> Line | None:
@@ -115,5 +115,5 @@ def _trace_ids(events: Iterable[Event]) -> str:
     return " ".join(map(trace_id, events))
 
 
-def _written(line: Line) -> str:
+def _encode_line(line: Line) -> str:
     return _encode(line).decode()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from bucketcast.delivery.redaction import shortened, without_secrets
+from bucketcast.delivery.redaction import hide_secrets, shorten
 from bucketcast.errors import DeliveryError
 from bucketcast.finding import Finding
 from bucketcast.settings.secret_values import secret_values
@@ -93,5 +93,5 @@ def _error_finding(check: str, error: DeliveryError) -> Finding:
 
 def _clean(finding: Finding, secrets: Collection[str]) -> Finding:
     """Hide secrets that a library or a server may repeat, and shorten long texts."""
-    found, hint = (without_secrets(value, secrets) for value in (finding.found, finding.hint))
-    return Finding(finding.check, "", finding.status, shortened(found), hint)
+    found, hint = (hide_secrets(value, secrets) for value in (finding.found, finding.hint))
+    return Finding(finding.check, "", finding.status, shorten(found), hint)

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from bucketcast import sources
-from bucketcast.delivery.envelope import Delivery, is_envelope, number_in, unpack, unwrapped
+from bucketcast.delivery.envelope import Delivery, is_envelope, number_in, unpack, unwrap
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
@@ -94,7 +94,7 @@ class Letter:
 def count_events(letter: Letter) -> int:
     """Return the number of events, without reading them; 1 if it is unknown."""
     try:
-        return max(1, number_in(unwrapped(letter.body)))
+        return max(1, number_in(unwrap(letter.body)))
     except ValueError:
         return 1
 
@@ -104,7 +104,7 @@ def read_content(letter: Letter, *, ingress: bool) -> Content:
     if letter.is_cut:
         return Content(problem=f"cut: {letter.attribute('cut')}")
     try:
-        body = unwrapped(letter.body)
+        body = unwrap(letter.body)
         if ingress and not is_envelope(body):
             return _read_source_message(body)
         deliveries = unpack(body)

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
-from bucketcast.delivery.envelope import Delivery, TooLarge, pack, unwrapped
+from bucketcast.delivery.envelope import Delivery, TooLarge, pack, unwrap
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter
@@ -91,7 +91,7 @@ def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MAX_EVENTS) 
             alike.setdefault(after, []).append(plan)
         else:
             after = history.for_redrive(created=plan.letter.sent)
-            whole = Outgoing(unwrapped(plan.letter.body), history=after)
+            whole = Outgoing(unwrap(plan.letter.body), history=after)
             result.messages.append(Packed(whole, [plan]))
     for history, group in alike.items():
         try:

@@ -111,7 +111,7 @@ class Fanout:
 
     def _send_to(self, to: Destination, batch: Sequence[Routed]) -> list[Unsent]:
         breaker = self._breakers.get(to)
-        if breaker and breaker.state(lambda: 0) is BreakerState.OPEN:
+        if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
             why = breaker.outage.reason if breaker.outage else ""
             pause = breaker.pause()
             return [Unsent(to, one, BreakerOpen(why, pause, "Retryable"), pause) for one in batch]
@@ -241,4 +241,4 @@ def _by_limits(to: Destination, batch: Sequence[Routed]) -> Sequence[Sequence[Ro
 
 
 def _is_redriven(one: Routed) -> bool:
-    return one.item.of.message.history.redriven
+    return one.item.received.message.history.redriven

@@ -17,7 +17,7 @@ from bucketcast.rules import Hit
 
 @dataclass(slots=True)
 class Counts:
-    """Events that were read, copies of them that went to targets, and messages nobody can read."""
+    """Events that were read, copies of them that went to targets, and unreadable messages."""
 
     events: int = 0
     matched: int = 0
@@ -27,7 +27,7 @@ class Counts:
 class Intake:
     """Routes events; `on_routed` is called with those of each chunk and where they go."""
 
-    is_away = False
+    is_unreachable = False
 
     def __init__(
         self,
@@ -46,22 +46,23 @@ class Intake:
 
     def take_counts(self) -> Counts:
         """Return the counts since the last call."""
-        taken, self.counts = self.counts, Counts()
-        return taken
+        counts, self.counts = self.counts, Counts()
+        return counts
 
-    def hindrance(self, policy: Policy) -> None:
-        """Return that nothing stops routing: each destination fails by itself."""
+    def begin_batch(self, policy: Policy) -> None:
+        """Return no obstacle: each destination fails by itself."""
 
-    def trouble(self) -> None:
-        """Return that nothing does."""
+    def find_outage(self) -> None:
+        """Return no outage, for the same reason."""
 
-    def open(self, one: Received) -> Sequence[Delivery]:
-        """Return the events of a message; those that were routed before say by which rule."""
-        body, created = one.message.body, one.message.created
+    def open(self, received: Received) -> Sequence[Delivery]:
+        """Return the events of a message; those that were routed before have their rule."""
+        message = received.message
+        body, created = message.body, message.created
         if is_envelope(body):
-            return deliveries(one.message)
+            return deliveries(message)
         try:
-            rule = ADDRESSED if one.message.history.to else ""
+            rule = ADDRESSED if message.history.to else ""
             return [Delivery(rule, event, created=created) for event in sources.events(body)]
         except BadEvent:
             self.counts.broken += 1
@@ -69,15 +70,17 @@ class Intake:
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
         """Route events, but for those that are addressed to one destination, and send them all."""
-        plain = [one for one in items if not one.of.message.history.to]
+        unaddressed = [item for item in items if not item.received.message.history.to]
 
-        def left() -> float:
+        def seconds_left() -> float:
             return max(0.0, batch.remaining() - TO_SEND)
 
-        routes = route(plain, self._lookup, self._facts, left) if plain else Routes()
-        failed = [item.failed(error) for item, error in routes.failed]
+        routes = Routes()
+        if unaddressed:
+            routes = route(unaddressed, self._lookup, self._facts, seconds_left)
+        failed = [item.fail(error) for item, error in routes.failed]
         for item in items:
-            if to := item.of.message.history.to:
+            if to := item.received.message.history.to:
                 destination = Destination.of(to)
                 routes.add(destination, item, item.delivery)
                 if item.delivery.rule == ADDRESSED:
@@ -90,7 +93,7 @@ class Intake:
             stop = error if isinstance(error, OutOfTime) else stop
             tried = not isinstance(error, OutOfTime | BreakerOpen)
             failed.append(
-                Failed(routed.item.of, routed.delivery, error, tried, pause, destination.arn)
+                Failed(routed.item.received, routed.delivery, error, tried, pause, destination.arn)
             )
         self._on_routed(routes)
         return Result(failed, stop)

@@ -98,15 +98,15 @@ class SharedBreakers:
         # A table that does not answer now must not resume what is paused.
         return (own or Outage(0, 0))._replace(paused=self._paused) if self._paused else own
 
-    def note(self, outage: Outage, *, probed: bool) -> Outage:
-        own = self._own.note(outage, probed=probed)
+    def record(self, outage: Outage, *, probed: bool) -> Outage:
+        own = self._own.record(outage, probed=probed)
         try:
-            answer = self._note(outage, probed=probed, expires=True)
+            answer = self._record(outage, probed=probed, expires=True)
         except ClientError:  # a pause does not expire
-            answer = self._note(outage, probed=probed, expires=False)
+            answer = self._record(outage, probed=probed, expires=False)
         return (None if answer is None else _outage(answer["Attributes"])) or own
 
-    def _note(self, outage: Outage, *, probed: bool, expires: bool) -> Any:
+    def _record(self, outage: Outage, *, probed: bool, expires: bool) -> Any:
         sets = ["since = if_not_exists(since, :since)", "#next = :next"]
         sets += ["#error = :error", "reason = :reason"]
         names = {"#next": "next", "#error": "error"}
@@ -134,7 +134,7 @@ class SharedBreakers:
             **more,
         )
 
-    def take(self, now: int, until: int) -> bool:
+    def start_probe(self, now: int, until: int) -> bool:
         free = if_free(uuid4().hex, now)
         try:
             answer = self._items.call(
@@ -150,7 +150,7 @@ class SharedBreakers:
             )
         except ClientError:
             return False
-        return answer is not None or self._own.take(now, until)
+        return answer is not None or self._own.start_probe(now, until)
 
     def clear(self) -> None:
         self._own.clear()

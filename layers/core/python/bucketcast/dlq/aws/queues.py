@@ -8,7 +8,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.delivery.queue import Depth
 from bucketcast.delivery.queue import depth as queue_depth
-from bucketcast.delivery.queue_names import bare, dead_of
+from bucketcast.delivery.queue_names import base_name, dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, did_you_mean
@@ -97,7 +97,7 @@ def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQ
     for page in pages:
         for url in page.get("QueueUrls", ()):
             name = _last(url)
-            plain = bare(name)
+            plain = base_name(name)
             kind = plain.removeprefix(dynamic_prefix).removeprefix(prefix).partition("-")[0]
             if name in names or not plain.endswith(_DEAD) or kind not in targets.kinds():
                 continue

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from bucketcast.delivery import alarms
-from bucketcast.delivery.queue_names import bare
+from bucketcast.delivery.queue_names import base_name
 from bucketcast.state.dynamic_targets import DynamicTarget
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ class Alarms:
 
     def make(self, target: DynamicTarget) -> None:
         """Create or update the alarms of a target."""
-        name, off = bare(target.queue), target.state == "off"
+        name, off = base_name(target.queue), target.state == "off"
         for alarm in alarms.queue_alarms(self._stack, name, target.queue, target.dead, off=off):
             self._client.put_metric_alarm(**alarm, AlarmActions=self._actions)
 
     def remove(self, queue: str) -> None:
         """Remove the alarms of a queue, if there are any."""
-        names = alarms.queue_alarm_names(bare(queue))
+        names = alarms.queue_alarm_names(base_name(queue))
         if not self._delete(names):
             # If one does not exist, none is deleted.
             for name in names:

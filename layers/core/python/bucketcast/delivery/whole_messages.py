@@ -1,0 +1,144 @@
+"""Messages that are settled whole, without being opened: sent again, postponed, dead-lettered."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from bucketcast import limits
+from bucketcast.delivery.consumer import OwnQueue
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.envelope import number_in
+from bucketcast.delivery.messages import Batch, Received
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Outgoing, legal_text
+from bucketcast.errors import DeliveryError, GivenUp, OutOfTime, Retryable, Waiting, name_of
+
+_T = TypeVar("_T")
+
+
+class WholeMessages:
+    """Settles messages of one queue; what SQS does not take stays in the queue."""
+
+    def __init__(self, queue: OwnQueue) -> None:
+        self._queue = queue
+
+    def send(self, messages: Sequence[tuple[Received, History, int]], batch: Batch) -> None:
+        """Send messages again as they are, with these histories, after so many seconds."""
+        outgoing = [
+            delayed_message(received.message.body, history, seconds, batch)
+            for received, history, seconds in messages
+        ]
+        for index in send_while_time(self._queue.send, outgoing, batch):
+            received, _, seconds = messages[index]
+            batch.keep(received, seconds)
+
+    def renew(self, expiring: Sequence[Received], batch: Batch) -> list[Received]:
+        """Send messages again before SQS moves or drops them; return those that it did not take."""
+        renewed = [
+            Outgoing(received.message.body, history=received.term.renewed_history)
+            for received in expiring
+        ]
+        refused = send_while_time(self._queue.send, renewed, batch, reserve=limits.SPARE)
+        if refused and batch.remaining() < limits.SPARE:
+            for index in refused:
+                batch.keep(expiring[index])
+            return []
+        return [expiring[index] for index in refused]
+
+    def wait(
+        self,
+        messages: Sequence[Received],
+        error: DeliveryError,
+        seconds: int | None,
+        batch: Batch,
+    ) -> None:
+        """Let messages wait for so many seconds; None: for a part of the time they have waited."""
+        pauses = [
+            received.term.recheck_seconds if seconds is None else seconds for received in messages
+        ]
+        if batch.policy.in_order:
+            for received, pause in zip(messages, pauses, strict=True):
+                batch.keep(received, max(pause, received.term.recheck_seconds))
+            return
+        self.send(
+            [
+                (received, _with_creation(received, history_after(received, error)), pause)
+                for received, pause in zip(messages, pauses, strict=True)
+            ],
+            batch,
+        )
+
+    def dead_letter(self, received: Received, error: str, reason: str, batch: Batch) -> None:
+        """Dead-letter a message as it is."""
+        batch.outcome.reason = Retryable(reason)
+        message = received.message
+        history = message.history._replace(created=message.created)
+        if self._queue.dead_letter([Dead(message.body, history, error, reason)]):
+            batch.keep(received, received.term.recheck_seconds)
+        else:
+            batch.outcome.dead += number_in(message.body)
+
+    def postpone(self, batch: Batch) -> None:
+        """Set when kept messages are visible again; without time for it they come back soon.
+
+        Thousands take long. If the function were killed meanwhile, all its work would be repeated.
+        """
+        pauses = list(batch.pauses.items())
+        for start in range(0, len(pauses), limits.POSTPONED):
+            if start and batch.remaining() < limits.TO_POSTPONE:
+                return
+            self._queue.postpone(dict(pauses[start : start + limits.POSTPONED]))
+
+
+def send_while_time(
+    send: Callable[[Sequence[_T]], set[int]],
+    entries: Sequence[_T],
+    batch: Batch,
+    reserve: float = limits.TO_SEND_BACK,
+) -> list[int]:
+    """Send entries, as many as one call takes; return the indexes of those that SQS did not take.
+
+    Nothing is sent in the last `reserve` seconds, or after a call of which SQS took nothing: where
+    it does not answer, each call would wait until the function is killed, and all that it did is
+    repeated.
+    """
+    refused: list[int] = []
+    stopped = False
+    for start in range(0, len(entries), limits.TOGETHER):
+        part = entries[start : start + limits.TOGETHER]
+        stopped = stopped or batch.remaining() < reserve
+        indexes = range(len(part)) if stopped else sorted(send(part))
+        stopped = len(indexes) == len(part)
+        refused += [start + index for index in indexes]
+    return refused
+
+
+def delayed_message(body: str, history: History, seconds: int, batch: Batch) -> Outgoing:
+    """Return a message that is seen after so many seconds, however many."""
+    if seconds > limits.LONGEST_DELAY:
+        history = history._replace(not_before=batch.now + seconds * 1_000)
+    return Outgoing(body, min(seconds, limits.LONGEST_DELAY), history)
+
+
+def history_after(received: Received, error: DeliveryError, *, tried: bool = False) -> History:
+    """Return the history of a message's events after an error."""
+    history, term = received.message.history, received.term
+    if isinstance(error, OutOfTime) or type(error) is Waiting:  # its term has not begun
+        return term.waiting_history
+    return history._replace(
+        since=term.started,
+        tries=history.tries + tried,
+        reason=last_reason(error),
+        error=name_of(error),
+        not_before=0,
+    )
+
+
+def last_reason(error: DeliveryError) -> str:
+    """Return the text of an error for the history, without the reason why it was given up."""
+    last = error.last if isinstance(error, GivenUp) else ""
+    return legal_text(last or str(error))[: limits.REASON_LENGTH]
+
+
+def _with_creation(received: Received, history: History) -> History:
+    """Return the history with when its events arrived: an unopened envelope may not say it."""
+    return history._replace(created=history.created or received.message.sent)
