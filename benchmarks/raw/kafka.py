@@ -29,13 +29,15 @@ def writer(settings: dict[str, str]) -> Writer:
         }
     )
 
-    def refused(error: object, _: object) -> None:
+    def raise_error(error: object, _: object) -> None:
         raise KafkaException(error)
 
     def write(batch: Batch) -> None:
         for value, key, headers in batch:
-            producer.produce(settings["topic"], value, key, headers=headers, on_delivery=refused)
+            producer.produce(
+                settings["topic"], value, key, headers=headers, on_delivery=raise_error
+            )
         if producer.flush(30):
-            raise RuntimeError("the broker did not take everything in time")
+            raise RuntimeError("the broker did not confirm the batch in time")
 
     return write

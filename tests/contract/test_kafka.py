@@ -1,4 +1,4 @@
-"""What is particular to Kafka."""
+"""Kafka alone: partitions, logins, batches, rights and its own errors."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ from bucketcast.targets.kafka import Target
 from tests.contract.diagnoses import fault, findings
 from tests.contract.made_targets import made_targets
 from tests.contract.trial import UNUSUAL_KEYS, bounded, event, events
-from tests.servers.kafka import USER, KafkaServer, start_making_topics
+from tests.servers.kafka import USER, KafkaServer, start_with_topic_creation
 from tests.servers.tls import Tls
 
 Make = Callable[..., Target]
@@ -42,8 +42,8 @@ Make = Callable[..., Target]
 
 @pytest.fixture
 def kafka(server: Callable[[str], Any]) -> KafkaServer:
-    found: KafkaServer = server("kafka")
-    return found
+    broker: KafkaServer = server("kafka")
+    return broker
 
 
 @pytest.fixture
@@ -53,62 +53,61 @@ def make(kafka: KafkaServer) -> Iterator[Make]:
 
 
 def refusal(target: Target, batch: Sequence[Event] = ()) -> DeliveryError:
-    """Why none of these arrived; all for one reason."""
+    """Send a batch of which every event fails with the same text; return the first error."""
     batch = batch or events(2)
     failures = bounded(lambda: target.send(batch))
     assert failures.keys() == set(range(len(batch)))
-    assert len({str(each) for each in failures.values()}) == 1
+    assert len({str(error) for error in failures.values()}) == 1
     return failures[0]
 
 
-def complaint(target: Target) -> DeliveryError:
-    """What a probe finds."""
-    with pytest.raises(DeliveryError) as found:
+def probe_error(target: Target) -> DeliveryError:
+    with pytest.raises(DeliveryError) as error:
         bounded(target.probe)
-    return found.value
+    return error.value
 
 
-def test_a_message_is_minios_with_a_stable_id(kafka: KafkaServer, make: Make) -> None:
-    one = event("photos/a b.jpg", 1, version_id="v1")
-    assert make().send([one]) == {}
+def test_message_is_minios_with_a_stable_id(kafka: KafkaServer, make: Make) -> None:
+    photo = event("photos/a b.jpg", 1, version_id="v1")
+    assert make().send([photo]) == {}
     (arrival,) = kafka.received()
-    assert (arrival.key, arrival.body) == ("uploads/photos/a b.jpg", minio.log(one))
-    assert arrival.headers == {"event-id": one.id, "content-type": "application/json"}
+    assert (arrival.key, arrival.body) == ("uploads/photos/a b.jpg", minio.log(photo))
+    assert arrival.headers == {"event-id": photo.id, "content-type": "application/json"}
 
 
-def test_a_cloud_event_has_its_attributes_in_headers(kafka: KafkaServer, make: Make) -> None:
-    one = event('a "é"')
-    assert make(shape="cloudevents-binary").send([one]) == {}
+def test_cloud_event_has_its_attributes_in_headers(kafka: KafkaServer, make: Make) -> None:
+    put = event('a "é"')
+    assert make(shape="cloudevents-binary").send([put]) == {}
     (arrival,) = kafka.received()
     assert (arrival.key, arrival.body) == ('uploads/a "é"', b"{}")
     assert arrival.headers == {
-        "event-id": one.id,
+        "event-id": put.id,
         "content-type": "application/json",
         "ce_specversion": "1.0",
-        "ce_id": one.id[:16],
+        "ce_id": put.id[:16],
         "ce_source": "aws:s3..uploads",
         "ce_type": "com.amazonaws.s3.ObjectCreated:Put",
         "ce_subject": "a+%22%C3%A9%22",
-        "ce_time": one.time,
+        "ce_time": put.time,
         "ce_sequence": f"{1:032}",
     }
 
 
 def test_events_go_to_the_partitions_that_minio_chooses(kafka: KafkaServer, make: Make) -> None:
-    kafka.make("wide", partitions=7)
+    kafka.create_topic("wide", partitions=7)
     batch = [*events(200), *(event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1))]
     assert make(topic="wide").send(batch) == {}
-    found = {message.key(): message.partition() for message in kafka.messages("wide")}
-    assert found == {path: minios_partition(path, 7) for path in map(path_of, batch)}
-    assert set(found.values()) == set(range(7))
+    partitions = {message.key(): message.partition() for message in kafka.messages("wide")}
+    assert partitions == {path: minios_partition(path, 7) for path in map(path_of, batch)}
+    assert set(partitions.values()) == set(range(7))
 
 
-def path_of(one: Event) -> bytes:
-    return minio.path(one).encode()
+def path_of(put: Event) -> bytes:
+    return minio.path(put).encode()
 
 
 def minios_partition(key: bytes, partitions: int) -> int:
-    """The 32-bit FNV-1a of the key as a signed number, its remainder without the sign."""
+    """Return the absolute remainder of the key's 32-bit FNV-1a as a signed number."""
     digest = 0x811C9DC5
     for byte in key:
         digest = (digest ^ byte) * 0x01000193 % 2**32
@@ -116,8 +115,8 @@ def minios_partition(key: bytes, partitions: int) -> int:
     return abs(signed) % partitions
 
 
-def test_an_object_keeps_its_order_among_partitions(kafka: KafkaServer, make: Make) -> None:
-    kafka.make("wide", partitions=3)
+def test_events_of_an_object_keep_their_order(kafka: KafkaServer, make: Make) -> None:
+    kafka.create_topic("wide", partitions=3)
     target = make(topic="wide")
     for start in range(1, 500, 50):
         batch = [event(f"photo-{at % 5}", at) for at in range(start, start + 50)]
@@ -126,12 +125,13 @@ def test_an_object_keeps_its_order_among_partitions(kafka: KafkaServer, make: Ma
     for arrival in kafka.received("wide"):
         times.setdefault(arrival.key, []).append(arrival.body.partition(b'"eventTime":')[2])
     assert len(times) == 5
-    assert all(earlier < later for each in times.values() for earlier, later in pairwise(each))
+    for of_object in times.values():
+        assert all(earlier < later for earlier, later in pairwise(of_object))
 
 
 @pytest.fixture
 def scram(kafka: KafkaServer) -> Iterator[dict[str, str]]:
-    """Two users whom the brokers know by one mechanism each; the password of both."""
+    """Create two users with one mechanism each; yield the password of both."""
     secret = "scr4m"
     with kafka.scram_users(secret):
         yield {"sasl_password": secret}
@@ -147,7 +147,7 @@ def scram(kafka: KafkaServer) -> Iterator[dict[str, str]]:
         ("dora", "scram-sha-512"),
     ],
 )
-def test_scram_logs_in_by_its_short_and_its_full_name(
+def test_scram_mechanism_has_a_short_and_a_full_name(
     kafka: KafkaServer,
     make: Make,
     scram: dict[str, str],
@@ -164,15 +164,13 @@ def test_scram_logs_in_by_its_short_and_its_full_name(
 
 
 @pytest.mark.parametrize("mechanism", ["plain", "sha256"])
-def test_another_mechanism_than_the_users_is_refused(
-    make: Make, scram: dict[str, str], mechanism: str
-) -> None:
+def test_wrong_mechanism_is_refused(make: Make, scram: dict[str, str], mechanism: str) -> None:
     error = refusal(make(**scram, sasl_username="dora", sasl_mechanism=mechanism))
     assert isinstance(error, NotAuthorized)
     assert "see sasl_username, sasl_password and sasl_mechanism" in str(error)
 
 
-def test_an_unknown_mechanism_is_refused_with_those_allowed(kafka: KafkaServer) -> None:
+def test_unknown_mechanism_is_refused_with_those_allowed(kafka: KafkaServer) -> None:
     with pytest.raises(ConfigErrors) as refused:
         options.read(Target.Settings, kafka.settings(sasl_mechanism="SCRAM-SHA512"))
     (error,) = refused.value.errors
@@ -188,7 +186,7 @@ def test_batches_are_compressed_by_the_codec(kafka: KafkaServer, make: Make, cod
 
 
 @pytest.mark.parametrize(("codec", "highest"), [("gzip", "9"), ("lz4", "12"), ("zstd", "12")])
-def test_a_level_makes_batches_of_another_size(
+def test_compression_level_changes_the_size_of_a_batch(
     kafka: KafkaServer, make: Make, codec: str, highest: str
 ) -> None:
     text = " ".join(str(at * 7919 % 1000) for at in range(10_000))
@@ -205,20 +203,19 @@ def test_minios_variables_set_the_compression() -> None:
     assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
 
 
-def test_a_batch_goes_in_few_parts_and_is_written_once(kafka: KafkaServer, make: Make) -> None:
+def test_batch_is_written_once_in_few_parts(kafka: KafkaServer, make: Make) -> None:
     target = make()
     for _ in range(2):
         assert target.send(events(1000)) == {}
     written = kafka.batches("events")
     assert sum(batch.messages for batch in written) == 2000
     assert len(written) <= 4
-    # The broker drops what the same producer sends again, so it has to be the same. Only those that
-    # wait for all replicas have a number.
+    # A broker drops what the same producer repeats. Only an idempotent producer has an id.
     (producer,) = {batch.producer for batch in written}
     assert producer >= 0
 
 
-def test_a_broker_that_confirms_nothing_is_named(
+def test_broker_that_confirms_nothing_times_out(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Target, "timeout", 1.0)
@@ -233,7 +230,7 @@ def test_a_broker_that_confirms_nothing_is_named(
     assert "not confirmed within 1 s" in str(error)
 
 
-def test_with_ack_none_what_was_sent_counts_as_delivered(
+def test_ack_none_counts_sent_events_as_delivered(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Target, "timeout", 5.0)
@@ -247,38 +244,36 @@ def test_with_ack_none_what_was_sent_counts_as_delivered(
     assert len(kafka.received()) == 3
 
 
-def test_a_missing_topic_keeps_its_events_waiting_until_it_is_made(
-    kafka: KafkaServer, make: Make
-) -> None:
+def test_events_wait_until_a_missing_topic_is_created(kafka: KafkaServer, make: Make) -> None:
     target = make(topic="later")
-    for error in (refusal(target), complaint(target)):
+    for error in (refusal(target), probe_error(target)):
         assert type(error) is Retryable
-        assert "make topic later, unless brokers make it" in str(error)
-    last = fault(target)
-    assert "Unknown topic" in last.found
-    assert "make topic later, unless brokers make it" in last.hint
+        assert "create topic later, unless the brokers do it themselves" in str(error)
+    finding = fault(target)
+    assert "Unknown topic" in finding.found
+    assert "create topic later, unless the brokers do it themselves" in finding.hint
     assert "later" not in AdminClient(kafka.client).list_topics(timeout=10).topics
-    kafka.make("later")
+    kafka.create_topic("later")
     target.probe()
     assert target.send(events(2)) == {}
     assert len(kafka.received("later")) == 2
 
 
-def test_brokers_that_make_topics_make_this_one(make: Make, servers_folder: Path, tls: Tls) -> None:
-    server = start_making_topics(servers_folder / "kafka-making-topics", tls)
+def test_brokers_may_create_the_topic(make: Make, servers_folder: Path, tls: Tls) -> None:
+    server = start_with_topic_creation(servers_folder / "kafka-creating-topics", tls)
     try:
-        target = make(server.settings(topic="made"))
-        complaint(target)
-        assert "made" not in AdminClient(server.client).list_topics(timeout=10).topics
+        target = make(server.settings(topic="created"))
+        probe_error(target)
+        assert "created" not in AdminClient(server.client).list_topics(timeout=10).topics
         assert target.send(events(3)) == {}
-        assert len(server.received("made")) == 3
+        assert len(server.received("created")) == 3
         target.probe()
     finally:
         server.stop()
 
 
 def allow(kafka: KafkaServer, user: str, topic: str, *operations: AclOperation) -> None:
-    """Let this user, and nobody else, do this with a topic."""
+    """Allow only this user these operations on a topic."""
     rights = [
         AclBinding(
             ResourceType.TOPIC,
@@ -292,45 +287,43 @@ def allow(kafka: KafkaServer, user: str, topic: str, *operations: AclOperation) 
         for operation in operations
     ]
     administrator = AdminClient(kafka.client)
-    for made in administrator.create_acls(rights).values():
-        made.result()
+    for future in administrator.create_acls(rights).values():
+        future.result()
 
 
 @pytest.mark.parametrize(
     ("user", "right"), [("bob", AclOperation.WRITE), (USER, AclOperation.DESCRIBE)]
 )
-def test_a_topic_of_others_is_not_authorized(
+def test_topic_without_rights_is_not_authorized(
     kafka: KafkaServer, make: Make, user: str, right: AclOperation
 ) -> None:
     allow(kafka, user, "events", right)
     target = make()
-    for error in (refusal(target), complaint(target)):
+    for error in (refusal(target), probe_error(target)):
         assert isinstance(error, NotAuthorized)
         assert "the user needs WRITE and DESCRIBE on the topic" in str(error)
     assert kafka.received() == []
 
 
-def test_the_documented_rights_are_enough(kafka: KafkaServer, make: Make) -> None:
+def test_documented_rights_are_enough(kafka: KafkaServer, make: Make) -> None:
     allow(kafka, USER, "events", AclOperation.WRITE, AclOperation.DESCRIBE)
     target = make()
     target.probe()
     assert target.send(events(2)) == {}
 
 
-def test_a_topic_that_takes_smaller_batches_gets_smaller_ones(
-    kafka: KafkaServer, make: Make
-) -> None:
-    kafka.make("small", max_message_bytes="20000")
+def test_topic_with_a_lower_limit_gets_smaller_batches(kafka: KafkaServer, make: Make) -> None:
+    kafka.create_topic("small", max_message_bytes="20000")
     target = make(topic="small")
     for prefix in ("a", "b"):
         assert target.send(events(300, prefix)) == {}
-    wanted = [minio.path(each) for prefix in ("a", "b") for each in events(300, prefix)]
-    assert [arrival.key for arrival in kafka.received("small")] == wanted
+    expected = [minio.path(put) for prefix in ("a", "b") for put in events(300, prefix)]
+    assert [arrival.key for arrival in kafka.received("small")] == expected
     assert max(batch.messages for batch in kafka.batches("small")) > 1
 
 
-def test_an_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: Make) -> None:
-    kafka.make("small", max_message_bytes="20000")
+def test_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: Make) -> None:
+    kafka.create_topic("small", max_message_bytes="20000")
     batch = events(30)
     for index in (3, 17):
         batch[index] = event("large", 1, principal="p" * 20_000)
@@ -345,7 +338,7 @@ def test_an_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: 
     assert make(topic="small", compression_codec="gzip").send(batch) == {}
 
 
-def test_an_event_that_no_broker_accepts_is_rejected_alone(
+def test_event_above_the_largest_size_is_rejected_alone(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LARGEST_EVENT", 2_000)
@@ -356,8 +349,8 @@ def test_an_event_that_no_broker_accepts_is_rejected_alone(
     assert len(kafka.received()) == 4
 
 
-def test_it_is_the_brokers_that_say_what_is_too_large(make: Make) -> None:
-    """A broker can be configured to accept more."""
+def test_large_event_is_refused_by_the_brokers_only(make: Make) -> None:
+    """A broker can be configured to accept it."""
     error = refusal(make(), [event("a", 1, principal="p" * 5_000_000)])
     assert isinstance(error, Retryable)
     assert "max.message.bytes" in str(error)
@@ -370,19 +363,22 @@ def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -
         target.probe()
         assert target.send(events(1)) == {}
     assert len(kafka.received()) == 3
-    found = findings(make(brokers=f"127.0.0.1:1,{kafka.address}"))
-    assert [(each.check, each.status) for each in found if each.status != "ok"] == [("tcp", "warn")]
-    assert (found[-1].check, found[-1].status) == ("access", "ok")
+    statuses = [
+        (finding.check, finding.status)
+        for finding in findings(make(brokers=f"127.0.0.1:1,{kafka.address}"))
+    ]
+    assert [status for status in statuses if status[1] != "ok"] == [("tcp", "warn")]
+    assert statuses[-1] == ("access", "ok")
 
 
 @pytest.mark.parametrize(
     ("login", "broken", "expected"),
     [
-        ("alice", {"brokers": "nobody.invalid:9092"}, "see brokers, and the function's VPC"),
+        ("alice", {"brokers": "unknown.invalid:9092"}, "see brokers, and the function's VPC"),
         ("alice", {"brokers": "127.0.0.1:1"}, "refused; see brokers"),
         ("alice", {"brokers": "tls"}, "do sasl = on and tls = off suit the port"),
         ("alice", {"brokers": "open"}, "see sasl and sasl_mechanism"),
-        ("nobody", {}, "do sasl = off and tls = off suit the port"),
+        ("anonymous", {}, "do sasl = off and tls = off suit the port"),
         ("alice over TLS", {"brokers": "plain"}, "does tls = on suit the port"),
         ("alice over TLS", {"cert_authority": ""}, "set cert_authority"),
         (
@@ -392,47 +388,45 @@ def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -
         ),
     ],
 )
-def test_a_failed_connection_has_a_hint(
+def test_failed_connection_has_a_hint(
     kafka: KafkaServer, make: Make, login: str, broken: dict[str, str], expected: str
 ) -> None:
-    ports = {name: f"127.0.0.1:{port}" for name, port in kafka.chosen.items()}
-    words = {key: ports.get(text, text) for key, text in broken.items()}
+    addresses = {name: f"127.0.0.1:{port}" for name, port in kafka.ports.items()}
+    overrides = {key: addresses.get(value, value) for key, value in broken.items()}
     logins: dict[str, Callable[..., dict[str, str]]] = {
-        "nobody": partial(kafka.settings, sasl="off", sasl_username="", sasl_password=""),
+        "anonymous": partial(kafka.settings, sasl="off", sasl_username="", sasl_password=""),
         "alice": kafka.settings,
         "alice over TLS": kafka.tls_settings,
     }
-    target = make(logins[login](**words))
-    for error in (refusal(target), complaint(target)):
+    target = make(logins[login](**overrides))
+    for error in (refusal(target), probe_error(target)):
         assert isinstance(error, NotConnected)
         assert expected in str(error)
         assert target.where in str(error)
 
 
-def test_any_certificate_is_accepted_if_so_configured(
-    kafka: KafkaServer, make: Make, tls: Tls
-) -> None:
+def test_tls_skip_verify_accepts_any_certificate(kafka: KafkaServer, make: Make, tls: Tls) -> None:
     other = tls.other_ca.read_text()
     target = make(kafka.tls_settings(cert_authority=other, tls_skip_verify="on"))
     target.probe()
     assert target.send(events(1)) == {}
 
 
-def test_a_connection_is_kept_until_it_was_idle_for_long(
+def test_connection_is_kept_until_it_was_idle_for_long(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target, passed = make(), [0.0]
+    target, elapsed = make(), [0.0]
     now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + passed[0])
+    monkeypatch.setattr(time, "time", lambda: now() + elapsed[0])
     for seconds in (0, module.IDLE_SECONDS - 30, 2 * module.IDLE_SECONDS):
-        passed[0] = seconds
+        elapsed[0] = seconds
         assert target.send(events(1)) == {}
     first, second, third = (batch.producer for batch in kafka.batches("events"))
     assert first == second != third
 
 
 @pytest.mark.parametrize(
-    ("texts", "wrong"),
+    ("texts", "keys"),
     [
         ({"brokers": ","}, ["brokers"]),
         ({"brokers": "a:1, kafka://b"}, ["brokers"]),
@@ -459,13 +453,12 @@ def test_a_connection_is_kept_until_it_was_idle_for_long(
         ({"compression_level": "secret:l", "tls_client_auth": "secret:a"}, []),
     ],
 )
-def test_problems_that_no_single_option_shows(texts: dict[str, str], wrong: list[str]) -> None:
-    given = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
-    assert [key for key, *_ in Target.check(given)] == wrong
+def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
+    settings = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
+    assert [key for key, *_ in Target.check(settings)] == keys
 
 
-def test_minios_defaults_give_no_notes() -> None:
-    """As its guide shows them."""
+def test_defaults_of_minios_guide_have_no_notes() -> None:
     empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
     texts = {
         "brokers": "localhost:9092,localhost:9093",
@@ -482,5 +475,5 @@ def test_minios_defaults_give_no_notes() -> None:
         "compression_level": "",
         **dict.fromkeys(empty.split(), ""),
     }
-    given = options.read(Target.Settings, texts)
-    assert (Target.check(given), Target.notes(given)) == ([], [])
+    settings = options.read(Target.Settings, texts)
+    assert (Target.check(settings), Target.notes(settings)) == ([], [])

@@ -222,13 +222,13 @@ def test_servers_that_are_down_get_what_is_persistent_when_they_are_back(
     endpoints = {
         "http": (f"http://{hook.address}/open/{prefix}", {}),
         "amqp": (rabbit.url(), {"amqp__exchange": EXCHANGE, "amqp__ack__level": "routable"}),
-        "kafka": (f"kafka://127.0.0.1:{broker.chosen['open']}", {}),
+        "kafka": (f"kafka://127.0.0.1:{broker.ports['open']}", {}),
     }
     for scheme, (endpoint, attributes) in endpoints.items():
         for kind in ("kept", "once"):
             short = f"{kind}-{scheme}"
             if scheme == "kafka":
-                broker.make(topics.name(short))
+                broker.create_topic(topics.name(short))
             if scheme == "amqp":
                 with rabbit.channel() as channel:
                     channel.queue_declare(topics.name(short), durable=True)

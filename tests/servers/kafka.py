@@ -1,7 +1,7 @@
 """Kafka: one broker that is its own controller, with PLAIN and SCRAM logins, TLS and mutual TLS.
 
-Topics are made on request only, so that a missing one is missing, unless the broker is started by
-`start_making_topics`, which makes them itself, as Kafka does by default.
+The broker does not create missing topics, unless `start_with_topic_creation` started it, as is
+Kafka's default.
 """
 
 import struct
@@ -47,8 +47,8 @@ _JAVA = (
 )
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
-# The listener `open` is the broker's own, and that of the tests' consumer and administrator.
-# A session of a second lets a broker come back at once that was killed.
+# The listener `open` is for the broker itself, and for the tests' consumer and administrator.
+# With a session of a second, a broker that was killed can restart at once.
 _CONFIGURATION = """\
 process.roles=broker,controller
 node.id=1
@@ -63,7 +63,7 @@ CONTROLLER:PLAINTEXT
 inter.broker.listener.name=OPEN
 log.dirs={folder}/data
 num.partitions=1
-auto.create.topics.enable={makes_topics}
+auto.create.topics.enable={create_topics}
 message.max.bytes=8388608
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
@@ -88,11 +88,11 @@ org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.{listener}.scram-sha-512.sasl.jaas.config=\
 org.apache.kafka.common.security.scram.ScramLoginModule required;
 """
-_SETTLED = 20.0
-"""Seconds until a broker has done what it was asked to do, at the most."""
-_ANSWERED = 5.0
-"""Seconds for one request of an administrator, which is then repeated."""
-_CLEARED = 60.0
+_TIMEOUT = 20.0
+"""The longest time that a broker takes to do what it was asked to do."""
+_REQUEST_TIMEOUT = 5.0
+"""The time limit of one request of an administrator, which is then repeated."""
+_CLEAR_TIMEOUT = 60.0
 _QUIET = {"log_level": 0}
 _ANYTHING: Any = None
 _EVERY_ACL = AclBindingFilter(
@@ -106,13 +106,13 @@ _EVERY_ACL = AclBindingFilter(
 )
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _HEADER = struct.Struct(">8x i 4x x 4x h 4x 8x 8x q 2x 4x i")
-"""Of a batch on the disk: its size after these 12 bytes, codec, producer, number of messages."""
+"""A batch on the disk: its size after these 12 bytes, codec, producer, number of messages."""
 _BEFORE_SIZE = 12
 _PRODUCT = "kafka-server-[0-9]*.jar"
 
 
 class Batch(NamedTuple):
-    """Messages that were written together."""
+    """A batch of messages on the disk."""
 
     codec: str
     size: int
@@ -128,18 +128,18 @@ class KafkaServer(Server):
     destination = "events"
     client_options = ("client_tls_cert", "client_tls_key")
 
-    def __init__(self, process: Process, tls: Tls, chosen: Mapping[str, int]) -> None:
+    def __init__(self, process: Process, tls: Tls, ports: Mapping[str, int]) -> None:
         super().__init__(process, tls)
-        self.chosen = chosen
-        self.client = _administrator(chosen)
-        """What a client of the tests needs, who may do everything."""
+        self.ports = ports
+        self.client = _administrator(ports)
+        """librdkafka's options for a client that may do everything."""
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.chosen['plain']}"
+        return f"127.0.0.1:{self.ports['plain']}"
 
     def version(self) -> str:
-        """Of the jar that runs: a broker reports what it can do, and not its version."""
+        """Return the version in the jar's name, as a broker does not report its version."""
         (jar,) = _JARS.glob(_PRODUCT)
         return f"Kafka {jar.stem.rpartition('-')[2]}"
 
@@ -161,14 +161,14 @@ class KafkaServer(Server):
 
     def _verified(self, listener: str) -> Settings:
         return {
-            "brokers": f"127.0.0.1:{self.chosen[listener]}",
+            "brokers": f"127.0.0.1:{self.ports[listener]}",
             "tls": "on",
             "cert_authority": self.tls.ca.read_text(),
         }
 
     @contextmanager
     def scram_users(self, password: str) -> Iterator[None]:
-        """Users with this password whom the broker knows by one mechanism each."""
+        """Create users with this password and one mechanism each; delete them at the end."""
         change = AdminClient(self.client).alter_user_scram_credentials
         for user, mechanism in SCRAM_USERS.items():
             credential = ScramCredentialInfo(mechanism, 4096)
@@ -190,67 +190,68 @@ class KafkaServer(Server):
         ]
 
     def messages(self, topic: str) -> list[Message]:
-        """All that is in a topic, one partition after the other; nothing where there is none."""
+        """Return all messages of a topic, partition by partition; none if it does not exist."""
         consumer = Consumer({**self.client, "group.id": "tests", "fetch.wait.max.ms": 20})
         try:
-            found: list[Message] = []
-            for partition in consumer.list_topics(topic, timeout=_SETTLED).topics[topic].partitions:
+            messages: list[Message] = []
+            for partition in consumer.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions:
                 topic_partition = TopicPartition(topic, partition, 0)
-                offsets = partial(consumer.get_watermark_offsets, topic_partition, timeout=_SETTLED)
-                _, end = _settled(offsets)  # a new topic has no leader yet
+                offsets = partial(consumer.get_watermark_offsets, topic_partition, timeout=_TIMEOUT)
+                _, end = _retry(offsets)  # a new topic has no leader yet
                 consumer.assign([topic_partition])
-                wanted = len(found) + end
-                while len(found) < wanted:
-                    found += _read(consumer, wanted - len(found))
-            return found
+                count = len(messages) + end
+                while len(messages) < count:
+                    messages += _read(consumer, count - len(messages))
+            return messages
         finally:
             consumer.close()
 
     def advertise(self, port: int) -> None:
-        """Send clients of the TLS listener to this port, which leads to that one."""
+        """Advertise this port, which forwards to the TLS listener, to that listener's clients."""
         file = self.process.folder / "server.properties"
         before, name, rest = file.read_text().partition("advertised.listeners=")
-        here = f"TLS://127.0.0.1:{self.chosen['tls']}"
-        file.write_text(before + name + rest.replace(here, f"TLS://127.0.0.1:{port}", 1))
+        own_address = f"TLS://127.0.0.1:{self.ports['tls']}"
+        file.write_text(before + name + rest.replace(own_address, f"TLS://127.0.0.1:{port}", 1))
         self.process.stop()
         self.process.start()
 
-    def make(self, topic: str, partitions: int = 1, **config: str) -> None:
-        """A topic, ready for use; `config` has a `_` for each dot."""
-        named = {key.replace("_", "."): text for key, text in config.items()}
+    def create_topic(self, topic: str, partitions: int = 1, **config: str) -> None:
+        """Create a topic, and wait until it is ready; `config` has a `_` for each dot."""
+        properties = {key.replace("_", "."): value for key, value in config.items()}
         administrator = AdminClient(self.client)
-        made = administrator.create_topics([NewTopic(topic, partitions, config=named)])
-        made[topic].result(_SETTLED)
-        _settled(partial(_ready, self.client))
+        futures = administrator.create_topics([NewTopic(topic, partitions, config=properties)])
+        futures[topic].result(_TIMEOUT)
+        _retry(partial(_check_ready, self.client))
 
     def batches(self, topic: str) -> list[Batch]:
-        """What is in a topic's first partition, as it lies on the disk."""
+        """Return the batches of a topic's first partition on the disk."""
         file = self.process.folder / "data" / f"{topic}-0" / f"{0:020}.log"
-        data, found = file.read_bytes(), []
+        data, batches = file.read_bytes(), []
         while data:
             size, codec, producer, count = _HEADER.unpack_from(data)
-            found.append(Batch(_CODECS[codec & 7], size, producer, count))
+            batches.append(Batch(_CODECS[codec & 7], size, producer, count))
             data = data[size + _BEFORE_SIZE :]
-        return found
+        return batches
 
     def clear(self) -> None:
-        # A broker that stood still forgets requests until its controller has it again.
-        _settled(self._remove_all, _CLEARED)
-        self.make(self.destination)
+        # A broker that was paused drops requests until it has registered at its controller again.
+        _retry(self._remove_all, _CLEAR_TIMEOUT)
+        self.create_topic(self.destination)
 
     def _remove_all(self) -> None:
         administrator = AdminClient(self.client)
-        for rights in administrator.delete_acls([_EVERY_ACL], request_timeout=_ANSWERED).values():
-            rights.result()
-        topics = list(administrator.list_topics(timeout=_ANSWERED).topics)
+        acls = administrator.delete_acls([_EVERY_ACL], request_timeout=_REQUEST_TIMEOUT)
+        for acl_future in acls.values():
+            acl_future.result()
+        topics = list(administrator.list_topics(timeout=_REQUEST_TIMEOUT).topics)
         if topics:
-            removed = administrator.delete_topics(topics, request_timeout=_ANSWERED)
-            for gone in removed.values():
-                gone.result()
+            futures = administrator.delete_topics(topics, request_timeout=_REQUEST_TIMEOUT)
+            for future in futures.values():
+                future.result()
 
 
-def _settled(call: Callable[[], T], seconds: float = _SETTLED) -> T:
-    """Return what a call returns; repeat it for so many seconds while Kafka refuses it."""
+def _retry(call: Callable[[], T], seconds: float = _TIMEOUT) -> T:
+    """Return the result of a call, which is repeated for so many seconds if Kafka refuses it."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -263,15 +264,15 @@ def _settled(call: Callable[[], T], seconds: float = _SETTLED) -> T:
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> KafkaServer:
     """Start Kafka with its data in `folder`; see `servers.Module.start`."""
-    return _start(folder, tls, outlives=outlives, makes_topics="false")
+    return _start(folder, tls, outlives=outlives, create_topics="false")
 
 
-def start_making_topics(folder: Path, tls: Tls) -> KafkaServer:
-    """Start a broker that makes each topic that somebody writes to."""
-    return _start(folder, tls, outlives=False, makes_topics="true")
+def start_with_topic_creation(folder: Path, tls: Tls) -> KafkaServer:
+    """Start a broker that creates missing topics when they are written to."""
+    return _start(folder, tls, outlives=False, create_topics="true")
 
 
-def _start(folder: Path, tls: Tls, *, outlives: bool, makes_topics: str) -> KafkaServer:
+def _start(folder: Path, tls: Tls, *, outlives: bool, create_topics: str) -> KafkaServer:
     java = find_program("java", "/usr/lib/jvm/*/bin", "/opt/homebrew/opt/openjdk/bin")
     if not list(_JARS.glob(_PRODUCT)):
         raise MissingProgramError("kafka")
@@ -282,13 +283,13 @@ def _start(folder: Path, tls: Tls, *, outlives: bool, makes_topics: str) -> Kafk
     process = Process(
         [*command, "kafka.Kafka", str(folder / "server.properties")],
         folder,
-        ready=partial(_ready, _administrator(chosen)),
+        ready=partial(_check_ready, _administrator(chosen)),
         not_ready_yet=(KafkaException,),
         outlives=outlives,
     )
     server = KafkaServer(process, tls, chosen)
     if not process.running:
-        _configure(folder, tls, makes_topics, chosen)
+        _configure(folder, tls, create_topics, chosen)
         if new:
             _format(folder, command)
     process.start()
@@ -297,44 +298,49 @@ def _start(folder: Path, tls: Tls, *, outlives: bool, makes_topics: str) -> Kafk
     return server
 
 
-def _configure(folder: Path, tls: Tls, makes_topics: str, chosen: Mapping[str, int]) -> None:
+def _configure(folder: Path, tls: Tls, create_topics: str, ports: Mapping[str, int]) -> None:
     key = serialization.load_pem_private_key(tls.server_key.read_bytes(), None)
     pem = key.private_bytes(
         serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,  # the only one that Kafka reads
+        serialization.PrivateFormat.PKCS8,  # the only format that Kafka supports
         serialization.NoEncryption(),
     )
     keystore = folder / "keystore.pem"
     keystore.touch(mode=0o600)
     keystore.write_bytes(pem + tls.server_cert.read_bytes())
-    lines = _CONFIGURATION.format(**chosen, folder=folder, ca=tls.ca, makes_topics=makes_topics)
+    properties = _CONFIGURATION.format(
+        **ports, folder=folder, ca=tls.ca, create_topics=create_topics
+    )
     for listener in ("plain", "tls"):
-        lines += _LOGIN.format(listener=listener, user=USER, password=PASSWORD)
+        properties += _LOGIN.format(listener=listener, user=USER, password=PASSWORD)
     (folder / "server.properties").touch(mode=0o600)
-    (folder / "server.properties").write_text(lines)
+    (folder / "server.properties").write_text(properties)
 
 
 def _format(folder: Path, java: list[str]) -> None:
     program = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", _CLUSTER]
-    made = subprocess.run(
+    completed = subprocess.run(
         [*program, "--config", str(folder / "server.properties")],
         capture_output=True,
         text=True,
         check=False,
     )
-    if made.returncode:
-        raise StartError(made.stdout + made.stderr)
+    if completed.returncode:
+        raise StartError(completed.stdout + completed.stderr)
 
 
-def _administrator(chosen: Mapping[str, int]) -> dict[str, Any]:
-    return {"bootstrap.servers": f"127.0.0.1:{chosen['open']}", **_QUIET}
+def _administrator(ports: Mapping[str, int]) -> dict[str, Any]:
+    return {"bootstrap.servers": f"127.0.0.1:{ports['open']}", **_QUIET}
 
 
-def _ready(administrator: dict[str, Any]) -> None:
+def _check_ready(administrator: dict[str, Any]) -> None:
     """Raise KafkaException until the broker answers, and leads all of its partitions."""
-    found = AdminClient(administrator).list_topics(timeout=0.5)
-    parts = [part for topic in found.topics.values() for part in topic.partitions.values()]
-    if not found.brokers or any(part.leader not in found.brokers for part in parts):
+    cluster = AdminClient(administrator).list_topics(timeout=0.5)
+    partitions = [
+        partition for topic in cluster.topics.values() for partition in topic.partitions.values()
+    ]
+    brokers = cluster.brokers
+    if not brokers or any(partition.leader not in brokers for partition in partitions):
         raise KafkaException("the broker does not lead its partitions yet")
 
 
@@ -343,30 +349,9 @@ def _headers(message: Message) -> dict[str, str]:
     return {name: value.decode() for name, value in pairs}
 
 
-def _read(consumer: Consumer, most: int) -> list[Message]:
-    found = consumer.consume(most, timeout=_SETTLED)
-    for message in found:
+def _read(consumer: Consumer, limit: int) -> list[Message]:
+    messages = consumer.consume(limit, timeout=_TIMEOUT)
+    for message in messages:
         if message.error():
             raise KafkaException(message.error())
-    return found
-
-
-def _client(settings: Settings) -> dict[str, Any]:
-    """A client's own words for a target's settings."""
-    encrypted = settings.get("tls") == "on"
-    protocol = "SASL_" * (settings.get("sasl") == "on") + ("SSL" if encrypted else "PLAINTEXT")
-    words = {
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": settings.get("sasl_username"),
-        "sasl.password": settings.get("sasl_password"),
-        "ssl.ca.pem": settings.get("cert_authority"),
-        "ssl.certificate.pem": settings.get("client_tls_cert"),
-        "ssl.key.pem": settings.get("client_tls_key"),
-    }
-    return {
-        **{word: text for word, text in words.items() if text},
-        "bootstrap.servers": settings["brokers"],
-        "security.protocol": protocol,
-        "message.timeout.ms": 3000,
-        **_QUIET,
-    }
+    return messages

@@ -126,7 +126,7 @@ def test_each_page_leads_to_a_printed_event(
             each.wait_for(WAITING)
         kafka = ten.running["kafka"]
         assert isinstance(kafka, KafkaServer)
-        kafka.make("bucketevents")  # as brokers do that create topics themselves
+        kafka.create_topic("bucketevents")  # as brokers do that create topics themselves
         (steps,) = {tuple(page.commands("See the event")) for page in pages}
         copy, show = steps
         terminal.type(copy)

@@ -21,7 +21,7 @@ from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.settings.options import read
 from bucketcast.targets.base import database
 from bucketcast.targets.elasticsearch.iam import signed
-from bucketcast.targets.kafka.iam import Tokens
+from bucketcast.targets.kafka.configuration import TokenProvider
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.websocket import signed_path
 from bucketcast.targets.redis.iam import IamCredentials
@@ -258,7 +258,7 @@ def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[s
 
 def test_a_cluster_login_is_a_signed_url_followed_by_the_clients_name() -> None:
     settings: Any = read(targets.load("kafka").Settings, KAFKA)
-    token, _ = Tokens(settings)()
+    token, _ = TokenProvider(settings)()
     url = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
     signed_url, agent, _ = url.partition("&User-Agent=")
     assert "=" not in token
@@ -313,7 +313,7 @@ def test_without_credentials_no_login_is_attempted(monkeypatch: pytest.MonkeyPat
 
 def test_a_token_expires_with_the_credentials_that_signed_it(credentials: Any) -> None:
     settings: Any = read(targets.load("kafka").Settings, KAFKA)
-    tokens = Tokens(settings)
+    tokens = TokenProvider(settings)
     assert tokens.expired
     tokens()
     assert not tokens.expired

@@ -1,4 +1,4 @@
-"""When to abandon Kafka's brokers, by the errors that librdkafka reports while it retries."""
+"""The health of Kafka's brokers, from the errors that librdkafka reports while it retries."""
 
 import time
 
@@ -15,7 +15,7 @@ REFUSED = KafkaError(
     "b1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused "
     "(after 3ms in state CONNECT)",
 )
-ENDED = KafkaError(KafkaError._TRANSPORT, "b1:9092/1: Disconnected (after 600000ms in state UP)")
+CLOSED = KafkaError(KafkaError._TRANSPORT, "b1:9092/1: Disconnected (after 600000ms in state UP)")
 ALL_DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "2/2 brokers are down")
 LOGIN = KafkaError(
     KafkaError._AUTHENTICATION,
@@ -36,63 +36,63 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(time, "monotonic", made)
-    return made
+    fake = Clock()
+    monkeypatch.setattr(time, "monotonic", fake)
+    return fake
 
 
 @pytest.fixture
-def found() -> BrokerHealth:
+def brokers() -> BrokerHealth:
     return BrokerHealth(read(Target.Settings, {"brokers": "b1,b2", "topic": "t"}), "b1,b2, topic t")
 
 
-def test_one_of_several_brokers_may_be_down(found: BrokerHealth, clock: Clock) -> None:
-    found.hear(REFUSED)
+def test_one_of_several_brokers_may_be_down(brokers: BrokerHealth, clock: Clock) -> None:
+    brokers.record(REFUSED)
     clock.now += 60
-    assert not found.should_give_up
+    assert not brokers.should_give_up
 
 
-def test_brokers_that_are_all_down_are_abandoned_soon(found: BrokerHealth, clock: Clock) -> None:
+def test_brokers_that_are_all_down_are_given_up_soon(brokers: BrokerHealth, clock: Clock) -> None:
     for error in (REFUSED, ALL_DOWN):
-        found.hear(error)
-    assert not found.should_give_up, "the name may have another address"
+        brokers.record(error)
+    assert not brokers.should_give_up, "the name may have another address"
     clock.now += health.GRACE + 0.1
-    assert found.should_give_up
-    assert type(found.reason()) is NotConnected
-    assert str(found.reason()).startswith(
+    assert brokers.should_give_up
+    assert type(brokers.error()) is NotConnected
+    assert str(brokers.error()).startswith(
         "b1,b2, topic t: b1:9092: Connect to ipv4#10.0.0.1:9092 failed: Connection refused; see "
     )
 
 
-def test_connections_that_grew_old_are_opened_again(found: BrokerHealth, clock: Clock) -> None:
-    found.reset()
-    for error in (ENDED, ALL_DOWN):
-        found.hear(error)
+def test_end_of_an_idle_connection_is_no_failure(brokers: BrokerHealth, clock: Clock) -> None:
+    brokers.reset()
+    for error in (CLOSED, ALL_DOWN):
+        brokers.record(error)
     clock.now += 60
-    assert not found.should_give_up
-    found.hear(REFUSED)
-    assert not found.should_give_up
+    assert not brokers.should_give_up
+    brokers.record(REFUSED)
+    assert not brokers.should_give_up
     clock.now += health.GRACE + 0.1
-    assert found.should_give_up
+    assert brokers.should_give_up
 
 
-def test_a_good_sign_lets_all_be_forgotten(found: BrokerHealth, clock: Clock) -> None:
+def test_answer_of_a_broker_resets_the_health(brokers: BrokerHealth, clock: Clock) -> None:
     for error in (REFUSED, ALL_DOWN):
-        found.hear(error)
+        brokers.record(error)
     clock.now += 60
-    found.reset()
-    assert not found.should_give_up
-    assert not found.has_error
+    brokers.reset()
+    assert not brokers.should_give_up
+    assert not brokers.has_error
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [(LOGIN, "see sasl_username"), (NOT_ALLOWED, "IDEMPOTENT_WRITE on the cluster")],
 )
-def test_errors_that_no_other_broker_would_change_are_reported_at_once(
-    found: BrokerHealth, error: KafkaError, expected: str
+def test_errors_that_retries_cannot_cure_are_reported_at_once(
+    brokers: BrokerHealth, error: KafkaError, expected: str
 ) -> None:
-    found.hear(error)
-    assert found.should_give_up
-    assert isinstance(found.reason(), NotAuthorized)
-    assert expected in str(found.reason())
+    brokers.record(error)
+    assert brokers.should_give_up
+    assert isinstance(brokers.error(), NotAuthorized)
+    assert expected in str(brokers.error())

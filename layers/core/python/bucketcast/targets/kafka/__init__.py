@@ -35,15 +35,21 @@ from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
-from bucketcast.targets.kafka.client import CLOSE_SECONDS, Client, Message, log_in, look
+from bucketcast.targets.kafka.client import (
+    CLOSE_SECONDS,
+    Client,
+    Message,
+    check_login,
+    check_topic,
+)
 from bucketcast.targets.kafka.configuration import LARGEST_EVENT
 from bucketcast.targets.kafka.errors import TooLargeError
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 BATCH_BYTES = (1_000_000, 125_000, 16_000, 1)
-"""How much goes to the brokers as one: less where they refuse it, at last each event alone."""
+"""The size of a batch for the brokers: smaller if they refuse it, at last single events."""
 IDLE_SECONDS = 240.0
-"""Routers between forget a silent connection after 350 s, or less, and tell nobody."""
+"""Routers drop an idle connection silently after 350 s, or less."""
 
 
 class Target(base.Connected[Client]):
@@ -69,7 +75,7 @@ class Target(base.Connected[Client]):
         return f"{','.join(self.settings.brokers)}, topic {self.settings.topic}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        """Write the batch; what the brokers find too large together, again in smaller parts."""
+        """Write the batch; events in parts that the brokers find too large are sent in smaller."""
         failures: dict[int, DeliveryError] = {}
         indexes = list(range(len(events)))
         with self._lock:
@@ -83,38 +89,38 @@ class Target(base.Connected[Client]):
                     indexes = [
                         index for index, e in refused.items() if isinstance(e, TooLargeError)
                     ]
-                if len(indexes) < 2:  # noqa: PLR2004 - it was alone, and was too large all the same
+                if len(indexes) < 2:  # noqa: PLR2004 - a single event cannot be split
                     break
         return failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        found = {"event-id": event.id, "content-type": self.shape.content_type}
+        headers = {"event-id": event.id, "content-type": self.shape.content_type}
         if self.shape.attributes:
-            found |= super().headers(event)
-        return found
+            headers |= super().headers(event)
+        return headers
 
     def endpoints(self) -> list[base.Endpoint]:
         settings = self.settings
-        login = options.Tls(
+        certificates = options.Tls(
             cert_authority=settings.cert_authority,
             client_cert=settings.client_tls_cert,
             client_key=settings.client_tls_key,
         )
-        skips = bool(settings.tls_skip_verify)
-        context = tls.context(login, skip_verify=skips) if settings.tls else None
-        parts = (urlsplit(f"//{broker}") for broker in settings.brokers)
-        return [base.Endpoint(each.hostname or "", each.port or 9092, context) for each in parts]
+        skip_verify = bool(settings.tls_skip_verify)
+        context = tls.context(certificates, skip_verify=skip_verify) if settings.tls else None
+        addresses = (urlsplit(f"//{broker}") for broker in settings.brokers)
+        return [base.Endpoint(at.hostname or "", at.port or 9092, context) for at in addresses]
 
     def login(self) -> None:
-        log_in(self.settings, self.timeout, self.where)
+        check_login(self.settings, self.timeout, self.where)
 
     def probe(self) -> None:
-        look(self.settings, self.timeout, self.where)
+        check_topic(self.settings, self.timeout, self.where)
 
     def _write(
         self, events: Sequence[Event], indexes: Sequence[int], batch_bytes: int
     ) -> dict[int, DeliveryError]:
-        """Return what of these indexes was not written."""
+        """Write the events with these indexes; return the errors of those that failed."""
         failures: dict[int, DeliveryError] = {}
         self._batch_bytes = batch_bytes
         messages = self._messages(events, indexes, failures)
@@ -124,7 +130,7 @@ class Target(base.Connected[Client]):
         except DeliveryError as error:
             return dict.fromkeys(indexes, error) | failures
         if refused:
-            self._drop()  # with all that it may still remember of them
+            self._drop()  # with everything that librdkafka may still hold of them
         return failures | refused
 
     def _messages(
@@ -153,7 +159,8 @@ class Target(base.Connected[Client]):
         return client
 
     def _is_usable(self, connection: Client) -> bool:
-        # By the clock on the wall: a function that is frozen does not see the other one move.
+        # By the wall clock: the monotonic one may stop while a function is frozen.
         idle = time.time() - self._last_used > IDLE_SECONDS
-        other = idle or connection.login_expired
-        return not other and connection.batch_bytes == self._batch_bytes
+        if idle or connection.login_expired:
+            return False
+        return connection.batch_bytes == self._batch_bytes

@@ -1,4 +1,4 @@
-"""A producer of librdkafka: a batch goes through it, or is taken back with the reason."""
+"""A producer of librdkafka, which sends a batch or withdraws it with the reason."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bucketcast.errors import DeliveryError
 from bucketcast.targets.base import CONNECT_SECONDS
-from bucketcast.targets.kafka.configuration import configuration, started
-from bucketcast.targets.kafka.errors import lacking_rights, refusal, unconfirmed
+from bucketcast.targets.kafka.configuration import TokenProvider, configuration, create_client
+from bucketcast.targets.kafka.errors import missing_rights, refusal, unconfirmed
 from bucketcast.targets.kafka.health import BrokerHealth
-from bucketcast.targets.kafka.iam import Tokens
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
 
 CLOSE_SECONDS = 2.0
 STEP = 0.1
-"""Seconds between two looks at whether there is still hope."""
+"""Seconds between two checks of the brokers' health."""
 PROBE_STEP = 0.05
-_TAKEN_BACK = ("_PURGE_QUEUE", "_PURGE_INFLIGHT", "_MSG_TIMED_OUT")
+_WITHDRAWN = ("_PURGE_QUEUE", "_PURGE_INFLIGHT", "_MSG_TIMED_OUT")
 
 
 class Message(NamedTuple):
-    """An event, ready to be sent; `position` is its index in the batch."""
+    """An encoded event; `position` is its index in the batch."""
 
     position: int
     key: bytes
@@ -35,15 +34,15 @@ class Message(NamedTuple):
 
 
 class Client:
-    """Not for several threads at once. Once a batch had a failure, it is of no more use."""
+    """A producer for one thread at a time, which must be closed once an event failed."""
 
     def __init__(
         self, settings: KafkaSettings, timeout: float, batch_bytes: int, where: str
     ) -> None:
-        """Begin to connect.
+        """Start connecting.
 
         Raises:
-            NotConnected: the options cannot be used.
+            NotConnected: librdkafka refuses an option.
         """
         from confluent_kafka import Producer  # noqa: PLC0415 - see targets.base
 
@@ -52,55 +51,55 @@ class Client:
         self._timeout = timeout
         self._health = BrokerHealth(settings, where)
         options = configuration(settings, timeout, batch_bytes)
-        self._tokens: Tokens | None = options.get("oauth_cb")
-        self._producer = started(Producer, options, self._health)
+        self._tokens: TokenProvider | None = options.get("oauth_cb")
+        self._producer = create_client(Producer, options, self._health)
 
     @property
     def login_expired(self) -> bool:
-        """Whether its last token has expired and was not replaced."""
+        """True if the last token has expired, and no other has replaced it."""
         return self._tokens is not None and self._tokens.expired
 
     def connect(self, deadline: float) -> None:
-        """Find the brokers.
+        """Connect to the brokers.
 
         Raises:
-            NotConnected: none of them can be talked to.
+            NotConnected: no broker answers.
         """
-        # Each answer lets librdkafka ask for its producer's id, without which it sends nothing: the
-        # first finds it not yet connected to the brokers themselves. Else it waits for 500 ms.
-        soon = min(deadline, time.monotonic() + CONNECT_SECONDS)
+        # After each answer librdkafka requests the producer id that it needs for sending. At the
+        # first it is not connected to the brokers yet, and would wait for 500 ms.
+        connect_deadline = min(deadline, time.monotonic() + CONNECT_SECONDS)
         for _ in range(2):
-            self._metadata(soon)
+            self._fetch_metadata(connect_deadline)
         self._health.reset()
 
     def send(self, messages: Iterable[Message], deadline: float) -> dict[int, DeliveryError]:
-        """Return what was not confirmed, by its index; nothing of that is sent any more.
+        """Send the messages; return the errors of unconfirmed ones by index, and withdraw those.
 
         Raises:
-            NotConnected: of no message is it known.
+            NotConnected: librdkafka does not withdraw the messages in time.
         """
         from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
         refused: dict[int, KafkaError] = {}
         produce, topic = self._producer.produce, self._settings.topic
         for index, key, value, headers in messages:
-            report = partial(_note, refused, index)
+            on_delivery = partial(_record_error, refused, index)
             try:
-                produce(topic, value, key, headers=headers, on_delivery=report)
+                produce(topic, value, key, headers=headers, on_delivery=on_delivery)
             except KafkaException as error:
                 refused[index] = error.args[0]
-        self._settle(deadline)
-        return {index: self._why(error) for index, error in refused.items()}
+        self._wait(deadline)
+        return {index: self._delivery_error(error) for index, error in refused.items()}
 
     def close(self) -> None:
-        """Drop the connections, and what was not sent."""
+        """Close the connections, and drop unsent messages."""
         self._producer.purge()
-        # It waits for threads that may be asking for a name, which nothing can stop.
+        # `close` waits for threads that may be resolving a name, which cannot be interrupted.
         closing = Thread(target=self._producer.close, daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)
 
-    def _metadata(self, deadline: float) -> None:
+    def _fetch_metadata(self, deadline: float) -> None:
         from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
         seconds = STEP
@@ -109,52 +108,54 @@ class Client:
                 self._producer.list_topics(self._settings.topic, timeout=seconds)
             except KafkaException:
                 self._producer.poll(0)
-                left = deadline - time.monotonic()
-                if left < 0 or self._health.should_give_up:
-                    raise self._health.reason() from None
-                # An answer that comes late is thrown away: longer and longer, for slow brokers.
-                seconds = max(STEP, min(2 * seconds, left))
+                remaining = deadline - time.monotonic()
+                if remaining < 0 or self._health.should_give_up:
+                    raise self._health.error() from None
+                # A late answer is dropped, so wait longer each time, for slow brokers.
+                seconds = max(STEP, min(2 * seconds, remaining))
             else:
                 return
 
-    def _settle(self, deadline: float) -> None:
-        """Wait until each is confirmed or refused, or else take it back."""
-        self._producer.poll(0)  # what is heard meanwhile counts as waiting, too
+    def _wait(self, deadline: float) -> None:
+        """Wait until each message is confirmed or refused; withdraw the others."""
+        self._producer.poll(0)  # handle reports first, as the length counts them too
         fewest = len(self._producer)
-        while left := self._producer.flush(STEP):
-            if left < fewest:
+        while waiting := self._producer.flush(STEP):
+            if waiting < fewest:
                 self._health.reset()
-                fewest = left
+                fewest = waiting
             elif self._health.should_give_up or time.monotonic() > deadline:
                 self._producer.purge()
                 if self._producer.flush(CLOSE_SECONDS):
-                    raise self._health.reason()
+                    raise self._health.error()
                 return
 
-    def _why(self, error: "KafkaError") -> DeliveryError:
-        if error.name() not in _TAKEN_BACK:
+    def _delivery_error(self, error: "KafkaError") -> DeliveryError:
+        if error.name() not in _WITHDRAWN:
             return refusal(error, self._settings, self._health.where)
         if self._health.has_error:
-            return self._health.reason()
+            return self._health.error()
         return unconfirmed(self._timeout, self._health.where)
 
 
-def _note(refused: dict[int, "KafkaError"], index: int, error: "KafkaError", _: "Report") -> None:
+def _record_error(
+    refused: dict[int, "KafkaError"], index: int, error: "KafkaError", _: "Report"
+) -> None:
     refused[index] = error
 
 
-def look(settings: KafkaSettings, timeout: float, where: str) -> None:
-    """See whether the topic is there, and ours to write to.
+def check_topic(settings: KafkaSettings, timeout: float, where: str) -> None:
+    """Check that the topic exists, and that the user may write to it.
 
     Raises:
-        DeliveryError: it is not, or no broker can be asked.
+        DeliveryError: one of both is not so, or no broker answers.
     """
     from confluent_kafka import TopicCollection  # noqa: PLC0415 - see targets.base
     from confluent_kafka.admin import (  # type: ignore[attr-defined]  # noqa: PLC0415
         AclOperation,
     )
 
-    found = _result(
+    topic = _query(
         settings,
         timeout,
         where,
@@ -164,18 +165,18 @@ def look(settings: KafkaSettings, timeout: float, where: str) -> None:
             request_timeout=seconds,
         )[settings.topic],
     )
-    rights = found.authorized_operations
+    rights = topic.authorized_operations
     if rights and AclOperation.WRITE not in rights:
-        raise lacking_rights(where)
+        raise missing_rights(where)
 
 
-def log_in(settings: KafkaSettings, timeout: float, where: str) -> None:
-    """See whether a broker answers and takes the login.
+def check_login(settings: KafkaSettings, timeout: float, where: str) -> None:
+    """Check that a broker answers and accepts the login.
 
     Raises:
         DeliveryError: none does.
     """
-    _result(
+    _query(
         settings,
         timeout,
         where,
@@ -183,25 +184,29 @@ def log_in(settings: KafkaSettings, timeout: float, where: str) -> None:
     )
 
 
-def _result(
-    settings: KafkaSettings, timeout: float, where: str, ask: Callable[[Any, float], Any]
+def _query(
+    settings: KafkaSettings, timeout: float, where: str, call: Callable[[Any, float], Any]
 ) -> Any:
-    """Return the answer to a question to the brokers."""
+    """Return the result of a call of librdkafka's administrator.
+
+    Raises:
+        DeliveryError: no broker answers, or the brokers refuse it.
+    """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - as above
 
     health = BrokerHealth(settings, where)
-    client = started(AdminClient, configuration(settings, timeout, batch_bytes=1), health)
+    client = create_client(AdminClient, configuration(settings, timeout, batch_bytes=1), health)
     seconds = min(timeout, CONNECT_SECONDS)
     deadline = time.monotonic() + seconds
     try:
-        future = ask(client, seconds)
+        future = call(client, seconds)
         while not future.done():
             client.poll(PROBE_STEP)
             if health.should_give_up or time.monotonic() > deadline:
-                raise health.reason()
+                raise health.error()
         return future.result()
     except KafkaException as error:
         raise refusal(error.args[0], settings, where) from None
     finally:
-        del client  # else it goes on trying for as long as somebody keeps the error's traceback
+        del client  # else it retries for as long as a traceback of the error refers to it

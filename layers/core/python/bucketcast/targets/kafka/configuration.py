@@ -1,50 +1,88 @@
-"""The target's options as librdkafka's clients take them."""
+"""The target's options as those of librdkafka's clients, with tokens for `auth = iam`.
 
+Source of the tokens: "IAM access control" of the developer guide of MSK and MSK Serverless, for
+clients with SASL OAUTHBEARER.
+"""
+
+import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bucketcast import __version__
+from bucketcast.aws import iam_login
 from bucketcast.errors import NotAuthorized
 from bucketcast.targets.base import CONNECT_SECONDS
-from bucketcast.targets.kafka import iam
-from bucketcast.targets.kafka.errors import unusable
+from bucketcast.targets.kafka.errors import invalid_options
 from bucketcast.targets.kafka.health import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 LARGEST_EVENT = 64 * 1024 * 1024
-"""Bytes of a body; by default brokers take no request of more than 100 MiB."""
+"""Bytes of a body; by default brokers accept requests of up to 100 MiB."""
 T = TypeVar("T")
 _MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA-512"}
+_TOKEN_QUERY = {"Action": "kafka-cluster:Connect"}
 
 
-def started(
-    made: Callable[[dict[str, Any]], T], options: dict[str, Any], health: BrokerHealth
+class TokenProvider:
+    """Creates tokens when librdkafka's thread calls it: first, and at 80 % of a token's lifetime.
+
+    The thread stops while a function is frozen, so the last token may be `expired`.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._expires = 0.0
+
+    @property
+    def expired(self) -> bool:
+        return time.time() > self._expires
+
+    def __call__(self, _: str = "") -> tuple[str, float]:
+        """Return a token for all clusters of the region, and its expiry in Unix seconds.
+
+        Raises:
+            NotAuthorized: there are no credentials to sign with.
+        """
+        region = self._settings.iam_parts["region"]
+        suffix = ".cn" if region.startswith("cn-") else ""
+        host = f"kafka.{region}.amazonaws.com{suffix}"
+        token = iam_login.token("kafka-cluster", region, host, _TOKEN_QUERY)
+        self._expires = token.expires
+        # MSK's statistics use the user agent, which the signature does not cover.
+        url = f"https://{token.text.reveal()}&User-Agent=bucketcast%2F{__version__}"
+        return urlsafe_b64encode(url.encode()).decode().rstrip("="), token.expires
+
+
+def create_client(
+    client_class: Callable[[dict[str, Any]], T], options: dict[str, Any], health: BrokerHealth
 ) -> T:
-    """Return a client of this configuration; what it reports of the brokers goes to `health`.
+    """Return a client with these options, which reports its errors to `health`.
 
     Raises:
-        NotConnected: it cannot be made with these options.
+        NotConnected: librdkafka refuses an option.
+        NotAuthorized: the password or the credentials for `auth = iam` are missing.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
-    if sign := options.get("oauth_cb"):
-        sign()  # librdkafka hides why it fails, and waits for 10 s
+    if create_token := options.get("oauth_cb"):
+        create_token()  # for its error, which librdkafka hides, and waits for 10 s
     if options.get("sasl.password") == "":
         raise NotAuthorized(f"{health.where}: sasl_password is missing, and sasl is on")
     try:
-        return made({**options, "error_cb": health.hear})
+        return client_class({**options, "error_cb": health.record})
     except KafkaException as error:
-        raise unusable(error, health.where) from None
+        raise invalid_options(error, health.where) from None
 
 
 def configuration(settings: KafkaSettings, timeout: float, batch_bytes: int) -> dict[str, Any]:
     """Return a producer's configuration.
 
-    `timeout` is the longest that a batch may take, in seconds; `batch_bytes` is how much goes to
-    the brokers as one.
+    `timeout` is the time limit of a batch in seconds; `batch_bytes` is the size of a batch for the
+    brokers.
     """
-    logs_in = settings.by_iam or settings.sasl
-    protocol = "SASL_" * logs_in + ("SSL" if settings.tls else "PLAINTEXT")
+    with_login = settings.by_iam or settings.sasl
+    protocol = "SASL_" * with_login + ("SSL" if settings.tls else "PLAINTEXT")
     options: dict[str, Any] = {
         "bootstrap.servers": ",".join(settings.brokers),
         "security.protocol": protocol,
@@ -53,23 +91,23 @@ def configuration(settings: KafkaSettings, timeout: float, batch_bytes: int) -> 
         "enable.idempotence": settings.ack != "none",
         "partitioner": "fnv1a",
         "batch.size": batch_bytes,
-        "linger.ms": 1000,  # it is sent when it is full, or as soon as somebody waits for the end
-        # With what stands around a body.
+        "linger.ms": 1000,  # a batch is sent when it is full, or when `flush` is called
+        # Allow for the key and the headers.
         "message.max.bytes": LARGEST_EVENT + 1024 * 1024,
         "compression.codec": settings.compression_codec,
-        # Whoever waits for the batch gives it up first, and takes it back.
+        # The caller's time limit comes first, and withdraws the batch.
         "message.timeout.ms": _ms(timeout) + 60_000,
-        # A connection that died unseen is given up early enough to send again over another.
+        # A dead connection is dropped early enough to send again over another.
         "socket.timeout.ms": _ms(timeout / 3),
         "request.timeout.ms": _ms(timeout / 3),
         "socket.keepalive.enable": True,
         "socket.connection.setup.timeout.ms": _ms(CONNECT_SECONDS),
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 500,
-        # So long a new topic may be unknown to some broker.
+        # A broker may not know a new topic for this long.
         "topic.metadata.propagation.max.ms": _ms(timeout / 10),
         "delivery.report.only.error": True,
-        "log_level": 0,  # else it prints: what there is to say it also tells us
+        "log_level": 0,  # nothing is printed; errors arrive by `error_cb`
     }
     if settings.compression_level is not None:
         options["compression.level"] = settings.compression_level
@@ -78,7 +116,7 @@ def configuration(settings: KafkaSettings, timeout: float, batch_bytes: int) -> 
 
 def _login(settings: KafkaSettings) -> dict[str, Any]:
     if settings.by_iam:
-        return {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": iam.Tokens(settings)}
+        return {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": TokenProvider(settings)}
     if not settings.sasl:
         return {}
     mechanism = settings.sasl_mechanism

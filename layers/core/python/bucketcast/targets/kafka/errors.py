@@ -1,4 +1,4 @@
-"""What librdkafka says, as an outcome that says what to do."""
+"""Errors of librdkafka as delivery errors, with hints."""
 
 import re
 from typing import TYPE_CHECKING
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class TooLargeError(Retryable):
-    """The brokers found a batch too large: its events may be taken in smaller ones."""
+    """The brokers refused a batch as too large; they may accept its events in smaller ones."""
 
 
-_NO_WORD = (
-    "no broker answers, or none as Kafka does: see brokers and the function's VPC, and do "
+_NO_ANSWER = (
+    "no broker answers, or none answers as Kafka does: see brokers and the function's VPC, and do "
     "sasl = {sasl} and tls = {tls} suit the port?"
 )
 _HINTS = {
@@ -32,67 +32,69 @@ _HINTS = {
     "Connect to": "see brokers, and the function's VPC and security groups",
     "response size": "is this a port of Kafka, and does tls = {tls} suit it?",
 }
-"""What to do, by a word of what was heard; the first that stands in it counts."""
+"""Hints by a word of the error's text; the first word in it counts."""
 _RIGHTS = "the user needs WRITE and DESCRIBE on the topic"
 _REFUSALS: dict[str, tuple[type[DeliveryError], str]] = {
     "UNKNOWN_TOPIC_OR_PART": (
         Retryable,
-        "make topic {topic}, unless brokers make it at its first event (auto.create.topics.enable)",
+        "create topic {topic}, unless the brokers do it themselves (auto.create.topics.enable)",
     ),
-    "TOPIC_EXCEPTION": (Retryable, "the brokers do not take the name {topic}: see topic"),
+    "TOPIC_EXCEPTION": (Retryable, "the brokers refuse the name {topic}: see topic"),
     "TOPIC_AUTHORIZATION_FAILED": (NotAuthorized, _RIGHTS),
     "CLUSTER_AUTHORIZATION_FAILED": (
         NotAuthorized,
         f"{_RIGHTS}, before Kafka 2.8 also IDEMPOTENT_WRITE on the cluster",
     ),
-    "REQUEST_TIMED_OUT": (TimedOut, "is a replica slow or away?"),
+    "REQUEST_TIMED_OUT": (TimedOut, "is a replica slow or down?"),
     "MSG_SIZE_TOO_LARGE": (
         TooLargeError,
         "raise max.message.bytes of topic {topic}, or set compression_codec",
     ),
 }
-"""What a broker's own answer means, by its name, and its hint; all others are `Retryable`."""
-_of_what = re.compile(r"^Failed to create [a-z ]+: ")
-_when = re.compile(r" \(after \d+ms in state \w+.*\)$")
+"""The delivery error and the hint by the name of a broker's error; others are `Retryable`."""
+_creation_prefix = re.compile(r"^Failed to create [a-z ]+: ")
+_timing_suffix = re.compile(r" \(after \d+ms in state \w+.*\)$")
 
 
-def unreachable(heard: str, settings: KafkaSettings, where: str) -> NotConnected:
-    """Why no broker can be talked to, from the last that was heard; "" if they said nothing."""
+def unreachable(last_error: str, settings: KafkaSettings, where: str) -> NotConnected:
+    """Return the delivery error if no broker can be used; `last_error` is "" without an answer."""
     options = {"sasl": "on" if settings.sasl else "off", "tls": "on" if settings.tls else "off"}
-    if not heard:
-        return TimedOut(f"{where}: {_NO_WORD.format(**options)}")
-    text = _when.sub("", heard).replace("/bootstrap:", ":")
-    hint = next((hint for word, hint in _HINTS.items() if word in text), "")
-    login = "SASL" in text or " alert " in text  # by which TLS refuses a client's certificate
-    late = "timed out" in text.lower()
-    kind = NotAuthorized if login else TimedOut if late else NotConnected
-    if "SASL" in text and settings.by_iam:
+    if not last_error:
+        return TimedOut(f"{where}: {_NO_ANSWER.format(**options)}")
+    message = _timing_suffix.sub("", last_error).replace("/bootstrap:", ":")
+    hint = next((hint for word, hint in _HINTS.items() if word in message), "")
+    # With an alert TLS refuses the client's certificate.
+    unauthorized = "SASL" in message or " alert " in message
+    late = "timed out" in message.lower()
+    kind = NotAuthorized if unauthorized else TimedOut if late else NotConnected
+    if "SASL" in message and settings.by_iam:
         hint = iam.HINT
-    return kind.hinted(f"{where}: {text}", hint.format(**options))
+    return kind.hinted(f"{where}: {message}", hint.format(**options))
 
 
 def unconfirmed(seconds: float, where: str) -> TimedOut:
-    """Return why events were taken back that some broker may have had."""
+    """Return the error for withdrawn events, which a broker may have."""
     return TimedOut(
         f"{where}: not confirmed within {seconds:g} s; is a broker overloaded, or are fewer "
-        "replicas in sync than min.insync.replicas asks?"
+        "replicas in sync than min.insync.replicas requires?"
     )
 
 
-def lacking_rights(where: str) -> NotAuthorized:
-    """Return why a topic that is there takes nothing from us."""
+def missing_rights(where: str) -> NotAuthorized:
+    """Return the error for a topic that the user may not write to."""
     return NotAuthorized.hinted(where, _RIGHTS, ": ")
 
 
 def refusal(error: "KafkaError", settings: KafkaSettings, where: str) -> DeliveryError:
-    """Return what a broker answered to a message, or to a question about the topic."""
+    """Return the delivery error for a broker's answer."""
     kind, hint = _REFUSALS.get(error.name(), (Retryable, ""))
     return kind.hinted(f"{where}: {error.str()}", hint.format(topic=settings.topic))
 
 
-def unusable(error: Exception, where: str) -> NotConnected:
-    """Return what is wrong with the options, as librdkafka sees it when it reads them."""
-    text = _of_what.sub("", error.args[0].str())
-    options = "cert_authority, client_tls_cert or client_tls_key"
-    about = f"{options} cannot be used: " if text.startswith(("ssl.", "failed to read")) else ""
-    return NotConnected(f"{where}: {about}{text}")
+def invalid_options(error: Exception, where: str) -> NotConnected:
+    """Return the delivery error for options that librdkafka refuses."""
+    message = _creation_prefix.sub("", error.args[0].str())
+    if message.startswith(("ssl.", "failed to read")):
+        options = "cert_authority, client_tls_cert or client_tls_key"
+        message = f"{options} cannot be used: {message}"
+    return NotConnected(f"{where}: {message}")

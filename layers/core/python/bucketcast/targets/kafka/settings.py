@@ -10,7 +10,7 @@ from bucketcast.settings.types import Csv, Duration, OnOff, Pem, Secret, SecretP
 from bucketcast.targets.base import iam, options
 
 LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}
-"""The highest of each codec, as far as librdkafka takes them."""
+"""The highest level of each codec in librdkafka."""
 IAM_EXAMPLE: Final = (
     "arn:aws:kafka:eu-west-1:111122223333:cluster/events/01234567-89ab-cdef-0123-456789abcdef-1"
 )
@@ -21,7 +21,7 @@ _version = re.compile(r"0\.1[1-9]\.[0-9]+\.[0-9]+|[1-9][0-9]*\.[0-9]+\.[0-9]+")
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaSettings(options.Common, iam.IamLogin):
-    """MinIO's options of `notify_kafka`, and `cert_authority`."""
+    """MinIO's options of `notify_kafka`, plus Bucketcast's own."""
 
     brokers: Csv = option(
         "bootstrap brokers; the default port is 9092",
@@ -95,17 +95,17 @@ class KafkaSettings(options.Common, iam.IamLogin):
             yield (
                 "version",
                 f"found {version!r}",
-                "allowed is 0.11.0.0, 2.2.0 or the like, not older",
+                "allowed is a version such as 2.2.0, from 0.11.0.0 on",
             )
         if not options.is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
             yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
 
     def iam_rights(self) -> Sequence[iam.Right]:
-        found = self.iam_parts
+        arn = self.iam_parts
         cluster = ["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"]
         if self.ack != "none":
             cluster.append("kafka-cluster:WriteDataIdempotently")
-        topic = f"{found['head']}topic/{found['cluster']}/{self.topic}"
+        topic = f"{arn['head']}topic/{arn['cluster']}/{self.topic}"
         return [
             iam.Right(cluster, [self.iam_resource]),
             iam.Right(["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"], [topic]),
