@@ -51,4 +51,6 @@ def keep(
     settle, timeout = float(after["Settle"]), float(after["Timeout"])
     removal = Removal(clients("sqs"), settle, timeout, sleep=sleep)
     discard = after.get("Discard", ())
-    propagation.retry(lambda: removal.demand(before["Queues"], after["Queues"], discard), sleep)
+    propagation.retry(
+        lambda: removal.require_empty(before["Queues"], after["Queues"], discard), sleep
+    )

@@ -11,7 +11,7 @@ import pytest
 
 from bucketcast import deployment as deployed
 from bucketcast.destination import TargetArn
-from bucketcast.dynamic_targets.aws.factory import run_time_targets
+from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.rules import Rule
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
@@ -28,7 +28,7 @@ AT_ONCE = 8
 @pytest.fixture
 def targets(system: System) -> DynamicTargets:
     aws = Aws(system)
-    return run_time_targets(deployed.find("Bucketcast", aws), aws)
+    return dynamic_targets_of(deployed.find("Bucketcast", aws), aws)
 
 
 def stored(system: System) -> list[DynamicTarget]:

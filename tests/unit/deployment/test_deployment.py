@@ -19,7 +19,7 @@ def aws(deploy: Deploy) -> MotoAws:
 def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
     assert (deployment.ingress_queue, deployment.state_table) == (INGRESS, "state")
-    assert [(each.kind, each.id, each.function) for each in deployment.targets] == [
+    assert [(target.kind, target.id, target.function) for target in deployment.targets] == [
         ("postgres", "a", "Bucketcast-postgres-a"),
         ("webhook", "b", "Bucketcast-webhook-b"),
     ]
@@ -32,7 +32,7 @@ def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
         deployment.target(TargetArn("b", "redis"))
 
 
-def test_without_a_deployment_the_hint_is_printed(aws: MotoAws) -> None:
+def test_find_without_a_stack_shows_the_hint(aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     deployment = deployed.find("Bucketcast", aws)
@@ -57,7 +57,7 @@ def test_without_a_deployment_the_hint_is_printed(aws: MotoAws) -> None:
         ({}, "is not connected to this deployment"),
     ],
 )
-def test_whether_a_bucket_is_attached(
+def test_why_not_attached_reads_the_notifications(
     aws: MotoAws, notification: dict[str, Any], expected: str
 ) -> None:
     make_bucket("uploads", **notification)

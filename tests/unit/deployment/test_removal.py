@@ -40,18 +40,20 @@ class Account:
 
     def take(self, arn: str) -> None:
         url = self.queues[arn][0]
-        for each in self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
-            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+        for message in self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
+            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
         for moment in [moment for moment in self.meanwhile if moment <= self.now]:
             self.meanwhile.pop(moment)()
 
-    def demand(self, *kept: str, discard: tuple[str, ...] = (), settle: float = SETTLE) -> None:
+    def require_empty(
+        self, *kept: str, discard: tuple[str, ...] = (), settle: float = SETTLE
+    ) -> None:
         removal = Removal(self.sqs, settle, SETTLE, lambda: self.now, self.sleep)
         after = {arn: self.queues[arn] for arn in kept}
-        removal.demand(self.queues, after, discard)
+        removal.require_empty(self.queues, after, discard)
 
 
 @pytest.fixture
@@ -62,16 +64,16 @@ def account(sqs: Any) -> Account:
 def test_the_queues_of_kept_targets_are_not_checked(account: Account) -> None:
     account.put(HOOK)
     account.put(TABLE)
-    account.demand(HOOK, TABLE)
+    account.require_empty(HOOK, TABLE)
     assert account.now == 0
 
 
-def test_what_waits_is_not_removed(account: Account) -> None:
+def test_waiting_messages_refuse_the_removal(account: Account) -> None:
     for _ in range(3):
         account.put(HOOK)
     account.put(HOOK, dead=True)
     with pytest.raises(BucketcastError) as refused:
-        account.demand(TABLE)
+        account.require_empty(TABLE)
     assert str(refused.value) == (
         f"{HOOK} is to be removed, and there are 3 messages in Bucketcast-webhook-hook and "
         "1 messages in Bucketcast-webhook-hook-dead. Let them drain (`bucketcast target ls`) or "
@@ -81,81 +83,81 @@ def test_what_waits_is_not_removed(account: Account) -> None:
 
 
 @pytest.mark.parametrize("targets", [8, 9, 50])
-def test_a_refusal_ends_with_its_hint_however_many_wait(sqs: Any, targets: int) -> None:
+def test_refusal_of_many_targets_ends_with_the_hint(sqs: Any, targets: int) -> None:
     before = {
-        f"arn:minio:sqs::customer-{one:02}:webhook": [
-            sqs.create_queue(QueueName=f"Bucketcast-webhook-customer-{one:02}")["QueueUrl"]
+        f"arn:minio:sqs::customer-{number:02}:webhook": [
+            sqs.create_queue(QueueName=f"Bucketcast-webhook-customer-{number:02}")["QueueUrl"]
         ]
-        for one in range(targets)
+        for number in range(targets)
     }
     for (url,) in before.values():
         sqs.send_message(QueueUrl=url, MessageBody="x")
     removal = Removal(sqs, 0, 0, sleep=lambda _: None)
     with pytest.raises(BucketcastError) as refused:
-        removal.demand(before, {}, ())
+        removal.require_empty(before, {}, ())
     text = str(refused.value)
     assert len(text) <= 900
     discards = json.loads(text.partition("discard = ")[2])
     assert discards == list(before)[: len(discards)]
-    assert f"the same holds for {targets - len(discards)} more" in text
+    assert f"{targets - len(discards)} more targets have waiting messages" in text
 
 
 @pytest.mark.parametrize("state", ["in flight", "delayed"])
-def test_what_is_on_its_way_waits_too(account: Account, state: str) -> None:
+def test_messages_in_flight_and_delayed_count_as_waiting(account: Account, state: str) -> None:
     url = account.queues[HOOK][0]
     delay = 600 if state == "delayed" else 0
     account.sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
     if state == "in flight":
         assert account.sqs.receive_message(QueueUrl=url)["Messages"]
     with pytest.raises(BucketcastError, match="is to be removed, and there are"):
-        account.demand()
+        account.require_empty()
 
 
-def test_what_is_given_up_by_name_may_go(account: Account) -> None:
+def test_discarded_targets_may_be_removed(account: Account) -> None:
     account.put(HOOK)
-    account.demand(TABLE, discard=(HOOK,))
+    account.require_empty(TABLE, discard=(HOOK,))
     with pytest.raises(BucketcastError, match="is to be removed, and there are"):
-        account.demand(TABLE, discard=(TABLE,))
+        account.require_empty(TABLE, discard=(TABLE,))
 
 
-def test_an_empty_queue_is_looked_at_until_its_count_is_right(account: Account) -> None:
+def test_empty_queue_is_checked_until_its_count_is_exact(account: Account) -> None:
     """SQS's counts lag, and what ingest had begun to send comes in the meantime."""
-    account.demand(TABLE)
+    account.require_empty(TABLE)
     assert account.now >= SETTLE
     account.meanwhile = {account.now + 40: lambda: account.put(HOOK)}
     with pytest.raises(BucketcastError, match="is to be removed, and there are"):
-        account.demand(TABLE)
+        account.require_empty(TABLE)
 
 
-def test_what_its_function_still_sends_off_need_not_be_refused(account: Account) -> None:
+def test_removal_waits_for_the_function_to_deliver(account: Account) -> None:
     account.put(HOOK)
     account.meanwhile = {30: lambda: account.take(HOOK)}
-    account.demand(TABLE)
+    account.require_empty(TABLE)
     assert account.now >= 30 + SETTLE
 
 
-def test_before_ingest_is_updated_one_empty_count_is_enough(account: Account) -> None:
-    account.demand(TABLE, settle=0)
+def test_one_empty_count_is_enough_without_settling(account: Account) -> None:
+    account.require_empty(TABLE, settle=0)
     assert account.now == 0
     account.put(HOOK)
     account.meanwhile = {30: lambda: account.take(HOOK)}
-    account.demand(TABLE, settle=0)
+    account.require_empty(TABLE, settle=0)
     assert account.now == 30
 
 
-def test_a_queue_that_is_replaced_is_removed_too(account: Account) -> None:
+def test_replaced_queue_counts_as_removed(account: Account) -> None:
     """As by sync_events, which makes other queues for the same target."""
     account.put(HOOK)
     other = {HOOK: [f"{url}.fifo" for url in account.queues[HOOK]], TABLE: account.queues[TABLE]}
     removal = Removal(account.sqs, SETTLE, SETTLE, lambda: account.now, account.sleep)
     with pytest.raises(BucketcastError, match="1 messages in Bucketcast-webhook-hook\\."):
-        removal.demand(account.queues, other, ())
+        removal.require_empty(account.queues, other, ())
 
 
 def test_a_deleted_queue_counts_as_empty(account: Account) -> None:
     for url in account.queues[HOOK]:
         account.sqs.delete_queue(QueueUrl=url)
-    account.demand(TABLE)
+    account.require_empty(TABLE)
 
 
 def clients(account: Account, status: str, more: Mapping[str, Any] | None = None) -> Any:
@@ -171,11 +173,11 @@ def request(answers: Any, kind: str, account: Account, **more: Any) -> dict[str,
     whole = {"Queues": account.queues, "Settle": "0", "Timeout": "0"}
     fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0", "Timeout": "0"}
     old = {"OldResourceProperties": whole} if kind == "Update" else {}
-    made = {"ResourceType": "Custom::Targets", "ResourceProperties": fewer, **old, **more}
-    return event(answers, kind, **made)
+    properties = {"ResourceType": "Custom::Targets", "ResourceProperties": fewer, **old, **more}
+    return event(answers, kind, **properties)
 
 
-def test_a_deploy_is_refused_and_its_roll_back_is_not(answers: Any, account: Account) -> None:
+def test_deploy_is_refused_but_not_its_rollback(answers: Any, account: Account) -> None:
     account.put(HOOK)
     update = request(answers, "Update", account)
     with pytest.raises(BucketcastError, match="is to be removed, and there are"):
@@ -186,7 +188,7 @@ def test_a_deploy_is_refused_and_its_roll_back_is_not(answers: Any, account: Acc
 
 
 @pytest.mark.parametrize("state", ["on", "off"])
-def test_the_function_of_a_kind_that_has_targets_is_not_removed(
+def test_function_of_a_kind_with_targets_is_not_removed(
     answers: Any,
     account: Account,
     state_table: str,
@@ -205,7 +207,7 @@ def test_the_function_of_a_kind_that_has_targets_is_not_removed(
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
-def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
+def test_removed_targets_do_not_refuse_the_deploy(
     answers: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
     put_dynamic_target(state_table, dynamodb, "kept")
@@ -219,7 +221,7 @@ def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
-def test_queues_hide_messages_as_long_as_the_new_function_runs(
+def test_visibility_is_raised_to_the_new_functions_timeout(
     answers: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
     """Lambda refuses a longer timeout than the visibility of a queue that the function reads."""
@@ -234,12 +236,12 @@ def test_queues_hide_messages_as_long_as_the_new_function_runs(
     for seconds in ("330", "90"):
         update["ResourceProperties"] |= {**more, "DynamicVisibility": seconds}
         keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-        found = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        assert found["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
+        clients_of = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        assert clients_of["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
 
 
 @pytest.mark.parametrize("persistent", ["true", "false"])
-def test_the_function_of_a_kind_that_has_topics_is_not_removed(
+def test_function_of_a_kind_with_topics_is_not_removed(
     answers: Any,
     account: Account,
     state_table: str,
@@ -282,12 +284,12 @@ def test_a_refusal_is_reported_to_cloudformation(
     function: Any, answers: Any, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.put(HOOK)
-    found = clients(account, "UPDATE_IN_PROGRESS")
-    monkeypatch.setattr(function_clients, "client", lambda name, _: found(name))
+    clients_of = clients(account, "UPDATE_IN_PROGRESS")
+    monkeypatch.setattr(function_clients, "client", lambda name, _: clients_of(name))
     context = lambda_context()
     function.handler(request(answers, "Update", account, PhysicalResourceId="targets"), context)
     function.handler(request(answers, "Create", account), context)
-    refused, made = answers.taken
+    refused, accepted = answers.taken
     assert refused["Status"] == "FAILED"
     assert f"{HOOK} is to be removed" in refused["Reason"]
-    assert (made["Status"], made["PhysicalResourceId"]) == ("SUCCESS", "targets")
+    assert (accepted["Status"], accepted["PhysicalResourceId"]) == ("SUCCESS", "targets")

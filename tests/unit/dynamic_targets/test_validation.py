@@ -11,7 +11,7 @@ from bucketcast.delivery.queue_names import id_of
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
 from bucketcast.targets import kinds
-from tests.unit.dynamic_targets.made import DYNAMIC
+from tests.unit.dynamic_targets.account import DYNAMIC
 
 EVERY = replace(DYNAMIC, functions={kind: f"f-{kind}" for kind in kinds()})
 WRONG = {
@@ -24,7 +24,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_the_same_is_wrong_as_in_the_file(kind: str, tmp_path: Path) -> None:
+def test_validate_reports_the_errors_of_the_configuration_file(kind: str, tmp_path: Path) -> None:
     values = WRONG[kind]
     with pytest.raises(ConfigErrors) as here:
         validate(EVERY, kind, "x", values)
@@ -35,21 +35,21 @@ def test_the_same_is_wrong_as_in_the_file(kind: str, tmp_path: Path) -> None:
     assert str(here.value) == str(refused.value)
 
 
-def test_what_is_hidden_is_in_the_secret_alone() -> None:
+def test_hidden_settings_are_only_in_the_secret() -> None:
     values = {"endpoint": "https://example.org/", "auth_token": "hunter2", "queue_dir": "/x"}
-    found = validate(DYNAMIC, "webhook", "audit", values)
-    assert found.with_references("s") == {
+    valid = validate(DYNAMIC, "webhook", "audit", values)
+    assert valid.with_references("s") == {
         "endpoint": "https://example.org/",
         "enable": "on",
         "auth_token": "secret:s#auth_token",
         "queue_dir": "/x",
     }
-    assert json.loads(found.secret_text) == {"auth_token": "hunter2"}
-    assert "hunter2" not in repr(found)
-    assert "queue_dir" in found.notes[0]
+    assert json.loads(valid.secret_text) == {"auth_token": "hunter2"}
+    assert "hunter2" not in repr(valid)
+    assert "queue_dir" in valid.notes[0]
 
 
-def test_a_url_without_a_login_may_be_seen_and_one_with_may_not() -> None:
+def test_url_is_hidden_only_with_a_login() -> None:
     open_ = {"url": "amqp://h:5672", "exchange": "x"}
     hidden = {**open_, "url": "amqp://u:hunter2@h:5672"}
     setup = replace(DYNAMIC, functions={"amqp": "f"})
@@ -81,7 +81,7 @@ def test_a_url_without_a_login_may_be_seen_and_one_with_may_not() -> None:
         ("webhook", "x", {"endpoint": "http://h", "comment": "x" * 400_000}, "its settings have"),
     ],
 )
-def test_what_is_impossible_is_reported_in_words(
+def test_validate_names_the_reason(
     kind: str, id_: str, values: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(ConfigErrors) as wrong:
@@ -93,7 +93,7 @@ def test_what_is_impossible_is_reported_in_words(
 SKIPS = {"address": "h:6379", "key": "x", "tls": "on", "tls_skip_verify": "on"}
 
 
-def test_on_aws_certificates_are_checked_unless_the_deploy_says_it_too() -> None:
+def test_tls_skip_verify_on_aws_needs_the_deploys_consent() -> None:
     with pytest.raises(ConfigErrors) as wrong:
         validate(DYNAMIC, "redis", "x", SKIPS)
     assert "notify_redis.x.tls_skip_verify: found 'on'; set cert_authority;" in str(wrong.value)
@@ -105,14 +105,14 @@ def test_on_aws_certificates_are_checked_unless_the_deploy_says_it_too() -> None
     assert validate(replace(DYNAMIC, local=True), "redis", "x", SKIPS).notes == ()
 
 
-def test_what_goes_in_the_clear_is_noted_on_aws() -> None:
+def test_plain_connection_on_aws_gets_a_note() -> None:
     values = {"endpoint": "http://h", "auth_token": "hunter2"}
     (note,) = validate(DYNAMIC, "webhook", "x", values).notes
     assert note.startswith("notify_webhook.x.endpoint: is http://, so that events and auth_token")
     assert validate(replace(DYNAMIC, local=True), "webhook", "x", values).notes == ()
 
 
-def test_a_name_too_long_for_sqs_is_refused_with_the_limit_of_an_id() -> None:
+def test_queue_name_too_long_for_sqs_is_refused() -> None:
     setup = replace(DYNAMIC, prefix="A-stack-with-a-very-long-name-indeed-dynamic-")
     with pytest.raises(ConfigErrors, match="choose an id of 15 or fewer"):
         validate(setup, "webhook", "x" * 20, {"endpoint": "http://h"})

@@ -12,7 +12,7 @@ from bucketcast.aws import secrets
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import TargetArn
 from bucketcast.errors import NotAuthorized
-from tests.unit.dynamic_targets.made import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, Handler, body, invocation
 from tests.unit.samples import received
 

@@ -22,7 +22,7 @@ from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import DesiredTopic, Topics
 from bucketcast.topics.model import Topic
 from tests.unit.delivery.bench import NEW
-from tests.unit.dynamic_targets.made import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, invocation
 from tests.unit.functions.test_dynamic import webhooks_environ
 from tests.unit.moto_aws import REGION
@@ -100,7 +100,7 @@ def body(arn: str, *keys: str) -> tuple[str, str]:
 
 def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     kept, once = stack.put("kept", persistent="true"), stack.put("once")
-    book = stack.account.book()
+    book = stack.account.queue_cache()
     assert (book.queue(Destination.of(kept.arn)) or "").startswith(
         f"Bucketcast-dynamic-webhook-{kept.id}-"
     )
@@ -120,7 +120,7 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = stack.put("kept", persistent="true")
-    book = stack.account.book()
+    book = stack.account.queue_cache()
     monkeypatch.setattr(book, "_target_queue", lambda _: None)
     with pytest.raises(LookupError, match="has no queue yet"):
         book.queue(Destination.of(kept.arn))
@@ -139,7 +139,7 @@ def test_what_was_redriven_to_ingest_is_tried_without_the_limits_of_its_topic(st
         f"{DYNAMIC.queues}/Bucketcast-*",
         stack.account.sqs,
         deployed=lambda _: False,
-        dynamic_queue=stack.account.book().queue,
+        dynamic_queue=stack.account.queue_cache().queue,
     )
     box = [routed("a"), routed("b", History(redriven=True)), routed("c")]
     assert not [*fanout.send({Destination.of(topic.arn): box}, lambda: 60.0)]
@@ -157,7 +157,7 @@ def test_a_message_names_its_topic(stack: Stack) -> None:
         f"{DYNAMIC.queues}/Bucketcast-*.fifo",
         stack.account.sqs,
         deployed=lambda _: False,
-        dynamic_queue=stack.account.book().queue,
+        dynamic_queue=stack.account.queue_cache().queue,
     )
     box = [routed("a")]
     assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
@@ -258,7 +258,7 @@ def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
     topic = stack.topics.put(
         TopicArn(REGION, "acme", "kept"), lambda *_: DesiredTopic("ann", given)
     )
-    queue = stack.account.book().queue(Destination.of(topic.arn))
+    queue = stack.account.queue_cache().queue(Destination.of(topic.arn))
     assert queue
     stack.account.fill(queue)  # moto calls no function for it from now on
     received(stack.account.sqs, DYNAMIC.url(queue))

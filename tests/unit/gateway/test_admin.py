@@ -18,7 +18,7 @@ from bucketcast.users import Account
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
-from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.moto_aws import MotoAws, configure
 from tests.unit.web.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.dynamic_targets.kvs import Line, parsed, written
+from bucketcast.dynamic_targets.kvs import Line, format_line, parse_line
 from bucketcast.errors import ConfigErrors
 
 
@@ -46,18 +46,20 @@ from bucketcast.errors import ConfigErrors
     ],
 )
 def test_lines(text: str, expected: Line) -> None:
-    assert parsed(text) == expected
+    assert parse_line(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "=x", "notify_webhook what is this", "!"])
 def test_what_is_no_line(text: str) -> None:
     with pytest.raises(ConfigErrors):
-        parsed(text)
+        parse_line(text)
 
 
 def test_a_line_is_read_as_it_was_written() -> None:
     pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
     values = {"endpoint": "http://h", "comment": "two \\n words", "queue_dir": "", "cert": pem}
     for id_ in ("", "1"):
-        assert parsed(written("notify_webhook", id_, values)) == Line("notify_webhook", id_, values)
-    assert written("notify_webhook", "_", {}, off=True) == '# notify_webhook enable="off"'
+        assert parse_line(format_line("notify_webhook", id_, values)) == Line(
+            "notify_webhook", id_, values
+        )
+    assert format_line("notify_webhook", "_", {}, off=True) == '# notify_webhook enable="off"'

@@ -25,7 +25,7 @@ from bucketcast.targets.kafka.configuration import TokenProvider
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.websocket import signed_path
 from bucketcast.targets.redis.iam import IamCredentials
-from tests.unit.dynamic_targets.made import DYNAMIC
+from tests.unit.dynamic_targets.account import DYNAMIC
 
 HERE = "eu-west-1:111122223333"
 RDS = {

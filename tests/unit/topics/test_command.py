@@ -18,7 +18,7 @@ from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.topics.model import Topic
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.moto_aws import TABLE, MotoAws
 from tests.unit.samples import event, received
 

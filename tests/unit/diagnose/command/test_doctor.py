@@ -18,7 +18,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.conftest import Run, Watch
-from tests.unit.dynamic_targets.made import DYNAMIC
+from tests.unit.dynamic_targets.account import DYNAMIC
 from tests.unit.moto_aws import (
     ENTRY,
     INGRESS_ARN,

@@ -9,16 +9,11 @@ from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
 from bucketcast.destination import TargetArn
-from bucketcast.dynamic_targets.aws.targets import (
-    GRACE_SECONDS,
-    LEASE_SECONDS,
-    LOOK_AGAIN_SECONDS,
-    DynamicTargets,
-    NoDynamicTargetError,
-)
+from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
+from bucketcast.dynamic_targets.aws.tasks import GRACE_SECONDS, LEASE_SECONDS, RECHECK_SECONDS
 from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError
-from tests.unit.dynamic_targets.made import DYNAMIC, TOPIC, Account, Killed
+from tests.unit.dynamic_targets.account import DYNAMIC, TOPIC, Account, Killed
 
 HOOK = TargetArn("audit", "webhook")
 OPEN = {"endpoint": "https://example.org/hook"}
@@ -32,7 +27,7 @@ def account(state_table: str) -> Account:
 
 
 def put(targets: DynamicTargets, values: Mapping[str, str] = HIDDEN, **more: bool) -> str:
-    return targets.put("webhook", "audit", values, **more).what
+    return targets.put("webhook", "audit", values, **more).outcome
 
 
 def expire(account: Account) -> None:
@@ -58,14 +53,14 @@ def assert_only(account: Account, token: str) -> None:
     assert list(account.table.tasks.all()) == []
 
 
-def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: Account) -> None:
-    book = account.book()
-    assert book.queue(HOOK) is None
+def test_put_creates_all_resources_and_ingest_finds_the_queue(account: Account) -> None:
+    queue_cache = account.queue_cache()
+    assert queue_cache.queue(HOOK) is None
     assert put(account.targets()) == "made"
     assert_only(account, "hunter2")
     (target,) = account.table.targets()
-    book.begin()
-    assert book.queue(HOOK) == target.queue
+    queue_cache.begin()
+    assert queue_cache.queue(HOOK) == target.queue
     assert target.settings["auth_token"] == f"secret:{target.secret}#auth_token"
     assert "hunter2" not in repr(target)
     attributes = account.sqs.get_queue_attributes(
@@ -77,57 +72,59 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
     assert "aws:SecureTransport" in attributes["Policy"]
 
 
-def test_a_stack_with_a_key_has_its_queues_encrypted_by_it(account: Account) -> None:
+def test_queues_are_encrypted_with_the_stacks_key(account: Account) -> None:
     key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     put(account.targets(replace(DYNAMIC, kms_key=key)))
     (target,) = account.table.targets()
     for queue in (target.queue, target.dead):
-        found = account.sqs.get_queue_attributes(
+        attributes = account.sqs.get_queue_attributes(
             QueueUrl=DYNAMIC.url(queue), AttributeNames=["All"]
         )["Attributes"]
-        assert found["KmsMasterKeyId"] == key
+        assert attributes["KmsMasterKeyId"] == key
 
 
-def test_a_queue_is_as_long_invisible_as_the_function_of_today_runs(account: Account) -> None:
+def test_put_updates_the_visibility_timeout(account: Account) -> None:
     """Lambda takes no queue whose visibility time-out is shorter, as after a deploy raised it."""
     put(account.targets())
     put(account.targets(), {"enable": "off"}, merge=True)
     longer = replace(DYNAMIC, visibility=930)
     put(account.targets(longer), {"enable": "on"}, merge=True)
     (target,) = account.table.targets()
-    found = account.sqs.get_queue_attributes(
+    attributes = account.sqs.get_queue_attributes(
         QueueUrl=DYNAMIC.url(target.queue), AttributeNames=["VisibilityTimeout"]
     )
-    assert found["Attributes"]["VisibilityTimeout"] == "930"
+    assert attributes["Attributes"]["VisibilityTimeout"] == "930"
 
 
-def test_a_target_has_the_alarms_of_a_deployed_one(account: Account) -> None:
+def test_put_creates_the_alarms_of_a_deployed_target(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()
-    made = {name.removeprefix(f"{target.queue}-"): each for name, each in account.alarms().items()}
-    assert made.keys() == set(ALARMS)
-    looked_at = {
+    alarms = {
+        name.removeprefix(f"{target.queue}-"): alarm for name, alarm in account.alarms().items()
+    }
+    assert alarms.keys() == set(ALARMS)
+    metrics = {
         (metric["MetricName"], dimension["Value"])
-        for each in made.values()
-        for query in each["Metrics"]
+        for alarm in alarms.values()
+        for query in alarm["Metrics"]
         if (metric := query.get("MetricStat", {}).get("Metric"))
         for dimension in metric["Dimensions"]
     }
-    assert looked_at == {
+    assert metrics == {
         ("ApproximateNumberOfMessagesVisible", target.dead),
         ("ApproximateAgeOfOldestMessage", target.queue),
         ("OldestEventAge", target.queue),
     }
-    assert [made[part]["Threshold"] for part in ALARMS] == [0, 900]
-    assert all(each["AlarmActions"] == [TOPIC] for each in made.values())
-    assert not any(each.get("OKActions") for each in made.values())
-    assert {each["TreatMissingData"] for each in made.values()} == {"notBreaching"}
+    assert [alarms[part]["Threshold"] for part in ALARMS] == [0, 900]
+    assert all(alarm["AlarmActions"] == [TOPIC] for alarm in alarms.values())
+    assert not any(alarm.get("OKActions") for alarm in alarms.values())
+    assert {alarm["TreatMissingData"] for alarm in alarms.values()} == {"notBreaching"}
     put(account.targets(), {"enable": "off"}, merge=True)
     off = account.alarms()[f"{target.queue}-waiting"]
     assert off["Threshold"] == 10 * 86_400
 
 
-def test_alarms_that_somebody_removed_come_back_and_harm_no_removal(account: Account) -> None:
+def test_deleted_alarms_are_created_again_or_ignored(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()
     account.cloudwatch.delete_alarms(AlarmNames=[f"{target.queue}-dead"])
@@ -138,9 +135,7 @@ def test_alarms_that_somebody_removed_come_back_and_harm_no_removal(account: Acc
     assert_empty(account)
 
 
-def test_alarms_that_cannot_be_made_again_hold_up_nobody(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_alarms_end_the_task(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     put(account.targets())
     targets = account.targets()
 
@@ -154,7 +149,7 @@ def test_alarms_that_cannot_be_made_again_hold_up_nobody(
     assert put(account.targets()) == "unchanged"
 
 
-def test_the_same_again_changes_nothing(account: Account) -> None:
+def test_put_of_equal_settings_changes_nothing(account: Account) -> None:
     put(account.targets())
     before = account.table.version(), account.table.targets()
     assert put(account.targets()) == "unchanged"
@@ -162,7 +157,7 @@ def test_the_same_again_changes_nothing(account: Account) -> None:
     assert_only(account, "hunter2")
 
 
-def test_other_settings_keep_the_queue_and_replace_the_secret(account: Account) -> None:
+def test_put_keeps_the_queue_and_replaces_the_secret(account: Account) -> None:
     put(account.targets())
     (before,) = account.table.targets()
     assert put(account.targets(), {**HIDDEN, "auth_token": "new"}) == "changed"
@@ -173,7 +168,7 @@ def test_other_settings_keep_the_queue_and_replace_the_secret(account: Account) 
     assert account.secret_texts() == {}
 
 
-def test_merge_leaves_what_is_not_given(account: Account) -> None:
+def test_merge_keeps_other_settings(account: Account) -> None:
     put(account.targets())
     put(account.targets(), {"timeout": "20s"}, merge=True)
     assert_only(account, "hunter2")
@@ -184,18 +179,18 @@ def test_merge_leaves_what_is_not_given(account: Account) -> None:
     assert account.secret_texts() == {}
 
 
-def test_switched_off_it_keeps_its_settings_and_its_events_wait(account: Account) -> None:
+def test_disabled_target_keeps_its_settings_and_queue(account: Account) -> None:
     put(account.targets())
     put(account.targets(), {"enable": "off"}, merge=True)
     (target,) = account.table.targets()
     assert target.state == "off"
     assert account.mapped() == set()
-    assert account.book().queue(HOOK) == target.queue
+    assert account.queue_cache().queue(HOOK) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     assert_only(account, "hunter2")
 
 
-def test_what_is_wrong_makes_nothing(account: Account) -> None:
+def test_invalid_settings_create_nothing(account: Account) -> None:
     with pytest.raises(ConfigErrors):
         put(account.targets(), {"endpoint": "no url"})
     with pytest.raises(ConfigErrors):
@@ -203,7 +198,7 @@ def test_what_is_wrong_makes_nothing(account: Account) -> None:
     assert_empty(account)
 
 
-def test_a_deployed_target_is_refused_with_words(account: Account) -> None:
+def test_deployed_target_cannot_be_changed(account: Account) -> None:
     targets = account.targets(deployed=frozenset({str(HOOK)}))
     with pytest.raises(BucketcastError, match=r"audit:webhook is in bucketcast\.toml: change"):
         put(targets)
@@ -212,7 +207,7 @@ def test_a_deployed_target_is_refused_with_words(account: Account) -> None:
     assert_empty(account)
 
 
-def test_one_that_a_later_deploy_has_too_can_still_be_removed(account: Account) -> None:
+def test_target_also_in_the_deploy_can_be_removed(account: Account) -> None:
     put(account.targets())
     account.targets(deployed=frozenset({str(HOOK)})).remove(HOOK, discard=True)
     assert_empty(account)
@@ -233,7 +228,7 @@ def test_discard_removes_everything_and_counts_it(account: Account) -> None:
     assert_empty(account)
 
 
-def test_what_waits_stays_until_the_target_is_created_again(account: Account) -> None:
+def test_waiting_events_are_kept_until_the_target_is_created_again(account: Account) -> None:
     put(account.targets())
     (before,) = account.table.targets()
     account.fill(before.queue)
@@ -242,7 +237,7 @@ def test_what_waits_stays_until_the_target_is_created_again(account: Account) ->
     (kept,) = account.table.targets()
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
     assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
-    assert account.book().queue(HOOK) is None
+    assert account.queue_cache().queue(HOOK) is None
     with pytest.raises(NoDynamicTargetError):
         account.targets().remove(HOOK)
     account.now += GRACE_SECONDS + 1
@@ -261,7 +256,7 @@ def test_kept_messages_can_be_discarded_later(account: Account) -> None:
     assert_empty(account)
 
 
-def test_an_empty_queue_is_deleted_once_that_is_certain(account: Account) -> None:
+def test_empty_queue_is_removed_after_the_grace_period(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()
     account.targets().remove(HOOK)
@@ -272,12 +267,12 @@ def test_an_empty_queue_is_deleted_once_that_is_certain(account: Account) -> Non
     account.targets().sweep()
     assert account.queues() == {target.queue, target.dead}
     account.sqs.purge_queue(QueueUrl=DYNAMIC.url(target.dead))
-    account.now += LOOK_AGAIN_SECONDS + 1
+    account.now += RECHECK_SECONDS + 1
     account.targets().sweep()
     assert_empty(account)
 
 
-def test_made_again_at_once_it_has_a_queue_of_another_name(account: Account) -> None:
+def test_target_created_again_gets_another_queue(account: Account) -> None:
     """SQS refuses a name for 60 seconds after a queue of that name was deleted."""
     put(account.targets())
     (before,) = account.table.targets()
@@ -287,7 +282,7 @@ def test_made_again_at_once_it_has_a_queue_of_another_name(account: Account) -> 
     assert after.queue != before.queue
 
 
-def test_an_ordered_stack_makes_ordered_queues(account: Account) -> None:
+def test_fifo_stack_creates_fifo_queues(account: Account) -> None:
     put(account.targets(replace(DYNAMIC, queue_end=".fifo")))
     (target,) = account.table.targets()
     assert target.queue.endswith(".fifo")
@@ -296,7 +291,7 @@ def test_an_ordered_stack_makes_ordered_queues(account: Account) -> None:
 
 
 @pytest.mark.parametrize("step", range(16))
-def test_killed_while_it_is_made_it_leaves_nothing(account: Account, step: int) -> None:
+def test_killed_creation_leaves_nothing(account: Account, step: int) -> None:
     _killed(account, step, lambda: put(account.targets()))
     expire(account)
     account.targets().sweep()
@@ -309,9 +304,7 @@ def test_killed_while_it_is_made_it_leaves_nothing(account: Account, step: int) 
 
 
 @pytest.mark.parametrize("step", range(16))
-def test_killed_while_it_is_changed_it_is_as_before_or_as_wanted(
-    account: Account, step: int
-) -> None:
+def test_killed_change_leaves_the_old_or_the_new_target(account: Account, step: int) -> None:
     put(account.targets())
     _killed(account, step, lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}))
     expire(account)
@@ -324,7 +317,7 @@ def test_killed_while_it_is_changed_it_is_as_before_or_as_wanted(
 
 @pytest.mark.parametrize("discard", [True, False])
 @pytest.mark.parametrize("step", range(16))
-def test_killed_while_it_is_removed_it_is_there_or_gone(
+def test_killed_removal_leaves_a_whole_target_or_none(
     account: Account,
     step: int,
     discard: bool,  # noqa: FBT001
@@ -333,7 +326,7 @@ def test_killed_while_it_is_removed_it_is_there_or_gone(
     _killed(account, step, lambda: account.targets().remove(HOOK, discard=discard))
     expire(account)
     account.targets().sweep()
-    account.now += LOOK_AGAIN_SECONDS + 1
+    account.now += RECHECK_SECONDS + 1
     account.targets().sweep()
     if account.table.targets():
         assert_only(account, "hunter2")
@@ -342,7 +335,7 @@ def test_killed_while_it_is_removed_it_is_there_or_gone(
 
 
 @pytest.mark.parametrize("step", range(16))
-def test_killed_while_it_is_made_again_what_waits_stays(account: Account, step: int) -> None:
+def test_killed_second_creation_keeps_waiting_events(account: Account, step: int) -> None:
     put(account.targets())
     (before,) = account.table.targets()
     account.fill(before.queue)
@@ -365,7 +358,7 @@ def _killed(account: Account, step: int, call: object) -> None:
     assert step >= len(account.calls), "it ended by itself, so it made fewer calls"
 
 
-def test_the_last_steps_of_every_call_are_among_those_that_were_killed(account: Account) -> None:
+def test_killed_steps_include_the_last_of_every_call(account: Account) -> None:
     for call in (
         lambda: put(account.targets()),
         lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}),
@@ -392,7 +385,7 @@ def test_a_failed_call_removes_what_it_created(
     assert_empty(account)
 
 
-def test_another_call_is_waited_for_and_then_reported_as_running(account: Account) -> None:
+def test_call_waits_for_another_and_then_reports_it(account: Account) -> None:
     _killed(account, 6, lambda: put(account.targets()))
     with pytest.raises(
         BucketcastError, match="another call is at work on arn:minio:sqs::audit:webhook"
@@ -403,7 +396,7 @@ def test_another_call_is_waited_for_and_then_reported_as_running(account: Accoun
     assert_only(account, "hunter2")
 
 
-def test_a_step_whose_answer_was_lost_is_the_call_s_own(
+def test_step_with_a_lost_answer_is_repeated(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client repeats it; it was refused then, and the target given up as another call's."""
@@ -420,7 +413,7 @@ def test_a_step_whose_answer_was_lost_is_the_call_s_own(
 
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("fails", [True, False])
-def test_one_that_was_thought_dead_can_no_more_change_anything(
+def test_call_that_lost_its_task_changes_nothing(
     account: Account,
     waits: bool,  # noqa: FBT001
     fails: bool,  # noqa: FBT001
@@ -464,19 +457,19 @@ def calls_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("calls_in_turn")
-def test_many_callers_at_once_each_get_their_own(account: Account) -> None:
+def test_simultaneous_calls_create_separate_targets(account: Account) -> None:
     names = [f"t{n}" for n in range(12)]
 
     def make(name: str) -> None:
         account.targets(timeout=30.0).put("webhook", name, OPEN)
 
     threads = [threading.Thread(target=make, args=(name,)) for name in names * 2]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for entry in threads:
+        entry.start()
+    for entry in threads:
+        entry.join()
     stored = account.table.targets()
-    assert sorted(each.id for each in stored) == sorted(names)
-    assert account.mapped() == {each.queue for each in stored}
-    assert account.queues() == {name for each in stored for name in (each.queue, each.dead)}
+    assert sorted(entry.id for entry in stored) == sorted(names)
+    assert account.mapped() == {entry.queue for entry in stored}
+    assert account.queues() == {name for entry in stored for name in (entry.queue, entry.dead)}
     assert list(account.table.tasks.all()) == []

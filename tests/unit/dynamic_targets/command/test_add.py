@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import asdict
 
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.made import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.moto_aws import TABLE, MotoAws
 
 HOOK = "arn:minio:sqs::audit:webhook"
@@ -26,7 +26,7 @@ def add(run: Run, *more: str) -> None:
     assert ran.code == 0, ran.err
 
 
-def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: MotoAws) -> None:
+def test_target_is_added_listed_used_and_removed(run: Run, aws: MotoAws) -> None:
     ran = run("target", "add", "webhook:audit", "endpoint=http://h", "auth_token=hunter2", "--json")
     assert (ran.document["arn"], ran.document["what"]) == (HOOK, "made")
     (note,) = ran.document["notes"]
@@ -39,14 +39,14 @@ def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: MotoAws) -> No
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is True
     explained = run("explain", "s3://uploads/x", "--event", "put", "--json").document
-    assert [each["target"] for each in explained["deliveries"]] == [HOOK]
+    assert [entry["target"] for entry in explained["deliveries"]] == [HOOK]
     assert run("target", "rm", "webhook:audit", "--discard").out == f"Removed {HOOK}\n"
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is False
     assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)
 
 
-def test_a_value_may_come_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -> None:
+def test_add_reads_a_value_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hunter2\n")
     add(run, "--from-file", f"auth_token={tmp_path / 'token'}")
     (secret,) = aws.secretsmanager.list_secrets()["SecretList"]
@@ -56,7 +56,7 @@ def test_a_value_may_come_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) ->
     assert (ran.code, "No such file" in ran.err) == (2, True)
 
 
-def test_merge_changes_what_is_named(run: Run) -> None:
+def test_add_merge_changes_named_settings_only(run: Run) -> None:
     add(run, "auth_token=hunter2")
     ran = run("target", "add", HOOK, "timeout=20s", "--merge")
     assert ran.out == f"{HOOK} is changed\n"
@@ -81,18 +81,18 @@ def test_merge_changes_what_is_named(run: Run) -> None:
         (("rm", "webhok:other"), 2, "unknown kind 'webhok': did you mean 'webhook'?"),
     ],
 )
-def test_what_is_impossible_is_reported(
+def test_invalid_add_and_rm_name_the_reason(
     run: Run, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     ran = run("target", *words)
     assert (ran.code, expected in ran.err) == (code, True), ran.err
 
 
-def test_what_is_switched_off_is_a_target_whose_events_wait(run: Run) -> None:
+def test_disabled_target_keeps_its_events_waiting(run: Run) -> None:
     add(run)
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
     run("target", "add", HOOK, "enable=off", "--merge")
-    targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
+    targets = {entry["arn"]: entry for entry in run("target", "ls", "--json").document["targets"]}
     assert (targets[HOOK]["enabled"], targets[HOOK]["why"]) == (False, "switched off")
     *rows, reason = cells(run("target", "ls").out)
     assert {row[0]: row[1] for row in rows}[HOOK] == "off"
@@ -102,11 +102,11 @@ def test_what_is_switched_off_is_a_target_whose_events_wait(run: Run) -> None:
     assert run("event", "add", "uploads", HOOK, "--event", "delete").code == 0
 
 
-def test_what_was_removed_is_listed_and_gets_no_events(run: Run) -> None:
+def test_removed_target_is_listed_and_gets_no_events(run: Run) -> None:
     add(run)
     run("target", "rm", HOOK)
     target = run("target", "ls", "--json").document["targets"][-1]
-    assert target["why"] == "removed; what waited is kept"
+    assert target["why"] == "removed; waiting messages are kept"
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 1
 
 
@@ -119,22 +119,22 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None
     assert "is a dynamic target" in ran.err
 
 
-def test_a_stack_without_the_functions_has_the_hint(run: Run, aws: MotoAws) -> None:
+def test_add_without_functions_shows_the_hint(run: Run, aws: MotoAws) -> None:
     aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
     assert (ran.code, "[dynamic_targets] kinds in bucketcast.toml" in ran.err) == (2, True)
 
 
-def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: MotoAws) -> None:
+def test_target_without_its_function_is_listed_and_removable(run: Run, aws: MotoAws) -> None:
     add(run)
     aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
-    targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
+    targets = {entry["arn"]: entry for entry in run("target", "ls", "--json").document["targets"]}
     assert "no function for dynamic targets of kind webhook" in targets[HOOK]["why"]
-    found = {
-        each["hint"]
-        for each in run("doctor", "--json").document["findings"]
-        if (each["check"], each["subject"], each["status"]) == ("function", HOOK, "error")
+    hints = {
+        entry["hint"]
+        for entry in run("doctor", "--json").document["findings"]
+        if (entry["check"], entry["subject"], entry["status"]) == ("function", HOOK, "error")
     }
-    assert found == {'add "webhook" to [dynamic_targets] kinds in bucketcast.toml, and deploy'}
+    assert hints == {'add "webhook" to [dynamic_targets] kinds in bucketcast.toml, and deploy'}
     assert run("target", "rm", HOOK, "--discard").out == f"Removed {HOOK}\n"
     assert HOOK not in run("target", "ls").out

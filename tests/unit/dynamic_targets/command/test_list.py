@@ -53,25 +53,25 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
     ]
 
 
-def test_ls_shows_what_was_sent_and_what_was_dropped(run: Run, aws: MotoAws) -> None:
-    gone, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:r::once"
+def test_ls_shows_counts_of_sent_and_dropped_events(run: Run, aws: MotoAws) -> None:
+    missing, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:r::once"
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add(WEBHOOK, Counts(sent=5, failed=2, dead=1))
-    counters.add(gone, Counts(skipped=3))
+    counters.add(missing, Counts(skipped=3))
     counters.add(topic, Counts(sent=4, dead=2))
     document = run("target", "ls", "--json").document
-    events = {each["arn"]: each["events"] for each in document["targets"]}
+    events = {entry["arn"]: entry["events"] for entry in document["targets"]}
     assert events[WEBHOOK] == {"sent": 5, "failed": 2, "dead": 1, "skipped": 0}
     assert document["others"] == [
         {"arn": topic, "events": {"sent": 4, "failed": 0, "dead": 2, "skipped": 0}},
-        {"arn": gone, "events": {"sent": 0, "failed": 0, "dead": 0, "skipped": 3}},
+        {"arn": missing, "events": {"sent": 0, "failed": 0, "dead": 0, "skipped": 3}},
     ]
     ran = run("target", "ls")
     assert cells(ran.out)[2] == [WEBHOOK, "yes", "0", "-", "0", "5", "2", "-"]
-    assert ran.err == (f"note: 3 events for {gone} dropped: there was no such target or topic\n")
+    assert ran.err == (f"note: 3 events for {missing} dropped: there was no such target or topic\n")
 
 
-def test_the_table_fits_a_terminal_whatever_the_reasons_are(run: Run, aws: MotoAws) -> None:
+def test_ls_table_fits_a_terminal_with_long_reasons(run: Run, aws: MotoAws) -> None:
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add(WEBHOOK, Counts(sent=123_456_789, failed=123_456))
     for _ in range(3):
@@ -112,7 +112,7 @@ def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> No
         (refusal("ResourceNotFoundException", "Invoke"), None, "ResourceNotFoundException"),
     ],
 )
-def test_a_function_that_does_not_answer_keeps_no_other_from_it(
+def test_ls_shows_other_targets_if_a_function_does_not_answer(
     run: Run, aws: MotoAws, answer: object, online: object, why: str
 ) -> None:
     aws.answers["Bucketcast-webhook-primary"] = answer
@@ -124,7 +124,7 @@ def test_a_function_that_does_not_answer_keeps_no_other_from_it(
     assert why in listed["why"]
 
 
-def test_a_queue_that_is_gone_is_no_reason_to_fail(run: Run, aws: MotoAws) -> None:
+def test_ls_works_without_a_queue(run: Run, aws: MotoAws) -> None:
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-webhook-primary"))
     document = run("target", "ls", "--json").document
     assert document["targets"][1]["waiting"] is None

@@ -12,8 +12,8 @@ HOOK, NAME = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
 
 
 def paused(aws: MotoAws) -> int:
-    found = Breakers(TABLE, lambda: aws.dynamodb).of(HOOK).read()
-    return found.paused if found else 0
+    outage = Breakers(TABLE, lambda: aws.dynamodb).of(HOOK).read()
+    return outage.paused if outage else 0
 
 
 def test_pause_and_resume_may_be_repeated(run: Run, aws: MotoAws) -> None:
@@ -38,25 +38,21 @@ def test_pause_and_resume_may_be_repeated(run: Run, aws: MotoAws) -> None:
     assert (ran.code, ran.out) == (0, f"{HOOK} is not paused\n")
 
 
-def test_pause_prints_until_when_events_wait(run: Run) -> None:
+def test_pause_prints_the_end_of_waiting(run: Run) -> None:
     ran = run("target", "pause", HOOK)
     assert ran.code == 0
     assert "dead-lettered from" in ran.out
     assert "13 days" in ran.out
 
 
-def test_a_function_that_does_not_see_the_pause_leaves_nothing_paused(
-    run: Run, aws: MotoAws
-) -> None:
+def test_pause_unseen_by_the_function_is_undone(run: Run, aws: MotoAws) -> None:
     aws.pause_answers[NAME] = {"paused": False}
     ran = run("target", "pause", HOOK)
     assert (ran.code, paused(aws)) == (1, 0)
     assert "gateway endpoint for DynamoDB" in ran.err
 
 
-def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
-    run: Run, aws: MotoAws
-) -> None:
+def test_pause_without_the_right_to_invoke_is_unconfirmed(run: Run, aws: MotoAws) -> None:
     aws.pause_answers[NAME] = refusal("AccessDeniedException", "Invoke")
     ran = run("target", "pause", HOOK)
     assert ran.code == 0

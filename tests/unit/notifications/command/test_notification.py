@@ -14,7 +14,7 @@ from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.topics.aws.table import TopicTable
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.made import DYNAMIC
+from tests.unit.dynamic_targets.account import DYNAMIC
 from tests.unit.moto_aws import REGION, TABLE, MotoAws
 
 ARN = f"arn:aws:sns:{REGION}:acme:photos"

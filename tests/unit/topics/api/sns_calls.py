@@ -21,7 +21,7 @@ from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.secure import SecureCalls, secure
-from tests.unit.dynamic_targets.made import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.web.requests import REGION, Wire
 
 URL = "http://gateway.example:9100"

@@ -13,7 +13,7 @@ from bucketcast.topics.model import Topic
 from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.web.secure import secure
-from tests.unit.dynamic_targets.made import Account
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.topics.api.sns_calls import USERS, Server
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.dynamic_targets.made import Account
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.topics.api.sns_calls import Server
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"

@@ -9,7 +9,7 @@ from botocore.auth import HmacV1Auth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.unit.dynamic_targets.made import Account
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.topics.api.sns_calls import URL, Server
 from tests.unit.web.requests import REGION
 

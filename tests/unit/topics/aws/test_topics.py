@@ -13,7 +13,7 @@ from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import LEASE_SECONDS, DesiredTopic, Topics
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
-from tests.unit.dynamic_targets.made import DYNAMIC, Account, Killed
+from tests.unit.dynamic_targets.account import DYNAMIC, Account, Killed
 
 T1 = TopicArn("eu-central-1", "acme", "t1")
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}
@@ -82,7 +82,7 @@ def it_is_whole(account: Account) -> Topic:
 
 
 def test_persistent_topic_has_a_queue(account: Account) -> None:
-    book = account.book()
+    book = account.queue_cache()
     made = put(account, LOGIN)
     assert it_is_whole(account) == made
     assert str(made.arn) == "arn:aws:sns:eu-central-1:acme:t1"

@@ -1,4 +1,8 @@
-"""A deployment, read from its stack's outputs."""
+"""A deployment, read from its stack's outputs.
+
+`health` and `stats` read the state of its targets, `pauses` pauses them, `invocation` calls its
+functions, `removal` protects waiting messages during a deploy.
+"""
 
 import json
 from collections.abc import Mapping
@@ -15,28 +19,25 @@ from bucketcast.settings.environment import ANY_BUCKET
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
 
 TAKES_EFFECT: Final = 600
-"""Seconds after which a change is in effect: twice what S3 names."""
-
-
-_EFFECT = "TakesEffect"
+"""Seconds until a change of a bucket's notifications is in effect: twice S3's figure."""
+_TAKES_EFFECT = "TakesEffect"
 _KMS_KEY = "KmsKey"
 _ATTACHMENTS = "Attachments"
-"""How the outputs of attached buckets begin."""
+"""Prefix of the outputs of attached buckets."""
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
 
 class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stack has for dynamic targets, as its output says.
+    """The stack's setup for dynamic targets, from its outputs.
 
-    `functions` are names by kind. `queues` is the URL of any queue but for its name, `queue_arns`
-    the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
-    the secrets; `queue_end` ends the names of new queues. `timeout` and `visibility` are seconds;
-    `max_concurrency` is None where the mappings have no limit of their own. `topic` is the ARN of
-    whom the alarms tell, "" for nobody.
-    `local` is whether it is one laptop's, `tls_skip_verify` whether whoever deployed it lets
-    targets skip the check of certificates elsewhere too. `topics_per_user` is how many topics a
-    user may have, 0 for any number. `allow_private` is what webhooks may connect to beyond public
-    addresses. `kms_key` is the ARN of the key that queues are encrypted with, "" for SQS's own.
+    `functions` are names by kind. `queues` and `queue_arns` are the URL and ARN of a queue without
+    its name. `prefix` begins the names of queues and functions, `secrets` those of secrets;
+    `queue_end` ends the names of new queues. `timeout` and `visibility` are seconds;
+    `max_concurrency` is None if the mappings have no limit of their own. The alarms notify the
+    topic with the ARN `topic`, "" for none. `local` is True for a local stack; `tls_skip_verify`
+    allows targets to skip the check of certificates elsewhere too. `topics_per_user` is the most
+    topics of a user, 0 for no limit. `allow_private` are the private networks that webhooks may
+    connect to. `kms_key` is the ARN of the key that encrypts queues, "" for SQS's own.
     """
 
     functions: Mapping[str, str]
@@ -56,7 +57,7 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     kms_key: str = ""
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
-        """Return what a target's queue is called."""
+        """Return the name of a target's queue."""
         return f"{self.prefix}{kind}-{id}-{token}{self.queue_end}"
 
     def url(self, queue: str) -> str:
@@ -70,8 +71,8 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
 class DeployedTarget:
     """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
 
-    `made` are the settings of a dynamic target, None for a deployed one. If it is not `enabled`
-    its events wait. `writes` is the bucket of Amazon S3 that its URL points to, "" for none.
+    `dynamic` is the item of a dynamic target, None for a deployed one. Events of a target that is
+    not `enabled` wait. `writes` is the Amazon S3 bucket in its URL, "" for none.
     """
 
     arn: str
@@ -80,14 +81,14 @@ class DeployedTarget:
     function: str
     queue: str
     dead: str
-    made: DynamicTarget | None = None
+    dynamic: DynamicTarget | None = None
     enabled: bool = True
     writes: str = ""
 
     @property
     def state(self) -> str:
         """The state of a dynamic target (`DynamicTarget.state`), "on" for a deployed one."""
-        return self.made.state if self.made else "on"
+        return self.dynamic.state if self.dynamic else "on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,14 @@ class Deployed:
     """A stack's outputs.
 
     `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
-    attached, with their transports. `trail` is the trail of access events, "" if no bucket has
-    them, and `access_events` are the buckets that have; `trail_selectors` is whether what it logs
-    follows the rules, `bucket_events` whether it also logs created and removed buckets.
-    `pipeline` is None if the configuration has no `[pipeline]`. `dynamic` is what the stack has for
-    dynamic targets, and `resting` are those of them that get no events: removed while messages
-    waited, or with the ARN of a deployed one.
-    `kms_key` is the ARN of the customer's key that queues are encrypted with, "" for SQS's own.
-    `takes_effect` is the seconds after which a change of a bucket's notifications is in effect.
+    attached, with their transports. `trail` logs the access events of the buckets `access_events`;
+    it is "" if there are none. Its selectors follow the rules if `trail_selectors`, and it logs
+    created and removed buckets if `bucket_events`.
+    `pipeline` is None if the configuration has no `[pipeline]`. `dynamic` is the setup for dynamic
+    targets. `inactive` are dynamic targets that get no events: removed while messages waited, or
+    with the ARN of a deployed one.
+    `kms_key` is the ARN of the customer's key that encrypts queues, "" for SQS's own.
+    A change of a bucket's notifications is in effect after `takes_effect` seconds.
     """
 
     stack: str
@@ -125,13 +126,13 @@ class Deployed:
     access_events: frozenset[str] = frozenset()
     pipeline: DeployedPipeline | None = None
     dynamic: DynamicSetup | None = None
-    resting: tuple[DeployedTarget, ...] = ()
+    inactive: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
     trail_selectors: bool = True
     kms_key: str = ""
 
     def looks_into(self, bucket: str) -> bool:
-        """Return whether ingest may read the bucket's objects."""
+        """Return True if ingest may read the bucket's objects."""
         return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))
 
     def target(self, arn: TargetArn | TopicArn) -> DeployedTarget:
@@ -140,7 +141,7 @@ class Deployed:
         A persistent topic has a dynamic target of its own.
 
         Raises:
-            BucketcastError: there is none.
+            BucketcastError: it does not exist.
         """
         if isinstance(arn, TopicArn):
             return self._target_of(arn)
@@ -149,15 +150,15 @@ class Deployed:
         for target in self.targets:
             if target.arn == wanted:
                 return target
-        near = did_you_mean(wanted, known)
+        suggestion = did_you_mean(wanted, known)
         available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
         raise BucketcastError(
-            f"no target {wanted} in the stack {self.stack}: {near}available: {available}"
+            f"no target {wanted} in the stack {self.stack}: {suggestion}available: {available}"
         )
 
     def _target_of(self, topic: TopicArn) -> DeployedTarget:
         for target in self.targets:
-            if target.made and target.id == topic.target_id:
+            if target.dynamic and target.id == topic.target_id:
                 return target
         raise BucketcastError(
             f"{topic.arn} has no queue: there is no such topic, or it is not persistent or has no "
@@ -180,15 +181,17 @@ def find(stack: str, aws: Aws) -> Deployed:
         )
     targets = [
         DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
-        for summary in _of(outputs, "Target")
+        for summary in _json_outputs(outputs, "Target")
     ]
     dynamic = _dynamic(outputs)
-    made = _made(dynamic, outputs["StateTable"], aws) if dynamic else []
-    by_file = {target.arn for target in targets}
-    resting = [each for each in made if each.arn in by_file or each.state == "kept"]
-    targets += [each for each in made if each not in resting]
-    attached = _of(outputs, _ATTACHMENTS)
-    pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
+    dynamic_targets = _dynamic_targets(dynamic, outputs["StateTable"], aws) if dynamic else []
+    deployed_arns = {target.arn for target in targets}
+    inactive = [
+        entry for entry in dynamic_targets if entry.arn in deployed_arns or entry.state == "kept"
+    ]
+    targets += [entry for entry in dynamic_targets if entry not in inactive]
+    attached = _json_outputs(outputs, _ATTACHMENTS)
+    pipelines = [DeployedPipeline(**entry) for entry in _json_outputs(outputs, "Pipeline")]
     return Deployed(
         stack,
         outputs["IngressQueueUrl"],
@@ -196,24 +199,24 @@ def find(stack: str, aws: Aws) -> Deployed:
         f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
         frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
-        {each["bucket"]: each["via"] for each in attached},
+        {entry["bucket"]: entry["via"] for entry in attached},
         outputs.get("AccessTrail", ""),
         "BucketEvents" in outputs,
-        frozenset(each["bucket"] for each in attached if each.get("access_events") == "on"),
+        frozenset(entry["bucket"] for entry in attached if entry.get("access_events") == "on"),
         pipelines[0] if pipelines else None,
         dynamic,
-        tuple(resting),
-        float(outputs.get(_EFFECT, TAKES_EFFECT)),
+        tuple(inactive),
+        float(outputs.get(_TAKES_EFFECT, TAKES_EFFECT)),
         outputs.get("TrailSelectors") != "off",
         outputs.get(_KMS_KEY, ""),
     )
 
 
 def dynamic(stack: str, aws: Aws) -> DynamicSetup | None:
-    """Return what a stack has for dynamic targets, without reading the targets.
+    """Return a stack's setup for dynamic targets without reading the targets, or None.
 
     Raises:
-        BucketcastError: there is no such stack.
+        BucketcastError: the stack does not exist.
         AwsError: AWS cannot be reached.
     """
     return _dynamic(_outputs(stack, aws))
@@ -221,33 +224,34 @@ def dynamic(stack: str, aws: Aws) -> DynamicSetup | None:
 
 def _dynamic(outputs: Mapping[str, str]) -> DynamicSetup | None:
     more = {"topic": outputs.get("AlarmTopic", ""), "kms_key": outputs.get(_KMS_KEY, "")}
-    found = [
-        msgspec.convert({**each, **more}, DynamicSetup) for each in _of(outputs, "DynamicTargets")
+    setups = [
+        msgspec.convert({**output, **more}, DynamicSetup)
+        for output in _json_outputs(outputs, "DynamicTargets")
     ]
-    return found[0] if found else None
+    return setups[0] if setups else None
 
 
-def _made(setup: DynamicSetup, table: str, aws: Aws) -> list[DeployedTarget]:
+def _dynamic_targets(setup: DynamicSetup, table: str, aws: Aws) -> list[DeployedTarget]:
     """Return the current dynamic targets."""
     with aws_errors():
         return [
             DeployedTarget(
-                each.arn,
-                each.kind,
-                each.id,
-                setup.functions.get(each.kind, ""),
-                setup.url(each.queue),
-                setup.url(each.dead),
-                each,
-                each.state != "off",
-                loops.bucket_in(each.settings.get("endpoint", "")),
+                target.arn,
+                target.kind,
+                target.id,
+                setup.functions.get(target.kind, ""),
+                setup.url(target.queue),
+                setup.url(target.dead),
+                target,
+                target.state != "off",
+                loops.bucket_in(target.settings.get("endpoint", "")),
             )
-            for each in Table(table, aws.dynamodb).targets()
+            for target in Table(table, aws.dynamodb).targets()
         ]
 
 
-def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
-    """Return the outputs that are JSON, of one kind of construct."""
+def _json_outputs(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
+    """Parse the JSON outputs of one kind of construct."""
     return [json.loads(text) for key, text in outputs.items() if key.startswith(begin)]
 
 
@@ -255,17 +259,17 @@ def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
     client = aws.cloudformation
     with aws_errors():
         try:
-            found = client.describe_stacks(StackName=stack)["Stacks"]
+            stacks = client.describe_stacks(StackName=stack)["Stacks"]
         except client.exceptions.ClientError as error:
             if error.response["Error"]["Code"] != "ValidationError":  # its code for a missing stack
                 raise
-            found = []
-    if not found:
+            stacks = []
+    if not stacks:
         raise BucketcastError(
             f"no stack {stack} in {client.meta.region_name} at {client.meta.endpoint_url}: deploy "
             f"it, or name another with --stack or BUCKETCAST_STACK; {LOCAL_HINT}"
         )
-    return {each["OutputKey"]: each["OutputValue"] for each in found[0].get("Outputs", ())}
+    return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
 
 
 def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
@@ -274,10 +278,12 @@ def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
     Raises:
         AwsError: AWS cannot be reached.
     """
-    if target.made:
-        return target.made.settings
+    if target.dynamic:
+        return target.dynamic.settings
     with aws_errors():
-        found = aws.functions.get_function_configuration(FunctionName=target.function)
-    text = found.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
+        configuration = aws.functions.get_function_configuration(FunctionName=target.function)
+    text = (
+        configuration.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
+    )
     loaded: Mapping[str, str] = json.loads(text)
     return loaded

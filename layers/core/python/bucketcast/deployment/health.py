@@ -14,9 +14,9 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A target's health; None is unknown, and `why` is the reason. Counts are SQS messages.
+    """A target's health; None is unknown, `why` is the reason, `where` its address.
 
-    `waiting` includes those in flight.
+    Counts are SQS messages; `waiting` includes those in flight.
     """
 
     where: str
@@ -36,8 +36,8 @@ def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
         running = [
             (
                 pool.submit(_probe, target, aws),
-                pool.submit(known_depth, target.queue, aws),
-                pool.submit(known_depth, target.dead, aws),
+                pool.submit(read_depth, target.queue, aws),
+                pool.submit(read_depth, target.dead, aws),
             )
             for target in targets
         ]
@@ -47,8 +47,8 @@ def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
         ]
 
 
-def known_depth(queue: str, aws: Aws) -> tuple[Depth | None, str]:
-    """Return how many messages a queue has; None, and why, if SQS does not say."""
+def read_depth(queue: str, aws: Aws) -> tuple[Depth | None, str]:
+    """Count the messages of a queue; return None and the reason if SQS does not answer."""
     try:
         with aws_errors():
             return depth(queue, aws.sqs), ""
@@ -57,9 +57,9 @@ def known_depth(queue: str, aws: Aws) -> tuple[Depth | None, str]:
 
 
 def messages(queue: str, aws: Aws) -> int | None:
-    """Return how many messages a queue has, in flight and delayed too; None if unknown."""
-    found, _ = known_depth(queue, aws)
-    return found.all if found else None
+    """Count the messages of a queue, in flight and delayed too; None if unknown."""
+    queue_depth, _ = read_depth(queue, aws)
+    return queue_depth.all if queue_depth else None
 
 
 def _health(
@@ -79,9 +79,9 @@ def _health(
 
 
 def _probe(target: DeployedTarget, aws: Aws) -> tuple[bool | None, str, str]:
-    """Return whether a target is online (None: unknown), the reason, and its address."""
+    """Probe a target; return if it is online (None: unknown), the reason, and its address."""
     if target.state != "on":
-        why = "switched off" if target.state == "off" else "removed; what waited is kept"
+        why = "switched off" if target.state == "off" else "removed; waiting messages are kept"
         return False, why, ""
     if not target.function:
         return None, f"the stack has no function for dynamic targets of kind {target.kind}", ""

@@ -1,4 +1,4 @@
-"""Calls of the deployment's functions, for what only they can see."""
+"""Calls of the deployment's functions, which have the targets' networks and secrets."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 
 
 class FunctionFailedError(AwsError):
-    """The function raised an error; the text has it."""
+    """The function raised an error; the text has its message."""
 
 
 def invoke(function: str, request: Mapping[str, Any], aws: Aws) -> Any:
     """Call a function and return its answer.
 
     Raises:
-        FunctionFailedError: it raised an error.
+        FunctionFailedError: the function raised an error.
         AwsError: it did not answer in time (`silent`), or AWS refused.
     """
     payload = json.dumps(request).encode()
@@ -29,6 +29,6 @@ def invoke(function: str, request: Mapping[str, Any], aws: Aws) -> Any:
         text = f"the function {function} did not answer in time"
         raise AwsError(text, silent=True) from error
     if "FunctionError" in answer:
-        said = body.get("errorMessage", "") if isinstance(body, dict) else body
-        raise FunctionFailedError(f"the function {function} failed: {said}")
+        message = body.get("errorMessage", "") if isinstance(body, dict) else body
+        raise FunctionFailedError(f"the function {function} failed: {message}")
     return body

@@ -1,8 +1,8 @@
-"""Pauses: the item of a target's breaker makes its functions let the events wait.
+"""Pauses: a flag in the item of a target's breaker, on which its functions let events wait.
 
-The table keeps a pause, so a deploy does not end it, and neither does a recreated event source
-mapping. What waits is received now and then and sent again, so SQS never drops it: after its term
-it is dead-lettered with the pause as the reason (`delivery.retention`).
+The flag is in the state table, so it outlives a deploy and a recreated event source mapping. The
+function receives waiting messages from time to time and sends them again, so SQS never drops them.
+After their term they are dead-lettered with the pause as the reason (`limits`).
 """
 
 import time
@@ -17,9 +17,9 @@ from bucketcast.state.breakers import Breakers
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A target and since when it is, or was, paused (Unix ms); `changed` is whether by this call.
+    """A target and the start of its pause (Unix ms); `changed` is False if the call had no effect.
 
-    `unconfirmed` is why its function did not confirm the pause, "" if it did.
+    `unconfirmed` is the reason why its function did not confirm the pause, "" if it did.
     """
 
     target: DeployedTarget
@@ -29,10 +29,10 @@ class Pause:
 
 
 def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
-    """Pause a target, and ask its function whether it knows.
+    """Pause a target, and let its function confirm that it sees the pause.
 
     Raises:
-        BucketcastError: its function does not see the pause; nothing is paused.
+        BucketcastError: the function does not see the pause; the target is not paused.
         AwsError: AWS does not answer.
     """
     breakers = Breakers(deployment.state_table, lambda: aws.dynamodb)
@@ -40,13 +40,13 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     with aws_errors():
         since = breakers.pause(target.arn, now)
     try:
-        knows = _confirmed(target, aws)
+        confirmed = _is_confirmed(target, aws)
     except AwsError as error:
         return Pause(target, since, since == now, str(error))
-    if not knows and since == now:
+    if not confirmed and since == now:
         with aws_errors():
             breakers.resume(target.arn)
-    if not knows:
+    if not confirmed:
         raise BucketcastError(
             f"{target.arn} is not paused: its function {target.function} does not see the pause in "
             f"the table {deployment.state_table}. If it runs in a VPC, add a gateway endpoint for "
@@ -66,8 +66,8 @@ def resume(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     return Pause(target, since, since > 0)
 
 
-def _confirmed(target: DeployedTarget, aws: Aws) -> bool:
-    """Return whether the target's function sees the pause."""
+def _is_confirmed(target: DeployedTarget, aws: Aws) -> bool:
+    """Return True if the target's function sees the pause."""
     try:
         answer = invoke(target.function, {"pause": True, "target": target.arn}, aws)
     except FunctionFailedError:

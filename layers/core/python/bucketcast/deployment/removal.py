@@ -1,8 +1,8 @@
 """Refuse a deploy that would remove targets with waiting messages.
 
-CloudFormation removes old resources after everything else is updated, and failures then are not
-rolled back. So this runs during the update: it compares the deployed targets with the new ones, and
-its refusal rolls the whole deploy back before anything is gone.
+CloudFormation removes old resources after the update, and does not roll back then. So this check
+runs during the update: it compares the deployed targets with the new ones, and its refusal rolls
+the whole deploy back before any resource is removed.
 """
 
 import time
@@ -20,17 +20,16 @@ Queues = Mapping[str, Sequence[str]]
 """The URLs of a target's queue and of its dead-letter queue, by its ARN."""
 
 MOST_CHARACTERS: Final = 900
-"""The length of a refusal: CloudFormation shows a thousand."""
+"""The longest refusal: CloudFormation shows a thousand characters."""
 PAUSE: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Watches the queues of removed targets until all were empty for `settle` seconds.
+    """Waits until the queues of removed targets have been empty for `settle` seconds.
 
-    SQS's counts are exact a minute after the last message arrived, so that is how long they must be
-    empty once nobody writes to them. The deploy is not refused for messages that their functions
-    still deliver within `timeout` seconds.
+    SQS's counts are exact a minute after the last message was sent. The functions have `timeout`
+    seconds to deliver waiting messages before the deploy is refused.
     """
 
     client: "SQSClient"
@@ -39,11 +38,11 @@ class Removal:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def demand(self, before: Queues, after: Queues, discard: Sequence[str]) -> None:
+    def require_empty(self, before: Queues, after: Queues, discard: Sequence[str]) -> None:
         """Refuse to remove targets with messages, unless their ARNs are in `discard`.
 
         Raises:
-            BucketcastError: messages wait.
+            BucketcastError: messages are waiting.
             ClientError: SQS refused.
         """
         kept = {url for urls in after.values() for url in urls}
@@ -52,15 +51,17 @@ class Removal:
             for arn, urls in before.items()
             if arn not in discard and not kept.issuperset(urls)
         }
-        if removed and (waiting := self._look(removed)):
+        if removed and (waiting := self._wait_until_empty(removed)):
             raise BucketcastError(_refusal(waiting))
 
-    def _look(self, removed: Queues) -> dict[str, list[str]]:
-        """Return texts about waiting messages by ARN; empty if all were empty long enough."""
+    def _wait_until_empty(self, removed: Queues) -> dict[str, list[str]]:
+        """Wait for empty queues; return texts about waiting messages by ARN after the timeout."""
         began = self.clock()
         empty_since: float | None = None
         while True:
-            waiting = {arn: said for arn, urls in removed.items() if (said := self._counts(urls))}
+            waiting = {
+                arn: counts for arn, urls in removed.items() if (counts := self._counts(urls))
+            }
             now = self.clock()
             if waiting:
                 empty_since = None
@@ -80,7 +81,7 @@ class Removal:
         ]
 
     def _depth(self, url: str) -> int:
-        """Return a queue's messages, with those in flight and delayed; none if it is gone."""
+        """Count a queue's messages, in flight and delayed too; 0 if it does not exist."""
         try:
             return depth(url, self.client).all
         except self.client.exceptions.QueueDoesNotExist:
@@ -88,23 +89,23 @@ class Removal:
 
 
 def _refusal(waiting: Mapping[str, Sequence[str]]) -> str:
-    """Write the refusal for as many targets as CloudFormation can show, with a hint."""
-    said = ""
+    """Return the refusal for as many targets as CloudFormation can show, with a hint."""
+    refusal = ""
     for count in range(1, len(waiting) + 1):
         longer = _summary(dict(list(waiting.items())[:count]), len(waiting) - count)
-        if said and len(longer) > MOST_CHARACTERS:
+        if refusal and len(longer) > MOST_CHARACTERS:
             break
-        said = longer
-    return said
+        refusal = longer
+    return refusal
 
 
 def _summary(waiting: Mapping[str, Sequence[str]], others: int) -> str:
     sentences = [
-        f"{arn} is to be removed, and there are {' and '.join(said)}"
-        for arn, said in waiting.items()
+        f"{arn} is to be removed, and there are {' and '.join(counts)}"
+        for arn, counts in waiting.items()
     ]
     if others:
-        sentences.append(f"the same holds for {others} more")
+        sentences.append(f"{others} more targets have waiting messages")
     return "; ".join(sentences) + (
         '. Let them drain (`bucketcast target ls`) or keep the target with enable = "off"; to '
         "give them up, name the target in bucketcast.toml: [removed] discard = "

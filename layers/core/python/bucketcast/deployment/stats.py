@@ -1,18 +1,18 @@
-"""Statistics of each target: its counts, and what its queue holds now."""
+"""Statistics of each target: its counts, and the messages in its queue."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedTarget
-from bucketcast.deployment.health import known_depth
+from bucketcast.deployment.health import read_depth
 from bucketcast.state.counters import Counters, Counts
 
 _AT_ONCE = 16
 
 
 class TargetStats(NamedTuple):
-    """Of one target; messages may hold many events, and are None if SQS does not answer."""
+    """The statistics of one target; numbers of messages are None if SQS does not answer."""
 
     arn: str
     counts: Counts
@@ -21,26 +21,30 @@ class TargetStats(NamedTuple):
 
 
 def target_stats(deployment: Deployed, aws: Aws) -> list[TargetStats]:
-    """Return the statistics of the deployment's targets, and of missing ones that rules name.
+    """Return the statistics of a deployment's targets, and of removed ones with counts.
 
     Raises:
         AwsError: AWS does not answer.
     """
     with aws_errors():
         counted = Counters(deployment.state_table, lambda: aws.dynamodb).read()
-    targets = (*deployment.targets, *deployment.resting)
+    targets = (*deployment.targets, *deployment.inactive)
     _ = aws.sqs  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         depths = list(pool.map(lambda target: _depth(target, aws), targets))
-    found = {
+    current = {
         target.arn: TargetStats(target.arn, counted.get(target.arn, Counts()), *depth)
         for target, depth in zip(targets, depths, strict=True)
     }
-    gone = {arn: TargetStats(arn, counts, 0, 0) for arn, counts in counted.items()}
-    return [(gone | found)[arn] for arn in sorted(gone | found)]
+    removed = {arn: TargetStats(arn, counts, 0, 0) for arn, counts in counted.items()}
+    return [(removed | current)[arn] for arn in sorted(removed | current)]
 
 
 def _depth(target: DeployedTarget, aws: Aws) -> tuple[int | None, int | None]:
     """Return the messages in flight and waiting."""
-    found, _ = known_depth(target.queue, aws)
-    return (found.in_flight, found.visible + found.delayed) if found else (None, None)
+    queue_depth, _ = read_depth(target.queue, aws)
+    return (
+        (queue_depth.in_flight, queue_depth.visible + queue_depth.delayed)
+        if queue_depth
+        else (None, None)
+    )

@@ -8,9 +8,9 @@ from bucketcast import targets
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
-from bucketcast.dynamic_targets.aws.factory import run_time_targets
+from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.aws.targets import NoDynamicTargetError
-from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line, parsed, written
+from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line, format_line, parse_line
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, options_of
 
@@ -34,14 +34,14 @@ _ON: Final = "enable"
 
 
 class AdminConfig:
-    """The configuration of one deployment; `find` returns the current one."""
+    """The configuration of one deployment; `find` reads the deployment."""
 
     def __init__(self, find: Callable[[], Deployed], aws: Aws) -> None:
         self._find = find
         self._aws = aws
 
     def get(self, key: str) -> str:
-        """Return the lines of a sub-system, of all its targets or of one.
+        """Return the lines of a sub-system, for all its targets or one.
 
         Raises:
             ConfigErrors: the sub-system does not exist.
@@ -52,57 +52,59 @@ class AdminConfig:
         if system == _API:
             return self._api(deployment)
         kind = _kind(system)
-        lines = [line for each, line in self._lines(deployment, kind) if id_ in ("", each.id)]
+        lines = [line for target, line in self._lines(deployment, kind) if id_ in ("", target.id)]
         if not lines and id_:
             raise NoDynamicTargetError(f"there is no target {system}:{id_}")
         return "\n".join(lines or [_unset(kind)]) + "\n"
 
     def export(self) -> str:
-        """Return all lines, with those of targets in the file."""
+        """Return all lines, with those of deployed targets."""
         deployment = self._find()
         lines = [line for kind in targets.kinds() for _, line in self._lines(deployment, kind)]
         return "\n".join([self._api(deployment).rstrip("\n"), *lines]) + "\n"
 
     def set(self, text: str) -> None:
-        """Create or change the dynamic target of a line; options it does not name stay.
+        """Create or change the dynamic target of a line; keep options that the line does not name.
 
         Raises:
-            BucketcastError: it fails, or the target is not a dynamic target.
+            BucketcastError: the line is invalid, the target is deployed, or AWS refused.
         """
-        self._put(self._find(), parsed(text))
+        self._put(self._find(), parse_line(text))
 
     def load(self, text: str) -> None:
         """Create and change dynamic targets from the lines of an export.
 
-        Nothing is changed if a line is invalid or about a target of the file.
+        Change nothing if a line is invalid, or changes a deployed target.
 
         Raises:
-            BucketcastError: as `set`.
+            BucketcastError: as for `set`.
         """
         deployment = self._find()
         lines = [line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"]
-        wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
-        changed = [line for line in wanted if not self._is_so(deployment, line)]
+        parsed_lines = [line for line in map(parse_line, lines) if line.system.startswith(_NOTIFY)]
+        changed = [line for line in parsed_lines if not self._is_unchanged(deployment, line)]
         for line in changed:
-            run_time_targets(deployment, self._aws).require_changeable(_arn(line))
+            dynamic_targets_of(deployment, self._aws).require_changeable(_arn(line))
         for line in changed:
             self._put(deployment, line)
 
     def reset(self, text: str) -> None:
-        """Remove the dynamic target of `notify_KIND:ID`; its waiting events are kept.
+        """Remove the dynamic target of `notify_KIND:ID`, but keep its waiting events.
 
         Raises:
-            BucketcastError: there is none, or it is one of the file's.
+            BucketcastError: the target does not exist, or is deployed.
         """
-        arn = _arn(parsed(text))
+        arn = _arn(parse_line(text))
         with aws_errors():
-            run_time_targets(self._find(), self._aws).remove(arn)
+            dynamic_targets_of(self._find(), self._aws).remove(arn)
 
     def help(self, system: str, key: str) -> dict[str, Any]:
-        """Return the available options, as `mc` prints them."""
+        """Return the available options in the form that `mc` prints."""
         if not system:
-            every = [_help(f"{_NOTIFY}{kind}", _about(kind), "") for kind in targets.kinds()]
-            return {"subSys": "", "description": "", "multipleTargets": False, "keysHelp": every}
+            systems = [
+                _help(f"{_NOTIFY}{kind}", _description(kind), "") for kind in targets.kinds()
+            ]
+            return {"subSys": "", "description": "", "multipleTargets": False, "keysHelp": systems}
         kind = _kind(system.partition(":")[0])
         keys = [
             _help(name, option.help, option.type, optional=not option.required)
@@ -111,35 +113,35 @@ class AdminConfig:
         ]
         return {
             "subSys": f"{_NOTIFY}{kind}",
-            "description": _about(kind),
+            "description": _description(kind),
             "multipleTargets": True,
             "keysHelp": keys,
         }
 
     def _lines(self, deployment: Deployed, kind: str) -> Iterator[tuple[DeployedTarget, str]]:
-        for each in (*deployment.targets, *deployment.resting):
-            if each.kind != kind or (each.made and each.made.state == "kept"):
+        for target in (*deployment.targets, *deployment.inactive):
+            if target.kind != kind or (target.dynamic and target.dynamic.state == "kept"):
                 continue
-            values = self._shown(each)
+            values = self._values(target)
             off = values.pop("enable", "on") != "on"
-            yield each, written(f"{_NOTIFY}{kind}", each.id, values, off=off)
+            yield target, format_line(f"{_NOTIFY}{kind}", target.id, values, off=off)
 
-    def _shown(self, target: DeployedTarget) -> dict[str, str]:
-        """Return all keys of a target with their values or defaults, without secrets."""
+    def _values(self, target: DeployedTarget) -> dict[str, str]:
+        """Return the values or defaults of all keys of a target, without secrets."""
         stored = deployed.settings(target, self._aws)
-        shown = {key: option.default for key, option in _options(target.kind).items()}
-        secret = target.made.secret if target.made else ""
-        for key, text in stored.items():
-            hidden = secret and text.startswith(f"secret:{secret}#")
-            shown[key] = REDACTED if hidden else text
-        return shown
+        values = {key: option.default for key, option in _options(target.kind).items()}
+        secret = target.dynamic.secret if target.dynamic else ""
+        for key, value in stored.items():
+            hidden = secret and value.startswith(f"secret:{secret}#")
+            values[key] = REDACTED if hidden else value
+        return values
 
-    def _is_so(self, deployment: Deployed, line: Line) -> bool:
+    def _is_unchanged(self, deployment: Deployed, line: Line) -> bool:
         kind = _kind(line.system)
-        for each in deployment.targets:
-            if (each.kind, each.id) == (kind, line.id or DEFAULT_ID):
-                shown = self._shown(each)
-                return all(shown.get(key, "") == value for key, value in line.values.items())
+        for target in deployment.targets:
+            if (target.kind, target.id) == (kind, line.id or DEFAULT_ID):
+                current = self._values(target)
+                return all(current.get(key, "") == value for key, value in line.values.items())
         return False
 
     def _put(self, deployment: Deployed, line: Line) -> None:
@@ -147,14 +149,14 @@ class AdminConfig:
             hint = "sync_events in bucketcast.toml, or MINIO_API_SYNC_EVENTS, and a deploy"
             raise ConfigErrors([ConfigError(_API, "is set by a deploy", hint)])
         kind = _kind(line.system)
-        values = {key: text for key, text in line.values.items() if text != REDACTED}
+        values = {key: value for key, value in line.values.items() if value != REDACTED}
         with aws_errors():
-            made = run_time_targets(deployment, self._aws)
-            made.put(kind, line.id or DEFAULT_ID, values, merge=True)
+            dynamic_targets = dynamic_targets_of(deployment, self._aws)
+            dynamic_targets.put(kind, line.id or DEFAULT_ID, values, merge=True)
 
     def _api(self, deployment: Deployed) -> str:
         in_order = deployment.dynamic and deployment.dynamic.queue_end
-        return written(_API, "", {"sync_events": "on" if in_order else "off"}) + "\n"
+        return format_line(_API, "", {"sync_events": "on" if in_order else "off"}) + "\n"
 
 
 def _arn(line: Line) -> TargetArn:
@@ -165,31 +167,33 @@ def _kind(system: str) -> str:
     kind = system.removeprefix(_NOTIFY)
     if system.startswith(_NOTIFY) and kind in targets.kinds():
         return kind
-    known = [_NOTIFY + each for each in targets.kinds()]
+    known = [_NOTIFY + kind_name for kind_name in targets.kinds()]
     allowed = f"{did_you_mean(system, known)}there are {', '.join([*known, _API])}"
     raise ConfigErrors([ConfigError(system, "unknown sub-system", allowed)])
 
 
 def _options(kind: str) -> Mapping[str, Option]:
-    """Return its own options, then the common ones; the line itself shows `enable`."""
+    """Return a kind's own options, then the common ones, without `enable`."""
     declared: Any = targets.load(kind).Settings
-    own, every = declared.__annotations__, options_of(declared)
-    return {key: every[key] for key in sorted(every, key=lambda key: key not in own) if key != _ON}
+    own, options = declared.__annotations__, options_of(declared)
+    return {
+        key: options[key] for key in sorted(options, key=lambda key: key not in own) if key != _ON
+    }
 
 
 def _unset(kind: str) -> str:
     values = {key: option.default for key, option in _options(kind).items()}
-    return written(f"{_NOTIFY}{kind}", "", values, off=True)
+    return format_line(f"{_NOTIFY}{kind}", "", values, off=True)
 
 
-def _about(kind: str) -> str:
+def _description(kind: str) -> str:
     return f"publish bucket notifications to {_PRODUCTS.get(kind, f'{kind} endpoints')}"
 
 
-def _help(key: str, about: str, type_: str, *, optional: bool = True) -> dict[str, Any]:
+def _help(key: str, description: str, type_: str, *, optional: bool = True) -> dict[str, Any]:
     return {
         "key": key,
-        "description": about,
+        "description": description,
         "optional": optional,
         "type": type_,
         "multipleTargets": not type_,

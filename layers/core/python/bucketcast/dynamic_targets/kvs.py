@@ -1,7 +1,7 @@
 r"""MinIO's lines of configuration: `notify_webhook:1 endpoint="http://…" queue_limit="0"`.
 
-`mc` joins its arguments by blanks after the shell removed the quotes, so a value extends up to the
-next key, and a connection string, which has keys of its own, up to one of the target's::
+The shell removes quotes and `mc` joins its arguments by blanks, so a value ends at the next key. A
+connection string has keys of its own; it ends at the next key of the target::
 
     notify_postgres:1 connection_string=host=localhost port=5432 table=events format=access
 """
@@ -33,11 +33,11 @@ class Line(NamedTuple):
     values: Mapping[str, str]
 
 
-def parsed(text: str) -> Line:
+def parse_line(text: str) -> Line:
     """Parse one line.
 
     Raises:
-        ConfigErrors: it is invalid.
+        ConfigErrors: the line is invalid.
     """
     head = _HEAD.match(text.strip())
     if head is None:
@@ -48,39 +48,39 @@ def parsed(text: str) -> Line:
 
 def _pairs(text: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
-    at = 0
+    position = 0
     if text and not _KEY.match(text):
         first = text.split(maxsplit=1)[0]
         raise ConfigErrors([ConfigError(first, "found no '='", "allowed is KEY=VALUE")])
-    while found := _KEY.match(text, at):
-        key, start = found["key"], found.end()
+    while key_match := _KEY.match(text, position):
+        key, start = key_match["key"], key_match.end()
         if quoted := _QUOTED.match(text, start):
-            pairs.append((key, _many_lines(quoted["text"])))
-            at = quoted.end()
+            pairs.append((key, _unescape_lines(quoted["text"])))
+            position = quoted.end()
             continue
         following = (
-            each
-            for each in _KEY.finditer(text, start)
-            if not (key in _STRINGS and each["key"] in _OF_STRINGS)
+            match
+            for match in _KEY.finditer(text, start)
+            if not (key in _STRINGS and match["key"] in _OF_STRINGS)
         )
-        end = next((each.start() for each in following), len(text))
+        end = next((match.start() for match in following), len(text))
         pairs.append((key, text[start:end].strip()))
-        at = end
+        position = end
     return pairs
 
 
-def written(system: str, id: str, values: Mapping[str, str], *, off: bool = False) -> str:  # noqa: A002
-    """Format a line as in MinIO's guide; a disabled one is a comment, as in MinIO."""
+def format_line(system: str, id: str, values: Mapping[str, str], *, off: bool = False) -> str:  # noqa: A002
+    """Format a line as MinIO does; that of a disabled target is a comment."""
     name = system if id in ("", DEFAULT_ID) else f"{system}:{id}"
-    pairs = [f'{key}="{_one_line(value)}"' for key, value in values.items()]
+    pairs = [f'{key}="{_escape_lines(value)}"' for key, value in values.items()]
     line = " ".join([name, *(['enable="off"'] if off else []), *pairs])
     return f"# {line}" if off else line
 
 
-def _many_lines(text: str) -> str:
+def _unescape_lines(text: str) -> str:
     return text.replace("\\n", "\n") if _PEM in text else text
 
 
-def _one_line(text: str) -> str:
+def _escape_lines(text: str) -> str:
     """Escape line breaks, such as a certificate's, since a configuration line is one line."""
     return text.replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""Validate the settings of dynamic targets, as those of the configuration file are."""
+"""Validate the settings of dynamic targets by the rules of the configuration file."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _NO_RIGHTS = (
 class ValidatedTarget:
     """Valid settings: those that may be shown, and secrets.
 
-    `notes` are for the user: what was accepted and has no effect.
+    `notes` tell the user about settings without effect.
     """
 
     shown: Mapping[str, str]
@@ -44,7 +44,7 @@ class ValidatedTarget:
         return self.shown.get("enable", "on") == "on"
 
     def with_references(self, secret: str) -> dict[str, str]:
-        """Return all settings, the hidden ones as fields of this secret."""
+        """Return all settings, with references to fields of this secret for the hidden ones."""
         return {**self.shown, **{key: f"{REFERENCE}{secret}#{key}" for key in self.secrets}}
 
     @property
@@ -54,121 +54,128 @@ class ValidatedTarget:
 
 
 def require_available(setup: DynamicSetup, kind: str, id: str) -> None:  # noqa: A002 - MinIO's word
-    """Require that a dynamic target of this kind and id is possible.
+    """Require that the stack supports a dynamic target of this kind and id.
 
     Raises:
-        ConfigErrors: it is not, with every reason.
+        ConfigErrors: it does not; all reasons are listed.
     """
-    if wrong := list(_about_the_target(setup, kind, id, f"notify_{kind}.{id}")):
-        raise ConfigErrors(wrong)
+    if errors := list(_target_errors(setup, kind, id, f"notify_{kind}.{id}")):
+        raise ConfigErrors(errors)
 
 
 def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str]) -> ValidatedTarget:  # noqa: A002
-    """Return the settings of a target of this kind and id.
+    """Validate the settings of a target of this kind and id.
 
     Raises:
-        ConfigErrors: they are invalid; every error is named, and no secret is in the text.
+        ConfigErrors: they are invalid; all errors are listed, without secrets.
     """
-    where = f"notify_{kind}.{id}"
+    path = f"notify_{kind}.{id}"
     require_available(setup, kind, id)
     target = targets.load(kind)
     declared: Any = target.Settings
-    given = {key: text.strip() for key, text in values.items() if text.strip()}
-    given["enable"] = switch(given.get("enable", "on"))
-    wrong = [*_references(given, where)]
-    wrong += validation_errors(declared, given, f"{where}.")
-    if wrong:
-        raise ConfigErrors(wrong)
-    settings = read(declared, given)
-    wrong += [ConfigError(f"{where}.{k}", found, must) for k, found, must in target.check(settings)]
-    wrong += _open(setup, given, where)
-    if isinstance(settings, IamLogin) and settings.by_iam:
-        wrong.append(ConfigError(f"{where}.auth", "found 'iam'", _NO_RIGHTS))
+    settings_text = {key: value.strip() for key, value in values.items() if value.strip()}
+    settings_text["enable"] = switch(settings_text.get("enable", "on"))
+    errors = [*_reference_errors(settings_text, path)]
+    errors += validation_errors(declared, settings_text, f"{path}.")
+    if errors:
+        raise ConfigErrors(errors)
+    parsed = read(declared, settings_text)
+    errors += [
+        ConfigError(f"{path}.{k}", found, allowed_text)
+        for k, found, allowed_text in target.check(parsed)
+    ]
+    errors += _encryption_errors(setup, settings_text, path)
+    if isinstance(parsed, IamLogin) and parsed.by_iam:
+        errors.append(ConfigError(f"{path}.auth", "found 'iam'", _NO_RIGHTS))
     if kind == "webhook" and not setup.local:
         allowed = Egress(setup.allow_private)
-        wrong += url_errors(f"{where}.endpoint", given["endpoint"], allowed, "dynamic_targets")
-    wrong = wrong or list(_too_long(setup, target(settings), where))
+        errors += url_errors(
+            f"{path}.endpoint", settings_text["endpoint"], allowed, "dynamic_targets"
+        )
+    errors = errors or list(_timeout_errors(setup, target(parsed), path))
     options = options_of(declared)
-    hidden = {key: text for key, text in given.items() if options[key].hides(text)}
-    shown = {key: text for key, text in given.items() if key not in hidden}
-    notes = [*target.notes(settings)]
+    hidden = {key: value for key, value in settings_text.items() if options[key].hides(value)}
+    shown = {key: value for key, value in settings_text.items() if key not in hidden}
+    notes = [*target.notes(parsed)]
     if not setup.local:
-        notes += encryption.notes(kind, where, given)
+        notes += encryption.notes(kind, path, settings_text)
     found = ValidatedTarget(shown, hidden, tuple(notes))
-    wrong += _too_large(found, where)
-    if wrong:
-        raise ConfigErrors(wrong)
+    errors += _size_errors(found, path)
+    if errors:
+        raise ConfigErrors(errors)
     return found
 
 
-def _about_the_target(
+def _target_errors(
     setup: DynamicSetup,
     kind: str,
     id: str,  # noqa: A002 - MinIO's word
-    where: str,
+    path: str,
 ) -> Iterator[ConfigError]:
     if kind not in targets.kinds():
         near = did_you_mean(kind, targets.kinds())
         allowed = f"{near}allowed are {', '.join(targets.kinds())}"
-        yield ConfigError(where, f"found no kind '{kind}'", allowed)
+        yield ConfigError(path, f"found no kind '{kind}'", allowed)
         return
     if kind not in setup.functions:
         available = ", ".join(sorted(setup.functions)) or "none"
         yield ConfigError(
-            where,
+            path,
             f"the stack has no function for dynamic targets of kind {kind}",
             f"it has one for: {available}; add the kind to [dynamic_targets] kinds in "
             "bucketcast.toml, then deploy",
         )
     if not TARGET_ID.fullmatch(id):
-        yield ConfigError(where, f"found the id {id!r}", TARGET_ID_RULE)
+        yield ConfigError(path, f"found the id {id!r}", TARGET_ID_RULE)
         return
     longest = len(dead_of(setup.queue_name(kind, id, "0" * TOKEN_LENGTH)))
     if longest > _QUEUE_NAME:
         yield ConfigError(
-            where,
+            path,
             f"its queue's name would have {longest} characters",
             f"at most {_QUEUE_NAME}: choose an id of {len(id) - longest + _QUEUE_NAME} or fewer",
         )
 
 
-def _references(given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
-    for key, text in given.items():
-        if text.startswith(REFERENCE):
+def _reference_errors(values: Mapping[str, str], path: str) -> Iterator[ConfigError]:
+    for key, value in values.items():
+        if value.startswith(REFERENCE):
             yield ConfigError(
-                f"{where}.{key}",
+                f"{path}.{key}",
                 "found a reference to a secret",
                 "allowed is the text itself, which goes into Secrets Manager; references are for "
                 "bucketcast.toml",
             )
 
 
-def _open(setup: DynamicSetup, given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
-    """Yield the errors of an unencrypted connection, as for a target of the file."""
+def _encryption_errors(
+    setup: DynamicSetup, values: Mapping[str, str], path: str
+) -> Iterator[ConfigError]:
+    """Yield the errors of an unencrypted connection."""
     if not setup.local:
         said = setup.tls_skip_verify
         then = " of bucketcast.toml, and a deploy"
         yield from encryption.validation_errors(
-            where, given, "dynamic_targets", is_said_there=said, then=then
+            path, values, "dynamic_targets", is_said_there=said, then=then
         )
 
 
-def _too_long(setup: DynamicSetup, target: Target, where: str) -> Iterator[ConfigError]:
-    least = target.max_send_seconds + SPARE
-    if setup.timeout < least:
+def _timeout_errors(setup: DynamicSetup, target: Target, path: str) -> Iterator[ConfigError]:
+    required = target.max_send_seconds + SPARE
+    if setup.timeout < required:
         yield ConfigError(
-            where,
-            f"one batch to it may take {least:g}s",
+            path,
+            f"sending one batch may take {required:g}s",
             f"allowed is {setup.timeout}s: [dynamic_targets] timeout in bucketcast.toml, and "
             "a deploy, change that",
         )
 
 
-def _too_large(found: ValidatedTarget, where: str) -> Iterator[ConfigError]:
+def _size_errors(valid: ValidatedTarget, path: str) -> Iterator[ConfigError]:
     limits = (
-        ("settings", len(json.dumps(dict(found.shown))), _SETTINGS_BYTES),
-        ("secrets", len(found.secret_text), _SECRET_BYTES),
+        ("settings", len(json.dumps(dict(valid.shown))), _SETTINGS_BYTES),
+        ("secrets", len(valid.secret_text), _SECRET_BYTES),
     )
-    for what, size, limit in limits:
+    for noun, size, limit in limits:
         if size > limit:
-            yield ConfigError(where, f"its {what} have {size:,} bytes", f"at most {limit:,}")
+            yield ConfigError(path, f"its {noun} have {size:,} bytes", f"at most {limit:,}")

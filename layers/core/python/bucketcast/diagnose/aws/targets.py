@@ -50,7 +50,7 @@ def _secret_command(target: DeployedTarget, problem: str, aws: Aws) -> str:
         return ""
     names = secret_names(settings)
     # The command would erase the other values of a secret that holds several.
-    several = target.made or any(is_member(setting) for setting in settings)
+    several = target.dynamic or any(is_member(setting) for setting in settings)
     if several or len(names) != 1:
         return ""
     (name,) = names

@@ -39,7 +39,7 @@ def command(out: Output, *, uri: str, since: float) -> None:
     bucket, key = params.object_uri(uri)
     deployment, aws = out.deployed()
     trace_id = tracing.of_object(bucket, key)
-    target_functions = (target.function for target in (*deployment.targets, *deployment.resting))
+    target_functions = (target.function for target in (*deployment.targets, *deployment.inactive))
     functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
     start = int((time.time() - since) * 1000)
     lines = logs.lines(trace_id, functions, start, aws)

@@ -81,7 +81,7 @@ def _configured(deployment: Deployed) -> Iterator[DeadQueue]:
     yield DeadQueue(INGRESS, dead_of(own), own)
     for target in deployment.targets:
         yield DeadQueue(target.arn, target.dead, target.queue, target)
-    for target in deployment.resting:
+    for target in deployment.inactive:
         yield DeadQueue(_last(target.dead), target.dead, target.queue, live=False)
 
 

@@ -1,1 +1,5 @@
-"""Dynamic targets on AWS: their table, their resources, and ingest's cache of their queues."""
+"""Dynamic targets on AWS.
+
+`targets` creates, changes and removes them, `tasks` cleans up after interrupted calls, `resources`
+and `alarms` are their resources, `factory` builds all of it for a deployment.
+"""

@@ -32,7 +32,7 @@ class Alarms:
         """Remove the alarms of a queue, if there are any."""
         names = alarms.queue_alarm_names(base_name(queue))
         if not self._delete(names):
-            # If one does not exist, none is deleted.
+            # CloudWatch deletes none if one does not exist.
             for name in names:
                 self._delete([name])
 

@@ -1,4 +1,4 @@
-"""The dynamic targets of a deployment, from a terminal or the gateway."""
+"""Build the dynamic targets of a deployment, for the command line and the gateway."""
 
 from typing import Any
 
@@ -11,24 +11,24 @@ from bucketcast.errors import BucketcastError
 from bucketcast.state.dynamic_targets import Table
 
 
-def run_time_targets(deployment: Deployed, aws: Aws) -> DynamicTargets:
-    """Return the dynamic targets of this deployment, without changing those of topics.
+def dynamic_targets_of(deployment: Deployed, aws: Aws) -> DynamicTargets:
+    """Return the dynamic targets of a deployment; those of topics cannot be changed.
 
     Raises:
-        BucketcastError: its version does not support them.
+        BucketcastError: the stack has no functions for dynamic targets.
     """
     if deployment.dynamic is None:
         raise BucketcastError(
             f"the stack {deployment.stack} has no functions for dynamic targets: set "
             "[dynamic_targets] kinds in bucketcast.toml, then deploy"
         )
-    by_file = frozenset(target.arn for target in deployment.targets if target.made is None)
+    deployed = frozenset(target.arn for target in deployment.targets if target.dynamic is None)
     return targets_of(
         deployment.stack,
         deployment.state_table,
         deployment.dynamic,
         aws,
-        deployed=by_file,
+        deployed=deployed,
         for_topics=False,
     )
 

@@ -1,8 +1,8 @@
 """The AWS resources of a dynamic target: queues, an event source mapping, a secret.
 
-Every call is idempotent: existing resources are reused, missing ones are no error. Lambda refuses
-changes of a mapping that it is still creating or removing, for some 15 seconds after the call; SQS
-may not show a new queue to others at once.
+Every call is idempotent: existing resources are reused, missing ones are no error. For some 15
+seconds after a call, Lambda refuses changes of a mapping that it is still creating or removing. A
+new SQS queue may not be visible to Lambda at once.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from botocore.exceptions import ClientError
 
 from bucketcast.delivery.queue import depth
-from bucketcast.delivery.queue_names import encryption, order
+from bucketcast.delivery.queue_names import dead_of, encryption, order
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import BATCH, DAY, MAX_RECEIVES, RETENTION_DAYS
@@ -55,7 +55,7 @@ class Resources:
         self._timeout = timeout
 
     def make_queues(self, target: DynamicTarget) -> None:
-        """Create the target's queue and its dead-letter queue, as the stack does."""
+        """Create the target's queue and dead-letter queue, like those of a deployed target."""
         common = {
             "MessageRetentionPeriod": str(RETENTION_DAYS * DAY),
             **encryption(self._setup.kms_key),
@@ -72,14 +72,17 @@ class Resources:
         self._make_queue(target.dead, common)
         self._make_queue(target.queue, {**common, **more})
 
-    def remove_queues(self, queue: str, dead: str) -> None:
-        for url in map(self._setup.url, (queue, dead)):
-            self._forgiving(partial(self._sqs.delete_queue, QueueUrl=url), *_NO_QUEUE)
+    def remove_queues(self, queue: str) -> None:
+        """Remove a queue and its dead-letter queue, if they exist."""
+        for url in map(self._setup.url, (queue, dead_of(queue))):
+            self._ignore_errors(partial(self._sqs.delete_queue, QueueUrl=url), *_NO_QUEUE)
 
     def waiting(self, queue: str) -> int:
-        """Return how many messages a queue holds, in flight and delayed too; 0 without a queue."""
-        found = self._forgiving(partial(depth, self._setup.url(queue), self._sqs), *_NO_QUEUE)
-        return found.all if found else 0
+        """Count the messages in a queue, in flight and delayed too; 0 if it does not exist."""
+        queue_depth = self._ignore_errors(
+            partial(depth, self._setup.url(queue), self._sqs), *_NO_QUEUE
+        )
+        return queue_depth.all if queue_depth else 0
 
     def map(self, target: DynamicTarget) -> None:
         """Map the target's queue to the function of its kind.
@@ -88,7 +91,7 @@ class Resources:
             UnsettledError: an earlier mapping of the queue is still being removed.
         """
         limit = self._setup.max_concurrency
-        wanted: Any = {
+        mapping: Any = {
             "EventSourceArn": self._setup.arn(target.queue),
             "FunctionName": self._setup.functions[target.kind],
             "BatchSize": BATCH,
@@ -96,22 +99,22 @@ class Resources:
             **({"ScalingConfig": {"MaximumConcurrency": limit}} if limit else {}),
         }
 
-        def make() -> bool:
-            found = self._mappings(target.queue)
-            if any(state != "Deleting" for state in found.values()):
+        def create() -> bool:
+            states = self._mappings(target.queue)
+            if any(state != "Deleting" for state in states.values()):
                 return True
-            if found:
+            if states:
                 return False
             try:
                 self._renew_visibility(target.queue)
-                self._functions.create_event_source_mapping(**wanted)
+                self._functions.create_event_source_mapping(**mapping)
             except ClientError as error:
                 if _code(error) in _UNSETTLED or "NonExistentQueue" in str(error):
                     return False
                 raise
             return True
 
-        self._until(make, f"the mapping of {target.queue} is not made")
+        self._retry(create, f"the mapping of {target.queue} is not made")
 
     def unmap(self, queue: str) -> None:
         """Remove a queue's mapping.
@@ -121,8 +124,12 @@ class Resources:
         """
 
         def remove() -> bool:
-            left = [one for one, state in self._mappings(queue).items() if state != "Deleting"]
-            for mapping in left:
+            remaining = [
+                mapping_id
+                for mapping_id, state in self._mappings(queue).items()
+                if state != "Deleting"
+            ]
+            for mapping in remaining:
                 try:
                     self._functions.delete_event_source_mapping(UUID=mapping)
                 except ClientError as error:
@@ -132,10 +139,10 @@ class Resources:
                         raise
             return True
 
-        self._until(remove, f"the mapping of {queue} is not removed")
+        self._retry(remove, f"the mapping of {queue} is not removed")
 
     def make_secret(self, name: str, text: str) -> None:
-        self._forgiving(
+        self._ignore_errors(
             lambda: self._secrets.create_secret(
                 Name=name, SecretString=text, Description="A dynamic target of Bucketcast"
             ),
@@ -143,61 +150,63 @@ class Resources:
         )
 
     def read_secret(self, name: str) -> Mapping[str, str]:
-        """Return the fields of a target's secret; none if it has none."""
+        """Return the fields of a secret; none if it does not exist."""
         if not name:
             return {}
-        answer = self._forgiving(
+        answer = self._ignore_errors(
             lambda: self._secrets.get_secret_value(SecretId=name), "ResourceNotFoundException"
         )
         values: Mapping[str, str] = json.loads(answer["SecretString"]) if answer else {}
         return values
 
     def remove_secret(self, name: str) -> None:
-        """Delete a secret at once: its name is never used again."""
-        self._forgiving(
+        """Delete a secret without recovery, since its name is never used again."""
+        self._ignore_errors(
             lambda: self._secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True),
             "ResourceNotFoundException",
         )
 
     def _make_queue(self, name: str, attributes: Mapping[str, str]) -> None:
         arn = self._setup.arn(name)
-        # As for deployed queues: TLS only.
-        refusal = {
+        # TLS only, as for deployed queues.
+        deny_plain_http = {
             "Effect": "Deny",
             "Principal": {"AWS": "*"},
             "Action": "sqs:*",
             "Resource": arn,
             "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }
-        policy = {"Version": "2012-10-17", "Statement": [refusal]}
-        wanted: Any = {**attributes, "Policy": json.dumps(policy)}
-        self._sqs.create_queue(QueueName=name, Attributes=wanted)
+        policy = {"Version": "2012-10-17", "Statement": [deny_plain_http]}
+        queue_attributes: Any = {**attributes, "Policy": json.dumps(policy)}
+        self._sqs.create_queue(QueueName=name, Attributes=queue_attributes)
 
     def _renew_visibility(self, queue: str) -> None:
         """Update the visibility timeout, since a deploy may have raised the function's timeout.
 
-        Lambda refuses queues with a shorter visibility timeout.
+        Lambda refuses a mapping if the visibility timeout is shorter than the function's timeout.
         """
         url, name = self._setup.url(queue), "VisibilityTimeout"
-        wanted: Any = {name: str(self._setup.visibility)}
-        found = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
-        if found["Attributes"] != wanted:
-            self._sqs.set_queue_attributes(QueueUrl=url, Attributes=wanted)
+        required: Any = {name: str(self._setup.visibility)}
+        current = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        if current["Attributes"] != required:
+            self._sqs.set_queue_attributes(QueueUrl=url, Attributes=required)
 
     def _mappings(self, queue: str) -> dict[str, str]:
-        """Return the states of a queue's mappings, by their ids."""
+        """Return the states of a queue's mappings by id."""
         answer = self._functions.list_event_source_mappings(EventSourceArn=self._setup.arn(queue))
-        return {each["UUID"]: each.get("State", "") for each in answer["EventSourceMappings"]}
+        return {
+            mapping["UUID"]: mapping.get("State", "") for mapping in answer["EventSourceMappings"]
+        }
 
-    def _until(self, done: Callable[[], bool], otherwise: str) -> None:
+    def _retry(self, done: Callable[[], bool], message: str) -> None:
         deadline = time.monotonic() + self._timeout
         while not done():
             if time.monotonic() > deadline:
-                raise UnsettledError(f"{otherwise}: Lambda is at work on it; try again in a minute")
+                raise UnsettledError(f"{message}: Lambda is at work on it; try again in a minute")
             time.sleep(_PAUSE_SECONDS)
 
     @staticmethod
-    def _forgiving(call: Callable[[], T], *codes: str) -> T | None:
+    def _ignore_errors(call: Callable[[], T], *codes: str) -> T | None:
         try:
             return call()
         except ClientError as error:

@@ -10,16 +10,16 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment.health import health
 from bucketcast.destination import TargetArn
-from bucketcast.dynamic_targets.aws.factory import run_time_targets
+from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.dynamic_targets.command.rows import (
     COLUMNS,
     MADE,
-    Listed,
+    Row,
     cells,
     document,
-    made_how,
-    why,
+    origin,
+    remarks,
 )
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
@@ -74,10 +74,10 @@ def add(
     values = dict(settings) | {key: _read(path) for key, path in files}
     deployment, aws = out.deployed()
     with aws_errors():
-        done = run_time_targets(deployment, aws).put(kind, id_, values, merge=merge)
-    out.notes(done.notes)
-    document = {"arn": done.target.arn, "what": done.what, "notes": list(done.notes)}
-    out.answer(document, f"{done.target.arn} is {done.what}")
+        result = dynamic_targets_of(deployment, aws).put(kind, id_, values, merge=merge)
+    out.notes(result.notes)
+    document = {"arn": result.target.arn, "what": result.outcome, "notes": list(result.notes)}
+    out.answer(document, f"{result.target.arn} is {result.outcome}")
 
 
 @command.command()
@@ -96,79 +96,81 @@ def rm(out: Output, arn: TargetArn, *, discard: bool) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     with aws_errors():
-        done = run_time_targets(deployment, aws).remove(arn, discard=discard)
+        removed = dynamic_targets_of(deployment, aws).remove(arn, discard=discard)
     document = {
-        "arn": done.target.arn,
-        "waiting": done.waiting,
-        "dead": done.dead,
-        "discarded": done.discarded,
+        "arn": removed.target.arn,
+        "waiting": removed.waiting,
+        "dead": removed.dead,
+        "discarded": removed.discarded,
     }
-    messages = f"{counted(done.waiting, 'message')} waiting, {done.dead:,} dead"
-    what = f"; {'discarded' if discard else 'kept'}: {messages}"
-    out.answer(document, f"Removed {done.target.arn}" + (what if done.waiting or done.dead else ""))
+    messages = f"{counted(removed.waiting, 'message')} waiting, {removed.dead:,} dead"
+    details = f"; {'discarded' if discard else 'kept'}: {messages}"
+    out.answer(
+        document,
+        f"Removed {removed.target.arn}" + (details if removed.waiting or removed.dead else ""),
+    )
 
 
 @command.command()
 @params.wait("Timeout for a target's health check.", WAIT_SECONDS)
 @shared
 def ls(out: Output, *, wait: float) -> None:
-    """List targets: whether online, what waits, is dead, and was sent; then reasons and errors.
+    """List targets with their health, queues and counts; then reasons and errors.
 
-    The health check runs in the target's own function, where its events are sent from. WAITING is
-    the length of its queue, including delayed and in-flight messages; DEAD is the length of its
+    The health check runs in the target's own function, which also sends its events. WAITING is the
+    length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
-    for how long the oldest event waits that the function has last received. SENT counts events and
-    FAILED failed attempts since the stack was created; LAST SUCCESS is when an event was last
-    delivered. Addresses and messages in flight are in --json. Dynamic targets are listed and
-    marked.
+    the age of the oldest event that the function has last received. SENT counts events and FAILED
+    failed attempts since the stack was created; LAST SUCCESS is the time of the last delivery.
+    --json also has addresses and messages in flight. Dynamic targets are marked.
 
     \b
     Example:
       bucketcast target ls --json
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed(read_seconds=wait)
-    if deployment.resting and _swept(deployment, aws):
+    if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
-    everyone = (*deployment.targets, *deployment.resting)
-    reports = health(everyone, aws)
+    all_targets = (*deployment.targets, *deployment.inactive)
+    reports = health(all_targets, aws)
     with aws_errors():
         outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
         counters = Counters(deployment.state_table, lambda: aws.dynamodb)
-        lasts, counts = counters.last(), counters.read()
-    found = [
-        Listed(
+        last, counts = counters.last(), counters.read()
+    entries = [
+        Row(
             target,
             report,
             outages.get(target.arn),
-            lasts.get(target.arn, Last()),
+            last.get(target.arn, Last()),
             counts.get(target.arn, Counts()),
         )
-        for target, report in zip(everyone, reports, strict=True)
+        for target, report in zip(all_targets, reports, strict=True)
     ]
-    listed = {
+    result = {
         "stack": deployment.stack,
-        "targets": [document(each) for each in found],
-        "others": _others(found, counts),
+        "targets": [document(row) for row in entries],
+        "others": _others(entries, counts),
     }
-    # The column is shown only where it distinguishes targets.
-    made = (MADE,) if any(target.made for target in everyone) else ()
+    # Show the column only if it distinguishes targets.
+    made_column = (MADE,) if any(target.dynamic for target in all_targets) else ()
     now = round(time.time() * 1_000)
-    rows = [(*cells(each, now), *((made_how(each.target),) if made else ())) for each in found]
-    nothing = f"the stack {deployment.stack} has no targets: add one to bucketcast.toml and deploy"
-    out.table(listed, (*COLUMNS, *made), rows, nothing)
+    rows = [(*cells(row, now), *((origin(row.target),) if made_column else ())) for row in entries]
+    hint = f"the stack {deployment.stack} has no targets: add one to bucketcast.toml and deploy"
+    out.table(result, (*COLUMNS, *made_column), rows, hint)
     if not out.json:
-        for each in found:
-            if reason := why(each, now):
-                out.line(f"{each.target.arn}: {reason}")
+        for row in entries:
+            if reason := remarks(row, now):
+                out.line(f"{row.target.arn}: {reason}")
     for arn, events in sorted(counts.items()):
         if events.skipped:
             dropped = counted(events.skipped, "event")
             out.note(f"note: {dropped} for {arn} dropped: there was no such target or topic")
 
 
-def _others(found: Sequence[Listed], counts: Mapping[str, Counts]) -> list[dict[str, object]]:
-    """Return the counts of ARNs that are no target's: topics, and targets that are missing."""
-    listed = {each.target.arn for each in found}
+def _others(rows: Sequence[Row], counts: Mapping[str, Counts]) -> list[dict[str, object]]:
+    """Return the counts of other ARNs: of topics, and of targets that do not exist."""
+    listed = {row.target.arn for row in rows}
     return [
         {"arn": arn, "events": events._asdict()}
         for arn, events in sorted(counts.items())
@@ -180,14 +182,14 @@ def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise click.UsageError(f"--from-file: {path}: {why}") from None
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise click.UsageError(f"--from-file: {path}: {reason}") from None
 
 
-def _swept(deployment: deployed.Deployed, aws: Aws) -> list[str]:
+def _sweep(deployment: deployed.Deployed, aws: Aws) -> list[str]:
     """Finish pending removals; without the rights for it, do nothing."""
     try:
         with aws_errors():
-            return run_time_targets(deployment, aws).sweep()
+            return dynamic_targets_of(deployment, aws).sweep()
     except AwsError:
         return []

@@ -1,4 +1,4 @@
-"""A target as `bucketcast target ls` shows it: a line of the table, reasons, and a JSON object."""
+"""A target in the output of `bucketcast target ls`: table row, remarks and JSON object."""
 
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ MADE = "MADE"
 _BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
 
 
-class Listed(NamedTuple):
-    """A target, and all that is known of it now."""
+class Row(NamedTuple):
+    """A target with its health, outage and counts."""
 
     target: deployed.DeployedTarget
     health: Health
@@ -25,52 +25,52 @@ class Listed(NamedTuple):
 
     @property
     def oldest(self) -> int:
-        """When the oldest event of the last batch came, in Unix ms; 0 if none waits or was seen."""
+        """Arrival of the oldest event in the last batch, in Unix ms; 0 if none is waiting."""
         return self.last.oldest if self.health.waiting else 0
 
 
-def made_how(target: deployed.DeployedTarget) -> str:
-    return _AT_RUN_TIME if target.made else _BY_DEPLOY
+def origin(target: deployed.DeployedTarget) -> str:
+    return _AT_RUN_TIME if target.dynamic else _BY_DEPLOY
 
 
-def cells(each: Listed, now: int) -> tuple[str, ...]:
-    """Return a target's line of the table, but for how it was made."""
-    health, last = each.health, each.last
+def cells(row: Row, now: int) -> tuple[str, ...]:
+    """Return a target's row of the table, without the column MADE."""
+    health, last = row.health, row.last
     return (
-        each.target.arn,
-        _online(each),
+        row.target.arn,
+        _online(row),
         _count(health.waiting),
-        age(each.oldest, now) if each.oldest else _NEVER,
+        age(row.oldest, now) if row.oldest else _NEVER,
         _count(health.dead),
-        str(each.events.sent),
-        str(each.events.failed),
+        str(row.events.sent),
+        str(row.events.failed),
         f"{age(last.success, now)} ago" if last.success else _NEVER,
     )
 
 
-def _online(each: Listed) -> str:
-    if each.outage and each.outage.paused:
+def _online(row: Row) -> str:
+    if row.outage and row.outage.paused:
         return "paused"
-    if not each.target.enabled:
+    if not row.target.enabled:
         return "off"
-    return {True: "yes", False: "no", None: "unknown"}[each.health.online]
+    return {True: "yes", False: "no", None: "unknown"}[row.health.online]
 
 
-def why(each: Listed, now: int) -> str:
-    """Return what the table does not say: why a target is not online, and its last error."""
-    outage, health, last = each.outage, each.health, each.last
+def remarks(row: Row, now: int) -> str:
+    """Return the reason why a target is not online, and its last error."""
+    outage, health, last = row.outage, row.health, row.last
     reasons = []
     if outage and outage.paused:
         reasons.append(f"paused since {moment(outage.paused)}: events are queued")
-    elif not each.target.enabled:
+    elif not row.target.enabled:
         reasons.append("off: events are queued")
     elif health.why:
         reasons.append(health.why)
     if outage and outage.since:
         reasons.append(f"one event at a time since {moment(outage.since)}")
     if last.failure:
-        said = "" if last.reason in health.why else f": {last.error}: {last.reason}"
-        reasons.append(f"last error {age(last.failure, now)} ago{said}")
+        error = "" if last.reason in health.why else f": {last.error}: {last.reason}"
+        reasons.append(f"last error {age(last.failure, now)} ago{error}")
     return "; ".join(reasons)
 
 
@@ -78,26 +78,26 @@ def _count(messages: int | None) -> str:
     return "?" if messages is None else str(messages)
 
 
-def document(each: Listed) -> dict[str, Any]:
-    target, health, outage, last = each.target, each.health, each.outage, each.last
+def document(row: Row) -> dict[str, Any]:
+    target, health, outage, last = row.target, row.health, row.outage, row.last
     return {
         "arn": target.arn,
         "kind": target.kind,
         "id": target.id,
-        "made": made_how(target),
+        "made": origin(target),
         "enabled": target.enabled,
         "where": health.where,
         "online": health.online,
         "why": health.why,
         "waiting": health.waiting,
         "in_flight": health.in_flight,
-        "oldest": moment_or_none(each.oldest),
+        "oldest": moment_or_none(row.oldest),
         "dead": health.dead,
         "paused": moment_or_none(outage.paused) if outage else None,
         "breaker": _breaker(outage) if outage and outage.since else None,
         "last_success": moment_or_none(last.success),
         "last_failure": _failure(last) if last.failure else None,
-        "events": each.events._asdict(),
+        "events": row.events._asdict(),
     }
 
 

@@ -11,7 +11,9 @@ from bucketcast.destination import TargetArn
 
 def arns(targets: Sequence[DeployedTarget]) -> list[str]:
     """Return the ARNs that MinIO prints after `SQS ARNs:` when it starts."""
-    return [target.arn for target in targets if target.made is None or target.made.state != "kept"]
+    return [
+        target.arn for target in targets if target.dynamic is None or target.dynamic.state != "kept"
+    ]
 
 
 def server_info(

@@ -165,7 +165,7 @@ class Admin:
 
         def info() -> dict[str, Any]:
             deployment = self._deployment()
-            every = (*deployment.targets, *deployment.resting)
+            every = (*deployment.targets, *deployment.inactive)
             return server_info(every, health(every, self._aws), host, uptime)
 
         return _json(await asyncio.to_thread(info))

@@ -68,7 +68,7 @@ def deployed_target(deployment: deployed.Deployed, arn: TargetArn) -> deployed.D
         BucketcastError: it does not exist, or is a dynamic target.
     """
     target = deployment.target(arn)
-    if target.made:
+    if target.dynamic:
         raise BucketcastError(
             f"{target.arn} is a dynamic target, and jobs support deployed targets only: add it to "
             "bucketcast.toml and deploy"

@@ -1,4 +1,4 @@
-"""An account with a stack for dynamic targets, as moto plays it, and calls that are killed."""
+"""An AWS account of moto with a stack for dynamic targets; calls in it can be killed."""
 
 import json
 from collections.abc import Iterator
@@ -35,18 +35,18 @@ _TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
 class Killed(BaseException):
-    """The process ended here: nothing that would tidy up is run."""
+    """The process ended here: no cleanup runs."""
 
 
 class _Watch:
-    """Counts the calls of the clients, which are made once, and ends the process before one."""
+    """Counts the calls of the clients, and ends the process before one of them."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.dies_at = -1
+        self.end_before = -1
 
-    def called(self, model: Any, **_: Any) -> None:
-        if self.dies_at == len(self.calls):
+    def count(self, model: Any, **_: Any) -> None:
+        if self.end_before == len(self.calls):
             raise Killed
         self.calls.append(model.name)
 
@@ -57,12 +57,12 @@ def _clients() -> tuple[_Watch, dict[str, Any]]:
     names: Any = ("sqs", "dynamodb", "lambda", "secretsmanager", "cloudwatch", "iam")
     watch, clients = _Watch(), {name: session.client(name) for name in names}
     for client in clients.values():
-        client.meta.events.register("before-call", watch.called)
+        client.meta.events.register("before-call", watch.count)
     return watch, clients
 
 
 class Account:
-    """The clients, the clock, and what there is beside the table."""
+    """The clients, the clock, and the resources beside the table."""
 
     def __init__(self, table: str) -> None:
         self._watch, clients = _clients()
@@ -84,19 +84,19 @@ class Account:
         more = {"timeout": 0.0, "clock": lambda: self.now, **more}
         return DynamicTargets(setup, self.table, resources, alarms, **more)
 
-    def book(self) -> QueueCache:
-        """What ingest asks for queues."""
+    def queue_cache(self) -> QueueCache:
+        """Ingest's cache of queues."""
         items = TopicTable(self.table_name, self.dynamodb)
         return QueueCache(self.table, items, DYNAMIC.prefix)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:
-        """Within, the process ends before this call to AWS, counted from 0."""
-        self._watch.calls, self._watch.dies_at = [], before
+        """Within, end the process before this call to AWS, counted from 0."""
+        self._watch.calls, self._watch.end_before = [], before
         try:
             yield
         finally:
-            self._watch.dies_at = -1
+            self._watch.end_before = -1
 
     def fill(self, *queues: str) -> None:
         """Put a message into each queue."""
@@ -108,17 +108,17 @@ class Account:
         return {url.rpartition("/")[2] for url in urls}
 
     def mapped(self) -> set[str]:
-        """The names of the queues that some function is called for."""
-        found = self.functions.list_event_source_mappings()["EventSourceMappings"]
-        return {each["EventSourceArn"].rpartition(":")[2] for each in found}
+        """The names of the queues with an event source mapping."""
+        mappings = self.functions.list_event_source_mappings()["EventSourceMappings"]
+        return {mapping["EventSourceArn"].rpartition(":")[2] for mapping in mappings}
 
     def alarms(self) -> dict[str, dict[str, Any]]:
-        """By their names."""
-        found: Any = self.cloudwatch.describe_alarms()["MetricAlarms"]
-        return {each["AlarmName"]: each for each in found}
+        """The alarms by name."""
+        alarms: Any = self.cloudwatch.describe_alarms()["MetricAlarms"]
+        return {alarm["AlarmName"]: alarm for alarm in alarms}
 
     def secret_texts(self) -> dict[str, Any]:
-        names = [each["Name"] for each in self.secrets.list_secrets()["SecretList"]]
+        names = [secret["Name"] for secret in self.secrets.list_secrets()["SecretList"]]
         return {
             name: json.loads(self.secrets.get_secret_value(SecretId=name)["SecretString"])
             for name in names
@@ -126,7 +126,7 @@ class Account:
 
 
 def make_functions(iam: Any, functions: Any) -> None:
-    """The functions of the stack, which do nothing."""
+    """Create the functions of the stack, which do nothing."""
     role = iam.create_role(RoleName="made", AssumeRolePolicyDocument=_TRUST)["Role"]["Arn"]
     for name in DYNAMIC.functions.values():
         functions.create_function(

@@ -1,0 +1,134 @@
+"""The tasks of calls that change dynamic targets, and their cleanup after an interruption.
+
+A task names resources that its call is about to create, or no longer needs. Whoever ends the task
+removes them: the call itself, or the next one once the task is older than `LEASE_SECONDS`.
+"""
+
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from bucketcast.dynamic_targets.aws.alarms import Alarms
+from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
+from bucketcast.errors import BucketcastError
+from bucketcast.state.dynamic_targets import DynamicTarget, Leftovers, Table, Task
+
+LEASE_SECONDS = 180
+GRACE_SECONDS = 60
+"""SQS's counts are exact this long after the last message was sent."""
+RECHECK_SECONDS = 3_600
+_PAUSE_SECONDS = 0.2
+
+
+class TargetTasks:
+    """The tasks of one stack; `timeout` is how long `begin` waits for another call."""
+
+    def __init__(
+        self,
+        table: Table,
+        resources: Resources,
+        alarms: Alarms,
+        clock: Callable[[], float],
+        timeout: float,
+    ) -> None:
+        self._table = table
+        self._resources = resources
+        self._alarms = alarms
+        self._clock = clock
+        self._timeout = timeout
+
+    def begin(self, arn: str) -> Task:
+        """Begin a task on a target, after that of another call has ended.
+
+        Raises:
+            BucketcastError: the other call takes too long.
+        """
+        deadline = time.monotonic() + self._timeout
+        while True:
+            current = self._table.tasks.get(arn)
+            if current is None or current.if_empty:
+                holder = current.holder if current else ""
+                if self._table.tasks.take(task := self._new(arn), self._now(), holder):
+                    return task
+            elif current.due <= self._now():
+                self._take_over(current)
+            if time.monotonic() > deadline:
+                raise busy(arn)
+            time.sleep(_PAUSE_SECONDS)
+
+    def replace(self, task: Task, *unused: Leftovers) -> Task:
+        """Return the task with a new lease and these resources to remove; it is not stored yet."""
+        return replace(task, due=self._now(LEASE_SECONDS), doomed=unused)
+
+    def clean(self, task: Task) -> bool:
+        """Remove a task's resources and end it; False if Lambda is not ready to remove them all."""
+        try:
+            for resource in task.doomed:
+                self._remove(resource)
+        except UnsettledError:
+            self._table.tasks.renew(replace(task, due=self._now(GRACE_SECONDS)))
+            return False
+        self.end(task, self._table.target(task.arn))
+        return True
+
+    def end(self, task: Task, target: DynamicTarget | None, pause: int = GRACE_SECONDS) -> None:
+        """End a task; for a kept target, leave one that checks its queue again after a pause."""
+        if target is None or target.state != "kept":
+            self._table.tasks.release(task)
+            return
+        later = replace(task, due=self._now(pause), doomed=(), if_empty=True)
+        self._table.tasks.renew(later)
+
+    def sweep(self) -> list[str]:
+        """End the tasks of interrupted calls; return the ARNs of their targets."""
+        due = self._table.tasks.due(self._now())
+        return [task.arn for task in due if self._take_over(task)]
+
+    def _take_over(self, task: Task) -> bool:
+        """End the task of an interrupted call; return False if that is not possible yet."""
+        if task.if_empty:
+            return self._remove_if_empty(task)
+        own = self._new(task.arn, task.doomed)
+        return self._table.tasks.take(own, self._now()) and self.clean(own)
+
+    def _remove_if_empty(self, task: Task) -> bool:
+        own = self._new(task.arn)
+        if not self._table.tasks.take(own, self._now()):
+            return False
+        target = self._table.target(task.arn)
+        if target is None or target.state != "kept":
+            self._table.tasks.release(own)
+            return False
+        if self._resources.waiting(target.queue) or self._resources.waiting(target.dead):
+            self.end(own, target, RECHECK_SECONDS)
+            return False
+        cleanup = self.replace(own, Leftovers("queue", target.queue))
+        self._table.commit(own, None, cleanup)
+        return self.clean(cleanup)
+
+    def _remove(self, resource: Leftovers) -> None:
+        if resource.what == "mapping":
+            self._resources.unmap(resource.name)
+        elif resource.what == "alarms":
+            self._alarms.remove(resource.name)
+        elif resource.what == "secret":
+            self._resources.remove_secret(resource.name)
+        else:
+            self._resources.remove_queues(resource.name)
+
+    def _new(self, arn: str, unused: tuple[Leftovers, ...] = ()) -> Task:
+        due = self._now(LEASE_SECONDS)
+        return Task(arn=arn, holder=uuid4().hex, due=due, doomed=unused)
+
+    def _now(self, later: int = 0) -> int:
+        return round((self._clock() + later) * 1000)
+
+
+def busy(arn: str) -> BucketcastError:
+    """Return the error of a call that must wait too long for another one."""
+    return BucketcastError(
+        f"another call is at work on {arn}: try again; one that was cut short is cleaned up after "
+        f"{LEASE_SECONDS // 60} minutes"
+    )
