@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import AlarmOptions
-from bucketcast.config.alarms import NOBODY
+from bucketcast.config.alarms import NO_RECIPIENT
 from bucketcast.delivery import alarms
 
 
@@ -70,7 +70,7 @@ class Alarms(Construct):
         if actions:
             CfnOutput(scope, "AlarmTopic", value=actions[0])
         else:
-            Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NOBODY)
+            Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NO_RECIPIENT)
 
     def _topic(self, options: AlarmOptions) -> sns.ITopic:
         if options.topic:

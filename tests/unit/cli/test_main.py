@@ -9,7 +9,7 @@ from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, refusal
 
 
-def test_help_is_there_for_everything(run: Run) -> None:
+def test_every_command_has_help(run: Run) -> None:
     for words in [
         (),
         ("event",),
@@ -29,7 +29,7 @@ def test_help_is_there_for_everything(run: Run) -> None:
         assert "Example" in ran.out or words == ("event",)
 
 
-def test_no_words_show_the_help_and_are_misuse(run: Run) -> None:
+def test_no_arguments_show_the_help_and_are_misuse(run: Run) -> None:
     ran = run()
     assert ran.code == 2
     assert "Usage: bucketcast" in ran.err
@@ -66,7 +66,7 @@ def test_help_and_version_import_neither_boto3_nor_rich() -> None:
         ("event", "ls", "uploads", "--stack", "Other"),
     ],
 )
-def test_the_stack_may_stand_before_or_behind(
+def test_stack_may_precede_or_follow_the_command(
     run: Run, aws: MotoAws, words: tuple[str, ...]
 ) -> None:
     assert run(*words).code == 1
@@ -74,7 +74,7 @@ def test_the_stack_may_stand_before_or_behind(
     assert run(*words).code == 0
 
 
-def test_the_environment_names_the_stack(
+def test_environment_names_the_stack(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUCKETCAST_STACK", "Other")
@@ -82,7 +82,7 @@ def test_the_environment_names_the_stack(
     assert run("event", "ls", "uploads").code == 0
 
 
-def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: MotoAws) -> None:
+def test_missing_stack_is_reported_with_a_hint(run: Run, aws: MotoAws) -> None:
     aws.stack = "Other"
     ran = run("target", "ls", "--json")
     assert ran.code == 1
@@ -90,7 +90,7 @@ def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: MotoAws) -> None:
     assert "make up" in ran.document["error"]
 
 
-def test_another_stack_is_distinguished_from_ours(run: Run, aws: MotoAws) -> None:
+def test_stack_that_is_not_bucketcast_is_refused(run: Run, aws: MotoAws) -> None:
     aws.outputs.clear()
     assert "not a whole Bucketcast" in run("target", "ls").err
 
@@ -116,7 +116,7 @@ def test_aws_errors_have_the_hint(
     assert expected in str(raised.value)
 
 
-def test_the_region_may_be_set_as_for_all_aws_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_region_is_read_from_the_usual_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     assert Aws().sqs.meta.region_name == "eu-central-1"

@@ -18,17 +18,17 @@ def _load(folder: Path, text: str, *, local: bool = False) -> Deployment:
 
 
 @pytest.mark.parametrize(("key", "text"), [("topic", TOPIC), ("email", "ops@example.org")])
-def test_a_topic_and_an_address_are_told_apart(tmp_path: Path, key: str, text: str) -> None:
+def test_topic_and_email_are_read(tmp_path: Path, key: str, text: str) -> None:
     made = _load(tmp_path, f"[alarms]\n{key} = '{text}'")
     assert made.alarms is not None
     assert getattr(made.alarms, key) == text
-    assert not [note for note in made.notes if "nobody is notified of alarms" in note]
+    assert not [note for note in made.notes if "alarms notify no one" in note]
 
 
-def test_without_the_table_a_note_says_that_nobody_is_paged(tmp_path: Path) -> None:
+def test_missing_table_is_noted(tmp_path: Path) -> None:
     made = _load(tmp_path, "")
     assert made.alarms is None
-    assert [note for note in made.notes if "nobody is notified of alarms" in note]
+    assert [note for note in made.notes if "alarms notify no one" in note]
     # A local stack must not page anybody.
     assert _load(tmp_path, "", local=True).notes == ()
 
@@ -73,9 +73,7 @@ def test_without_the_table_a_note_says_that_nobody_is_paged(tmp_path: Path) -> N
         ),
     ],
 )
-def test_problems_name_the_key_what_was_found_and_what_is_allowed(
-    tmp_path: Path, table: str, problem: str
-) -> None:
+def test_errors_have_key_value_and_hint(tmp_path: Path, table: str, problem: str) -> None:
     with pytest.raises(ConfigErrors) as refused:
         _load(tmp_path, f"[alarms]\n{table}\n")
     assert problem in [str(error) for error in refused.value.errors]

@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_config_shows_what_is_in_effect_and_no_secret(run: Run, file: Path) -> None:
+def test_config_shows_effective_values_and_no_secret(run: Run, file: Path) -> None:
     ran = run("config", "--local", "--file", str(file))
     assert ran.code == 0
     assert "hidden" not in ran.out + ran.err
@@ -38,7 +38,7 @@ def test_config_shows_what_is_in_effect_and_no_secret(run: Run, file: Path) -> N
     assert "bucket.uploads via sqs" in lines
 
 
-def test_as_json(run: Run, file: Path) -> None:
+def test_config_prints_json(run: Run, file: Path) -> None:
     document = run("config", "webhook", "--local", "--json", "--file", str(file)).document
     assert [target["arn"] for target in document["targets"]] == ["arn:minio:sqs::primary:webhook"]
     assert document["targets"][0]["settings"]["auth_token"] == "***"
@@ -46,14 +46,16 @@ def test_as_json(run: Run, file: Path) -> None:
     assert document["buckets"]["uploads"] == {"create": True, "via": "sqs", "access_events": False}
 
 
-def test_the_environment_wins(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_overrides_the_file(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary", "https://other.example.org/")
     document = run("config", "--local", "--json", "--file", str(file)).document
     endpoints = [target["settings"].get("endpoint") for target in document["targets"]]
     assert "https://other.example.org/" in endpoints
 
 
-def test_all_problems_are_reported_as_misuse(run: Run, file: Path) -> None:
+def test_all_errors_are_reported_as_misuse(run: Run, file: Path) -> None:
     file.write_text('[notify_webhook.primary]\nendpont = "x"\ntimeout = "10"\nauth_token = "t"\n')
     ran = run("config", "--file", str(file))
     assert (ran.code, ran.out) == (2, "")
@@ -88,19 +90,19 @@ def test_help_lists_every_option_of_every_kind(run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
-def test_the_page_of_a_kind_is_what_its_module_declares(kind: str) -> None:
+def test_page_of_a_kind_is_up_to_date(kind: str) -> None:
     committed = (PAGES / f"{kind}.md").read_text(encoding="utf-8")
-    assert committed == page.of(kind), "python -m bucketcast.terminal.page docs/targets"
+    assert committed == page.render(kind), "python -m bucketcast.terminal.page docs/targets"
 
 
-def test_no_page_outlives_its_kind() -> None:
+def test_every_page_belongs_to_a_kind() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} == set(targets.kinds())
 
 
 def test_a_page_can_be_printed(run: Run) -> None:
-    assert run("config", "webhook", "--markdown").out == page.of("webhook")
+    assert run("config", "webhook", "--markdown").out == page.render("webhook")
     assert run("config", "--markdown").code == 2
 
 
-def test_the_configuration_at_the_root_is_right(run: Run) -> None:
+def test_configuration_at_the_root_is_valid(run: Run) -> None:
     assert run("config", "--file", str(ROOT / "bucketcast.toml")).code == 0

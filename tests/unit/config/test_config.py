@@ -119,7 +119,7 @@ def test_mirrors_are_the_targets_with_format_namespace(
     assert folder.load(table).facts == ObjectFacts()
 
 
-def test_access_events_show_their_cost(folder: Folder) -> None:
+def test_access_events_are_noted_with_their_cost(folder: Folder) -> None:
     deployment = folder.load("[bucket.uploads]\naccess_events = 'on'")
     assert deployment.buckets["uploads"].access_events
     assert "$1.00 per million" in deployment.notes[0]
@@ -129,20 +129,20 @@ def test_access_events_show_their_cost(folder: Folder) -> None:
 @pytest.mark.parametrize(
     "name", ["everything", "arn:aws:cloudtrail:eu-central-1:111122223333:trail/every.thing-1"]
 )
-def test_a_trail_that_is_there_can_be_named(folder: Folder, name: str) -> None:
+def test_existing_trail_can_be_named(folder: Folder, name: str) -> None:
     deployment = folder.load(f"[trail]\nname = '{name}'\nbucket_events = 'on'")
     assert (deployment.trail.name, deployment.trail.bucket_events) == (name, True)
     assert "which the deploy does not switch on" in deployment.notes[0]
 
 
 @pytest.mark.parametrize("name", ["a/b", "x", "arn:aws:s3:::everything", "arn:aws:cloudtrail:x:y"])
-def test_what_is_no_trail_is_refused(folder: Folder, name: str) -> None:
+def test_invalid_trail_is_refused(folder: Folder, name: str) -> None:
     with pytest.raises(ConfigErrors, match=r"trail\.name: found .* or its ARN"):
         folder.load(f"[trail]\nname = '{name}'")
 
 
 @pytest.mark.parametrize(("buckets", "expected"), [(55, False), (56, True)])
-def test_a_trail_that_may_not_take_all_prefixes_is_reported(
+def test_too_many_buckets_for_a_trail_are_noted(
     folder: Folder, buckets: int, *, expected: bool
 ) -> None:
     text = "".join(f"[bucket.b-{one:03}]\naccess_events = 'on'\n" for one in range(buckets))
@@ -178,7 +178,7 @@ tls_skip_verify = "on"
 """
 
 
-def test_what_can_be_read_on_the_way_is_noted(folder: Folder) -> None:
+def test_unencrypted_transport_is_noted(folder: Folder) -> None:
     noted = {note.partition(":")[0]: note for note in folder.load(CLEAR).notes}
     assert "auth_token can be read" in noted["notify_webhook.a.endpoint"]
     assert "password can be read" in noted["notify_redis.b.tls"]
@@ -218,13 +218,13 @@ def test_a_webhook_that_writes_into_a_bucket_is_noted(folder: Folder) -> None:
     assert not any("writes into" in note for note in folder.load(CLEAR).notes)
 
 
-def test_what_is_encrypted_and_checked_is_not_noted(folder: Folder) -> None:
+def test_encrypted_and_verified_transport_is_not_noted(folder: Folder) -> None:
     text = CLEAR.replace("http://", "https://").replace('key = "k"', 'key = "k"\ntls = "on"')
     text = text.split("[notify_postgres")[0]
     assert not [note for note in folder.load(text).notes if "on the way" in note]
 
 
-def test_skipping_verification_has_to_be_set_twice(folder: Folder) -> None:
+def test_skipping_verification_has_to_be_confirmed(folder: Folder) -> None:
     (problem,) = folder.problems(SKIPPING)
     assert problem.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
     assert folder.load(SKIPPING, local=True).targets
@@ -232,7 +232,7 @@ def test_skipping_verification_has_to_be_set_twice(folder: Folder) -> None:
     assert any("can read and change" in note for note in folder.load(twice).notes)
 
 
-def test_nothing_is_a_configuration_too(folder: Folder) -> None:
+def test_empty_configuration_is_valid(folder: Folder) -> None:
     nothing = folder.load("")
     assert nothing == load({}, {}, local=False)
     assert (nothing.sync_events, nothing.buckets, nothing.targets) == (False, {}, ())
@@ -361,12 +361,12 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ),
     ],
 )
-def test_a_problem_is_reported_with_its_hint(folder: Folder, text: str, expected: str) -> None:
+def test_error_is_reported_with_its_hint(folder: Folder, text: str, expected: str) -> None:
     (problem,) = folder.problems(text)
     assert expected in problem
 
 
-def test_all_problems_are_reported_at_once_and_in_one_order(folder: Folder) -> None:
+def test_all_errors_are_reported_at_once_in_order(folder: Folder) -> None:
     text = "zebra = 1\nsync_events = 'maybe'\napple = 2\n[bucket.X]\n" + HOOK.replace(
         "https", "ftp"
     )
@@ -398,14 +398,14 @@ def test_a_key_outside_a_target_is_reported_without_its_value(folder: Folder, ke
     )
 
 
-def test_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigErrors, match=r"nowhere.toml: no such file or directory; the path of a"
     ):
         load(tmp_path / "nowhere.toml", {}, local=True)
 
 
-def test_a_folder_instead_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"is a directory; the path of a bucketcast.toml"):
         load(tmp_path, {}, local=True)
 
@@ -418,7 +418,7 @@ def test_invalid_toml_is_reported_with_its_line(folder: Folder, text: str) -> No
     assert "(at " in problem
 
 
-def test_file_of_other_bytes(folder: Folder) -> None:
+def test_file_that_is_not_utf_8_is_refused(folder: Folder) -> None:
     file = folder.path / "bucketcast.toml"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigErrors, match="a TOML file in UTF-8"):
@@ -449,7 +449,7 @@ def test_environment_overrides_the_file(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("variable", "id_"), [("", "_"), ("_primary", "primary"), ("_a_b-C", "a_b-C"), ("_", "_")]
 )
-def test_target_of_the_environment_alone_is_enabled_there(
+def test_target_enabled_in_the_environment_needs_no_table(
     folder: Folder, variable: str, id_: str
 ) -> None:
     environ: dict[str, Any] = {
@@ -468,7 +468,7 @@ def test_target_of_the_environment_alone_is_enabled_there(
         ("_primary", "primary", "MINIO_NOTIFY_WEBHOOK_ENABLE_primary"),
     ],
 )
-def test_target_of_the_environment_alone_must_be_enabled(
+def test_target_of_the_environment_must_be_enabled(
     folder: Folder, suffix: str, id_: str, enable: str
 ) -> None:
     environ: dict[str, Any] = {f"MINIO_NOTIFY_WEBHOOK_ENDPOINT{suffix}": "https://example.org"}
@@ -480,7 +480,7 @@ def test_target_of_the_environment_alone_must_be_enabled(
 
 
 @pytest.mark.parametrize("off", ["off", "OFF", "false", "0", "disabled"])
-def test_target_that_is_off_is_there_and_its_events_wait(folder: Folder, off: str) -> None:
+def test_disabled_target_is_deployed_and_its_events_wait(folder: Folder, off: str) -> None:
     for made in (
         folder.load(HOOK + f"enable = '{off}'"),
         folder.load(HOOK, MINIO_NOTIFY_WEBHOOK_ENABLE_primary=off),
@@ -500,7 +500,7 @@ def test_target_that_is_off_is_there_and_its_events_wait(folder: Folder, off: st
         HOOK.replace("primary", "a") + "enable = 'off'\nauth_token = 'plain'",
     ],
 )
-def test_target_that_is_off_and_not_complete_is_not_there(folder: Folder, table: str) -> None:
+def test_disabled_and_invalid_target_is_skipped(folder: Folder, table: str) -> None:
     """MinIO's own configuration lists such targets, which were never filled in."""
     made = folder.load(table)
     assert made.targets == ()
@@ -510,7 +510,7 @@ def test_target_that_is_off_and_not_complete_is_not_there(folder: Folder, table:
     assert "plain'" not in made.notes[0]
 
 
-def test_logs_are_kept_for_one_of_cloudwatchs_steps(folder: Folder) -> None:
+def test_log_retention_is_a_step_of_cloudwatch(folder: Folder) -> None:
     assert folder.load("").log_retention_days == 30
     assert folder.load("log_retention_days = 90").log_retention_days == 90
     for wrong, value in (("31", "'31'"), ("0", "'0'"), ("true", "'on'")):
@@ -518,7 +518,7 @@ def test_logs_are_kept_for_one_of_cloudwatchs_steps(folder: Folder) -> None:
         assert found.startswith(f"log_retention_days: found {value}; allowed is one of 1, 3, 5,")
 
 
-def test_a_trail_whose_selectors_are_its_owners_has_a_name(folder: Folder) -> None:
+def test_trail_with_foreign_selectors_needs_a_name(folder: Folder) -> None:
     (found,) = folder.problems("[trail]\nmanage_selectors = 'off'")
     assert found.startswith("trail.manage_selectors: found 'off'; allowed is off with a name only")
     name = "arn:aws:cloudtrail:eu-west-1:444455556666:trail/everybody"
@@ -530,7 +530,7 @@ def test_a_trail_whose_selectors_are_its_owners_has_a_name(folder: Folder) -> No
     assert note.startswith("trail.manage_selectors: uploads: events of GetObject, ")
 
 
-def test_the_key_of_what_the_stack_keeps_is_one_arn(folder: Folder) -> None:
+def test_kms_key_is_one_arn(folder: Folder) -> None:
     key = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     assert folder.load("").kms_key == ""
     assert folder.load(f"kms_key = '{key}'").kms_key == key
@@ -542,7 +542,7 @@ def test_the_key_of_what_the_stack_keeps_is_one_arn(folder: Folder) -> None:
         )
 
 
-def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> None:
+def test_other_sources_are_read(folder: Folder) -> None:
     topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
     text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"
     found = folder.load(f"{text}\n[source.eventbridge]\naccounts = '777788889999'").source
@@ -574,14 +574,12 @@ def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> Non
         ("[source.sqs]\nqueues = ['x']", "source.sqs: unknown key; did you mean 'sns'?"),
     ],
 )
-def test_what_is_no_account_and_no_topic_is_refused(
-    folder: Folder, table: str, problem: str
-) -> None:
+def test_invalid_account_or_topic_is_refused(folder: Folder, table: str, problem: str) -> None:
     (found,) = folder.problems(table)
     assert found.startswith(problem)
 
 
-def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
+def test_discarded_targets_must_be_removed_ones(folder: Folder) -> None:
     gone, kept = "arn:minio:sqs::old:webhook", "arn:minio:sqs::primary:webhook"
     assert folder.load(HOOK).removed.discard == ()
     assert folder.load(f"{HOOK}[removed]\ndiscard = ['{gone}']").removed.discard == (gone,)
@@ -612,7 +610,7 @@ def test_empty_variable_counts_as_unset(folder: Folder, empty: str) -> None:
     assert not made.sync_events
 
 
-def test_unknown_variable_is_answered_with_the_right_one(folder: Folder) -> None:
+def test_unknown_variable_gets_a_suggestion(folder: Folder) -> None:
     (problem,) = folder.problems(HOOK, MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary="x")
     assert problem.startswith(
         "MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary: unknown variable; did you mean "
@@ -637,7 +635,7 @@ def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> N
     )
 
 
-def test_plain_secret_of_a_local_deploy_is_checked_as_the_text_it_is(folder: Folder) -> None:
+def test_plain_secret_of_a_local_deploy_is_validated(folder: Folder) -> None:
     table = f"[notify_mysql.a]\ndsn_string = 'u:{HIDDEN}@tcp(h:3306'\ntable = 't'"
     (problem,) = folder.problems(table, local=True)
     assert problem.startswith("notify_mysql.a.dsn_string: found ***; allowed is user:password@tcp(")
@@ -667,7 +665,7 @@ def test_plain_secret_of_a_local_deploy_becomes_a_reference(folder: Folder) -> N
     ],
 )
 @pytest.mark.parametrize("local", [False, True])
-def test_problems_show_no_secret(folder: Folder, text: str, *, local: bool) -> None:
+def test_errors_show_no_secret(folder: Folder, text: str, *, local: bool) -> None:
     assert HIDDEN not in "".join(folder.problems(text, local=local))
 
 
@@ -697,7 +695,7 @@ def test_reference_is_kept_for_every_type(folder: Folder) -> None:
     assert target.settings["client_key"] == "secret:tls#key"
 
 
-def test_file_of_a_pem_that_is_not_there(folder: Folder) -> None:
+def test_missing_pem_file_is_refused(folder: Folder) -> None:
     (problem,) = folder.problems(HOOK + "cert_authority = 'nowhere.pem'")
     assert problem == (
         "notify_webhook.primary.cert_authority: cannot read file: No such file or directory; "
@@ -705,7 +703,7 @@ def test_file_of_a_pem_that_is_not_there(folder: Folder) -> None:
     )
 
 
-def test_file_that_is_no_pem(folder: Folder) -> None:
+def test_file_without_pem_is_refused(folder: Folder) -> None:
     (folder.path / "ca.pem").write_text("hello")
     (folder.path / "ca.der").write_bytes(b"\x30\x82\xff")
     assert "PEM text" in folder.problems(HOOK + "cert_authority = 'ca.pem'")[0]
@@ -716,12 +714,12 @@ def test_file_that_is_no_pem(folder: Folder) -> None:
 # What follows from what is said
 
 
-def test_no_kind_takes_all_calls_of_an_account(folder: Folder) -> None:
+def test_functions_leave_calls_of_the_account_free(folder: Folder) -> None:
     (target,) = folder.load(HOOK).targets
     assert target.deploy.max_concurrency == 4
 
 
-def test_concurrency_is_reserved_for_ingest_with_a_note(folder: Folder) -> None:
+def test_reserved_concurrency_of_ingest_is_noted(folder: Folder) -> None:
     made = folder.load(HOOK)
     assert made.ingest.reserved_concurrency == 20
     assert any("reserved_concurrency = 0" in note for note in made.notes)
@@ -741,14 +739,14 @@ def test_concurrency_is_reserved_for_ingest_with_a_note(folder: Folder) -> None:
         ("", "max_concurrency = 1000", 1000),
     ],
 )
-def test_connections_bound_how_many_functions_run(
+def test_max_open_connections_limit_the_concurrency(
     folder: Folder, expected: str, deploy: str, most: int | None
 ) -> None:
     (target,) = folder.load(f"{TABLE}{expected}\n[notify_postgres.db.deploy]\n{deploy}\n").targets
     assert target.deploy.max_concurrency == most
 
 
-def test_minios_store_is_accepted_and_once_reported_as_unused(folder: Folder) -> None:
+def test_minios_store_is_accepted_and_noted_once(folder: Folder) -> None:
     more = "queue_dir = '/tmp/events'\nqueue_limit = 1000\ncomment = 'first'\n"
     made = folder.load(HOOK + more + TABLE + "queue_limit = 5\n")
     for expected in (
@@ -764,9 +762,7 @@ def test_minios_store_is_accepted_and_once_reported_as_unused(folder: Folder) ->
 
 
 @pytest.mark.parametrize(("text", "limit"), [("", 100_000), ("queue_limit = 7\n", 7)])
-def test_a_limit_holds_where_discarding_is_configured(
-    folder: Folder, text: str, limit: int
-) -> None:
+def test_queue_limit_is_read(folder: Folder, text: str, limit: int) -> None:
     made = folder.load(HOOK + text + "queue_overflow = 'discard'\n")
     assert made.targets[0].queue_limit == limit
     expected = f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
@@ -775,8 +771,8 @@ def test_a_limit_holds_where_discarding_is_configured(
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
-def test_the_example_of_every_page_is_a_right_configuration(folder: Folder, kind: str) -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", page.of(kind), re.DOTALL)
+def test_example_of_every_page_is_valid(folder: Folder, kind: str) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", page.render(kind), re.DOTALL)
     (target,) = folder.load(example).targets
     assert (target.kind, target.id) == (kind, "primary")
 
@@ -785,14 +781,14 @@ AWS_PAGES = sorted((Path(__file__).parents[3] / "docs" / "aws").glob("*.md"))
 
 
 @pytest.mark.parametrize("file", AWS_PAGES, ids=lambda file: str(file.stem))
-def test_the_examples_for_aws_are_right_configurations(folder: Folder, file: Path) -> None:
+def test_examples_for_aws_are_valid(folder: Folder, file: Path) -> None:
     examples = re.findall(r"```toml\n(.*?)```", file.read_text("utf-8"), re.DOTALL)
     assert examples
     for example in examples:
         assert folder.load(example).targets
 
 
-def test_an_error_at_the_top_leaves_the_facts_of_a_target_alone(folder: Folder) -> None:
+def test_error_at_the_top_adds_no_error_about_facts(folder: Folder) -> None:
     text = f"{HOOK}[notify_webhook.primary.deploy]\nfacts = 'tags'"
     with pytest.raises(ConfigErrors) as problem:
         folder.load(f"object_facts = 'on'\nkms_key = 'x'\n{text}")

@@ -30,7 +30,7 @@ def test_kinds(tmp_path: Path, text: str, local: bool, expected: tuple[str, ...]
     assert read(tmp_path, text, local=local).kinds == expected
 
 
-def test_what_a_function_gets(tmp_path: Path) -> None:
+def test_options_of_a_function_are_read(tmp_path: Path) -> None:
     text = '[dynamic_targets]\nkinds = "nsq"\nmemory = 256\ntimeout = "2m"\nmax_concurrency = 3'
     found = read(tmp_path, text)
     assert (found.kinds, found.memory, found.timeout) == (("nsq",), 256, 120)
@@ -38,7 +38,7 @@ def test_what_a_function_gets(tmp_path: Path) -> None:
     assert read(tmp_path, text + '\ntls_skip_verify = "on"').tls_skip_verify
 
 
-def test_the_functions_may_run_in_a_vpc(tmp_path: Path) -> None:
+def test_functions_may_run_in_a_vpc(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         '[dynamic_targets]\nvpc = "vpc-1"\n'
@@ -69,13 +69,13 @@ def test_every_problem_is_reported(tmp_path: Path) -> None:
         assert f"dynamic_targets.{key} allowed is" in refusal
 
 
-def test_all_kinds_and_none_stand_alone(tmp_path: Path) -> None:
+def test_all_and_off_exclude_other_kinds(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"found webhook, all; all and off stand alone"):
         read(tmp_path, '[dynamic_targets]\nkinds = ["webhook", "all"]')
 
 
 @pytest.mark.parametrize("entry", ["169.254.169.254", "10.0.0.1/8", "a b"])
-def test_what_cannot_be_allowed_is_refused(tmp_path: Path, entry: str) -> None:
+def test_invalid_allow_private_is_refused(tmp_path: Path, entry: str) -> None:
     hook = '[notify_webhook.a]\nendpoint = "https://example.org/"\n'
     for table in ("dynamic_targets", "notify_webhook.a.deploy"):
         text = f'{hook}[{table}]\nallow_private = ["hooks.internal", "{entry}"]'

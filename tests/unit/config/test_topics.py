@@ -6,7 +6,7 @@ from bucketcast.config import load
 from bucketcast.settings.environment import TopicDefaults
 
 
-def test_topics_have_no_limits_unless_they_are_configured(tmp_path: Path) -> None:
+def test_topics_have_no_limits_by_default(tmp_path: Path) -> None:
     file = tmp_path / "bucketcast.toml"
     file.write_text("")
     unset = vars(load(file, {}, local=False).topics)

@@ -101,7 +101,7 @@ def test_tls_skip_verify_on_aws_needs_the_deploys_consent() -> None:
         wrong.value
     )
     allowed = validate(replace(DYNAMIC, tls_skip_verify=True), "redis", "x", SKIPS)
-    assert "whoever stands between can read and change" in "".join(allowed.notes)
+    assert "an attacker in between can read and change" in "".join(allowed.notes)
     assert validate(replace(DYNAMIC, local=True), "redis", "x", SKIPS).notes == ()
 
 

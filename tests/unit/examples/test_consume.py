@@ -27,7 +27,7 @@ def test_each_kind_has_a_reader() -> None:
 @pytest.mark.parametrize("reader", consume.READERS)
 def test_page_has_the_commands_of_the_help(reader: Callable[..., None]) -> None:
     commands = [line for line in manual(reader) if line.startswith(("export ", "python "))]
-    assert "\n".join(["```sh", *commands, "```"]) in page.of(reader.__name__)
+    assert "\n".join(["```sh", *commands, "```"]) in page.render(reader.__name__)
 
 
 @pytest.mark.parametrize("reader", consume.READERS)

@@ -29,7 +29,7 @@ def plain(text: str) -> str:
     return text
 
 
-def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
+def test_error_keeps_its_lines(run: Run, aws: MotoAws) -> None:
     made = deploy(aws, None)
     made.states = ["FAILED"]
     made.result = {"status": "error", "error": "the row of a\x1b[2Jb\n\tand more"}
@@ -37,7 +37,7 @@ def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
     assert "the row of a\\x1b[2Jb\n\tand more" in ran.err
 
 
-def test_rules(run: Run, aws: MotoAws) -> None:
+def test_table_of_rules_escapes_control_characters(run: Run, aws: MotoAws) -> None:
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",), prefix=BAD)
     Rules(TABLE, aws.dynamodb).add(rule)
     assert ESCAPED in plain(run("event", "ls", "uploads").out)

@@ -116,33 +116,33 @@ def bucketcast() -> None:
 
 def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aws) -> int:
     """Run the command line and return its exit code; expected errors leave no traceback."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    out = Output(json="--json" in given, aws=aws)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    out = Output(json="--json" in words, aws=aws)
     try:
-        code = bucketcast.main(given, prog_name="bucketcast", obj=out, standalone_mode=False)
+        code = bucketcast.main(words, prog_name="bucketcast", obj=out, standalone_mode=False)
     except click.exceptions.Exit as wanted:
         return int(wanted.exit_code)
     except (click.UsageError, ConfigErrors) as error:
-        _misused(out, error)
+        _report_misuse(out, error)
         return MISUSE
     except (BucketcastError, click.ClickException) as error:
-        out.failed(str(error))
+        out.fail(str(error))
         return FAILED
     except (click.Abort, KeyboardInterrupt):
-        out.failed("interrupted")
+        out.fail("interrupted")
         return FAILED
     except BrokenPipeError:
-        # The reader of our output is gone; otherwise Python would complain again at exit.
+        # The reader of our output has closed it; Python would report that again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return code or DONE  # a command may return its own exit code
 
 
-def _misused(out: Output, error: click.UsageError | ConfigErrors) -> None:
+def _report_misuse(out: Output, error: click.UsageError | ConfigErrors) -> None:
     if isinstance(error, ConfigErrors):
-        out.misconfigured(error)
+        out.fail_configuration(error)
     elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
     else:
-        how = error.ctx.command_path if error.ctx else "bucketcast"
-        out.failed(error.format_message(), f"see `{how} --help`")
+        command = error.ctx.command_path if error.ctx else "bucketcast"
+        out.fail(error.format_message(), f"see `{command} --help`")

@@ -1,5 +1,10 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
+`load` reads and checks it (`reader`, with `tables` for tables of options, `target` for targets, and
+`variables` for the environment) into a `model.Deployment`. `function`, `ingest`, `source`, `trail`,
+`topics`, `alarms` and `pipeline` declare the options of their tables; `encryption` and `loopback`
+check targets for a deploy to AWS. `command` is `bucketcast config`.
+
 Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
 `[removed]`, `[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
 for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function

@@ -1,4 +1,4 @@
-"""The table `[alarms]`: who is notified when an alarm fires."""
+"""The table `[alarms]`: the recipient of alarms."""
 
 import re
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from bucketcast.settings.options import option
 from bucketcast.settings.types import SNS_TOPIC
 from bucketcast.targets.base.options import ValidationError
 
-NOBODY: Final = "nobody is notified of alarms: set a topic or an email address in [alarms]"
+NO_RECIPIENT: Final = "alarms notify no one: set a topic or an email address in [alarms]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmOptions:
-    """Who is notified; set one of the two."""
+    """The recipient of alarms; set one of the two."""
 
     topic: str = option(
         "ARN of an SNS topic in the stack's region; its policy must allow CloudWatch to publish",
@@ -30,10 +30,10 @@ class AlarmOptions:
     )
 
     def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield an error unless one of the two is set; in an error an address is no login."""
+        """Yield an error unless exactly one of the two is set, and well-formed."""
         if self.email and not re.fullmatch(r"[^@\s,;]+@[^@\s,;]+\.[^@\s,;.]+", self.email):
             allowed = "one address, such as ops@example.org; for several give a topic"
             yield "email", f"found {self.email!r}", f"allowed is {allowed}"
         if bool(self.topic) == bool(self.email):
-            found = "found beside topic" if self.email else "missing"
-            yield "email", found, "set either topic or email"
+            problem = "found beside topic" if self.email else "missing"
+            yield "email", problem, "set either topic or email"

@@ -88,20 +88,22 @@ def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown:
     if markdown:
         if kind is None:
             raise click.UsageError("--markdown needs a KIND")
-        out.answer({"kind": kind, "page": page.of(kind)}, *page.of(kind).splitlines())
+        out.answer({"kind": kind, "page": page.render(kind)}, *page.render(kind).splitlines())
         return
     deployment = load(path, os.environ, local=local)
     out.notes(deployment.notes)
-    chosen = tuple(each for each in deployment.targets if kind in (None, each.kind))
-    document = _document(path, deployment, chosen)
-    rows = [row for target in chosen for row in _target_rows(target)]
+    shown_targets = tuple(target for target in deployment.targets if kind in (None, target.kind))
+    document = _document(path, deployment, shown_targets)
+    rows = [row for target in shown_targets for row in _target_rows(target)]
     if kind is None:
         rows = [*_rows(document), *rows]
     nothing = f"no target of kind {kind} is configured" if kind else "the configuration is empty"
     out.table(document, _COLUMNS, rows, nothing)
 
 
-def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) -> dict[str, Any]:
+def _document(
+    path: Path, config: Deployment, shown_targets: tuple[TargetConfig, ...]
+) -> dict[str, Any]:
     tables = {name: getattr(config, name) for name in TABLES}
     return {
         "file": str(path),
@@ -111,25 +113,25 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "source": {name: vars(table) for name, table in vars(config.source).items()},
         **{name: vars(table) if table else None for name, table in tables.items()},
         "ingest": {**vars(config.ingest), "window": config.ingest_window},
-        "alarms": _given(vars(config.alarms)) if config.alarms else None,
-        "removed": _given(vars(config.removed)) or None,
+        "alarms": _set_values(vars(config.alarms)) if config.alarms else None,
+        "removed": _set_values(vars(config.removed)) or None,
         "targets": [
             {
                 "arn": str(target.arn),
                 "kind": target.kind,
                 "id": target.id,
                 "enabled": target.enabled,
-                "settings": {key: text for key, text, _ in _settings(target)},
+                "settings": {key: value for key, value, _ in _settings(target)},
                 "deploy": vars(target.deploy),
             }
-            for target in chosen
+            for target in shown_targets
         ],
         "scans": {bucket: _scan(scan) for bucket, scan in config.scans.items()},
         "notes": config.notes,
     }
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def _set_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value not in (None, "", ())}
 
 
@@ -143,8 +145,8 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
         **{f"scan.{name}": table for name, table in document["scans"].items()},
     }
     for name, table in tables.items():
-        for key, value in _given(table).items():
-            yield name, key, _shown(key, value), ""
+        for key, value in _set_values(table).items():
+            yield name, key, _to_text(key, value), ""
 
 
 def _target_rows(target: TargetConfig) -> Iterator[tuple[str, str, str, str]]:
@@ -152,16 +154,16 @@ def _target_rows(target: TargetConfig) -> Iterator[tuple[str, str, str, str]]:
     yield where, "", str(target.arn), "(its ARN)"
     if not target.enabled:
         yield where, "enable", "off", "(events are queued, not sent)"
-    for key, text, note in _settings(target):
-        yield where, key, _short(text), note
-    for key, value in _given(vars(target.deploy)).items():
-        yield f"{where}.deploy", key, _shown(key, value), ""
+    for key, value, note in _settings(target):
+        yield where, key, _first_line(value), note
+    for key, value in _set_values(vars(target.deploy)).items():
+        yield f"{where}.deploy", key, _to_text(key, value), ""
 
 
 def _scan(scan: ScanConfig) -> dict[str, str]:
     """Return the keys that are set; the job has defaults for the rest."""
     on = "inventory" if scan.on_inventory else ""
-    return {**scan.options, **_given({"schedule": scan.schedule, "on": on})}
+    return {**scan.options, **_set_values({"schedule": scan.schedule, "on": on})}
 
 
 def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
@@ -170,20 +172,20 @@ def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
     for key, option in page.own_first(declared).items():
         if key in NOT_FOR_THE_FUNCTION:
             continue
-        text = target.settings.get(key)
-        if text is None:
+        value = target.settings.get(key)
+        if value is None:
             yield key, option.default, "(default)"
-        elif text.removeprefix(REFERENCE) in target.plain_secrets:
+        elif value.removeprefix(REFERENCE) in target.plain_secrets:
             yield key, "***", ""
         else:
-            yield key, text, ""
+            yield key, value, ""
 
 
-def _short(text: str) -> str:
-    return f"{text.splitlines()[0]} ..." if text.startswith(_PEM_BEGIN) else text
+def _first_line(value: str) -> str:
+    return f"{value.splitlines()[0]} ..." if value.startswith(_PEM_BEGIN) else value
 
 
-def _shown(key: str, value: Any) -> str:
+def _to_text(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if key in _DURATIONS:

@@ -1,9 +1,9 @@
-"""What a target's settings leave open on the way: what is refused on AWS, and what is only noted.
+"""Check a target's settings for transport without encryption or verification.
 
-Only a certificate distinguishes a server from one that stands in between. MinIO checks none where
-`tls_skip_verify` is on, and says nothing; here it has to be said twice, once where it is MinIO's
-and once in a table that is ours: the target's deploy table, or for targets made at run time the
-table `[dynamic_targets]`, so that whoever deploys has allowed it.
+On AWS some of it is refused, the rest only noted. Only a certificate distinguishes a server from an
+attacker in between. With `tls_skip_verify` MinIO silently checks none; here it has to be set twice:
+in the target's own table, and by the deployer in the target's deploy table, or in
+`[dynamic_targets]` for targets made at run time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,37 +20,37 @@ _LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
     "webhook": ("auth_token",),
     "elasticsearch": ("password", "api_key"),
 }
-"""Options that go out with every request, by the kinds that speak HTTP."""
+"""Credentials that each request carries, by the kinds that use HTTP."""
 _URLS: Final[Mapping[str, str]] = {"webhook": "endpoint", "elasticsearch": "url"}
 
 
 def validation_errors(
-    where: str, settings: Mapping[str, str], table: str, *, is_said_there: bool, then: str = ""
+    where: str, settings: Mapping[str, str], table: str, *, confirmed: bool, hint: str = ""
 ) -> Iterator[ConfigError]:
     """Yield the settings that are refused on AWS; `where` is the target's table.
 
-    `table` is the one in which it has to be said again, and `then` what is to be done after that.
+    `table` is the one in which it has to be confirmed, and `hint` the step to take after that.
     """
-    if _on(settings, SKIP) and not is_said_there:
-        yield ConfigError(f"{where}.{SKIP}", "found 'on'", _HINT.format(SKIP, table, then))
+    if _on(settings, SKIP) and not confirmed:
+        yield ConfigError(f"{where}.{SKIP}", "found 'on'", _HINT.format(SKIP, table, hint))
 
 
 def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:
     """Yield notes on insecure settings that are accepted on AWS."""
     if _on(settings, SKIP):
-        yield f"{where}.{SKIP}: whoever stands between can read and change all that is sent"
+        yield f"{where}.{SKIP}: an attacker in between can read and change all that is sent"
     if kind in _URLS and settings.get(_URLS[kind], "").lower().startswith("http://"):
-        sent = " and ".join(key for key in _LOGINS[kind] if settings.get(key))
-        if sent:
-            yield f"{where}.{_URLS[kind]}: is http://, {_IN_THE_CLEAR.format(sent)}"
+        credentials = " and ".join(key for key in _LOGINS[kind] if settings.get(key))
+        if credentials:
+            yield f"{where}.{_URLS[kind]}: is http://, {_IN_THE_CLEAR.format(credentials)}"
     if kind == "redis" and not _on(settings, "tls"):
         yield f"{where}.tls: is off, {_IN_THE_CLEAR.format('the password')}"
     if settings.get("auth", "").lower() == "iam":
-        return  # which is TLS, verified
+        return  # always verified TLS
     if kind == "postgres" and "sslmode=verify-" not in settings.get("connection_string", ""):
         yield (
             f"{where}.connection_string: unless it says sslmode=verify-full, with sslrootcert, "
-            "the connection is encrypted (sslmode=require) to whoever answers"
+            "the connection is encrypted (sslmode=require) to a server that is not verified"
         )
     trusts = settings.get("cert_authority") or settings.get("client_cert")
     if kind == "mysql" and not trusts and "tls=true" not in settings.get("dsn_string", ""):

@@ -17,12 +17,12 @@ from bucketcast.targets.base.options import ValidationError
 ALL = "all"
 OFF = "off"
 ON_AWS = ("amqp", "kafka", "webhook")
-"""Each kind is a function more; these are the kinds that Ceph's topics have."""
+"""The kinds of Ceph's topics; each kind is one more function."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionOptions:
-    """What every function that sends is given."""
+    """The options of every function that sends."""
 
     memory: int = option(
         "memory of the function in MB",
@@ -44,7 +44,7 @@ class FunctionOptions:
     security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
 
     def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield what the options are missing together."""
+        """Yield an error for each option that another one requires."""
         if bool(self.subnets) != bool(self.vpc):
             key, other = ("vpc", "subnets") if self.subnets else ("subnets", "vpc")
             needed = f"a function in a VPC needs it beside {other}"
@@ -53,7 +53,7 @@ class FunctionOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Deploy(FunctionOptions):
-    """What a target's function needs; Bucketcast's own, not MinIO's."""
+    """Options of a target's function; Bucketcast's own, not MinIO's."""
 
     profile: Literal["latency", "throughput"] = option(
         "latency: up to 10 messages per batch, no delay; throughput: thousands, up to 1 s delay",
@@ -84,12 +84,12 @@ class Deploy(FunctionOptions):
 
     @property
     def egress(self) -> Egress:
-        """Where a webhook may connect to: in a VPC, private addresses are what it is there for."""
+        """The addresses that a webhook may connect to: in a VPC also all private ones."""
         return Egress((*self.allow_private, *(PRIVATE if self.vpc else ())))
 
     @property
     def window(self) -> int:
-        """For how many seconds the function's messages are gathered."""
+        """The seconds for which the function's messages are gathered."""
         return limits.WINDOW if self.profile == "throughput" else 0
 
 
@@ -105,7 +105,7 @@ class DynamicOptions(FunctionOptions):
     )
     allow_private: Csv = option(
         "private and loopback hosts, addresses or networks that webhooks and HTTP topics on AWS "
-        "may connect to; others cannot even in a VPC, as topics are given by users",
+        "may connect to; others are refused even in a VPC, as users create topics",
         default="",
         example="hooks.internal,10.0.0.0/8",
         parse=egress.parse_entry,
@@ -115,11 +115,11 @@ class DynamicOptions(FunctionOptions):
     )
 
     def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield what the options are missing together, and words that exclude others."""
+        """Yield an error for each option that another one requires or excludes."""
         yield from super().validation_errors()
         if len(self.kinds) > 1 and {ALL, OFF} & set(self.kinds):
-            found = f"found {', '.join(self.kinds)}"
-            yield "kinds", found, f"{ALL} and {OFF} stand alone"
+            problem = f"found {', '.join(self.kinds)}"
+            yield "kinds", problem, f"{ALL} and {OFF} stand alone"
 
     def with_kinds(self) -> "DynamicOptions":
         """Return the options with the kinds themselves instead of `all` and `off`."""
@@ -128,7 +128,7 @@ class DynamicOptions(FunctionOptions):
 
 
 def timeout_errors(max_send_seconds: float, deploy: Deploy, target: str) -> Iterator[ConfigError]:
-    """Yield an error if the function would end in the middle of a batch, and send it again."""
+    """Yield an error if the function could time out in the middle of a batch."""
     least = max_send_seconds + SPARE
     if deploy.timeout < least:
         yield ConfigError(
@@ -140,6 +140,10 @@ def timeout_errors(max_send_seconds: float, deploy: Deploy, target: str) -> Iter
 
 def url_errors(key: str, url: str, allowed: Egress, table: str) -> Iterator[ConfigError]:
     """Yield an error if AWS would refuse a webhook's URL, as far as it shows without DNS."""
-    if why := allowed.refusal_of_url(url):
-        must = f"a public address; {egress.OPTION} in [{table}] of bucketcast.toml names others"
-        yield ConfigError(key, f"found a host that is refused: {why}", f"allowed is {must}")
+    if reason := allowed.refusal_of_url(url):
+        allowed_hosts = (
+            f"a public address; {egress.OPTION} in [{table}] of bucketcast.toml names others"
+        )
+        yield ConfigError(
+            key, f"found a host that is refused: {reason}", f"allowed is {allowed_hosts}"
+        )

@@ -1,4 +1,4 @@
-"""The table `[ingest]`: what the function that reads the ingress queue is given."""
+"""The table `[ingest]`: options of the function that reads the ingress queue."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -37,5 +37,5 @@ class IngestOptions:
 
 
 def note(reserved: int) -> str:
-    """Return what whoever deploys to an account should know."""
+    """Return the note on reserved concurrency for a deploy to an account."""
     return SMALL_ACCOUNT.format(reserved) if reserved else SHARED

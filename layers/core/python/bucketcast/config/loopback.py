@@ -1,4 +1,4 @@
-"""Targets on the machine itself, which a laptop has and a function on AWS does not."""
+"""Find targets at loopback addresses, which a laptop reaches and a function on AWS does not."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,19 +12,19 @@ from bucketcast.settings.options import read
 _PUBLIC: Final = "a host that AWS reaches; examples/aws/bucketcast.toml is one to start from"
 
 
-def unreachable(found: Iterable[TargetConfig]) -> Iterator[ConfigError]:
+def unreachable(configs: Iterable[TargetConfig]) -> Iterator[ConfigError]:
     """Yield the errors of targets at loopback addresses, which a function on AWS cannot reach.
 
-    Addresses inside of secrets are not seen.
+    Addresses inside secrets are not checked.
     """
-    for each in found:
-        target = targets.load(each.kind)
+    for config in configs:
+        target = targets.load(config.kind)
         try:
-            made = target(read(target.Settings, each.settings)) if each.enabled else None
-            hosts = {server.host for server in made.endpoints()} if made else set()
+            instance = target(read(target.Settings, config.settings)) if config.enabled else None
+            hosts = {server.host for server in instance.endpoints()} if instance else set()
         except BucketcastError:
-            continue  # it needs the secrets
+            continue  # the address is in a secret
         for host in sorted(filter(egress.is_loopback, hosts)):
-            key = next((key for key, text in each.settings.items() if host in text), "")
-            where = f"notify_{each.kind}.{each.id}.{key}".rstrip(".")
+            key = next((key for key, setting in config.settings.items() if host in setting), "")
+            where = f"notify_{config.kind}.{config.id}.{key}".rstrip(".")
             yield ConfigError(where, f"found {host}, which is the function itself", _PUBLIC)

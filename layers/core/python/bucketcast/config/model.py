@@ -1,4 +1,4 @@
-"""A whole configuration, and the options that belong to no function."""
+"""The result of reading a configuration, and the options of the stack and its buckets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,9 +29,9 @@ _LOG_RETENTION_DAYS: Final = choice(
         ),
     )
 )
-"""Takes what CloudWatch allows: AWS::Logs::LogGroup, RetentionInDays."""
+"""Parses a value that CloudWatch allows: AWS::Logs::LogGroup, RetentionInDays."""
 NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
-"""What the deploy reads and the function has no use for."""
+"""Options that only the deploy reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +110,8 @@ class RemovedOptions:
 class TargetConfig:
     """One configured target; `settings` holds references in place of secrets.
 
-    Of one that is not `enabled` all is there, but nothing is sent: its events wait. `queue_limit`
-    is how many may wait, None for any number.
+    A target that is not `enabled` is deployed, but its events wait. `queue_limit` is the number of
+    messages that may wait, None for any number.
     """
 
     kind: str
@@ -128,7 +128,7 @@ class TargetConfig:
 
     @property
     def is_mirror(self) -> bool:
-        """Whether it shows what its buckets show."""
+        """True if it mirrors its buckets."""
         return is_mirror(self.kind, self.settings)
 
     @property
@@ -139,9 +139,9 @@ class TargetConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment(StackOptions):
-    """A whole configuration; `notes` are for the reader: what was accepted and has no effect.
+    """A whole configuration; `notes` tell the reader what was accepted without effect.
 
-    The tables have the names that they have in the file. Without `alarms` nobody is notified, and
+    The tables have the names that they have in the file. Without `alarms` no one is notified, and
     without `pipeline` there are no jobs.
     """
 
@@ -161,48 +161,50 @@ class Deployment(StackOptions):
 
     @property
     def queue_end(self) -> str:
-        """How the names of the targets' queues end."""
+        """The suffix of the names of the targets' queues."""
         return FIFO if self.sync_events else ""
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:
-        """What a local deploy was given in plain text, by the names of the secrets."""
-        return [each.plain_secrets for each in self.targets]
+        """The plain text of a local deploy's secrets, by the names of the secrets."""
+        return [target.plain_secrets for target in self.targets]
 
     @property
     def ingest_window(self) -> int:
-        """For how many seconds ingest gathers messages: for none if a target minds."""
-        slow = self.targets and all(each.deploy.window for each in self.targets)
-        return max(self.ingest.window, WINDOW if slow else 0)
+        """The seconds for which ingest gathers messages: a window if all targets gather."""
+        all_gather = self.targets and all(target.deploy.window for target in self.targets)
+        return max(self.ingest.window, WINDOW if all_gather else 0)
 
     @property
     def facts(self) -> ObjectFacts:
-        """What ingest may look at, and for whom."""
+        """The facts that ingest may read, and the targets that want them."""
         if self.object_facts == "off":
             return ObjectFacts()
-        every = [ANY_BUCKET] if self.object_facts == "all" else self.buckets
-        wants = {str(each.arn): each.deploy.facts for each in self.targets if each.deploy.facts}
-        mirrors = frozenset(str(each.arn) for each in self.targets if each.is_mirror)
-        return ObjectFacts(frozenset(every), wants, mirrors)
+        buckets = [ANY_BUCKET] if self.object_facts == "all" else self.buckets
+        wants = {
+            str(target.arn): target.deploy.facts for target in self.targets if target.deploy.facts
+        }
+        mirrors = frozenset(str(target.arn) for target in self.targets if target.is_mirror)
+        return ObjectFacts(frozenset(buckets), wants, mirrors)
 
 
 def secret_names(settings: Iterable[str]) -> frozenset[str]:
     """Return the names of the secrets that settings refer to, without the fields inside them."""
     return frozenset(
-        text.removeprefix(REFERENCE).partition("#")[0]
-        for text in settings
-        if text.startswith(REFERENCE)
+        setting.removeprefix(REFERENCE).partition("#")[0]
+        for setting in settings
+        if setting.startswith(REFERENCE)
     )
 
 
 def is_member(setting: str) -> bool:
-    """Return whether a setting refers to one field of a secret that holds several."""
+    """Return True if a setting refers to one field of a secret that holds several."""
     return setting.startswith(REFERENCE) and "#" in setting
 
 
 def is_mirror(kind: str, settings: Mapping[str, str]) -> bool:
-    """Return whether a target with these settings shows what its buckets show."""
+    """Return True if a target with these settings mirrors its buckets."""
     declared: Any = targets.load(kind).Settings
     form = options_of(declared).get("format")
-    text = settings.get("format", "")
-    return form is not None and form.parse(text or form.default) == "namespace"
+    value = settings.get("format", "")
+    return form is not None and form.parse(value or form.default) == "namespace"

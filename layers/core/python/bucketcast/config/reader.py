@@ -32,7 +32,7 @@ TABLES: Final[Mapping[str, type[Any]]] = {
     "topics": TopicOptions,
     "pipeline": PipelineOptions,
 }
-"""The tables that stand alone, without a name of their own."""
+"""The tables that exist once, without a name below them."""
 SOURCE_TABLES: Final[Mapping[str, type[Any]]] = get_type_hints(SourceConfig)
 _OPTIONAL: Final = ("alarms", "pipeline")
 """Tables whose presence makes what they configure."""
@@ -41,7 +41,7 @@ _LOCAL: Final[Mapping[str, Mapping[str, str]]] = {
     "ingest": {"reserved_concurrency": "0"},
     "dynamic_targets": {"kinds": ALL},
 }
-"""What is the default in a local deploy, by table."""
+"""The defaults of a local deploy, by table."""
 
 
 class Reader:
@@ -59,27 +59,29 @@ class Reader:
         tables = self._tables
         stack = self._stack()
         buckets = dict(self._buckets())
-        alone = {name: self._alone(name, declared) for name, declared in TABLES.items()}
-        if alone["trail"]:
+        options = {name: self._table_options(name, declared) for name, declared in TABLES.items()}
+        if options["trail"]:
             logged = [name for name, bucket in buckets.items() if bucket.access_events]
-            tables.notes += trail.notes(alone["trail"], logged)
+            tables.notes += trail.notes(options["trail"], logged)
         source = self._source()
         reader = TargetReader(tables, self._folder, stack.object_facts)
-        found = tuple(reader.read(self._document, self._environ))
-        if alone["removed"]:
-            self._check_removed(alone["removed"].discard, {str(each.arn) for each in found})
-        scans = dict(self._scans(alone["pipeline"]))
+        target_configs = tuple(reader.read(self._document, self._environ))
+        if options["removed"]:
+            self._check_removed(
+                options["removed"].discard, {str(config.arn) for config in target_configs}
+            )
+        scans = dict(self._scans(options["pipeline"]))
         if tables.errors:
             raise ConfigErrors(tables.errors)
-        if found and not tables.local:
-            tables.notes += [] if alone["alarms"] else [alarms.NOBODY]
-            tables.notes.append(ingest.note(alone["ingest"].reserved_concurrency))
-        alone["dynamic_targets"] = alone["dynamic_targets"].with_kinds()
+        if target_configs and not tables.local:
+            tables.notes += [] if options["alarms"] else [alarms.NO_RECIPIENT]
+            tables.notes.append(ingest.note(options["ingest"].reserved_concurrency))
+        options["dynamic_targets"] = options["dynamic_targets"].with_kinds()
         return Deployment(
             **vars(stack),
-            **alone,
+            **options,
             buckets=buckets,
-            targets=found,
+            targets=target_configs,
             scans=scans,
             source=source,
             notes=tuple(dict.fromkeys(tables.notes)),
@@ -89,8 +91,8 @@ class Reader:
         try:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            why = f"{error.strerror}".lower()
-            self._tables.error(str(path), why, "the path of a bucketcast.toml")
+            reason = f"{error.strerror}".lower()
+            self._tables.error(str(path), reason, "the path of a bucketcast.toml")
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self._tables.error(str(path), f"invalid TOML: {error}", "a TOML file in UTF-8")
         raise ConfigErrors(self._tables.errors)
@@ -106,21 +108,21 @@ class Reader:
         for key in (key for key in self._document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._tables.error(key, "unknown key", allowed)
-        # Facts that targets want are no second error.
+        # With all facts allowed, targets that want some add no second error.
         return options or read(StackOptions, {"object_facts": "all"})
 
     def _options(self, declared: type[Any], table: Any, where: str) -> Any:
         defaults = _LOCAL.get(where) if self._tables.local else None
         return self._tables.options(declared, table, where, defaults)
 
-    def _alone(self, name: str, declared: type[Any]) -> Any:
+    def _table_options(self, name: str, declared: type[Any]) -> Any:
         """Return the options of a table; None if there are errors, or if it is not there."""
         if name in _OPTIONAL and name not in self._document:
             return None
         return self._options(declared, self._document.get(name, {}), name)
 
     def _buckets(self) -> Iterator[tuple[str, Bucket]]:
-        for name, table in self._tables.inner(self._document, "bucket").items():
+        for name, table in self._tables.subtables(self._document, "bucket").items():
             where = f"bucket.{name}"
             self._check_bucket(name, where)
             bucket = self._options(Bucket, table, where)
@@ -128,15 +130,15 @@ class Reader:
                 yield name, bucket
 
     def _source(self) -> SourceConfig:
-        tables = self._tables.inner(self._document, "source")
+        tables = self._tables.subtables(self._document, "source")
         for name in tables.keys() - SOURCE_TABLES.keys():
             allowed = f"{did_you_mean(name, SOURCE_TABLES)}allowed are {', '.join(SOURCE_TABLES)}"
             self._tables.error(f"source.{name}", "unknown key", allowed)
-        found = {
+        options = {
             name: self._options(declared, tables.get(name, {}), f"source.{name}")
             for name, declared in SOURCE_TABLES.items()
         }
-        return SourceConfig(**found)
+        return SourceConfig(**options)
 
     def _check_removed(self, arns: Iterable[str], configured: set[str]) -> None:
         where = "removed.discard"
@@ -146,18 +148,20 @@ class Reader:
             except ValueError as error:
                 self._tables.error(where, f"found {text!r}", f"the ARN of a target: {error}")
             if text in configured:
-                found = f"found {text!r}, which is configured"
-                self._tables.error(where, found, "only removed targets")
+                problem = f"found {text!r}, which is configured"
+                self._tables.error(where, problem, "only removed targets")
 
     def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
-        # Jobs with errors of their own are not missing.
-        found = jobs or (read(PipelineOptions, {}) if "pipeline" in self._document else None)
-        for name, table in self._tables.inner(self._document, "scan").items():
+        # A pipeline table with errors of its own is not missing.
+        pipeline_options = jobs or (
+            read(PipelineOptions, {}) if "pipeline" in self._document else None
+        )
+        for name, table in self._tables.subtables(self._document, "scan").items():
             where = f"scan.{name}"
             self._check_bucket(name, where)
             values = self._tables.values(table, where)
-            self._tables.checked(ScanOptions, values, where)
-            self._tables.errors += pipeline.scan_errors(name, values, found)
+            self._tables.parse(ScanOptions, values, where)
+            self._tables.errors += pipeline.scan_errors(name, values, pipeline_options)
             yield name, pipeline.scan(values)
 
     def _check_bucket(self, name: str, where: str) -> None:

@@ -1,4 +1,4 @@
-"""The tables `[source.*]`: whose events come beside those of the buckets of this account."""
+"""The tables `[source.*]`: sources of events other than the buckets of this account."""
 
 from dataclasses import dataclass
 

@@ -11,7 +11,7 @@ _WORDS: Final = {dict: "a table", float: "a number with decimals"}
 
 
 class Tables:
-    """What the tables of one configuration share: its errors, its notes, and the kind of deploy."""
+    """The errors and notes of one configuration, and the methods that read its tables."""
 
     def __init__(self, *, local: bool) -> None:
         self.local = local
@@ -28,12 +28,12 @@ class Tables:
         values = self.values(table, where)
         for key, text in (defaults or {}).items():
             values[key] = values.get(key) or text
-        return self.checked(declared, values, where)
+        return self.parse(declared, values, where)
 
-    def checked(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
-        """Return the options with these values, which are also checked together.
+    def parse(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
+        """Return the options with these values, also checked together; None if there are errors.
 
-        None of them is resolved later, as a target's settings are: only secrets may be references.
+        Unlike a target's settings these are not resolved later: only secrets may be references.
         """
         declarations = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
         for key, text in values.items():
@@ -53,12 +53,12 @@ class Tables:
         self.errors += errors
         return None if errors else read(declared, values)
 
-    def inner(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    def subtables(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         """Return the table of tables with this key."""
-        found = table.get(key, {})
-        if isinstance(found, dict):
-            return found
-        self.error(key, f"found {found!r}", f"a table such as [{key}.NAME]")
+        subtables = table.get(key, {})
+        if isinstance(subtables, dict):
+            return subtables
+        self.error(key, f"found {subtables!r}", f"a table such as [{key}.NAME]")
         return {}
 
     def values(self, table: Any, where: str) -> dict[str, str]:
@@ -80,7 +80,7 @@ class Tables:
 
 
 def _text(value: Any) -> str:
-    """Return a TOML value as it would stand in MinIO's configuration."""
+    """Return a TOML value as MinIO's configuration would spell it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value).strip()

@@ -39,9 +39,9 @@ class TargetReader:
     ) -> Iterator[TargetConfig]:
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
-            tables = self._tables.inner(document, f"notify_{kind}")
-            overrides, wrong = variables.overrides(kind, options_of(declared), environ)
-            self._tables.errors += wrong
+            tables = self._tables.subtables(document, f"notify_{kind}")
+            overrides, errors = variables.overrides(kind, options_of(declared), environ)
+            self._tables.errors += errors
             for id in dict.fromkeys((*tables, *overrides)):  # noqa: A001 - MinIO's word
                 where = f"notify_{kind}.{id}"
                 table = tables.get(id, {})
@@ -78,19 +78,19 @@ class TargetReader:
         if not TARGET_ID.fullmatch(id):
             self._tables.error(where, f"found the id {id!r}", TARGET_ID_RULE)
         values["enable"] = switch(values.get("enable", "on"))
-        so_far = len(errors)
-        made = self._checked(kind, id, values, deploy)
+        first_error = len(errors)
+        target = self._parse(kind, id, values, deploy)
         if values["enable"] != "off":
-            return made
-        if wrong := errors[so_far:]:
-            # MinIO's own configuration lists targets that nobody has ever filled in.
-            del errors[so_far:]
-            notes.append(f"{where} is off and skipped as invalid: {wrong[0]}")
+            return target
+        if target_errors := errors[first_error:]:
+            # MinIO's own configuration lists targets that were never filled in.
+            del errors[first_error:]
+            notes.append(f"{where} is off and skipped as invalid: {target_errors[0]}")
             return None
         notes.append(f"{where} is off: its events are queued, for {RETENTION_DAYS} days")
-        return made
+        return target
 
-    def _checked(
+    def _parse(
         self,
         kind: str,
         id: str,  # noqa: A002 - MinIO's word
@@ -100,83 +100,99 @@ class TargetReader:
         where = f"notify_{kind}.{id}"
         target = targets.load(kind)
         declared: Any = target.Settings
-        plain = self._secrets(f"{kind}-{id}", values, options_of(declared), where)
+        plain = self._replace_secrets(f"{kind}-{id}", values, options_of(declared), where)
         # The plain text is checked, not the reference that replaces it.
-        given = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
-        settings = self._tables.read(declared, given, where)
+        texts = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
+        settings = self._tables.read(declared, texts, where)
         deploy = self._deploy(table, where, getattr(settings, "max_open_connections", 0))
         if deploy is not None and not self._tables.local:
-            self._encrypted(kind, where, values, deploy)
+            self._check_encryption(kind, where, values, deploy)
             if kind == "webhook" and settings is not None:
-                self._endpoint(f"{where}.endpoint", settings.endpoint, deploy, f"{where}.deploy")
+                self._check_endpoint(
+                    f"{where}.endpoint", settings.endpoint, deploy, f"{where}.deploy"
+                )
         if settings is None or deploy is None:
             return None
-        wrong = [ConfigError(f"{where}.{key}", *rest) for key, *rest in target.check(settings)]
-        self._tables.errors += wrong
+        target_errors = [
+            ConfigError(f"{where}.{key}", *details) for key, *details in target.check(settings)
+        ]
+        self._tables.errors += target_errors
         self._tables.notes += target.notes(settings)
-        unknown = any(
-            isinstance(v, str) and v.startswith(REFERENCE) for v in vars(settings).values()
+        has_references = any(
+            isinstance(value, str) and value.startswith(REFERENCE)
+            for value in vars(settings).values()
         )
-        if not wrong and not unknown:
+        if not target_errors and not has_references:
             longest = target(settings).max_send_seconds
             self._tables.errors += timeout_errors(longest, deploy, where)
-        kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
-        enabled, limit = values["enable"] != "off", None if wrong else queue_limit_of(values)
-        return TargetConfig(kind, id, kept, deploy, plain, enabled=enabled, queue_limit=limit)
+        function_settings = {
+            key: value for key, value in values.items() if value and key not in NOT_FOR_THE_FUNCTION
+        }
+        return TargetConfig(
+            kind,
+            id,
+            function_settings,
+            deploy,
+            plain,
+            enabled=values["enable"] != "off",
+            queue_limit=None if target_errors else queue_limit_of(values),
+        )
 
-    def _encrypted(self, kind: str, where: str, values: Mapping[str, str], deploy: Deploy) -> None:
+    def _check_encryption(
+        self, kind: str, where: str, values: Mapping[str, str], deploy: Deploy
+    ) -> None:
         self._tables.errors += encryption.validation_errors(
-            where, values, f"{where}.deploy", is_said_there=deploy.tls_skip_verify
+            where, values, f"{where}.deploy", confirmed=deploy.tls_skip_verify
         )
         self._tables.notes += encryption.notes(kind, where, values)
 
-    def _endpoint(self, key: str, url: str, deploy: Deploy, table: str) -> None:
-        # The rest is noted only: the same file serves a laptop, where it is right.
+    def _check_endpoint(self, key: str, url: str, deploy: Deploy, table: str) -> None:
+        # Other addresses are only noted: the same file serves a laptop, where they are right.
         self._tables.errors += url_errors(key, url, ANY, table)
         if not ANY.refusal_of_url(url):
             self._tables.notes += map(str, url_errors(key, url, deploy.egress, table))
 
-    def _secrets(
+    def _replace_secrets(
         self, target: str, values: dict[str, str], options: Mapping[str, Option], where: str
     ) -> dict[str, str]:
         """Replace files by their text and plain secrets by references; return the plain ones."""
         plain: dict[str, str] = {}
         for key, option in options.items():
-            text = values.get(key, "")
-            if not text or text.startswith(REFERENCE):
+            value = values.get(key, "")
+            if not value or value.startswith(REFERENCE):
                 continue
-            if option.names_file(text):
+            if option.names_file(value):
                 try:
-                    text = values[key] = (self._folder / text).read_text(encoding="ascii")
+                    value = values[key] = (self._folder / value).read_text(encoding="ascii")
                 except (OSError, ValueError) as error:
                     # The path may be the key itself, so it is not shown.
-                    why = getattr(error, "strerror", None) or "not ASCII text"
+                    reason = getattr(error, "strerror", None) or "not ASCII text"
                     allowed = f"{'the seed' if option.seed else 'PEM text'} or its path"
-                    self._tables.error(f"{where}.{key}", f"cannot read file: {why}", allowed)
+                    self._tables.error(f"{where}.{key}", f"cannot read file: {reason}", allowed)
                     del values[key]
                     continue
-            if not option.hides(text):
+            if not option.hides(value):
                 continue
             if self._tables.local:
                 name = f"bucketcast/{target}/{key}"
-                plain[name] = text
+                plain[name] = value
                 values[key] = REFERENCE + name
             else:
                 self._tables.error(f"{where}.{key}", "found plain text", _PLAIN)
         return plain
 
     def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:
-        """Return the options; MinIO's `max_open_connections` is the default of one of them."""
+        """Return the options; `max_concurrency` defaults to MinIO's `max_open_connections`."""
         where = f"{target}.deploy"
         values = self._tables.values(table, where)
         if connections and not values.get("max_concurrency"):
             implied = {"max_concurrency": str(connections)}
-            for wrong in validation_errors(Deploy, implied, ""):
+            for error in validation_errors(Deploy, implied, ""):
                 key = f"{target}.max_open_connections"
-                self._tables.error(key, wrong.found, wrong.allowed)
+                self._tables.error(key, error.found, error.allowed)
                 implied = {}
             values |= implied
-        options: Deploy | None = self._tables.checked(Deploy, values, where)
+        options: Deploy | None = self._tables.parse(Deploy, values, where)
         if options is not None and options.facts and self._object_facts == "off":
             self._tables.error(
                 f"{where}.facts",
@@ -186,7 +202,7 @@ class TargetReader:
         return options
 
 
-def switch(text: str) -> str:
-    """Return `on` or `off` for what MinIO takes for them in `enable`, other text as it is."""
-    word = text.lower()
+def switch(value: str) -> str:
+    """Return `on` or `off` for MinIO's words in `enable`, other text in lower case."""
+    word = value.lower()
     return _ENABLED.get(word) or _DISABLED.get(word) or word

@@ -1,4 +1,4 @@
-"""The table `[topics]`: what `topics.model.TopicDefaults` has, as Ceph's globals."""
+"""The table `[topics]`: the defaults of all topics, as Ceph's global options."""
 
 from dataclasses import dataclass
 

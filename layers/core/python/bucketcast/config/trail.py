@@ -1,4 +1,4 @@
-"""The table `[trail]`: what CloudTrail logs access events with."""
+"""The table `[trail]`: the trail of CloudTrail that logs access events."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class TrailOptions:
     """The trail of all buckets with access events."""
 
     name: str = option(
-        "name or ARN of a trail that is there, whose other selectors stay; without it the deploy "
+        "name or ARN of an existing trail, whose other selectors stay; without it the deploy "
         "makes one, if a bucket has access_events",
         default="",
         example="everything",
@@ -34,21 +34,21 @@ class TrailOptions:
         default="on",
     )
     bucket_events: OnOff = option(
-        "also tell that these buckets are made and removed, whoever does it: the trail has to log "
+        "also report the creation and removal of these buckets: the trail has to log "
         "management events that write, of which each copy after the first in an account and "
         "region costs $2.00 per 100,000; a trail that the deploy makes then does",
         default="off",
     )
 
     def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield an error if nobody would select what is logged."""
+        """Yield an error if nothing would select the events to log."""
         if not self.name and not self.manage_selectors:
             allowed = "allowed is off with a name only: the deploy's own trail has no other owner"
             yield "manage_selectors", "found 'off'", allowed
 
 
 def notes(options: TrailOptions, logged: Sequence[str]) -> Iterator[str]:
-    """Yield what whoever deploys should know, of the buckets with access events."""
+    """Yield notes for the deploy on the buckets with access events."""
     if logged and not options.manage_selectors:
         yield (
             f"trail.manage_selectors: {', '.join(logged)}: events of {', '.join(CALLS)} come if "

@@ -15,21 +15,21 @@ def overrides(
     kind: str, options: Mapping[str, Option], environ: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, str]], list[ConfigError]]:
     """Return a kind's settings from the environment, by id and key, and their errors."""
-    begin = prefix(kind)
-    found: dict[str, dict[str, str]] = {}
+    beginning = prefix(kind)
+    settings: dict[str, dict[str, str]] = {}
     errors = []
     longest_first = sorted(options.values(), key=lambda option: len(option.variable), reverse=True)
-    for name, text in environ.items():
-        if not name.startswith(begin):
+    for name, value in environ.items():
+        if not name.startswith(beginning):
             continue
-        rest = name.removeprefix(begin)
+        rest = name.removeprefix(beginning)
         for option in longest_first:
             if rest == option.variable or rest.startswith(option.variable + "_"):
                 id_ = rest[len(option.variable) + 1 :] or "_"
-                found.setdefault(id_, {})[option.key] = text
+                settings.setdefault(id_, {})[option.key] = value
                 break
         else:
-            names = [begin + option.variable for option in options.values()]
+            names = [beginning + option.variable for option in options.values()]
             allowed = f"{did_you_mean(name, names)}allowed are {', '.join(names)}, each with _ID"
             errors.append(ConfigError(name, "unknown variable", allowed))
-    return found, errors
+    return settings, errors

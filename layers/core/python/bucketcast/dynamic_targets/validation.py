@@ -153,10 +153,10 @@ def _encryption_errors(
 ) -> Iterator[ConfigError]:
     """Yield the errors of an unencrypted connection."""
     if not setup.local:
-        said = setup.tls_skip_verify
-        then = " of bucketcast.toml, and a deploy"
+        confirmed = setup.tls_skip_verify
+        hint = " of bucketcast.toml, and a deploy"
         yield from encryption.validation_errors(
-            path, values, "dynamic_targets", is_said_there=said, then=then
+            path, values, "dynamic_targets", confirmed=confirmed, hint=hint
         )
 
 

@@ -1,7 +1,7 @@
 """Output of the commands: `--json`, `--stack`, tables, notes and errors.
 
 A table is drawn on a terminal and printed in plain columns when piped. Keys and reasons come from
-outside: they are escaped for people (`printable`) and left as they are in `--json`.
+outside: they are escaped for people (`display.printable`) and left as they are in `--json`.
 """
 
 import json
@@ -32,7 +32,7 @@ class Output:
     aws: Callable[..., Aws] = Aws
     stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
 
-    def deployed(self, **how: Any) -> "tuple[Deployed, Aws]":
+    def deployed(self, **arguments: Any) -> "tuple[Deployed, Aws]":
         """Return the deployment and its clients, made with these arguments.
 
         Raises:
@@ -41,7 +41,7 @@ class Output:
         """
         from bucketcast.deployment import find  # noqa: PLC0415 - takes long to import
 
-        aws = self.aws(**how)
+        aws = self.aws(**arguments)
         return find(self.stack, aws), aws
 
     def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
@@ -58,9 +58,9 @@ class Output:
             else:
                 self.line(line)
 
-    def line(self, text: str) -> None:
+    def line(self, line: str) -> None:
         """Print one line."""
-        click.echo(printable(text))
+        click.echo(printable(line))
 
     def table(
         self,
@@ -81,40 +81,40 @@ class Output:
             else:
                 click.echo(plain(columns, shown))
 
-    def note(self, text: str, *, always: bool = False) -> None:
+    def note(self, note: str, *, always: bool = False) -> None:
         """Print a note to standard error; with `--json` only if it is to be shown `always`."""
         if always or not self.json:
-            click.echo(printable(text), err=True)
+            click.echo(printable(note), err=True)
 
-    def notes(self, texts: Iterable[str]) -> None:
+    def notes(self, notes: Iterable[str]) -> None:
         """Print notes that a `--json` document has as its `notes`."""
-        for text in texts:
-            self.note(f"note: {text}")
+        for note in notes:
+            self.note(f"note: {note}")
 
-    def confirm(self, question: str, *about: str) -> None:
-        """Ask before a change that `--yes` would confirm; anything but yes ends the command."""
+    def confirm(self, question: str, *details: str) -> None:
+        """Ask before a change that `--yes` would confirm; any answer but yes ends the command."""
         if self.json:
-            raise click.UsageError("--json needs --yes: there is nobody to ask")
-        for line in about:
+            raise click.UsageError("--json needs --yes, as it cannot ask")
+        for line in details:
             self.note(line)
         click.confirm(question, abort=True, err=True)
 
-    def failed(self, text: str, hint: str = "") -> None:
+    def fail(self, error: str, hint: str = "") -> None:
         """Print the error that ends the command, and a hint."""
         if self.json:
-            _write({"status": "error", "error": text})
+            _write({"status": "error", "error": error})
             return
         # Errors from elsewhere have several lines, such as the end of a log.
-        click.echo(f"bucketcast: {printable(text, keep=_LINES)}", err=True)
+        click.echo(f"bucketcast: {printable(error, keep=_LINES)}", err=True)
         if hint:
             click.echo(hint, err=True)
 
-    def misconfigured(self, errors: ConfigErrors) -> None:
+    def fail_configuration(self, errors: ConfigErrors) -> None:
         """Print every error of a configuration, one per line."""
         if self.json:
             listed = [
-                {"key": each.key, "found": each.found, "allowed": each.allowed}
-                for each in errors.errors
+                {"key": error.key, "found": error.found, "allowed": error.allowed}
+                for error in errors.errors
             ]
             _write({"status": "error", "error": str(errors), "errors": listed})
             return
@@ -161,7 +161,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def is_terminal() -> bool:
-    """Return whether standard output is a terminal."""
+    """Return True if standard output is a terminal."""
     return sys.stdout.isatty()
 
 

@@ -18,7 +18,7 @@ from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
-_MADE = (
+_GENERATED = (
     "<!-- Made by `python -m bucketcast.terminal.page docs/targets` from the target's module. -->"
 )
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
@@ -64,36 +64,36 @@ def own_first(declared: Any) -> dict[str, Option]:
     return {key: options[key] for key in sorted(options, key=lambda key: key not in own)}
 
 
-def of(kind: str) -> str:
+def render(kind: str) -> str:
     """Return the page as Markdown, ending with a newline."""
     target = targets.load(kind)
     docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
-    first, _, rest = docstring.partition("\n")
+    title, _, manual = docstring.partition("\n")
     declared: Any = target.Settings
     options = own_first(declared)
     needed = _needed(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
     arn = str(TargetArn("primary", target.arn_type))
     parts = [
-        f"# {first.rstrip('.')}",
-        _MADE,
+        f"# {title.rstrip('.')}",
+        _GENERATED,
         "## 1. Configure",
         f"{_WHERE} its ARN is `{arn}`:",
-        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(kind, shown)]),
+        _fence("toml", [f"[notify_{kind}.primary]", *_toml(kind, shown)]),
         "Or in the environment of the deploy; the suffix `_primary` is the id:",
-        _fenced("sh", _variables(kind, shown)),
+        _fence("sh", _variables(kind, shown)),
         "## 2. Deploy",
         _DEPLOY,
         *(_secret(kind, option) for option in shown if option.hides(option.example)),
         "## 3. Add a rule",
-        _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
+        _fence("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
         _CONSUMER,
-        _fenced("sh", _consumer(kind, shown)),
+        _fence("sh", _consumer(kind, shown)),
         "## 5. See the event",
         _SEE,
         "## What it does",
-        _tables_fenced(rest.strip()),
+        _fence_tables(manual.strip()),
         "## Options",
         _table(kind, options.values(), needed),
         _REFERENCES,
@@ -102,19 +102,19 @@ def of(kind: str) -> str:
 
 
 def _secret(kind: str, option: Option) -> str:
-    """Return how to store the secret of an option in the example."""
+    """Return the instructions to store the secret of an option in the example."""
     example = option.example.strip('"')
     name = _example(kind, option).removeprefix(REFERENCE)
     command = f'aws secretsmanager create-secret --name {name} --secret-string "$(cat)"'
     return (
         f"Store the secret: type the value of `{option.key}`, such as `{example}`, then Enter and "
-        f"Ctrl-D.\n\n{_fenced('sh', [command])}"
+        f"Ctrl-D.\n\n{_fence('sh', [command])}"
     )
 
 
-def _tables_fenced(text: str) -> str:
+def _fence_tables(docstring: str) -> str:
     """Fence the tables of a docstring, which Markdown would join."""
-    return _TABLE.sub(r"```text\n\g<0>\n```", text)
+    return _TABLE.sub(r"```text\n\g<0>\n```", docstring)
 
 
 def _toml(kind: str, options: Any) -> Iterator[str]:
@@ -145,9 +145,9 @@ def _needed(kind: str, target: type[Target]) -> list[str]:
     declared: Any = target.Settings
     options = own_first(declared)
     needed = [key for key, option in options.items() if option.required]
-    given = read(declared, {key: _example(kind, options[key]) for key in needed})
-    missed = {key for key, found, _ in target.check(given) if found == "missing"}
-    return [key for key in options if key in missed.union(needed)]
+    settings = read(declared, {key: _example(kind, options[key]) for key in needed})
+    missing = {key for key, found, _ in target.check(settings) if found == "missing"}
+    return [key for key in options if key in missing.union(needed)]
 
 
 def _example(kind: str, option: Option) -> str:
@@ -176,16 +176,16 @@ def _variable(kind: str, option: Option) -> str:
     return f"MINIO_NOTIFY_{kind.upper()}_{option.variable}"
 
 
-def _fenced(language: str, lines: Any) -> str:
+def _fence(language: str, lines: Any) -> str:
     return "\n".join([f"```{language}", *lines, "```"])
 
 
-def write(folder: Path) -> None:
+def write_all(folder: Path) -> None:
     """Write the page of every kind."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind in targets.kinds():
-        (folder / f"{kind}.md").write_text(of(kind), encoding="utf-8")
+        (folder / f"{kind}.md").write_text(render(kind), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write_all(Path(sys.argv[1]))

@@ -50,19 +50,19 @@ def read_file(path: Path) -> str:
         with click.open_file(str(path), encoding="utf-8-sig") as stream:
             text: str = stream.read()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise click.UsageError(f"{path} cannot be read: {why}") from None
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise click.UsageError(f"{path} cannot be read: {reason}") from None
     return text
 
 
-def period(flag: str, default: str, what: str) -> Callable[[Any], Any]:
+def period(flag: str, default: str, help_text: str) -> Callable[[Any], Any]:
     """Return an option that takes a duration."""
     return click.option(
-        flag, type=since, default=default, show_default=True, metavar="DURATION", help=what
+        flag, type=since, default=default, show_default=True, metavar="DURATION", help=help_text
     )
 
 
-def wait(what: str, default: float) -> Callable[[Any], Any]:
+def wait(help_text: str, default: float) -> Callable[[Any], Any]:
     """Return the option that limits how long a target is waited for."""
     return click.option(
         "--wait",
@@ -70,7 +70,7 @@ def wait(what: str, default: float) -> Callable[[Any], Any]:
         default=default,
         show_default=True,
         metavar="SECONDS",
-        help=what,
+        help=help_text,
     )
 
 
@@ -111,8 +111,8 @@ def target_name(text: str) -> tuple[str, str]:
     """Return kind and id from `KIND:ID` or from a target's ARN."""
     try:
         if text.startswith(PREFIX):
-            found = TargetArn.parse(text)
-            return kind_of(found), found.id
+            target = TargetArn.parse(text)
+            return kind_of(target), target.id
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     kind, colon, id_ = text.partition(":")
@@ -152,19 +152,19 @@ def single_event(text: str) -> str:
     return name
 
 
-def condition(begins: str = "", *, unless: bool = False) -> Callable[[str], Condition]:
+def condition(prefix: str = "", *, unless: bool = False) -> Callable[[str], Condition]:
     """Return a parser for conditions that begin with this text."""
 
-    def parsed(text: str) -> Condition:
+    def parse(text: str) -> Condition:
         try:
             text.encode()
-            return grammar.parse(begins + text, unless=unless)
+            return grammar.parse(prefix + text, unless=unless)
         except UnicodeEncodeError:
             raise click.BadParameter("not valid UTF-8") from None
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
 
-    return parsed
+    return parse
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -9,8 +9,8 @@ def clock(ms: int) -> str:
     """Return a time in UTC with its milliseconds, "" for 0."""
     if not ms:
         return ""
-    text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.removesuffix("+00:00") + "Z"
+    time = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return time.removesuffix("+00:00") + "Z"
 
 
 def moment(ms: int) -> str:
@@ -24,7 +24,7 @@ def moment_or_none(ms: int) -> str | None:
 
 
 def age(ms: int, now: int) -> str:
-    """Return how long ago, such as 40s, 12m, 5h or 3d."""
+    """Return the age of a time, such as 40s, 12m, 5h or 3d."""
     seconds = max(0, (now - ms) // 1_000)
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
         if seconds >= unit:

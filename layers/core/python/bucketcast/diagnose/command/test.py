@@ -167,7 +167,7 @@ def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -
             f"p50 {figures['p50_ms']:,} ms, p99 {figures['p99_ms']:,} ms"
         )
     if problem:
-        out.failed(f"{target.arn}: {problem}")
+        out.fail(f"{target.arn}: {problem}")
     return int(bool(problem))
 
 
