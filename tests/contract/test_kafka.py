@@ -189,10 +189,10 @@ def test_batches_are_compressed_by_the_codec(kafka: KafkaServer, make: Make, cod
 def test_compression_level_changes_the_size_of_a_batch(
     kafka: KafkaServer, make: Make, codec: str, highest: str
 ) -> None:
-    text = " ".join(str(at * 7919 % 1000) for at in range(10_000))
+    principal = " ".join(str(at * 7919 % 1000) for at in range(10_000))
     for level in ("1", highest):
         target = make(compression_codec=codec, compression_level=level)
-        assert target.send([event("a", 1, principal=text)]) == {}
+        assert target.send([event("a", 1, principal=principal)]) == {}
     first, second = kafka.batches("events")
     assert first.size != second.size
 

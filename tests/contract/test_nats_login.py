@@ -257,8 +257,8 @@ def encrypted(server: NatsServer, **more: Any) -> dict[str, Any]:
 
 def test_tls_handshake_first_connects_before_the_servers_info(core: NatsServer, make: Make) -> None:
     first = {"tls_handshake_first": "on", "cert_authority": core.tls.ca.read_text()}
-    own = encrypted(core, tls_handshake_first=True)
-    with core.configured(ENCRYPTED, encryption="handshake_first: true", **own):
+    admin = encrypted(core, tls_handshake_first=True)
+    with core.configured(ENCRYPTED, encryption="handshake_first: true", **admin):
         assert make(core.settings(), **first).send(events(3)) == {}
         assert len(core.received()) == 3
         error = reason(make(core.settings(), tls="on"), events(1))

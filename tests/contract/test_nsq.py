@@ -310,8 +310,8 @@ def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]
     assert make().send(events(2)) == {}
     stats = nsqd.request("/stats?format=json&include_clients=true")
     clients: list[dict[str, Any]] = stats["producers"]
-    (own,) = [client for client in clients if client["user_agent"].startswith("bucketcast/")]
-    assert own["pub_counts"] == [{"topic": nsqd.destination, "count": 2}]
+    (client,) = [info for info in clients if info["user_agent"].startswith("bucketcast/")]
+    assert client["pub_counts"] == [{"topic": nsqd.destination, "count": 2}]
 
 
 class FakeNsqd:

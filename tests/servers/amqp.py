@@ -153,11 +153,11 @@ class AmqpServer(Server):
         return self._tls_settings("127.0.0.1", overrides)
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        own = {
+        certificate = {
             "client_cert": self.tls.client_cert.read_text(),
             "client_key": self.tls.client_key.read_text(),
         }
-        return self._tls_settings("localhost", {**own, **overrides})
+        return self._tls_settings("localhost", {**certificate, **overrides})
 
     def _tls_settings(self, host: str, overrides: dict[str, str]) -> Settings:
         verified = {
@@ -213,9 +213,9 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
         "enabled_plugins": "[rabbitmq_auth_mechanism_ssl].",
         "definitions.json": json.dumps(_definitions()),
     }
-    for name, text in files.items():
+    for name, content in files.items():
         (folder / name).touch(mode=0o600)
-        (folder / name).write_text(text)
+        (folder / name).write_text(content)
     process = Process(
         ["sh", "-c", _WITH_EPMD, "sh", epmd, str(program.resolve().with_name(program.name))],
         folder,
@@ -272,6 +272,6 @@ def password_hash(password: str) -> str:
 
 def _headers(properties: pika.BasicProperties) -> dict[str, str]:
     """Return a message's headers, with the properties `content-type` and `message-id`."""
-    own = {"content-type": properties.content_type, "message-id": properties.message_id}
-    headers = own | (properties.headers or {})
+    own_headers = {"content-type": properties.content_type, "message-id": properties.message_id}
+    headers = own_headers | (properties.headers or {})
     return {name: str(value) for name, value in headers.items() if value is not None}

@@ -155,9 +155,11 @@ class KafkaServer(Server):
 
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; the certificate is the login."""
-        own = self.as_client(self.tls.client_cert.read_text(), self.tls.client_key.read_text())
+        certificate = self.as_client(
+            self.tls.client_cert.read_text(), self.tls.client_key.read_text()
+        )
         no_login = {"sasl": "off", "sasl_username": "", "sasl_password": ""}
-        return self.settings(**{**self._verified("mtls"), **no_login, **own, **overrides})
+        return self.settings(**{**self._verified("mtls"), **no_login, **certificate, **overrides})
 
     def _verified(self, listener: str) -> Settings:
         return {

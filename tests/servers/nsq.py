@@ -57,8 +57,8 @@ class NsqServer(Server):
         return self._login(overrides)
 
     def _login(self, overrides: dict[str, str]) -> Settings:
-        own = {"nsqd_address": self.address, "topic": self.destination, "auth_secret": SECRET}
-        return {**own, **overrides}
+        settings = {"nsqd_address": self.address, "topic": self.destination, "auth_secret": SECRET}
+        return {**settings, **overrides}
 
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"auth_secret": "wr0ng-s3cret", **overrides})
@@ -71,11 +71,11 @@ class NsqServer(Server):
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; nsqd restarts to require certificates, until other settings are used."""
         self._require_certificates(required=True)
-        own = {
+        certificate = {
             "client_cert": self.tls.client_cert.read_text(),
             "client_key": self.tls.client_key.read_text(),
         }
-        return self._encrypted({**own, **overrides})
+        return self._encrypted({**certificate, **overrides})
 
     def _encrypted(self, overrides: dict[str, str]) -> Settings:
         verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}
@@ -199,7 +199,7 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
             return
 
     process = Process(
-        [*authority, str(_PROGRAM), *(f"-{name}={text}" for name, text in nsqd.items())],
+        [*authority, str(_PROGRAM), *(f"-{name}={value}" for name, value in nsqd.items())],
         folder,
         ready=ready,
         not_ready_yet=(OSError, NsqError),

@@ -51,7 +51,7 @@ class ScriptedSocket(DeadlineSocket):
         assert deadline
         self.sent += data
 
-    def receive(self, deadline: float, most: int = 0) -> bytes:  # noqa: ARG002
+    def receive(self, deadline: float, limit: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
         if not self._answers:
             raise ConnectionError("the broker closed the connection")
@@ -300,7 +300,7 @@ class Pipe(DeadlineSocket):
         assert deadline
         self.sent += data
 
-    def receive(self, deadline: float, most: int = 0) -> bytes:  # noqa: ARG002
+    def receive(self, deadline: float, limit: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
         return next(self._answers)
 

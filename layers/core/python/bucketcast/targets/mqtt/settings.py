@@ -106,15 +106,15 @@ def _errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
 
 def _version_errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
     """Yield the options that `version` does not support."""
-    beside = f"beside version = {settings.version}"
+    version = f"version = {settings.version}"
     if settings.shape == "cloudevents-binary" and settings.version.startswith("3"):
         allowed = "allowed is cloudevents, or version = 5, which can carry attributes"
-        yield "shape", f"found {settings.shape!r} {beside}", allowed
+        yield "shape", f"found {settings.shape!r} beside {version}", allowed
     longest = MAX_ID_3_1 - 2 * RANDOM_BYTES
     known = settings.version == "3.1" and not options.is_reference(settings.client_id)
     if known and len(settings.client_id.encode()) > longest:
         allowed = f"allowed are {longest} bytes: MQTT 3.1 takes {MAX_ID_3_1} with the digits"
-        yield "client_id", f"found {settings.client_id[:80]!r} {beside}", allowed
+        yield "client_id", f"found {settings.client_id[:80]!r} beside {version}", allowed
 
 
 def _broker_errors(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:

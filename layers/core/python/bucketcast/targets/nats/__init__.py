@@ -7,8 +7,8 @@ event, and different for each copy that a named rule sends; `Content-Type` is a 
 When an event counts as delivered depends on the mode:
 
 * core NATS, the default: the server has received the message and passes it to current subscribers;
-  nobody sees it later. If a stream has the subject, it stores the message, and drops duplicates by
-  their id.
+  later ones do not see it. If a stream has the subject, it stores the message, and drops
+  duplicates by their id.
 * `jetstream = "on"`: the stream that has the subject has stored the message. The stream must exist,
   for example by `nats stream add events --subjects bucketevents`; until then events wait in the
   target's queue. It drops duplicates within its duplicate window, by their id.

@@ -105,9 +105,9 @@ def parse_credentials(creds_file: str) -> tuple[str, str]:
 
 
 def _login_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
-    given = [key for key in LOGINS if getattr(settings, key)]
-    for key in given[1:]:
-        yield key, f"given beside {given[0]}", "allowed is one way to log in"
+    logins = [key for key in LOGINS if getattr(settings, key)]
+    for key in logins[1:]:
+        yield key, f"given beside {logins[0]}", "allowed is one way to log in"
     yield from options.login_errors(settings)
     yield from options.secret_errors(settings, "user_credentials", parse_credentials)
 
