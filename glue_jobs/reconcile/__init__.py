@@ -2,7 +2,7 @@
 
 ::
 
-    rows         what the target holds, read in partitions                    mirror
+    rows         the rows of the target, read in partitions                   mirror
     suspects     the keys on which bucket and target disagree                 compare
     differences  the keys that still differ when both are read again          recheck
     repairs      an event for each, newer than the target's merged state      repair

@@ -1,7 +1,7 @@
 """The mirror to compare: found among the configured targets, opened by each worker.
 
-Workers are sent references, and each resolves the secrets for itself, so that no plan, log or
-argument ever holds one.
+Workers get references and resolve the secrets themselves, so that no plan, log or argument ever
+holds one.
 """
 
 import json

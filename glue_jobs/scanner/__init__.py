@@ -2,7 +2,7 @@
 
 ::
 
-    findings      what exceeds a threshold                               counting
+    findings      keys and prefixes beyond a threshold                   counting
     alert states  the findings, compared with earlier alerts             alert_states, state
     alerts        an event for each finding that a rule matches          rule_match, alerts
     report        the findings as Parquet, and as an HTML page           report

@@ -42,10 +42,10 @@ def emulator(servers_folder: Path) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Iterator[SparkSession]:
-    """As Glue 6.0 has it, where casts and overflows raise; small, since the tests' data is.
+    """Start Spark as Glue 6.0 has it, where casts and overflows raise, with little memory.
 
     Its workers inherit the environment that the JVM is started in. So they know the address of the
-    local AWS, whether or not it runs, and find this very Python and the packages.
+    local AWS, also before it runs, and find this Python and the packages.
     """
     builder = _builder(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as environment:
@@ -60,9 +60,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Itera
 
 @pytest.fixture
 def aws(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
-    """The local AWS, running: the code under test reaches it as on AWS, and so do Spark's workers.
+    """Start the local AWS: the code under test reaches it as on AWS, and so do Spark's workers.
 
-    It is the same one for all tests: give buckets, queues and tables names of the test's own.
+    It is the same one for all tests: names of buckets, queues and tables must be the test's own.
     """
     emulator.start()
     _direct_to(emulator, monkeypatch)

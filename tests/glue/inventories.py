@@ -173,7 +173,7 @@ def _data(home: Path, rows: Sequence[Row], report: Report) -> Path:
 
 
 def _value(row: Row, field: Field) -> Any:
-    """As Inventory shows it: S3's "null" version is empty, and so is what a marker has not."""
+    """Return a field as Inventory shows it: the "null" version and a marker's content are empty."""
     if not field.of or (row.is_delete_marker and field.of in ("size", "etag")):
         return None
     value = getattr(row, field.of)
@@ -181,14 +181,16 @@ def _value(row: Row, field: Field) -> Any:
 
 
 def _csv(fields: Sequence[Field], rows: Sequence[Row], report: Report) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    file = io.StringIO()
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for row in rows:
-        writer.writerow([_text(_value(row, each), each, plus=report.plus) for each in fields])
-    return text.getvalue()
+        writer.writerow(
+            [_csv_value(_value(row, field), field, plus=report.plus) for field in fields]
+        )
+    return file.getvalue()
 
 
-def _text(value: Any, field: Field, *, plus: bool) -> str:
+def _csv_value(value: Any, field: Field, *, plus: bool) -> str:
     if value is None:
         return ""
     if field.of == "key":
@@ -213,22 +215,22 @@ KEYS: Final = (
     .map("/".join)
     .filter(lambda key: 0 < len(key.encode()) <= 1024)
 )
-"""Keys as people never chose them: blanks, signs, empty folder names, a slash at either end."""
+"""Unusual keys: blanks, signs, empty folder names, a slash at either end."""
 
 
 @st.composite
 def inventories(draw: st.DrawFn, bucket: str, *, versions: bool = True) -> list[Row]:
-    """A bucket of up to 12 keys; with versions, up to 6 of each, delete markers among them."""
+    """Draw a bucket of up to 12 keys; with versions, up to 6 of each, also delete markers."""
     rows: list[Row] = []
     for key in draw(st.lists(KEYS, unique=True, max_size=12)):
         count = draw(st.integers(1, 6)) if versions else 1
         ids = ["null", *(_id(key, nth) for nth in range(1, count))] if versions else [None]
         latest = draw(st.integers(0, count - 1))
-        for nth, name in enumerate(ids):
+        for nth, version in enumerate(ids):
             marker = versions and draw(st.booleans())
             size = 0 if marker else draw(st.integers(0, 1 << 42))
             age = timedelta(milliseconds=draw(st.integers(0, 3 * 365 * 86_400_000)))
-            row = Row(bucket, key, name, nth == latest, marker, size, last_modified=BEFORE - age)
+            row = Row(bucket, key, version, nth == latest, marker, size, last_modified=BEFORE - age)
             rows.append(row._replace(etag=None) if marker else row)
     return draw(st.permutations(rows))
 

@@ -1,4 +1,4 @@
-"""Inventory reports as rows: whatever S3 wrote is read back, in all three formats."""
+"""Inventory reports are read as S3 wrote them, in all three formats."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -34,34 +34,34 @@ ODD = [
 
 
 def rows_of(read: Listing) -> Counter[Row]:
-    assert [(each.name, each.dataType) for each in read.objects.schema] == [
-        (each.name, each.dataType) for each in LISTING
+    assert [(field.name, field.dataType) for field in read.objects.schema] == [
+        (field.name, field.dataType) for field in LISTING
     ]
-    whole = Counter(Row(*row) for row in read.objects.collect())
-    return Counter({row._replace(last_modified=_utc(row)): n for row, n in whole.items()})
+    rows = (Row(*row) for row in read.objects.collect())
+    return Counter(row._replace(last_modified=_utc(row)) for row in rows)
 
 
 def _utc(row: Row) -> datetime | None:
-    """Collected times are this process's, without a zone."""
+    """Add the zone: collected times are of this process's, and do not have it."""
     return row.last_modified and row.last_modified.astimezone(UTC)
 
 
 @every_format
 def test_any_content_is_read_unchanged(spark: SparkSession, tmp_path: Path, form: Format) -> None:
-    """Fifty random buckets in a job, under a folder each; hypothesis makes them, Spark is slow."""
-    rows_read: list[Row] = []
+    """Fifty random buckets are read as one, each in a folder, since a Spark job is slow."""
+    everything: list[Row] = []
 
     @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
     @given(inventories("b"))
     def gather(rows: list[Row]) -> None:
-        nth = len(rows_read)
-        rows_read.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
+        nth = len(everything)
+        everything.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
 
     gather()
-    url = write(tmp_path, rows_read, bucket="b", format=form, versions=True, files=3)
+    url = write(tmp_path, everything, bucket="b", format=form, versions=True, files=3)
     read = listing.read(spark, "b", url)
 
-    assert rows_of(read) == Counter(rows_read)
+    assert rows_of(read) == Counter(everything)
     assert read.versions
 
 
@@ -86,7 +86,7 @@ def test_a_plus_in_a_csv_key_is_a_blank(spark: SparkSession, tmp_path: Path) -> 
 def test_columns_are_found_by_their_names(
     spark: SparkSession, tmp_path: Path, form: Format
 ) -> None:
-    names = [each.csv for each in reversed(FIELDS)]
+    names = [field.csv for field in reversed(FIELDS)]
     url = write(tmp_path, ODD, bucket="b", format=form, fields=names)
 
     assert rows_of(listing.read(spark, "b", url)) == Counter(ODD)
@@ -99,9 +99,9 @@ def test_a_field_that_the_report_lacks_is_null(
     url = write(tmp_path, [Row("b", "a")], bucket="b", format=form, fields=["Bucket", "Key"])
     bare = Row("b", "a", size=None, last_modified=None, etag=None, storage_class=None)
 
-    found = listing.read(spark, "b", url)
-    assert rows_of(found) == Counter([bare])
-    assert not found.sizes
+    read = listing.read(spark, "b", url)
+    assert rows_of(read) == Counter([bare])
+    assert not read.sizes
 
 
 @every_format
@@ -145,9 +145,9 @@ def test_a_folder_is_read_as_its_newest_finished_report(
 
 
 def test_reports_of_several_prefixes_are_a_union(spark: SparkSession, tmp_path: Path) -> None:
-    def report(prefix: str, **how: Any) -> str:
+    def report(prefix: str, **settings: Any) -> str:
         rows = [Row("b", f"{prefix}/{n}") for n in range(3)]
-        return write(tmp_path, rows, bucket="b", config_id=prefix, **how)
+        return write(tmp_path, rows, bucket="b", config_id=prefix, **settings)
 
     later = TAKEN + timedelta(hours=1)
     urls = [

@@ -1,4 +1,4 @@
-"""Reports that must not be used: the message names the file, what is wrong and the hint."""
+"""Reports that must not be used: the message has the file, the error and a hint."""
 
 import gzip
 import hashlib
@@ -132,10 +132,10 @@ def test_an_invalid_field_is_refused(
 
 
 def test_a_missing_cut_or_changed_data_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    def damaged(damage: Callable[[Path], object]) -> str:
+    def refuse(damage: Callable[[Path], object]) -> str:
         url = write(tmp_path, ROWS, bucket="b")
-        named = manifest_of(url).read_text()
-        file = next(each for each in data_of(url) if each.name in named)
+        manifest = manifest_of(url).read_text()
+        file = next(path for path in data_of(url) if path.name in manifest)
         damage(file)
         message = refusal(spark, url)
         assert "1 of its 2 data files cannot be used" in message
@@ -147,16 +147,16 @@ def test_a_missing_cut_or_changed_data_file_is_refused(spark: SparkSession, tmp_
         content[len(content) // 2] ^= 1
         file.write_bytes(content)
 
-    assert "there is no such file" in damaged(lambda file: file.unlink())
+    assert "there is no such file" in refuse(lambda file: file.unlink())
     assert re.search(
         r"it has \d+ bytes, the manifest says \d+",
-        damaged(lambda file: file.write_bytes(file.read_bytes()[:-1])),
+        refuse(lambda file: file.write_bytes(file.read_bytes()[:-1])),
     )
-    assert re.search(r"its MD5 is \w+, the manifest says \w+", damaged(flip))
+    assert re.search(r"its MD5 is \w+, the manifest says \w+", refuse(flip))
 
 
-def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
-    """The report with another content in its first data file, and a manifest that agrees."""
+def rewrite(url: str, rows: str | None = None, **columns: Any) -> str:
+    """Replace the first data file of a report, and adapt its manifest; return its URL."""
     file = data_of(url)[0]
     if rows is None:
         parquet.write_table(pa.table(columns), file)
@@ -168,9 +168,9 @@ def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
     }
 
     def change(content: dict[str, Any]) -> None:
-        for each in content["files"]:
-            if each["key"].endswith(file.name):
-                each.update(facts)
+        for entry in content["files"]:
+            if entry["key"].endswith(file.name):
+                entry.update(facts)
 
     return change_manifest(url, change)
 
@@ -189,7 +189,7 @@ def test_a_csv_unlike_its_schema_is_refused(
     url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=["Bucket", "Key", "Size"])
     file = data_of(url)[0]
 
-    assert f"{file.as_uri()}: {expected}" in refusal(spark, rewritten(url, rows))
+    assert f"{file.as_uri()}: {expected}" in refusal(spark, rewrite(url, rows))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_bad_value_in_a_later_row_ends_the_job(
 ) -> None:
     fields = ["Bucket", "Key", "Size", "IsLatest", "LastModifiedDate"]
     url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=fields, versions=True)
-    url = rewritten(url, f'"b","a","1","true",""\n{row}\n')
+    url = rewrite(url, f'"b","a","1","true",""\n{row}\n')
     objects = listing.read(spark, "b", url).objects
 
     with pytest.raises(Exception, match="/b/daily/data/") as error:
@@ -224,7 +224,7 @@ def test_a_parquet_file_without_a_named_column_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     url = write(tmp_path, ROWS, bucket="b", files=1)
-    message = refusal(spark, rewritten(url, bucket=["b"], size=[1]))
+    message = refusal(spark, rewrite(url, bucket=["b"], size=[1]))
 
     assert "fileSchema names e_tag, key, last_modified_date, storage_class, but" in message
 
@@ -238,9 +238,9 @@ def test_a_parquet_row_of_another_bucket_is_refused(spark: SparkSession, tmp_pat
 
 
 def test_a_file_without_keys_ends_the_job(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark takes the columns from one file, and makes them null in those that have others."""
+    """Spark takes the columns from one file, and makes them null where other files lack them."""
     url = write(tmp_path, ROWS, bucket="b", fields=["Bucket", "Key"])
-    url = rewritten(url, bucket=["b"], key=pa.array([None], pa.string()))
+    url = rewrite(url, bucket=["b"], key=pa.array([None], pa.string()))
     objects = listing.read(spark, "b", url).objects
 
     with pytest.raises(Exception, match="found a row without a key in its data files"):

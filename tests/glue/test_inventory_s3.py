@@ -20,18 +20,18 @@ HOME = f"s3://{DESTINATION}/reports/b/daily"
 
 @pytest.fixture
 def s3(aws: Emulator) -> Iterator[Any]:
-    """With a bucket for reports, empty again when the test is over."""
+    """Make a bucket for reports, and remove it after the test."""
     client = aws.client("s3")
     client.create_bucket(Bucket=DESTINATION)
     yield client
-    for each in client.list_objects_v2(Bucket=DESTINATION).get("Contents", ()):
-        client.delete_object(Bucket=DESTINATION, Key=each["Key"])
+    for entry in client.list_objects_v2(Bucket=DESTINATION).get("Contents", ()):
+        client.delete_object(Bucket=DESTINATION, Key=entry["Key"])
     client.delete_bucket(Bucket=DESTINATION)
 
 
-def upload(s3: Any, folder: Path, **how: Any) -> str:
-    """A report in the bucket, below reports/, and the URL of its manifest."""
-    url = write(folder / "reports", ROWS, bucket="b", **how)
+def upload(s3: Any, folder: Path, **settings: Any) -> str:
+    """Upload a report below reports/; return the URL of its manifest."""
+    url = write(folder / "reports", ROWS, bucket="b", **settings)
     manifest = Path(url.removeprefix("file://"))
     content = json.loads(manifest.read_text())
     for file in content["files"]:

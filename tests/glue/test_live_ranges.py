@@ -63,14 +63,14 @@ keys = st.text(characters, min_size=1, max_size=6)
 
 @given(st.lists(keys, max_size=60), st.integers(1, 9), st.integers(1, 5))
 @settings(max_examples=300, deadline=None)
-def test_each_key_is_in_exactly_one_range(some: list[str], parts: int, page: int) -> None:
-    ranges = plan(bucket(some, page).read_page, parts)
+def test_each_key_is_in_exactly_one_range(names: list[str], parts: int, page: int) -> None:
+    ranges = plan(bucket(names, page).read_page, parts)
     assert_gapless(ranges)
     assert len(ranges) <= parts
-    for key in some:
-        assert sum(each.after < key and each.reaches(key) for each in ranges) == 1
-    for each in ranges:
-        assert len(each.after.encode()) <= 1024  # surrogates could not be encoded
+    for key in names:
+        assert sum(part.after < key and part.reaches(key) for part in ranges) == 1
+    for part in ranges:
+        assert len(part.after.encode()) <= 1024  # surrogates could not be encoded
 
 
 SHAPES = {
@@ -129,11 +129,11 @@ def test_neighbours_of_a_key_with_many_versions_are_found() -> None:
 
     keys = Keys(7_000_000, key)
     counts = keys.counts(plan(keys.read_page, PARTS))
-    assert sum(1 for each in counts if each > 50_000) > PARTS // 2
+    assert sum(count > 50_000 for count in counts) > PARTS // 2
     assert sorted(counts)[-2] < 500_000
 
 
 def test_pieces_can_be_read_in_any_order() -> None:
     hashes = SHAPES["hashes"]
-    backwards = plan(hashes.read_page, PARTS, lambda cut, some: [*map(cut, some[::-1])][::-1])
+    backwards = plan(hashes.read_page, PARTS, lambda cut, pieces: [*map(cut, pieces[::-1])][::-1])
     assert backwards == plan(hashes.read_page, PARTS)

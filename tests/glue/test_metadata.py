@@ -22,7 +22,7 @@ COLUMNS = """
     object_tags map<string, string>, user_metadata map<string, string>
 """
 UNREAD = 7
-"""So many at the end are nobody's business here."""
+"""The number of columns at the end that the jobs do not read."""
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def table(spark: SparkSession) -> Iterator[str]:
 
 
 def fill(spark: SparkSession, table: str, rows: Iterable[Row]) -> None:
-    """As S3 does: the null version has no id, a marker no size; numbers of a key are in order."""
-    written = [
+    """Append rows as S3 does: the null version has no id, a marker no size."""
+    values = [
         (
             row.bucket,
             row.key,
@@ -50,7 +50,7 @@ def fill(spark: SparkSession, table: str, rows: Iterable[Row]) -> None:
         )
         for nth, row in enumerate(rows)
     ]
-    spark.createDataFrame(written, spark.table(table).schema).writeTo(table).append()
+    spark.createDataFrame(values, spark.table(table).schema).writeTo(table).append()
 
 
 def rows_of(read: Listing) -> Counter[Row]:
@@ -62,20 +62,20 @@ def rows_of(read: Listing) -> Counter[Row]:
 
 
 def test_any_content_is_read_unchanged(spark: SparkSession, table: str) -> None:
-    """Fifty random buckets in a table, under a folder each."""
-    rows_read: list[Row] = []
+    """Fifty random buckets are read as one table, each in a folder."""
+    everything: list[Row] = []
 
     @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
     @given(inventories("my-bucket.org"))
     def gather(rows: list[Row]) -> None:
-        nth = len(rows_read)
-        rows_read.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
+        nth = len(everything)
+        everything.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
 
     gather()
-    fill(spark, table, rows_read)
+    fill(spark, table, everything)
     read = listing.read(spark, "my-bucket.org", "metadata")
 
-    assert rows_of(read) == Counter(rows_read)
+    assert rows_of(read) == Counter(everything)
     assert read.versions
 
 

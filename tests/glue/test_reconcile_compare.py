@@ -1,4 +1,4 @@
-"""Objects beside rows: what Spark says of two tables is what is said of each pair."""
+"""Spark classifies two tables of objects and rows as Python does each pair."""
 
 from itertools import product
 

@@ -42,7 +42,7 @@ def test_names_with_the_same_hash_are_counted_separately(
 
 @pytest.fixture(scope="module")
 def two_hundred() -> list[Row]:
-    """200 buckets as one, each in a folder of its own: a Spark job each would take minutes."""
+    """Draw 200 buckets as one, each in a folder: a Spark job for each would take minutes."""
     rows: list[Row] = []
     buckets = 0
 

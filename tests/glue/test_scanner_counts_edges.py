@@ -38,7 +38,7 @@ def test_delete_markers_and_unknown_sizes_count_as_no_bytes(
 
 
 def test_a_big_prefix_has_more_folders_than_the_threshold(spark: SparkSession) -> None:
-    listing = _listing(spark, [(f"p/{each}/x", 1) for each in "aabbcc"])
+    listing = _listing(spark, [(f"p/{name}/x", 1) for name in "aabbcc"])
     assert _prefixes(listing, 2) == {"p/": 3}
     assert _prefixes(listing, 3) == {}
 
@@ -90,10 +90,10 @@ def test_a_big_prefix_is_found_however_deep_it_lies(spark: SparkSession, level: 
 
 
 def test_every_level_of_deep_paths_is_counted(spark: SparkSession) -> None:
-    """A path that branches at each of 300 levels: two folders in each prefix but the last."""
+    """The path branches at each of 300 levels: two folders in each prefix but the last."""
     keys = [("s/" * level + name + "/x", 1) for level in range(300) for name in "st"]
-    found = _prefixes(_listing(spark, keys), 1)
-    assert found == {"s/" * level: 2 for level in range(300)}
+    prefixes = _prefixes(_listing(spark, keys), 1)
+    assert prefixes == {"s/" * level: 2 for level in range(300)}
 
 
 def _listing(spark: SparkSession, rows: Sequence[tuple[str, int | None]]) -> DataFrame:
@@ -107,8 +107,8 @@ def _objects(
 
 
 def _prefixes(listing: DataFrame, many: int) -> dict[str, int]:
-    found = [tuple(row) for row in count_folders(listing, many=many).collect()]
-    assert {kind for kind, _, _ in found} <= {"BigPrefix"}
-    counted = {key: number for _, key, number in found}
-    assert len(counted) == len(found)  # nothing stands twice
-    return counted
+    rows = [tuple(row) for row in count_folders(listing, many=many).collect()]
+    assert {kind for kind, _, _ in rows} <= {"BigPrefix"}
+    counts = {key: number for _, key, number in rows}
+    assert len(counts) == len(rows), "a prefix occurs twice"
+    return counts

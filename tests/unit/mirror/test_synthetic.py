@@ -71,7 +71,7 @@ def test_fields_that_no_listing_has_are_left_out() -> None:
     assert made.time == EPOCH
 
 
-def test_the_version_of_an_object_without_versions_is_none_as_in_real_events() -> None:
+def test_the_null_version_is_none_as_in_real_events() -> None:
     assert created(CAT._replace(version_id="null")).version_id is None
 
 
