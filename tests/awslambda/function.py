@@ -19,13 +19,13 @@ PYTHON = ROOT / ".local" / "lambda-venv" / "bin" / "python"
 BUILDER = ROOT / ".venv" / "bin" / "python"
 SECONDS = 60.0
 """For what takes about one; a machine may be busy."""
-NOBODY = "http://127.0.0.1:9"
+UNREACHABLE = "http://127.0.0.1:9"
 AWS = {
     "AWS_ACCESS_KEY_ID": "none",
     "AWS_SECRET_ACCESS_KEY": "none",
     "AWS_REGION": "us-east-1",
     "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_ENDPOINT_URL": NOBODY,
+    "AWS_ENDPOINT_URL": UNREACHABLE,
     "AWS_MAX_ATTEMPTS": "1",
 }
 

@@ -1,4 +1,4 @@
-"""Lets the planned faults happen, each in its time, and writes down what happened and when."""
+"""Perform the planned faults, each at its time, and record them."""
 
 import threading
 import time
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from tests.chaos import functions
 from tests.chaos.breakage import FUNCTION, INGEST, Fault
 from tests.chaos.load import Progress
+from tests.e2e.all_servers import AllServers
 from tests.e2e.deployment import STACK
 from tests.e2e.system import Deployed
-from tests.e2e.ten import Ten
 from tests.servers import Server
 from tests.servers.link import Link
 from tests.servers.logins import login_of
 from tests.servers.mqtt import MqttServer
 
 CUT_CHANCE = 0.25
-"""How likely each piece of an answer is the last one of its connection."""
+"""The probability that a connection is cut after a piece of an answer."""
 TRAFFIC_WITHIN = 15.0
-_SAYING = "changed-s3cret-"
+_PASSWORD = "changed-s3cret-"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A fault that has happened; `began` and `ended` are Unix seconds."""
+    """A fault that happened; `began` and `ended` are Unix seconds."""
 
     fault: Fault
     began: float
@@ -35,103 +35,106 @@ class Done:
 
 
 class Faults:
-    """A thread for each target and one for ingest: what befalls one does not wait for another."""
+    """A thread for each target and one for ingest: faults of one do not wait for another's."""
 
-    def __init__(self, planned: Sequence[Fault], system: Deployed, ten: Ten) -> None:
+    def __init__(self, planned: Sequence[Fault], system: Deployed, all_servers: AllServers) -> None:
         self.done: list[Done] = []
         self._system = system
-        self._ten = ten
-        self._secrets = {kind: login_of(kind).secret for kind in ten.running}
+        self._all_servers = all_servers
+        self._secrets = {kind: login_of(kind).secret for kind in all_servers.running}
         self._failed: list[BaseException] = []
-        self._of: dict[str, list[Fault]] = defaultdict(list)
-        for each in planned:
-            self._of[each.whom].append(each)
+        self._by_target: dict[str, list[Fault]] = defaultdict(list)
+        for fault in planned:
+            self._by_target[fault.target].append(fault)
 
     @contextmanager
     def during(self, progress: Progress) -> Iterator[None]:
-        """Let them happen while something is done, and wait until the last is over."""
+        """Perform them while the block runs, and wait until the last is over."""
         threads = [
-            threading.Thread(target=self._befall, args=(each, progress), name=f"faults {whom}")
-            for whom, each in self._of.items()
+            threading.Thread(
+                target=self._perform_all, args=(faults, progress), name=f"faults {target}"
+            )
+            for target, faults in self._by_target.items()
         ]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         try:
             yield
         finally:
-            for each in threads:
-                each.join()
+            for thread in threads:
+                thread.join()
         if self._failed:
             raise self._failed[0]
 
-    def _befall(self, faults: Sequence[Fault], progress: Progress) -> None:
+    def _perform_all(self, faults: Sequence[Fault], progress: Progress) -> None:
         try:
-            for each in faults:
-                if not progress.wait_for(each.at):
+            for fault in faults:
+                if not progress.wait_for(fault.at):
                     return
-                self._wait_for_traffic(each.whom)
+                self._wait_for_traffic(fault.target)
                 began = time.time()
-                detail = self._let_happen(each)
-                self.done.append(Done(each, began, time.time(), detail))
+                detail = self._perform(fault)
+                self.done.append(Done(fault, began, time.time(), detail))
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             self._failed.append(error)
             progress.fail()
 
-    def _wait_for_traffic(self, whom: str) -> None:
-        """Wait until something is on its way there, but not for ever."""
-        queue = self._system.ingress if whom == INGEST else self._system.targets[whom]["queue"]
+    def _wait_for_traffic(self, target: str) -> None:
+        """Wait until events are on their way there, but not for ever."""
+        ingest = target == INGEST
+        queue = self._system.ingress if ingest else self._system.targets[target]["queue"]
         deadline = time.monotonic() + TRAFFIC_WITHIN
         while not self._system.depth(queue) and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def _let_happen(self, fault: Fault) -> str:
-        if fault.what == FUNCTION:
-            return self._kill_function(fault.whom)
-        kind = fault.whom.partition(".")[0]
-        server, link = self._ten.running[kind], self._ten.links[kind]
-        if fault.what == "login changed":
+    def _perform(self, fault: Fault) -> str:
+        if fault.kind == FUNCTION:
+            return self._kill_function(fault.target)
+        kind = fault.target.partition(".")[0]
+        server, link = self._all_servers.running[kind], self._all_servers.links[kind]
+        if fault.kind == "login changed":
             return self._change_login(kind, fault)
         before = link.cut
-        _SERVERS[fault.what](server, link, fault.seconds)
+        _SERVERS[fault.kind](server, link, fault.seconds)
         return f"{link.cut - before} connections cut" if link.cut != before else ""
 
-    def _kill_function(self, whom: str) -> str:
-        if whom == INGEST:
+    def _kill_function(self, target: str) -> str:
+        if target == INGEST:
             name, queue = f"{STACK}-ingest", self._system.ingress
         else:
-            target = self._system.targets[whom]
-            name, queue = target["function"], target["queue"]
+            deployed = self._system.targets[target]
+            name, queue = deployed["function"], deployed["queue"]
         killed, in_flight = functions.kill_when_busy(self._system, name, queue)
         return f"{killed} processes with {in_flight} messages in hand"
 
     def _change_login(self, kind: str, fault: Fault) -> str:
-        """The server's first, and the secret's when some were refused."""
+        """Change the server's first, and the secret's after some logins were refused."""
         login, old = login_of(kind), self._secrets[kind]
         if login.change is None:
             return "there is no way to change it"
-        word = f"{_SAYING}{kind}-{fault.at:.6f}".replace(".", "")
-        new = login.form.format(word)
-        login.change(self._ten.running[kind], old, new)
-        self._ten.links[kind].sever()
+        password = f"{_PASSWORD}{kind}-{fault.at:.6f}".replace(".", "")
+        new = login.form.format(password)
+        login.change(self._all_servers.running[kind], old, new)
+        self._all_servers.links[kind].sever()
         time.sleep(fault.seconds)
         secrets = self._system.client("secretsmanager")
-        name = f"bucketcast/{fault.whom.replace('.', '-')}/"
+        name = f"bucketcast/{fault.target.replace('.', '-')}/"
         changed = 0
-        for each in secrets.list_secrets(MaxResults=100)["SecretList"]:
-            if each["Name"].startswith(name):
-                text = secrets.get_secret_value(SecretId=each["Name"])["SecretString"]
-                if old in text:
-                    replaced = text.replace(old, new)
-                    secrets.put_secret_value(SecretId=each["Name"], SecretString=replaced)
+        for secret in secrets.list_secrets(MaxResults=100)["SecretList"]:
+            if secret["Name"].startswith(name):
+                value = secrets.get_secret_value(SecretId=secret["Name"])["SecretString"]
+                if old in value:
+                    replaced = value.replace(old, new)
+                    secrets.put_secret_value(SecretId=secret["Name"], SecretString=replaced)
                     changed += 1
-        assert changed == 1, f"{changed} secrets of {fault.whom} hold its login"
+        assert changed == 1, f"{changed} secrets of {fault.target} hold its login"
         self._secrets[kind] = new
         return ""
 
 
 def _killed(server: Server, link: Link, seconds: float) -> None:
     if isinstance(server, MqttServer):
-        # Killed, it forgets what it confirmed and has not handed on: let it have handed on all.
+        # A killed broker forgets confirmed messages that it has not delivered: receive all first.
         link.cut_off()
         server.observer.receive_all()
     server.kill()

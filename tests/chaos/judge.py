@@ -1,7 +1,7 @@
-"""The end of a run beside its plan: what is lost, what is wrong, what came again and why.
+"""Compare the end of a run with its plan: lost events, wrong ones, and repeats by cause.
 
-It knows the bucket by its listing, the model by its own, and each injected event by its request. No
-code of the targets, of the rules or of the mirrors is asked.
+It knows the bucket by its listing, the model by its own, and each injected event by its request. It
+uses no code of the targets, of the rules or of the mirrors.
 """
 
 import json
@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import unpack
 from tests.chaos.causes import Traces
+from tests.chaos.injected import BUCKET, DIALECT, UNTAKEN, Identity, Injected
 from tests.chaos.load import Load
-from tests.chaos.made import BUCKET, DIALECT, UNTAKEN, Identity, Made
 from tests.chaos.plan import Plan
 from tests.contract.bucket import NULL
 from tests.contract.bucket_listing import VisibleObject, wrong
 from tests.e2e import arrivals
+from tests.e2e.all_servers import ID, AllServers
 from tests.e2e.system import DeadLetter, Deployed, dead_of
-from tests.e2e.ten import ID, Ten
 from tests.servers import Arrival
 
-HERE = f"{BUCKET}/"
+MODEL_PREFIX = f"{BUCKET}/"
 
 
 class LoggedEvent(NamedTuple):
@@ -36,26 +36,25 @@ class LoggedEvent(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What was found at each target, in words; a run is good where `lost` and `wrong` are empty.
+    """The findings at each target, in words; a run is good if `lost` and `wrong` are empty.
 
-    `arrived` are the different events that came, or the rows, and `repeats` how often an event came
-    again, by cause.
+    `arrived` counts the different events, or the rows, and `repeats` the repeated events by cause.
     """
 
     lost: dict[str, list[str]] = field(default_factory=dict)
     wrong: dict[str, list[str]] = field(default_factory=dict)
     arrived: dict[str, int] = field(default_factory=dict)
     repeats: dict[str, Counter[str]] = field(default_factory=dict)
-    buried: dict[str, int] = field(default_factory=dict)
+    dead_letters: dict[str, int] = field(default_factory=dict)
 
     @property
     def good(self) -> bool:
         return not any(self.lost.values()) and not any(self.wrong.values())
 
-    def note(self, where: dict[str, list[str]], whom: str, what: Iterable[object]) -> None:
-        """Add what was found to `lost` or `wrong`."""
-        if found := sorted(map(str, what)):
-            where.setdefault(whom, []).extend(found)
+    def add(self, findings: dict[str, list[str]], target: str, entries: Iterable[object]) -> None:
+        """Add entries of a target to `lost` or `wrong`."""
+        if texts := sorted(map(str, entries)):
+            findings.setdefault(target, []).extend(texts)
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Judge:
     plan: Plan
     load: Load
     system: Deployed
-    ten: Ten
+    all_servers: AllServers
     real: tuple[str, str]
     traces: Traces
     verdict: Verdict = field(default_factory=Verdict)
@@ -73,96 +72,102 @@ class Judge:
     def __call__(self) -> Verdict:
         bucket, prefix = self.real
         listing = arrivals.bucket(self.system, bucket, prefix)
-        for kind, server in self.ten.running.items():
-            found = server.received()
-            if kind in self.ten.mirrors:
-                self.mirror(kind, found, listing)
+        for kind, server in self.all_servers.running.items():
+            arrivals_there = server.received()
+            if kind in self.all_servers.mirrors:
+                self.check_mirror(kind, arrivals_there, listing)
             else:
-                self.log(kind, found)
+                self.check_log(kind, arrivals_there)
         for target in ("", *self.system.targets):
-            self._dead(target)
+            self._check_dead_letters(target)
         return self.verdict
 
-    def mirror(
+    def check_mirror(
         self, kind: str, rows: list[Arrival], listing: Mapping[str, tuple[int, str]]
     ) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
         real = arrivals.as_listed(arrivals.rows_of(rows, "/".join(self.real)))
-        verdict.note(verdict.lost, name, listing.keys() - real.keys())
-        verdict.note(verdict.wrong, name, real.keys() - listing.keys())
+        verdict.add(verdict.lost, name, listing.keys() - real.keys())
+        verdict.add(verdict.wrong, name, real.keys() - listing.keys())
         both = real.keys() & listing.keys()
         differ = [path for path in both if real[path] != listing[path]]
-        verdict.note(verdict.wrong, name, (f"{p}: {real[p]}, not {listing[p]}" for p in differ))
-        made = {
-            each.key.removeprefix(HERE): _shown(each) for each in rows if each.key.startswith(HERE)
+        verdict.add(verdict.wrong, name, (f"{p}: {real[p]}, not {listing[p]}" for p in differ))
+        model_rows = {
+            row.key.removeprefix(MODEL_PREFIX): _shown(row)
+            for row in rows
+            if row.key.startswith(MODEL_PREFIX)
         }
-        model = self.plan.made
-        bad = wrong(made, model.bucket, DIALECT, model.history)
+        model = self.plan.injected
+        bad = wrong(model_rows, model.bucket, DIALECT, model.history)
         if name in model.dead and kind == "postgres":
             bad = {key: pair for key, pair in bad.items() if not key.startswith(UNTAKEN)}
         for key, (row, wanted) in bad.items():
-            where = verdict.lost if row is None else verdict.wrong
-            verdict.note(where, name, [f"{HERE}{key}: {row}, not {wanted}"])
-        verdict.arrived[name] = len(real) + len(made)
+            findings = verdict.lost if row is None else verdict.wrong
+            verdict.add(findings, name, [f"{MODEL_PREFIX}{key}: {row}, not {wanted}"])
+        verdict.arrived[name] = len(real) + len(model_rows)
 
-    def log(self, kind: str, found: list[Arrival]) -> None:
+    def check_log(self, kind: str, arrived: list[Arrival]) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
         events: Counter[Identity | LoggedEvent] = Counter()
         trace_ids: dict[Identity | LoggedEvent, str] = {}
-        for arrival in found:
+        for arrival in arrived:
             document = json.loads(arrival.body)
             (record,) = document["Records"]
-            if one := self._event(document["Key"], record):
-                events[one] += 1
-                trace_ids[one] = _mark(document["Key"], record["eventTime"])
-        sent_counts = self.plan.made.sent_counts
+            if event := self._event(document["Key"], record):
+                events[event] += 1
+                trace_ids[event] = _trace_id(document["Key"], record["eventTime"])
+        sent_counts = self.plan.injected.sent_counts
         sent: dict[Identity | LoggedEvent, int] = dict(sent_counts.items())
-        refused = self.plan.made.dead.get(name, set())
-        injected = {one for one in events if isinstance(one, Identity)}
-        verdict.note(verdict.lost, name, sent_counts.keys() - refused - injected)
-        verdict.note(verdict.wrong, name, injected - (sent_counts.keys() - refused))
-        happened = Counter((one.name, one.path) for one in events if isinstance(one, LoggedEvent))
-        verdict.note(verdict.lost, name, (self.load.happened - happened).elements())
-        verdict.note(verdict.wrong, name, (happened - self.load.happened).elements())
+        refused = self.plan.injected.dead.get(name, set())
+        injected = {event for event in events if isinstance(event, Identity)}
+        verdict.add(verdict.lost, name, sent_counts.keys() - refused - injected)
+        verdict.add(verdict.wrong, name, injected - (sent_counts.keys() - refused))
+        happened = Counter(
+            (event.name, event.path) for event in events if isinstance(event, LoggedEvent)
+        )
+        verdict.add(verdict.lost, name, (self.load.happened - happened).elements())
+        verdict.add(verdict.wrong, name, (happened - self.load.happened).elements())
         verdict.arrived[name] = len(events)
         arn = self.system.targets[name]["arn"]
         verdict.repeats[name] = Counter(
             cause
-            for one, copies in events.items()
+            for event, copies in events.items()
             if copies > 1
-            for cause in self.traces.causes(arn, trace_ids[one], copies, sent.get(one, 1))
+            for cause in self.traces.causes(arn, trace_ids[event], copies, sent.get(event, 1))
         )
 
     def _event(self, path: str, record: Any) -> Identity | LoggedEvent | None:
-        """Which event a log's record is; None where it is of another run."""
-        if path.startswith(HERE):
+        """Return the event of a log's record; None for one of another run."""
+        if path.startswith(MODEL_PREFIX):
             return Identity(path, record["responseElements"]["x-amz-request-id"])
         if path.startswith("/".join(self.real)):
             return LoggedEvent(record["eventName"], path, record["s3"]["object"]["sequencer"])
         return None
 
-    def _dead(self, target: str) -> None:
-        """What lies in a dead-letter queue beside the poison; it is taken out."""
-        verdict, made = self.verdict, self.plan.made
+    def _check_dead_letters(self, target: str) -> None:
+        """Compare a dead-letter queue with the poison, and empty it."""
+        verdict, plan = self.verdict, self.plan.injected
         queue = self.system.targets[target]["dead"] if target else dead_of(self.system.ingress)
         name = target or "ingest"
         letters = list(self._letters(queue))
-        found = Counter(one for each in letters for one in _in_letter(each, made))
-        wanted = {*made.broken[target], *map(str, made.dead.get(target, ()))}
-        verdict.note(verdict.lost, f"{name}, dead letters", wanted - found.keys())
-        verdict.note(verdict.wrong, f"{name}, dead letters", found.keys() - wanted)
-        unsaid = [each.body[:200] for each in letters if not each.attributes.get("reason")]
-        verdict.note(verdict.wrong, f"{name}, dead letters without a reason", unsaid)
-        verdict.buried[name] = len(letters)
+        found = Counter(text for letter in letters for text in _in_letter(letter, plan))
+        wanted = {*plan.broken[target], *map(str, plan.dead.get(target, ()))}
+        verdict.add(verdict.lost, f"{name}, dead letters", wanted - found.keys())
+        verdict.add(verdict.wrong, f"{name}, dead letters", found.keys() - wanted)
+        unexplained = [
+            letter.body[:200] for letter in letters if not letter.attributes.get("reason")
+        ]
+        verdict.add(verdict.wrong, f"{name}, dead letters without a reason", unexplained)
+        verdict.dead_letters[name] = len(letters)
 
     def _letters(self, queue: str) -> Iterator[DeadLetter]:
         while count := self.system.depth(queue):
             yield from self.system.dead_letters(queue, count)
 
 
-def _in_letter(letter: DeadLetter, made: Made) -> Iterator[str]:
-    """The texts that were no events, or the events that could not be delivered."""
-    if any(letter.body in texts for texts in made.broken.values()):
+def _in_letter(letter: DeadLetter, plan: Injected) -> Iterator[str]:
+    """Yield the text that was no event, or the events that could not be delivered."""
+    if any(letter.body in texts for texts in plan.broken.values()):
         yield letter.body
         return
     try:
@@ -170,8 +175,8 @@ def _in_letter(letter: DeadLetter, made: Made) -> Iterator[str]:
     except ValueError:
         yield letter.body
         return
-    for each in deliveries:
-        event = each.event
+    for delivery in deliveries:
+        event = delivery.event
         yield str(Identity(f"{event.bucket}/{event.key}", event.request_id))
 
 
@@ -183,6 +188,6 @@ def _shown(row: Arrival) -> VisibleObject:
     )
 
 
-def _mark(path: str, time: str) -> str:
+def _trace_id(path: str, time: str) -> str:
     bucket, _, key = path.partition("/")
     return f"{tracing.of_object(bucket, key)}@{time[11:23]}"

@@ -1,4 +1,4 @@
-"""What a run prints at its end, and keeps: one section of Markdown."""
+"""The report of a run: one section of Markdown."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from tests.chaos.run import Result
 
 SAMPLES = 5
-"""How many keys are named of what is lost or wrong."""
+"""The number of lost or wrong keys that are shown."""
 
 
 def markdown(result: Result) -> str:
-    """The whole section."""
+    """Return the section."""
     return "\n".join(_lines(result)) + "\n"
 
 
@@ -19,50 +19,52 @@ def _lines(result: Result) -> Iterator[str]:
     lost = sum(map(len, verdict.lost.values()))
     wrong = sum(map(len, verdict.wrong.values()))
     seconds = result.loading + result.settling
-    real = sum(each.events for worker in plan.real for each in worker)
+    real = sum(operation.events for worker in plan.real for operation in worker)
     yield f"## {plan.events:,} events, seed {plan.seed}: {lost} lost, {wrong} wrong"
     yield ""
     yield (
         f"{real:,} events of real operations on S3 and {plan.events - real:,} injected ones in"
-        f" {len(plan.made.sends):,} messages, each to ten targets: sent in {result.loading:.0f} s,"
-        f" all there after {result.settling:.0f} s more ({plan.events / seconds:.0f} events/s,"
-        f" {10 * plan.events / seconds:.0f} deliveries/s), judged in"
-        f" {result.judging:.0f} s. The local AWS itself used {result.emulator:.0f} s of processor."
+        f" {len(plan.injected.sends):,} messages, each to ten targets: sent in"
+        f" {result.loading:.0f} s, all there after {result.settling:.0f} s more"
+        f" ({plan.events / seconds:.0f} events/s, {10 * plan.events / seconds:.0f} deliveries/s),"
+        f" judged in {result.judging:.0f} s. The local AWS itself used {result.emulator:.0f} s of"
+        " processor."
     )
     yield ""
     yield from _faults(result)
     yield ""
-    yield "| target | arrived | buried | came again | why |"
+    yield "| target | arrived | dead letters | repeated | why |"
     yield "|---|---|---|---|---|"
-    for name, buried in sorted(verdict.buried.items()):
+    for name, dead_letters in sorted(verdict.dead_letters.items()):
         causes = verdict.repeats.get(name, Counter())
-        again = str(causes.total()) if name in verdict.repeats else ""
-        why = "; ".join(f"{count}: {cause}" for cause, count in causes.most_common())
-        yield f"| {name} | {verdict.arrived.get(name, '')} | {buried} | {again} | {why} |"
-    for what, found in (("LOST", verdict.lost), ("WRONG", verdict.wrong)):
-        for whom, which in found.items():
+        count = str(causes.total()) if name in verdict.repeats else ""
+        reasons = "; ".join(f"{times}: {cause}" for cause, times in causes.most_common())
+        arrived = verdict.arrived.get(name, "")
+        yield f"| {name} | {arrived} | {dead_letters} | {count} | {reasons} |"
+    for title, findings in (("LOST", verdict.lost), ("WRONG", verdict.wrong)):
+        for target, entries in findings.items():
             yield ""
-            yield f"{what} at {whom}: {len(which)}, first: {'; '.join(which[:SAMPLES])}"
+            yield f"{title} at {target}: {len(entries)}, first: {'; '.join(entries[:SAMPLES])}"
 
 
 def _faults(result: Result) -> Iterator[str]:
     seconds: dict[str, list[float]] = defaultdict(list)
     details: dict[str, list[str]] = defaultdict(list)
-    for each in result.faults:
-        seconds[each.fault.what].append(each.ended - each.began)
-        details[each.fault.what].append(each.detail)
+    for done in result.faults:
+        seconds[done.fault.kind].append(done.ended - done.began)
+        details[done.fault.kind].append(done.detail)
     yield "| what broke | how often | seconds each | |"
     yield "|---|---|---|---|"
-    for what, took in sorted(seconds.items()):
-        span = f"{min(took):.1f} to {max(took):.1f}"
-        yield f"| {what} | {len(took)} | {span} | {_sum(details[what])} |"
+    for kind, durations in sorted(seconds.items()):
+        span = f"{min(durations):.1f} to {max(durations):.1f}"
+        yield f"| {kind} | {len(durations)} | {span} | {_sum(details[kind])} |"
 
 
 def _sum(details: list[str]) -> str:
-    """Add up the numbers that stand in the same text."""
+    """Add up the numbers of equal texts."""
     sums: dict[str, list[int]] = {}
-    for each in filter(None, details):
-        words = each.split()
+    for detail in filter(None, details):
+        words = detail.split()
         numbers = [int(word) for word in words if word.isdecimal()]
         form = " ".join("{}" if word.isdecimal() else word for word in words)
         before = sums.setdefault(form, [0] * len(numbers))

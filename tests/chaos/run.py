@@ -10,12 +10,12 @@ from typing import Any
 from tests.chaos import functions
 from tests.chaos.causes import Traces
 from tests.chaos.faults import Done, Faults
+from tests.chaos.injected import BUCKET, REFUSED
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.load import Load, Progress
-from tests.chaos.made import BUCKET, REFUSED
 from tests.chaos.plan import Plan
+from tests.e2e.all_servers import AllServers
 from tests.e2e.system import Deployed
-from tests.e2e.ten import Ten
 from tests.servers import Server
 from tests.servers.receiver import Answer
 from tests.servers.webhook import WebhookServer
@@ -27,7 +27,7 @@ REPORTED_EVERY = 60.0
 
 @dataclass(frozen=True)
 class Result:
-    """How a run went; times are seconds, `emulator` the processor's time of the local AWS alone."""
+    """The result of a run; times are seconds, `emulator` the processor's time of the local AWS."""
 
     plan: Plan
     faults: list[Done]
@@ -38,15 +38,15 @@ class Result:
     emulator: float
 
 
-def prepare(system: Deployed, ten: Ten) -> None:
-    """Make the bucket of the model known, with a rule for each target, and the poison poisonous.
+def prepare(system: Deployed, all_servers: AllServers) -> None:
+    """Make the bucket of the model, with a rule for each target, and let the webhook reject poison.
 
-    Nothing happens in that bucket itself: it is there so that rules can be.
+    The bucket itself stays empty: it exists so that it can have rules.
     """
     system.s3.create_bucket(Bucket=BUCKET)
     rules: Any = [
-        {"Id": name.replace(".", "-"), "QueueArn": each["arn"], "Events": _EVENTS + _READS}
-        for name, each in system.targets.items()
+        {"Id": name.replace(".", "-"), "QueueArn": target["arn"], "Events": _EVENTS + _READS}
+        for name, target in system.targets.items()
     ]
     through = system.through("s3")
     try:
@@ -55,15 +55,15 @@ def prepare(system: Deployed, ten: Ten) -> None:
         )
     finally:
         through.close()
-    webhook(ten).always_answer(Answer(status=422, match=f'"Key":"{BUCKET}/{REFUSED}'))
+    webhook(all_servers).always_answer(Answer(status=422, match=f'"Key":"{BUCKET}/{REFUSED}'))
 
 
-def bring_back_soon(system: Deployed, seconds: int) -> None:
-    """Let what a killed function had in hand be seen again after so long.
+def shorten_visibility(system: Deployed, seconds: int) -> None:
+    """Let messages of a killed function become visible after so many seconds.
 
-    As deployed it takes six times as long as the function may run, as Lambda asks for.
+    As deployed it takes six times the function's timeout, as Lambda demands.
     """
-    for queue in (system.ingress, *(each["queue"] for each in system.targets.values())):
+    for queue in (system.ingress, *(target["queue"] for target in system.targets.values())):
         system.sqs.set_queue_attributes(
             QueueUrl=queue, Attributes={"VisibilityTimeout": str(seconds)}
         )
@@ -72,51 +72,51 @@ def bring_back_soon(system: Deployed, seconds: int) -> None:
 def run(
     plan: Plan,
     system: Deployed,
-    ten: Ten,
+    all_servers: AllServers,
     real: tuple[str, str],
     *,
     settle: float,
-    say: Callable[[str], None] = lambda _: None,
+    log: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """Do what is planned in the real bucket below a prefix, wait until all is quiet, and judge.
+    """Perform the plan in the real bucket below a prefix, wait until nothing waits, and judge.
 
     Raises:
         AssertionError: messages still wait after `settle` seconds.
     """
     load = Load(plan, system, *real)
-    faults = Faults(plan.faults, system, ten)
+    faults = Faults(plan.faults, system, all_servers)
     began, used = time.monotonic(), _used(system)
-    say(f"{plan.events:,} events, {len(plan.faults)} faults, seed {plan.seed}")
-    with faults.during(load.progress), _in_background(_report_tenths, load.progress, faults, say):
+    log(f"{plan.events:,} events, {len(plan.faults)} faults, seed {plan.seed}")
+    with faults.during(load.progress), _in_background(_report_tenths, load.progress, faults, log):
         load.run()
     loaded = time.monotonic()
-    say(f"all sent after {loaded - began:.0f} s; {system.depths()}")
-    ten.each(_whole)
+    log(f"all sent after {loaded - began:.0f} s; {system.depths()}")
+    all_servers.each(_restore)
     over = threading.Event()
-    with _in_background(_report_waiting, over, system, say):
+    with _in_background(_report_waiting, over, system, log):
         try:
             system.until_settled(within=settle)
         finally:
             over.set()
     settled, used = time.monotonic(), _used(system) - used
-    say(f"nothing waits any more after {settled - began:.0f} s")
-    verdict = Judge(plan, load, system, ten, real, Traces(system.local.log))()
+    log(f"nothing waits any more after {settled - began:.0f} s")
+    verdict = Judge(plan, load, system, all_servers, real, Traces(system.local.log))()
     judged = time.monotonic()
-    spent = (loaded - began, settled - loaded, judged - settled, used)
-    return Result(plan, faults.done, verdict, *spent)
+    durations = (loaded - began, settled - loaded, judged - settled, used)
+    return Result(plan, faults.done, verdict, *durations)
 
 
-def _report_tenths(progress: Progress, faults: Faults, say: Callable[[str], None]) -> None:
-    """Say each tenth of the way."""
+def _report_tenths(progress: Progress, faults: Faults, log: Callable[[str], None]) -> None:
+    """Log each tenth of the events."""
     for tenth in range(1, 10):
         if progress.wait_for(tenth / 10):
-            say(f"{progress.events:,} events sent, {len(faults.done)} faults over")
+            log(f"{progress.events:,} events sent, {len(faults.done)} faults over")
 
 
-def _report_waiting(over: threading.Event, system: Deployed, say: Callable[[str], None]) -> None:
-    """Say now and then what is still on its way."""
+def _report_waiting(over: threading.Event, system: Deployed, log: Callable[[str], None]) -> None:
+    """Log the waiting messages from time to time."""
     while not over.wait(REPORTED_EVERY):
-        say(f"still waiting: {system.depths()}")
+        log(f"still waiting: {system.depths()}")
 
 
 @contextmanager
@@ -131,17 +131,17 @@ def _in_background(report: Callable[..., None], *arguments: object) -> Iterator[
 
 
 def _used(system: Deployed) -> float:
-    """Seconds of the processor that the local AWS itself has used so far."""
+    """Return the processor's seconds that the local AWS itself has used so far."""
     times = functions.emulator(system).cpu_times()
     return float(times.user + times.system)
 
 
-def webhook(ten: Ten) -> WebhookServer:
-    found = ten.running["webhook"]
-    assert isinstance(found, WebhookServer)
-    return found
+def webhook(all_servers: AllServers) -> WebhookServer:
+    server = all_servers.running["webhook"]
+    assert isinstance(server, WebhookServer)
+    return server
 
 
-def _whole(server: Server) -> None:
+def _restore(server: Server) -> None:
     server.start_again()
     server.resume()

@@ -16,12 +16,12 @@ import pytest
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.awslambda.function import NOBODY, Function, bundled
+from tests.awslambda.function import UNREACHABLE, Function, bundled
 from tests.contract.trial import Trial, events
 
 MEMORY = 512
 """MB of a dispatch function by default."""
-QUEUE = f"{NOBODY}/000000000000/Bucketcast-target"
+QUEUE = f"{UNREACHABLE}/000000000000/Bucketcast-target"
 SINCE = round(time.time() * 1_000)
 TRIES = 10
 PAUSE = 1.0

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bucketcast import cli
-from tests.ran import Ran
+from tests.command_result import CommandResult
 
 COMMAND = Path(sys.executable).with_name("bucketcast")
 
@@ -25,7 +25,7 @@ _FORKED.set_forkserver_preload([__name__, "boto3", *_MODULES])
 
 def run(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, within: float
-) -> Ran:
+) -> CommandResult:
     """Wait for it to end; a command that takes longer is killed, and TimeoutExpired is raised."""
     with tempfile.TemporaryDirectory() as printed:
         out, err = Path(printed, "out"), Path(printed, "err")
@@ -39,7 +39,9 @@ def run(
             process.kill()
             process.join()
         process.close()
-        ran = Ran(-1 if code is None else code, out.read_text("utf-8"), err.read_text("utf-8"))
+        ran = CommandResult(
+            -1 if code is None else code, out.read_text("utf-8"), err.read_text("utf-8")
+        )
     if code is None:
         raise subprocess.TimeoutExpired([str(COMMAND), *arguments], within, ran.out, ran.err)
     return ran

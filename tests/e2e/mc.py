@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.command_result import CommandResult
 from tests.e2e.system import System
-from tests.ran import Ran
 from tests.servers.machine import MissingProgramError
 
 SECONDS = 60.0
@@ -39,7 +39,7 @@ class Mc:
         assert ran.code == 0, f"mc {' '.join(words)} ended with {ran.code}\n{ran.out}{ran.err}"
         return ran.out
 
-    def run(self, *words: str) -> Ran:
+    def run(self, *words: str) -> CommandResult:
         """Run any command."""
         answer = subprocess.run(
             [self._program, *words],
@@ -49,7 +49,7 @@ class Mc:
             check=False,
             timeout=SECONDS,
         )
-        return Ran(answer.returncode, answer.stdout, answer.stderr)
+        return CommandResult(answer.returncode, answer.stdout, answer.stderr)
 
     def popen(self, *words: str, **how: Any) -> "subprocess.Popen[str]":
         """Start one that goes on until it is ended."""

@@ -14,10 +14,10 @@ from minio import Minio
 
 from bucketcast.aws import clients
 from bucketcast.limits import TOGETHER
+from tests.command_result import CommandResult
 from tests.e2e import iam
 from tests.e2e.commands import run
 from tests.e2e.deployment import STACK, Consumers, Local
-from tests.ran import Ran
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -35,7 +35,7 @@ _DEPTHS = (
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A buried message, its attributes as plain text."""
+    """A dead-letter message, with its attributes as plain text."""
 
     body: str
     attributes: Mapping[str, str]
@@ -140,7 +140,9 @@ class Deployed:
     def ingress(self) -> str:
         return self.environment["BUCKETCAST_INGRESS_QUEUE_URL"]
 
-    def bucketcast(self, *arguments: str, within: float = COMMAND_SECONDS, **variables: str) -> Ran:
+    def bucketcast(
+        self, *arguments: str, within: float = COMMAND_SECONDS, **variables: str
+    ) -> CommandResult:
         """Run the command as a user with the exported variables does, and these on top."""
         return run(arguments, self.elsewhere, self.environment | variables, within=within)
 

@@ -15,7 +15,9 @@ def mc(system: System, tmp_path: Path) -> Mc:
     return Mc(system, tmp_path / "mc")
 
 
-def test_the_guides_lines_bring_an_event_into_a_redis(system: System, prefix: str, mc: Mc) -> None:
+def test_commands_of_the_guide_deliver_an_event_to_redis(
+    system: System, prefix: str, mc: Mc
+) -> None:
     id_ = f"mc-{prefix[-7:-1]}"
     name, arn = f"notify_redis:{id_}", f"arn:minio:sqs::{id_}:redis"
     redis = system.consumers.redis
@@ -51,7 +53,7 @@ def test_the_guides_lines_bring_an_event_into_a_redis(system: System, prefix: st
     system.bucketcast("target", "rm", arn, "--discard")
 
 
-def test_what_the_file_deploys_is_shown_and_changed_there_only(mc: Mc) -> None:
+def test_deployed_settings_are_shown_but_not_changed(mc: Mc) -> None:
     assert "notify_webhook:primary" in mc("admin", "config", "get", "local", "notify_webhook")
     words = ("admin", "config", "set", "local", "notify_webhook:primary", "endpoint=http://h")
     refused = mc.run(*words)
@@ -80,7 +82,7 @@ def test_an_export_is_imported(system: System, prefix: str, mc: Mc, tmp_path: Pa
     system.bucketcast("target", "rm", f"arn:minio:sqs::{id_}:webhook", "--discard")
 
 
-def test_metrics_and_target_ls_count_what_was_sent(system: System, prefix: str, mc: Mc) -> None:
+def test_metrics_and_target_ls_count_sent_events(system: System, prefix: str, mc: Mc) -> None:
     arn = "arn:minio:sqs::primary:webhook"
 
     def sent() -> int:

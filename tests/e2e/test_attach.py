@@ -46,9 +46,7 @@ def arrives_once(system: System, bucket: str, key: str) -> None:
     )
 
 
-def test_events_come_while_the_bucket_is_attached_whatever_the_way(
-    system: System, bucket: str
-) -> None:
+def test_attached_bucket_delivers_by_every_way(system: System, bucket: str) -> None:
     system.add_rule(bucket, "webhook.primary")
     assert changed(system, "bucket", "attach", bucket)
     arrives_once(system, bucket, "by-sqs.jpg")
@@ -66,7 +64,7 @@ def test_events_come_while_the_bucket_is_attached_whatever_the_way(
     assert f"{bucket}/later.jpg" not in keys
 
 
-def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> None:
+def test_other_notifications_stay_byte_for_byte(system: System, bucket: str) -> None:
     own: Any = {"QueueConfigurations": [THEIRS]}
     system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
     before = json.dumps(notifications(system, bucket), sort_keys=True)
@@ -83,7 +81,7 @@ def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> Non
     assert "'theirs'" in buckets["others"][0]
 
 
-def test_a_part_arrives_beside_the_owner_of_the_rest(system: System, bucket: str) -> None:
+def test_attached_prefix_delivers_beside_other_notifications(system: System, bucket: str) -> None:
     own: Any = {"QueueConfigurations": [THEIRS]}
     system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
     system.add_rule(bucket, "webhook.primary")

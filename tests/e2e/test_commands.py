@@ -31,16 +31,16 @@ def test_target_ls_shows_every_target_online(system: System) -> None:
 
 
 def test_an_unreachable_endpoint(system: System) -> None:
-    port = ports(system.elsewhere / "nobody", "nobody")["nobody"]
-    nobody = f"http://127.0.0.1:{port}"
-    ran = system.bucketcast("event", "ls", "uploads", AWS_ENDPOINT_URL=nobody)
+    port = ports(system.elsewhere / "unused", "unused")["unused"]
+    unreachable = f"http://127.0.0.1:{port}"
+    ran = system.bucketcast("event", "ls", "uploads", AWS_ENDPOINT_URL=unreachable)
     assert ran.code == 1
-    assert f"AWS_ENDPOINT_URL is {nobody}" in ran.err
+    assert f"AWS_ENDPOINT_URL is {unreachable}" in ran.err
     assert "make up" in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_without_a_login_to_aws_the_hint_is_printed(system: System) -> None:
+def test_missing_login_to_aws_prints_a_hint(system: System) -> None:
     ran = system.bucketcast(
         "event",
         "ls",

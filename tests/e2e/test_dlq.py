@@ -14,7 +14,7 @@ POISON = range(7, EVENTS, 500)
 ARN = "webhook.flaky"
 
 
-def test_poison_is_listed_shown_mended_and_redriven(
+def test_dead_letter_is_listed_shown_and_redriven(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     flaky = system.consumers.flaky

@@ -9,15 +9,15 @@ import pytest
 
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
+from tests.command_result import CommandResult
 from tests.e2e.system import System
-from tests.ran import Ran
 
 ARN = "arn:minio:sqs::flaky:webhook"
 OPEN = "m4lformed-s3cret"
 Plant = Callable[[System], AbstractContextManager[None]]
 
 
-def doctor(system: System, *words: str) -> Ran:
+def doctor(system: System, *words: str) -> CommandResult:
     return system.bucketcast("doctor", *words, within=120)
 
 
@@ -62,7 +62,7 @@ def wrong_password(system: System) -> Iterator[None]:
     secrets.put_secret_value(SecretId=name, SecretString=value)
 
 
-def test_nothing_is_wrong(system: System) -> None:
+def test_doctor_finds_nothing_wrong_with_a_healthy_system(system: System) -> None:
     ran = doctor(system, "--all", "--json")
     assert ran.code == 0, [each for each in ran.document["findings"] if each["status"] == "error"]
     seen = {(each["check"], each["status"]) for each in ran.document["findings"]}
@@ -98,7 +98,7 @@ def test_nothing_is_wrong(system: System) -> None:
         ),
     ],
 )
-def test_a_planted_fault(
+def test_doctor_finds_each_fault(
     system: System, plant: Plant, check: str, subject: str, found: str, hint: str
 ) -> None:
     with plant(system):
@@ -111,9 +111,7 @@ def test_a_planted_fault(
     assert errors(system) == (0, [])
 
 
-def test_a_notification_of_a_removed_topic_is_found_and_its_events_are_traced_as_dropped(
-    system: System, prefix: str
-) -> None:
+def test_doctor_finds_a_notification_of_a_removed_topic(system: System, prefix: str) -> None:
     gone = "arn:aws:sns:us-east-1::gone"
     put = ("s3:ObjectCreated:Put",)
     left = Rule(bucket="uploads", arn=gone, events=put, prefix=prefix, name="lost")

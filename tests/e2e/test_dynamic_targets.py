@@ -74,7 +74,7 @@ def left(system: System, begin: str) -> dict[str, Any]:
     }
 
 
-def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
+def test_dynamic_target_works_like_one_of_the_deploy(
     system: System, prefix: str, targets: DynamicTargets
 ) -> None:
     id_ = f"one-{prefix[-7:-1]}"
@@ -102,9 +102,7 @@ def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
-def test_what_waited_for_a_removed_target_is_sent_when_it_is_created_again(
-    system: System, prefix: str
-) -> None:
+def test_recreated_target_receives_the_events_that_waited(system: System, prefix: str) -> None:
     id_ = f"two-{prefix[-7:-1]}"
     hook = system.consumers.webhook
     add(system, id_, "endpoint=http://127.0.0.1:9/", "timeout=1s")
@@ -124,7 +122,7 @@ def test_what_waited_for_a_removed_target_is_sent_when_it_is_created_again(
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
-def test_two_hundred_are_made_used_and_removed(
+def test_two_hundred_targets_are_made_used_and_removed(
     system: System, prefix: str, targets: DynamicTargets
 ) -> None:
     """The last is made by as many calls as the first, and nothing of them is left."""

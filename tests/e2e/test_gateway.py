@@ -136,9 +136,7 @@ def test_a_large_file_in_one_piece(
     assert same(system.s3, prefix + "whole", large)
 
 
-def test_a_presigned_url_works_until_it_was_changed(
-    system: System, through: "S3Client", prefix: str
-) -> None:
+def test_presigned_url_fails_once_changed(system: System, through: "S3Client", prefix: str) -> None:
     system.put("uploads", prefix + "a", b"shared")
     url = through.generate_presigned_url(
         "get_object", {"Bucket": "uploads", "Key": prefix + "a"}, ExpiresIn=60
@@ -160,7 +158,7 @@ def test_a_host_may_name_the_bucket(system: System, prefix: str) -> None:
     assert system.s3.get_object(Bucket="uploads", Key=prefix + "a")["Body"].read() == b"virtual"
 
 
-def test_a_body_that_is_not_the_signed_one_is_never_stored(system: System, prefix: str) -> None:
+def test_body_that_differs_from_the_signature_is_not_stored(system: System, prefix: str) -> None:
     for size in (10, 5_000_000):
         signed, sent = b"s" * size, b"f" * size
         status, _, answer = call(system, "PUT", f"/uploads/{prefix}a", signed, sent=sent)
@@ -168,7 +166,7 @@ def test_a_body_that_is_not_the_signed_one_is_never_stored(system: System, prefi
     assert system.s3.list_objects_v2(Bucket="uploads", Prefix=prefix)["KeyCount"] == 0
 
 
-def test_who_waits_for_leave_to_send_is_answered_first(system: System, prefix: str) -> None:
+def test_expect_100_continue_is_answered_first(system: System, prefix: str) -> None:
     """`Expect: 100-continue`: a refusal comes before the body was sent, and leave when it may."""
     right = system.environment["BUCKETCAST_SECRET_KEY"]
     for secret, wanted in (("wrong", b"403"), (right, b"100")):
@@ -184,7 +182,7 @@ def test_who_waits_for_leave_to_send_is_answered_first(system: System, prefix: s
             assert wanted in line
 
 
-def test_a_user_who_was_removed_is_refused(system: System) -> None:
+def test_removed_user_is_refused(system: System) -> None:
     added = system.bucketcast("user", "add", "visitor", "--json").document
     own = {"access": added["access_key"], "secret": added["secret_key"]}
     assert call(system, "GET", "/", **own)[0] == 200
@@ -196,7 +194,7 @@ def test_a_user_who_was_removed_is_refused(system: System) -> None:
     )
 
 
-def test_only_one_file_names_the_keys(system: System) -> None:
+def test_secret_key_is_in_two_files_only(system: System) -> None:
     secret = system.environment["BUCKETCAST_SECRET_KEY"]
     holders = [
         path.name

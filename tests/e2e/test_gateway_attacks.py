@@ -37,24 +37,24 @@ def still_serves(system: System) -> bool:
         "/" + "k" * 20_000,
     ],
 )
-def test_a_path_that_could_be_read_otherwise_is_refused(system: System, target: str) -> None:
+def test_ambiguous_path_is_refused(system: System, target: str) -> None:
     status, _, answer = call(system, "PUT", target, b"x")
     assert status == 400, answer
     assert still_serves(system)
 
 
-def test_headers_without_end_are_cut_off(system: System) -> None:
+def test_endless_headers_are_cut_off(system: System) -> None:
     received = spoken(system, b"GET / HTTP/1.1\r\nx-long: " + b"a" * 100_000)
     assert received.startswith(b"HTTP/1.1 400")
     assert still_serves(system)
 
 
-def test_what_is_no_http_is_refused(system: System) -> None:
+def test_request_that_is_not_http_is_refused(system: System) -> None:
     assert spoken(system, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert still_serves(system)
 
 
-def test_silent_clients_are_closed_and_harm_no_others(system: System) -> None:
+def test_idle_clients_are_closed_and_harm_no_others(system: System) -> None:
     with ExitStack() as opened:
         slow = [opened.enter_context(closing(dial(system))) for _ in range(200)]
         for each in slow:

@@ -65,7 +65,7 @@ def config(*events: str, more: str = "") -> str:
     return f"<NotificationConfiguration>{queue}</NotificationConfiguration>"
 
 
-def test_the_lines_of_the_guide(system: System, mc: Mc, bucket: str, tmp_path: Path) -> None:
+def test_commands_of_the_guide_work(system: System, mc: Mc, bucket: str, tmp_path: Path) -> None:
     photo = tmp_path / "photo.jpg"
     photo.write_bytes(b"a picture")
     assert "Added `local` successfully." in mc.alias
@@ -116,7 +116,7 @@ def test_the_rules_of_the_command_and_of_the_api_are_the_same(
     assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []
 
 
-def test_a_configuration_attaches_the_bucket_and_an_empty_one_leaves_the_rest(
+def test_configuration_attaches_the_bucket_and_an_empty_one_keeps_it(
     system: System, bucket: str
 ) -> None:
     assert get(system, bucket) == EMPTY
@@ -129,7 +129,7 @@ def test_a_configuration_attaches_the_bucket_and_an_empty_one_leaves_the_rest(
     assert after["QueueConfigurations"] == attached["QueueConfigurations"]
 
 
-def test_what_others_have_in_a_bucket_is_named_and_stays(system: System, bucket: str) -> None:
+def test_other_notifications_are_reported_and_stay(system: System, bucket: str) -> None:
     theirs: Any = {
         "QueueConfigurations": [
             {
@@ -151,7 +151,7 @@ def test_what_others_have_in_a_bucket_is_named_and_stays(system: System, bucket:
     assert get(system, bucket) == EMPTY
 
 
-def test_boto3_writes_and_reads_it(through: "S3Client", bucket: str) -> None:
+def test_boto3_writes_and_reads_a_configuration(through: "S3Client", bucket: str) -> None:
     wanted: Any = {
         "QueueConfigurations": [
             {
@@ -166,7 +166,7 @@ def test_boto3_writes_and_reads_it(through: "S3Client", bucket: str) -> None:
     found: Any = through.get_bucket_notification_configuration(Bucket=bucket)
     found.pop("ResponseMetadata")
     assert found == wanted
-    wanted["QueueConfigurations"][0]["QueueArn"] = "arn:minio:sqs::nobody:webhook"
+    wanted["QueueConfigurations"][0]["QueueArn"] = "arn:minio:sqs::missing:webhook"
     with pytest.raises(ClientError, match=r"InvalidArgument.*ARN does not exist"):
         through.put_bucket_notification_configuration(
             Bucket=bucket, NotificationConfiguration=wanted
@@ -176,7 +176,7 @@ def test_boto3_writes_and_reads_it(through: "S3Client", bucket: str) -> None:
     assert found.keys() == {"ResponseMetadata"}
 
 
-def test_minio_py_writes_reads_and_deletes_it(system: System, bucket: str) -> None:
+def test_minio_py_writes_reads_and_deletes_a_configuration(system: System, bucket: str) -> None:
     client = system.minio()
     queue = QueueConfig(
         queue=HOOK,
@@ -197,7 +197,7 @@ def test_minio_py_writes_reads_and_deletes_it(system: System, bucket: str) -> No
     assert client.get_bucket_notification(bucket_name=bucket).queue_config_list == []
 
 
-def test_minio_go_writes_reads_and_removes_it(system: System, bucket: str) -> None:
+def test_minio_go_writes_reads_and_deletes_a_configuration(system: System, bucket: str) -> None:
     program = ROOT / ".local" / "servers" / "minio-go" / "minio-go"
     answer = subprocess.run(
         [str(program), bucket, HOOK],
@@ -261,7 +261,7 @@ def test_ten_thousand_rules_in_one_document(system: System, bucket: str) -> None
             assert call(system, "GET", "/")[0] == 200
             others += 1
         assert writing.result() == (200, b"")
-    assert others > 3, "while it is read and written, nobody else is made to wait for it"
+    assert others > 3, "reading and writing it does not delay other requests"
     system.put(bucket, "user-07777/photo.jpg")
     system.put(bucket, "user-77777/photo.jpg")
     webhook = system.consumers.webhook

@@ -122,7 +122,7 @@ def until_listening(system: System, before: list[str], count: int = 1) -> None:
     )
 
 
-def test_a_bucket_that_is_not_attached_is_listened_to_at_once(
+def test_listener_of_an_unattached_bucket_gets_events_at_once(
     system: System, listen: Listen, bucket: str
 ) -> None:
     one = listen(bucket, ping="1")
@@ -137,7 +137,7 @@ def test_a_bucket_that_is_not_attached_is_listened_to_at_once(
     system.until("a ping", one.lines, lambda seen: '{"Records":null}' in seen)
 
 
-def test_who_comes_back_within_a_minute_has_missed_nothing(
+def test_listener_that_reconnects_within_a_minute_misses_nothing(
     system: System, listen: Listen, prefix: str
 ) -> None:
     one = listen("uploads", prefix=prefix)
@@ -274,7 +274,7 @@ def test_minio_go_listens(system: System, bucket: str, *, everywhere: bool) -> N
         assert out == wanted
 
 
-def test_the_command_shows_lines_and_ends_well(system: System, prefix: str) -> None:
+def test_listen_command_shows_lines_and_exits_with_0(system: System, prefix: str) -> None:
     before = listeners(system)
     arguments = [str(COMMAND), "listen", f"s3://uploads/{prefix}", "--event", "put"]
 

@@ -28,7 +28,7 @@ def put(system: System, key: str, **more: Any) -> None:
     system.s3.put_object(Bucket="uploads", Key=key, Body=b"x", **more)
 
 
-def test_a_tag_decides(system: System, prefix: str) -> None:
+def test_rule_matches_by_tag(system: System, prefix: str) -> None:
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
     put(system, f"{prefix}public", Tagging="class=public&team=red")
     put(system, f"{prefix}private", Tagging="class=private")
@@ -36,7 +36,7 @@ def test_a_tag_decides(system: System, prefix: str) -> None:
     arrived(system, prefix, "public")
 
 
-def test_rules_on_metadata_decide_and_the_record_has_it(system: System, prefix: str) -> None:
+def test_rule_matches_by_metadata_and_the_record_has_it(system: System, prefix: str) -> None:
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--metadata", "Team^=red")
     put(system, f"{prefix}red", Metadata={"team": "red-1"}, ContentType="text/x-red")
     put(system, f"{prefix}blue", Metadata={"team": "blue-1"})
@@ -47,7 +47,7 @@ def test_rules_on_metadata_decide_and_the_record_has_it(system: System, prefix: 
     assert object_["userMetadata"]["X-Amz-Meta-Team"] == "red-1"
 
 
-def test_content_type_decides_and_may_be_excluded(system: System, prefix: str) -> None:
+def test_rule_matches_or_excludes_by_content_type(system: System, prefix: str) -> None:
     options = ("--if", "content_type^=image/", "--not", "content_type=image/gif")
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, *options)
     for kind in ("image/png", "image/gif", "text/plain"):
@@ -55,7 +55,7 @@ def test_content_type_decides_and_may_be_excluded(system: System, prefix: str) -
     arrived(system, prefix, "png")
 
 
-def test_an_object_that_is_gone_is_reported_and_not_lost(system: System, prefix: str) -> None:
+def test_event_of_a_deleted_object_is_not_lost(system: System, prefix: str) -> None:
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
     system.send(system.ingress, [message(record(f"{prefix}gone.jpg", 7))])
     arrived(system, prefix, "gone.jpg")
@@ -66,9 +66,7 @@ def test_an_object_that_is_gone_is_reported_and_not_lost(system: System, prefix:
     )
 
 
-def test_mirrors_show_what_comes_up_when_a_version_or_a_marker_goes(
-    system: System, prefix: str
-) -> None:
+def test_mirrors_show_the_version_that_becomes_current(system: System, prefix: str) -> None:
     """S3 reports the removal alone, and the webhook gets no more."""
     targets = ("webhook.primary", "postgres.mirror", "redis.mirror")
     for target in targets:

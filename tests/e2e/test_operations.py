@@ -11,11 +11,11 @@ from urllib.parse import quote_plus
 
 import pytest
 
+from tests.command_result import CommandResult
 from tests.e2e import arrivals
 from tests.e2e.arrivals import posted
 from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
-from tests.ran import Ran
 from tests.servers.webhook import TOKEN
 
 PHOTO = ROOT / "examples" / "photo.jpg"
@@ -58,7 +58,7 @@ def paths(value: Any, at: str = "") -> set[str]:
     return set()
 
 
-def test_every_operation_arrives_once_as_minio_says_it(
+def test_every_operation_arrives_once_in_minios_form(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     webhook = system.consumers.webhook
@@ -109,7 +109,7 @@ def test_every_operation_arrives_once_as_minio_says_it(
 @pytest.mark.parametrize(
     ("recorded", "name"), [("object-created-put", PUT), ("object-removed-delete", DELETE)]
 )
-def test_the_body_has_the_names_of_a_recorded_one(
+def test_body_has_the_fields_of_a_recorded_one(
     system: System, prefix: str, rule: Callable[..., None], recorded: str, name: str
 ) -> None:
     rule("webhook.primary")
@@ -164,7 +164,7 @@ def test_odd_keys_arrive_everywhere_as_they_are(
         )
 
 
-def test_mirrors_show_the_bucket_and_logs_all_that_happened(
+def test_mirrors_show_the_bucket_and_logs_all_events(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("postgres.mirror", "postgres.log", "redis.mirror", "redis.log")
@@ -215,7 +215,7 @@ def test_the_env_file_is_all_that_an_ordinary_client_needs(
     assert seen[0].record["s3"]["object"]["size"] == PHOTO.stat().st_size
 
 
-def _copy(system: System, file: Path, to: str) -> Ran:
+def _copy(system: System, file: Path, to: str) -> CommandResult:
     """`aws s3 cp`, where that command is on the machine; else what it does, with boto3."""
     program = [shutil.which("aws") or "", "s3", "cp"]
     if not program[0] or subprocess.run([program[0], "--version"], check=False).returncode:
@@ -234,4 +234,4 @@ def _copy(system: System, file: Path, to: str) -> Ran:
         check=False,
         timeout=60,
     )
-    return Ran(ran.returncode, ran.stdout, ran.stderr)
+    return CommandResult(ran.returncode, ran.stdout, ran.stderr)

@@ -49,7 +49,7 @@ def _messages(records: list[Any], chance: random.Random) -> Iterator[str]:
         del records[:count]
 
 
-def test_two_thousand_shuffled_and_doubled_events_end_exactly_like_the_bucket(
+def test_mirrors_equal_the_bucket_after_shuffled_repeated_events(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("postgres.mirror", "redis.mirror", "postgres.log")

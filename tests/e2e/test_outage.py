@@ -60,7 +60,7 @@ def keys_at(system: System, prefix: str) -> dict[str, Callable[[], set[str]]]:
 
 def assert_none_dead(system: System, *targets: str) -> None:
     dead = {name: system.depth(system.targets[name]["dead"]) for name in targets}
-    assert not any(dead.values()), f"an outage of the target buried events: {dead}"
+    assert not any(dead.values()), f"an outage of the target dead-lettered events: {dead}"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def assert_none_dead(system: System, *targets: str) -> None:
         ("redis", "kill", ("webhook.primary", "postgres.mirror")),
     ],
 )
-def test_a_database_that_ends_in_the_middle_loses_nothing(
+def test_database_that_stops_in_a_batch_loses_nothing(
     system: System,
     prefix: str,
     rule: Callable[..., None],
@@ -134,7 +134,7 @@ def test_a_webhook_with_retry_after_gets_everything_after_the_pause(
     assert_none_dead(system, "webhook.flaky", "webhook.primary")
 
 
-def test_a_webhook_that_hangs_up_in_the_middle_loses_nothing(
+def test_webhook_that_closes_connections_loses_nothing(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     flaky = system.consumers.flaky

@@ -20,7 +20,7 @@ def paused(system: System, arn: str) -> Iterator[None]:
         assert system.bucketcast("target", "resume", arn).code == 0
 
 
-def test_the_events_of_a_paused_target_wait_and_come_after_the_pause(
+def test_events_of_a_paused_target_arrive_after_the_pause(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule(FLAKY)

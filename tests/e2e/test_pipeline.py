@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.command_result import CommandResult
 from tests.e2e import arrivals
 from tests.e2e.iam import recorded
 from tests.e2e.system import System
-from tests.ran import Ran
 
 JOB_SECONDS = 600.0
 TO_MIRROR = ("--target", "arn:minio:sqs::mirror:postgresql")
@@ -25,7 +25,7 @@ DAMAGED = 100
 DELIVERED_SECONDS = 240.0
 
 
-def job(system: System, *words: str) -> Ran:
+def job(system: System, *words: str) -> CommandResult:
     return system.bucketcast(*words, "--json", within=JOB_SECONDS)
 
 
@@ -47,7 +47,7 @@ def versioned(system: System) -> str:
     return name
 
 
-def test_a_scan_tells_each_finding_once_and_again_when_it_is_worse(
+def test_scan_reports_a_finding_once_and_again_when_it_is_worse(
     system: System, versioned: str
 ) -> None:
     limits = ("--alert-excess-versions", str(MANY), "--alert-excess-folders", str(MANY))
@@ -107,7 +107,7 @@ def key(number: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def backfilled(system: System, crowded: str) -> Ran:
+def backfilled(system: System, crowded: str) -> CommandResult:
     """The mirror, filled while the bucket changes."""
     ended = Event()
     with ThreadPoolExecutor(1) as pool:
@@ -122,7 +122,7 @@ def backfilled(system: System, crowded: str) -> Ran:
 
 
 def test_a_new_mirror_is_backfilled_while_the_bucket_changes(
-    system: System, crowded: str, backfilled: Ran
+    system: System, crowded: str, backfilled: CommandResult
 ) -> None:
     assert backfilled.code == 0, backfilled.err
     listed = arrivals.bucket(system, crowded, "")

@@ -20,7 +20,7 @@ from tests.servers.receiver import Answer
 MIB = 1_048_576
 
 
-def test_an_event_that_a_webhook_refuses_is_buried_alone(
+def test_event_that_a_webhook_rejects_is_dead_lettered_alone(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     flaky = system.consumers.flaky
@@ -89,7 +89,7 @@ def broken(prefix: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_broken_messages_are_buried_with_their_reasons_and_a_good_one_beside_them_arrives(
+def test_broken_messages_are_dead_lettered_and_a_good_one_arrives(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("webhook.primary")
@@ -107,7 +107,7 @@ def test_broken_messages_are_buried_with_their_reasons_and_a_good_one_beside_the
 
 
 @pytest.mark.parametrize("filling", ["blank", "random"])
-def test_a_mebibyte_of_rubbish_is_buried_with_its_reason(
+def test_mebibyte_of_rubbish_is_dead_lettered_with_a_reason(
     system: System, prefix: str, rule: Callable[..., None], filling: str
 ) -> None:
     """What compresses is kept whole; random text and a reason beside it do not fit into SQS."""

@@ -10,7 +10,7 @@ from tests.servers.receiver import Answer
 FORBIDDEN = iam.Call("Bucketcast-ingest", "s3", "DeleteObject", {"Bucket": "uploads", "Key": "a"})
 
 
-def test_what_was_called_so_far_is_within_the_roles(
+def test_all_recorded_calls_are_allowed_by_the_roles(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     """All that comes after this is judged when the run ends."""
@@ -38,7 +38,7 @@ def test_what_was_called_so_far_is_within_the_roles(
     assert back & {name for function, name in made if function == "Bucketcast-webhook-flaky"}
 
 
-def test_the_judge_is_awake(system: System) -> None:
+def test_check_of_rights_reports_a_call_without_one(system: System) -> None:
     calls = [FORBIDDEN, FORBIDDEN._replace(function="Bucketcast-scan")]
     assert system.refused(calls) == [
         "Bucketcast-ingest may not s3:DeleteObject on arn:aws:s3:::uploads/a",

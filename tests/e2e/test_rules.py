@@ -3,21 +3,19 @@
 from collections import Counter
 from collections.abc import Callable
 
+from tests.command_result import CommandResult
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
-from tests.ran import Ran
 
 ROUNDS = 10
 
 
-def test_a_rule_is_in_force_when_its_command_returns_and_gone_when_the_other_does(
-    system: System, prefix: str
-) -> None:
+def test_rule_takes_effect_when_its_command_returns(system: System, prefix: str) -> None:
     arn = system.targets["webhook.primary"]["arn"]
     webhook = system.consumers.webhook
     exactly = ("--event", "put", "--prefix", prefix)
 
-    def event(word: str) -> Ran:
+    def event(word: str) -> CommandResult:
         ran = system.bucketcast("event", word, "uploads", arn, *exactly)
         assert ran.code == 0, ran.err
         return ran

@@ -49,9 +49,7 @@ def post(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], 
         service.terminate()
 
 
-def test_a_thumbnail_stands_upright(
-    system: System, post: Callable[[str, str], int], prefix: str
-) -> None:
+def test_thumbnail_is_upright(system: System, post: Callable[[str, str], int], prefix: str) -> None:
     made = io.BytesIO()
     with Image.open(PHOTO) as photo:
         exif = photo.getexif()
@@ -65,7 +63,7 @@ def test_a_thumbnail_stands_upright(
         assert (picture.format, picture.size) == ("JPEG", (85, 128))
 
 
-def test_what_is_no_picture_is_rejected(
+def test_file_that_is_no_picture_is_rejected(
     system: System, post: Callable[[str, str], int], prefix: str
 ) -> None:
     system.put("uploads", f"{prefix}text.jpg", b"no picture")
@@ -74,9 +72,7 @@ def test_what_is_no_picture_is_rejected(
     assert post("uploads", f"{prefix}half.jpg") == 422
 
 
-def test_what_is_gone_meanwhile_needs_no_thumbnail(
-    post: Callable[[str, str], int], prefix: str
-) -> None:
+def test_deleted_object_needs_no_thumbnail(post: Callable[[str, str], int], prefix: str) -> None:
     assert post("uploads", f"{prefix}gone.jpg") == 204
 
 

@@ -187,7 +187,7 @@ def test_boto3_with_cephs_model_and_every_filter(
     assert not [each for each in left if each["Id"] in ids.values()]
 
 
-def test_what_ends_rgw_does_no_harm(
+def test_requests_that_crash_rgw_are_answered(
     system: System, s3: Any, topic: Callable[..., str], prefix: str
 ) -> None:
     arn = topic("t")

@@ -194,7 +194,7 @@ def test_https_with_the_certificate_checked_and_not(
     assert arrived("once-unknown") == []
 
 
-def test_two_exchanges_at_one_address_get_what_is_for_them(
+def test_two_exchanges_at_one_address_get_their_own_events(
     topics: Topics, rabbit: AmqpServer
 ) -> None:
     for exchange in (EXCHANGE, OTHER):
@@ -215,7 +215,7 @@ def test_two_exchanges_at_one_address_get_what_is_for_them(
         topics.until(exchange, lambda exchange=exchange: arrived(exchange), wanted)  # type: ignore[misc]
 
 
-def test_servers_that_are_down_get_what_is_persistent_when_they_are_back(
+def test_persistent_topics_deliver_when_their_server_returns(
     system: System, topics: Topics, rabbit: AmqpServer, broker: KafkaServer, prefix: str
 ) -> None:
     hook = system.consumers.flaky

@@ -108,7 +108,7 @@ def allow(alice: User, arn: str, principal: str, *actions: str) -> None:
     change(alice, arn, text, "Policy")
 
 
-def test_a_policy_lets_another_tenant_publish_from_a_bucket_and_no_more(
+def test_policy_allows_another_tenant_to_publish_only(
     system: System, alice: User, bob: User, users: Callable[[str], User], topic: str, prefix: str
 ) -> None:
     dave = users(OTHER)

@@ -15,7 +15,7 @@ def found(make: Make) -> Synthesised:
     return make(ON)
 
 
-def test_without_access_events_there_is_no_trail(make: Make) -> None:
+def test_stack_without_access_events_has_no_trail(make: Make) -> None:
     assert make('[bucket.uploads]\nvia = "sqs"').of_type("AWS::CloudTrail::Trail") == {}
 
 
@@ -26,7 +26,7 @@ def fields(selector: Any) -> dict[str, Any]:
     return {each["Field"]: each.get("Equals") for each in selector["FieldSelectors"]}
 
 
-def test_the_trail_is_made_to_log_data_events_only_and_none_yet(found: Synthesised) -> None:
+def test_new_trail_logs_no_data_events_yet(found: Synthesised) -> None:
     (trail,) = found.of_type("AWS::CloudTrail::Trail").values()
     properties = trail["Properties"]
     assert properties["IsLogging"] is True
@@ -39,7 +39,7 @@ def test_the_trail_is_made_to_log_data_events_only_and_none_yet(found: Synthesis
     assert "CreateBucket" not in found.text()
 
 
-def test_events_of_created_and_removed_buckets_are_sent_if_so_configured(make: Make) -> None:
+def test_bucket_events_option_logs_bucket_creation_and_removal(make: Make) -> None:
     made = make(ON + '[trail]\nbucket_events = "on"\n')
     (trail,) = made.of_type("AWS::CloudTrail::Trail").values()
     (selector,) = trail["Properties"]["AdvancedEventSelectors"]
@@ -50,7 +50,7 @@ def test_events_of_created_and_removed_buckets_are_sent_if_so_configured(make: M
 
 
 @pytest.mark.parametrize("name", ["everything", TRAIL])
-def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
+def test_named_trail_is_used_and_none_is_made(make: Make, name: str) -> None:
     named = make(f'{ON}[trail]\nname = "{name}"\n')
     assert named.of_type("AWS::CloudTrail::Trail") == {}
     assert len(named.of_type("AWS::S3::Bucket")) == 2
@@ -66,7 +66,7 @@ def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
     assert "trail/everything" in json.dumps(named.json["Outputs"]["AccessTrail"])
 
 
-def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
+def test_selectors_of_an_unmanaged_trail_stay(make: Make) -> None:
     """Members of an Organization cannot write its trail's selectors."""
     owner = TRAIL.replace("111122223333", "444455556666")
     stack = make(
@@ -88,7 +88,7 @@ def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
     assert {"bucket": "uploads", "via": "sqs", "access_events": "on"} in outputs_read
 
 
-def test_a_change_of_the_trail_updates_its_selectors_for_each_bucket(make: Make) -> None:
+def test_trail_change_updates_the_selectors_of_each_bucket(make: Make) -> None:
     """CloudFormation writes all selectors of a trail anew, and ours for the buckets are gone."""
     made = make(ON + '[trail]\nbucket_events = "on"\n')
     attachment = made.properties("Custom::BucketNotification", Bucket="uploads")
@@ -97,7 +97,7 @@ def test_a_change_of_the_trail_updates_its_selectors_for_each_bucket(make: Make)
     assert before["BucketEvents"] == "off"
 
 
-def test_its_log_empties_itself(found: Synthesised) -> None:
+def test_log_bucket_of_the_trail_expires_objects(found: Synthesised) -> None:
     buckets = found.of_type("AWS::S3::Bucket").values()
     (log,) = [each for each in buckets if "BucketName" not in each["Properties"]]
     (rule,) = log["Properties"]["LifecycleConfiguration"]["Rules"]
@@ -105,7 +105,7 @@ def test_its_log_empties_itself(found: Synthesised) -> None:
     assert log["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
-def test_a_rule_matches_successful_calls_of_this_bucket(found: Synthesised) -> None:
+def test_access_rule_matches_successful_calls_of_its_bucket(found: Synthesised) -> None:
     (rule,) = [each["Properties"] for each in found.event_rules().values()]
     pattern = rule["EventPattern"]
     assert pattern["detail-type"] == ["AWS API Call via CloudTrail"]
@@ -116,7 +116,7 @@ def test_a_rule_matches_successful_calls_of_this_bucket(found: Synthesised) -> N
     assert rule["State"] == "ENABLED"
 
 
-def test_the_attachment_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synthesised) -> None:
+def test_attachment_with_access_events_has_the_trail(found: Synthesised) -> None:
     attachment = {
         each["Properties"]["Bucket"]: each["Properties"]
         for each in found.of_type("Custom::BucketNotification").values()
@@ -134,7 +134,7 @@ def test_the_attachment_of_such_a_bucket_selects_what_its_rules_ask_for(found: S
     assert rights[0]["Resource"] != "*"
 
 
-def test_the_command_line_learns_the_trail(found: Synthesised) -> None:
+def test_outputs_name_the_trail(found: Synthesised) -> None:
     outputs: dict[str, Any] = found.json["Outputs"]
     assert "AccessTrail" in outputs
     made = [
@@ -146,7 +146,7 @@ def test_the_command_line_learns_the_trail(found: Synthesised) -> None:
     }
 
 
-def test_the_local_aws_has_the_rule_and_no_trail(make: Make) -> None:
+def test_local_stack_has_the_access_rule_and_no_trail(make: Make) -> None:
     found = make(ON, local=True)
     assert found.of_type("AWS::CloudTrail::Trail") == {}
     assert len(found.event_rules()) == 1

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_result import CommandResult
 from tests.infra.conftest import ROOT
-from tests.ran import Ran
 
 FILE = re.compile(
     r"^\*\*`(?P<path>.+?)`\*\*\n\n```\w+\n(?P<text>.+?)^```$", re.MULTILINE | re.DOTALL
@@ -83,7 +83,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(root: Path, *arguments: str) -> Ran:
+def run(root: Path, *arguments: str) -> CommandResult:
     """Python in the copy, with the copy's modules."""
     paths = os.pathsep.join(str(root / each) for each in ("layers/core/python", ""))
     done = subprocess.run(
@@ -95,7 +95,7 @@ def run(root: Path, *arguments: str) -> Ran:
         encoding="utf-8",
         check=False,
     )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def succeed(root: Path, *arguments: str) -> str:
@@ -105,7 +105,7 @@ def succeed(root: Path, *arguments: str) -> str:
     return ran.out
 
 
-def test_the_document_has_a_line_a_target_and_a_server() -> None:
+def test_page_shows_a_line_a_target_and_a_server() -> None:
     assert [file["path"] for file in FILE.finditer(DOCUMENT)] == [
         "pyproject.toml",
         "layers/core/python/bucketcast/targets/lines/settings.py",
@@ -117,7 +117,7 @@ def test_the_document_has_a_line_a_target_and_a_server() -> None:
     assert DOCUMENT.count("```python\n") == len(WRITTEN)
 
 
-def test_the_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
+def test_new_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
     found = json.loads(succeed(copy, *BUCKETCAST, "config", "--json"))
     assert "arn:minio:sqs::primary:lines" in json.dumps(found)
     wrong = copy / "wrong.toml"
@@ -127,14 +127,14 @@ def test_the_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
     assert "adress: unknown key; did you mean 'address'?" in refused.err
 
 
-def test_its_page_is_made(copy: Path) -> None:
+def test_new_kind_gets_a_page(copy: Path) -> None:
     succeed(copy, "-m", "bucketcast.terminal.page", "docs/targets")
     page = (copy / "docs" / "targets" / "lines.md").read_text(encoding="utf-8")
     assert page.startswith("# Lines: each event is a line of JSON over TCP, answered by `ok`\n")
     assert "| `token` | `MINIO_NOTIFY_LINES_TOKEN` | secret |  | what the server wants" in page
 
 
-def test_its_queue_its_dead_letter_queue_and_its_function_are_made(copy: Path) -> None:
+def test_new_kind_gets_queues_and_a_function(copy: Path) -> None:
     template = json.loads(succeed(copy, "-c", SYNTH))
     made = [found.get("Properties", {}) for found in template["Resources"].values()]
     queues = {each["QueueName"] for each in made if "lines" in each.get("QueueName", "")}
@@ -143,14 +143,14 @@ def test_its_queue_its_dead_letter_queue_and_its_function_are_made(copy: Path) -
     assert function["Environment"]["Variables"]["BUCKETCAST_KIND"] == "lines"
 
 
-def test_it_does_what_every_kind_has_to_also_behind_dispatch(copy: Path) -> None:
+def test_new_kind_passes_the_contract(copy: Path) -> None:
     printed = succeed(copy, *PYTEST, "tests/contract", "--kind", "lines", "-rA")
     for test in ("test_dispatch.py::test_what_is_in_the_queue_arrives", "test_targets_tls.py::"):
         assert f"PASSED tests/contract/{test}" in printed
     assert "XFAIL" not in printed
 
 
-def test_every_list_agrees_with_it(copy: Path) -> None:
+def test_every_list_has_the_new_kind(copy: Path) -> None:
     tests = ("tests/unit/targets/test_kinds.py", "tests/unit/settings/test_options.py")
     printed = succeed(copy, *PYTEST, *tests, "-k", "kinds or lines", "-rA")
     assert "PASSED tests/unit/settings/test_options.py::" in printed
@@ -158,5 +158,5 @@ def test_every_list_agrees_with_it(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "format --check"])
-def test_its_files_are_in_form(copy: Path, command: str) -> None:
+def test_files_of_the_new_kind_pass_ruff(copy: Path, command: str) -> None:
     succeed(copy, "-m", "ruff", *command.split(), "--no-cache", *WRITTEN)

@@ -25,7 +25,7 @@ def metrics(made: dict[str, Any]) -> list[dict[str, Any]]:
     return [each["MetricStat"]["Metric"] for each in made["Metrics"] if "MetricStat" in each]
 
 
-def test_a_queue_has_two_alarms(typical: Synthesised) -> None:
+def test_queue_has_two_alarms(typical: Synthesised) -> None:
     names = {f"Bucketcast-{name}-{part}" for name in QUEUES for part in ("dead", "waiting")}
     assert alarms(typical).keys() == names
     billed = [metric for made in alarms(typical).values() for metric in metrics(made)]
@@ -33,7 +33,7 @@ def test_a_queue_has_two_alarms(typical: Synthesised) -> None:
 
 
 @pytest.mark.parametrize("name", QUEUES)
-def test_they_look_at_their_own_queues(typical: Synthesised, name: str) -> None:
+def test_alarms_read_the_metrics_of_their_queues(typical: Synthesised, name: str) -> None:
     made = {part: alarms(typical)[f"Bucketcast-{name}-{part}"] for part in ("dead", "waiting")}
     seen = {
         part: [
@@ -58,7 +58,7 @@ def _queue(found: Synthesised, value: dict[str, Any]) -> str:
     return str(found.json["Resources"][logical_id]["Properties"]["QueueName"])
 
 
-def test_each_of_the_two_metrics_is_enough(typical: Synthesised) -> None:
+def test_waiting_alarm_fires_by_either_metric(typical: Synthesised) -> None:
     """Ours is missing while all is well or nothing runs, SQS's after six hours without events."""
     (expression, *looked_at) = alarms(typical)["Bucketcast-webhook-primary-waiting"]["Metrics"]
     ids = [each["Id"] for each in looked_at]
@@ -68,7 +68,7 @@ def test_each_of_the_two_metrics_is_enough(typical: Synthesised) -> None:
 
 
 @pytest.mark.parametrize("function", ["webhook-primary", "ingest"])
-def test_the_alarm_looks_where_the_function_writes(
+def test_waiting_alarm_reads_the_metric_that_functions_write(
     typical: Synthesised,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -91,7 +91,7 @@ def test_the_alarm_looks_where_the_function_writes(
     }
 
 
-def test_two_stacks_do_not_share_metrics(make: Make) -> None:
+def test_stacks_do_not_share_metrics(make: Make) -> None:
     """Targets of one name in two stacks would fire each other's alarms."""
     other = make(stack="Other")
     functions = other.of_type("AWS::Lambda::Function").values()
@@ -115,7 +115,7 @@ def test_operations_page_explains_each_alarm(ending: str) -> None:
     assert "**Do.**" in section
 
 
-def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
+def test_waiting_alarm_persists_between_two_attempts(typical: Synthesised) -> None:
     """A message comes back after 20 minutes at the longest, and only then is its age reported."""
     made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
     assert made["DatapointsToAlarm"] == 1
@@ -124,7 +124,7 @@ def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
     assert made["TreatMissingData"] == "notBreaching"
 
 
-def test_every_alarm_tells_the_topic_when_it_fires(make: Make) -> None:
+def test_every_alarm_notifies_the_topic_when_it_fires(make: Make) -> None:
     """Not when it is over: a new alarm would say so on the first deploy."""
     found = alarms(make(f"{HOOK}[alarms]\ntopic = '{TOPIC}'\n{PIPELINE}"))
     assert all(each["AlarmActions"] == [TOPIC] for each in found.values())
@@ -132,7 +132,7 @@ def test_every_alarm_tells_the_topic_when_it_fires(make: Make) -> None:
     assert len(found) == 2 * 2 + 1, "two a queue, and one of lost runs"
 
 
-def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> None:
+def test_email_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> None:
     found = make(f"{HOOK}[alarms]\nemail = 'ops@example.org'\n")
     ((topic, made),) = found.of_type("AWS::SNS::Topic").items()
     ((key, key_properties),) = found.of_type("AWS::KMS::Key").items()
@@ -160,7 +160,7 @@ def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) 
 
 
 @pytest.mark.parametrize(("table", "count"), [("", 1), (f"[alarms]\ntopic = '{TOPIC}'\n", 0)])
-def test_the_deploy_notes_that_nobody_is_paged(make: Make, table: str, count: int) -> None:
+def test_deploy_warns_if_alarms_have_no_recipient(make: Make, table: str, count: int) -> None:
     found = Annotations.from_stack(make(HOOK + table).stack)
     warnings = found.find_warning("*", Match.string_like_regexp("alarms notify no one"))
     assert len(warnings) == count
@@ -177,7 +177,7 @@ def _policies(found: Synthesised) -> list[dict[str, Any]]:
     return list(found.of_type("AWS::SNS::TopicPolicy").values())
 
 
-def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:
+def test_failed_jobs_raise_an_alarm(make: Make) -> None:
     found = make(HOOK + PIPELINE)
     ((queue, made),) = [
         (name, each["Properties"])

@@ -32,20 +32,20 @@ def test_a_plain_secret_is_refused_unless_the_deploy_is_local(tmp_path: Path) ->
     assert "0pen-sesame" not in done.stderr
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_configuration_file_is_reported(tmp_path: Path) -> None:
     done = _run(tmp_path, None)
     assert done.returncode == 2
     assert str(tmp_path / "bucketcast.toml") in done.stderr
 
 
-def test_the_example_for_aws_can_be_deployed_as_it_is_and_nothing_is_looked_up(
+def test_example_for_aws_synthesizes_without_a_call_of_aws(
     tmp_path: Path,
 ) -> None:
     account = {"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-central-1"}
-    # An endpoint where nobody listens: a call to AWS would fail.
-    nobody = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_EC2_METADATA_DISABLED": "true"}
+    # An endpoint without a server: a call to AWS would fail.
+    unreachable = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_EC2_METADATA_DISABLED": "true"}
     example = (ROOT / "examples" / "aws" / "bucketcast.toml").read_text()
-    done = _run(tmp_path, example, environ={**account, **nobody}, stack="Events")
+    done = _run(tmp_path, example, environ={**account, **unreachable}, stack="Events")
     assert not done.returncode, done.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     artifact = manifest["artifacts"]["Events"]
@@ -77,7 +77,7 @@ def test_a_target_on_this_machine_is_refused_for_an_account(tmp_path: Path) -> N
         ("webhook", {"endpoint": "https://localhost./x"}, "endpoint"),
     ],
 )
-def test_each_address_outside_of_secrets_is_looked_at(
+def test_each_address_outside_of_secrets_is_checked(
     tmp_path: Path, kind: str, settings: dict[str, str], key: str
 ) -> None:
     lines = [f"{name} = {json.dumps(text)}" for name, text in settings.items()]
@@ -100,7 +100,7 @@ MANY_TARGETS = "".join(
 )
 
 
-def test_what_cdk_itself_finds_wrong_ends_without_a_traceback(tmp_path: Path) -> None:
+def test_validation_errors_of_cdk_end_without_a_traceback(tmp_path: Path) -> None:
     done = _run(tmp_path, WRONG_VPC)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -108,7 +108,7 @@ def test_what_cdk_itself_finds_wrong_ends_without_a_traceback(tmp_path: Path) ->
     assert "my-vpc" in (tmp_path / "out" / "validation-report.json").read_text()
 
 
-def test_more_targets_than_fit_in_a_stack_are_refused_with_the_hint(tmp_path: Path) -> None:
+def test_too_many_targets_for_a_stack_are_refused_with_a_hint(tmp_path: Path) -> None:
     done = _run(tmp_path, MANY_TARGETS)
     assert done.returncode == 2
     assert "Bucketcast: it comes to 5" in done.stderr
@@ -117,8 +117,8 @@ def test_more_targets_than_fit_in_a_stack_are_refused_with_the_hint(tmp_path: Pa
     assert "Traceback" not in done.stderr
 
 
-def test_neither_is_for_this_machine(tmp_path: Path) -> None:
-    """To check AWS's rules takes a third of the time, and nobody is short of resources here."""
+def test_local_deploy_skips_size_and_nag_checks(tmp_path: Path) -> None:
+    """The checks take a third of the time, and the local AWS has no limits."""
     done = _run(tmp_path, WRONG_VPC + MANY_TARGETS, local="true")
     assert done.returncode == 0, done.stderr
 

@@ -82,7 +82,7 @@ def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
     assert (here.function(name) / "functions" / "startup.py").is_file()
 
 
-def test_a_function_says_what_is_wrong_without_the_package(here: Bundles) -> None:
+def test_function_without_the_package_reports_it(here: Bundles) -> None:
     """Without the core layer its messages wait by the spare copy of the policy."""
     code = "import functions.startup as s; print(s.handler.__name__, s.policy.__file__)"
     ended = subprocess.run(
@@ -108,7 +108,7 @@ def test_every_client_has_wheels_for_lambda(kind: str) -> None:
         assert "x86" not in extension.name
 
 
-def test_a_second_build_is_the_first_one(tmp_path: Path) -> None:
+def test_second_build_reuses_the_first_one(tmp_path: Path) -> None:
     _repository(tmp_path)
     bundles = Bundles(tmp_path, local_platform())
     first = bundles.core()
@@ -119,7 +119,7 @@ def test_a_second_build_is_the_first_one(tmp_path: Path) -> None:
     assert bundles.core() != first
 
 
-def test_caches_of_the_source_folder_do_not_matter(tmp_path: Path) -> None:
+def test_bytecode_in_the_sources_does_not_change_a_bundle(tmp_path: Path) -> None:
     _repository(tmp_path)
     bundles = Bundles(tmp_path, local_platform())
     first = bundles.core()

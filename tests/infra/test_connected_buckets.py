@@ -11,7 +11,7 @@ from tests.infra.resolved import Resolved
 CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
 
 
-def test_a_bucket_that_is_made_is_closed_encrypted_and_kept(typical: Synthesised) -> None:
+def test_created_bucket_is_closed_encrypted_and_kept(typical: Synthesised) -> None:
     (bucket,) = typical.of_type("AWS::S3::Bucket").values()
     properties = bucket["Properties"]
     assert properties["BucketName"] == "uploads"
@@ -24,7 +24,7 @@ def test_a_bucket_that_is_made_is_closed_encrypted_and_kept(typical: Synthesised
     assert "NotificationConfiguration" not in properties
 
 
-def test_made_and_found_buckets_are_connected_by_the_same_resource(typical: Synthesised) -> None:
+def test_created_and_existing_buckets_have_the_same_resource(typical: Synthesised) -> None:
     connected = [
         found["Properties"] for found in typical.of_type("Custom::BucketNotification").values()
     ]
@@ -40,7 +40,7 @@ def test_made_and_found_buckets_are_connected_by_the_same_resource(typical: Synt
     assert {each["Overlap"] for each in connected} == {"600"}
 
 
-def test_a_request_is_not_tried_again_when_its_deploy_is_long_over(typical: Synthesised) -> None:
+def test_custom_resource_requests_are_not_retried(typical: Synthesised) -> None:
     (config,) = typical.of_type("AWS::Lambda::EventInvokeConfig").values()
     properties = config["Properties"]
     assert properties["FunctionName"]["Ref"].startswith("AttachmentsCustomResources")
@@ -56,7 +56,7 @@ def test_locally_s3_applies_a_notification_at_once_without_a_wait(make: Make) ->
     assert local.json["Outputs"]["TakesEffect"]["Value"] == "0"
 
 
-def test_a_rule_of_eventbridge_is_there_before_the_entry_goes(typical: Synthesised) -> None:
+def test_eventbridge_rule_is_removed_after_the_entry(typical: Synthesised) -> None:
     (rule,) = typical.event_rules()
     (entry,) = [
         found
@@ -66,7 +66,7 @@ def test_a_rule_of_eventbridge_is_there_before_the_entry_goes(typical: Synthesis
     assert rule in entry["DependsOn"]
 
 
-def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
+def test_shared_policy_is_removed_after_the_entries(
     typical: Synthesised,
 ) -> None:
     (common,) = {
@@ -78,7 +78,7 @@ def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
         assert common in found["DependsOn"]
 
 
-def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesised) -> None:
+def test_outputs_name_the_buckets_of_the_deploy(typical: Synthesised) -> None:
     outputs = typical.json["Outputs"]
     buckets = [
         json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Attachments")
@@ -89,7 +89,7 @@ def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesi
     }
 
 
-def test_an_entry_waits_for_queue_policy_and_rights_and_leaves_before_them(
+def test_entry_depends_on_queue_policy_and_rights(
     typical: Synthesised,
 ) -> None:
     for name, found in typical.of_type("Custom::BucketNotification").items():
@@ -122,7 +122,7 @@ def test_custom_resources_may_write_to_the_configured_buckets_and_no_other(
     assert list(_notification_rights(typical).values()) == [["archive", "uploads"]]
 
 
-def test_a_bucket_that_leaves_is_detached_before_the_right_to_it_goes(make: Make) -> None:
+def test_removed_bucket_is_detached_before_its_permission_goes(make: Make) -> None:
     """A policy with another list is another policy: the old one goes after what depends on it."""
     (before,) = _notification_rights(make("[bucket.a1a]\n[bucket.b2b]\n"))
     (after,) = _notification_rights(make("[bucket.a1a]\n"))
@@ -136,7 +136,7 @@ def _buckets(count: int) -> str:
     return "".join(f"[bucket.{number:063}]\ncreate = false\n" for number in range(count))
 
 
-def test_as_many_buckets_are_taken_as_fit_in_a_policy(make: Make) -> None:
+def test_buckets_beyond_one_policy_are_refused(make: Make) -> None:
     made = make(_buckets(60))
     (found,) = _notification_rights(made).values()
     assert len(found) == 60
@@ -148,7 +148,7 @@ def test_as_many_buckets_are_taken_as_fit_in_a_policy(make: Make) -> None:
         make(_buckets(61))
 
 
-def test_one_statement_lets_all_rules_write(make: Make) -> None:
+def test_one_statement_allows_all_rules_to_write(make: Make) -> None:
     """A queue's policy takes 20."""
     made = make("".join(CREATED.format(name=f"b-{each}", via="eventbridge") for each in "123"))
     assert len(made.event_rules()) == 3
@@ -181,7 +181,7 @@ def test_only_eventbridge_needs_a_rule(make: Make, via: str, rules: int) -> None
     assert len(found.of_type("Custom::BucketNotification")) == 1
 
 
-def test_without_buckets_and_targets_there_is_still_a_queue_to_write_to(make: Make) -> None:
+def test_stack_without_buckets_and_targets_has_an_ingress_queue(make: Make) -> None:
     found = make("")
     queues = {each["Properties"]["QueueName"] for each in found.of_type("AWS::SQS::Queue").values()}
     here = {name for name in queues if not name.startswith("Bucketcast-dynamic-")}

@@ -29,7 +29,7 @@ def stack() -> Stack:
     return Stack(App(context={"aws:cdk:bundling-stacks": []}), "Photos")
 
 
-def test_a_bucket_of_the_app_is_attached_by_the_name_that_the_deploy_gives_it(stack: Stack) -> None:
+def test_bucket_construct_is_attached_by_its_deploy_time_name(stack: Stack) -> None:
     photos = s3.Bucket(stack, "Photos")
     Bucketcast(stack, "Events", config=CONFIG, buckets={"photos": photos})
     template = Template.from_stack(stack).to_json()
@@ -46,7 +46,7 @@ def test_a_bucket_of_the_app_is_attached_by_the_name_that_the_deploy_gives_it(st
     assert ":s3:::named" in rights
 
 
-def test_outputs_are_called_as_where_the_stack_holds_nothing_else(stack: Stack) -> None:
+def test_outputs_have_the_same_names_in_every_app(stack: Stack) -> None:
     alone = Stack(stack.node.root, "Alone")  # type: ignore[arg-type]
     Bucketcast(alone, "Default", config=CONFIG)
     Bucketcast(stack, "Events", config=CONFIG)
@@ -55,7 +55,7 @@ def test_outputs_are_called_as_where_the_stack_holds_nothing_else(stack: Stack) 
     assert {"IngressQueueUrl", "TakesEffect"} < set(names[0])
 
 
-def test_its_queues_and_functions_are_there_for_metrics_and_grants(stack: Stack) -> None:
+def test_queues_and_functions_serve_for_metrics_and_grants(stack: Stack) -> None:
     made = Bucketcast(stack, "Events", config=CONFIG)
     primary = made.target("webhook", "primary")
     metric = primary.dead.metric_approximate_number_of_messages_visible()
@@ -68,7 +68,7 @@ def test_its_queues_and_functions_are_there_for_metrics_and_grants(stack: Stack)
         made.target("webhook", "other")
 
 
-def test_tags_and_boundaries_reach_its_resources_and_alarms_of_the_app_page_nobody_of_ours(
+def test_tags_and_boundaries_reach_all_resources_but_no_other_alarms(
     stack: Stack,
 ) -> None:
     metric = cloudwatch.Metric(namespace="Theirs", metric_name="Errors")
@@ -115,7 +115,7 @@ def test_the_configuration_is_a_dict_a_path_or_loaded(stack: Stack, tmp_path: An
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_field(
+def test_impossible_arguments_are_refused_by_field(
     stack: Stack, config: dict[str, Any], wrong: str
 ) -> None:
     photos = s3.Bucket(stack, "Photos")
@@ -123,7 +123,7 @@ def test_what_cannot_be_is_refused_by_its_field(
         Bucketcast(stack, "Events", config=config, buckets={"photos": photos})
 
 
-def test_a_stack_has_one_and_a_nested_stack_none(stack: Stack) -> None:
+def test_stack_holds_one_construct_and_a_nested_stack_none(stack: Stack) -> None:
     Bucketcast(stack, "Events", config=CONFIG)
     with pytest.raises(ConfigErrors, match="Photos/More: is the second in stack Photos"):
         Bucketcast(stack, "More", config=CONFIG)
@@ -133,9 +133,7 @@ def test_a_stack_has_one_and_a_nested_stack_none(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_a_bucket_whose_notifications_cdk_writes_too_goes_through_eventbridge(
-    stack: Stack, via: str
-) -> None:
+def test_bucket_with_notifications_of_cdk_needs_eventbridge(stack: Stack, via: str) -> None:
     photos = s3.Bucket(stack, "Photos", event_bridge_enabled=True)
     config = CONFIG | {"bucket": {"photos": {"via": via}}}
     Bucketcast(stack, "Events", config=config, buckets={"photos": photos})

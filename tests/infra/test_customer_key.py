@@ -36,7 +36,7 @@ def of_type(resources: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_queues_tables_logs_and_variables_are(resources: list[dict[str, Any]]) -> None:
+def test_key_encrypts_queues_tables_logs_and_variables(resources: list[dict[str, Any]]) -> None:
     for queue in of_type(resources, "AWS::SQS::Queue"):
         assert queue["KmsMasterKeyId"] == KEY
         assert "SqsManagedSseEnabled" not in queue
@@ -55,7 +55,7 @@ def test_each_role_may_use_the_key_from_the_beginning(resources: list[dict[str, 
         assert {"kms:Decrypt", "kms:GenerateDataKey"} <= set(statement["Action"])
 
 
-def test_of_the_buckets_only_the_pipelines_is(resources: list[dict[str, Any]]) -> None:
+def test_key_encrypts_only_the_bucket_of_the_pipeline(resources: list[dict[str, Any]]) -> None:
     """A bucket that is made for its user is the user's, and CloudTrail writes its log."""
     found = [
         each["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
@@ -67,7 +67,7 @@ def test_of_the_buckets_only_the_pipelines_is(resources: list[dict[str, Any]]) -
     assert found[default.index(by_key)]["BucketKeyEnabled"] is True
 
 
-def test_without_it_aws_has_the_keys(typical: Synthesised) -> None:
+def test_stack_without_a_key_uses_keys_of_aws(typical: Synthesised) -> None:
     assert "KmsMasterKeyId" not in typical.text()
     assert all(
         each["Properties"]["SqsManagedSseEnabled"]

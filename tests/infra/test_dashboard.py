@@ -80,5 +80,5 @@ def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None
                 assert [one for one in ids if part in one], (widget["properties"]["title"], part)
 
 
-def test_it_is_made_if_it_is_asked_for(make: Make) -> None:
+def test_dashboard_is_made_only_if_configured(make: Make) -> None:
     assert not make(TYPICAL).of_type("AWS::CloudWatch::Dashboard")

@@ -25,7 +25,7 @@ def functions(made: Synthesised) -> set[str]:
 FUNCTION = "AWS::Lambda::Function"
 
 
-def test_by_default_there_are_three_functions_on_aws_and_all_here(make: Make) -> None:
+def test_default_kinds_are_three_on_aws_and_all_locally(make: Make) -> None:
     assert functions(make(BARE)) == {
         f"Bucketcast-dynamic-{k}" for k in ("amqp", "kafka", "webhook")
     }
@@ -33,7 +33,7 @@ def test_by_default_there_are_three_functions_on_aws_and_all_here(make: Make) ->
     assert functions(make('[dynamic_targets]\nkinds = "off"\n')) == set()
 
 
-def test_a_function_carries_its_kind_alone_and_is_called_for_nothing_yet(two: Synthesised) -> None:
+def test_function_carries_its_kind_and_has_no_event_source(two: Synthesised) -> None:
     function = two.function("Bucketcast-dynamic-redis")
     assert function["Handler"] == "functions.startup.handler"
     assert (
@@ -87,7 +87,7 @@ def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Syn
     assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 5}
 
 
-def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> None:
+def test_queues_are_updated_before_a_longer_timeout(make: Make) -> None:
     """Lambda refuses a timeout that is longer than a queue of the function hides a message for."""
     made = make("[dynamic_targets]\nkinds = 'webhook'\ntimeout = '5m'\n")
     resources = made.of_type("Custom::Targets")
@@ -103,7 +103,7 @@ def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> No
     assert "AWS::SQS::Queue" in needed
 
 
-def test_the_output_has_what_creating_targets_needs(two: Synthesised) -> None:
+def test_output_has_the_settings_to_create_targets(two: Synthesised) -> None:
     (output,) = [
         each for name, each in two.json["Outputs"].items() if name.startswith("DynamicTargets")
     ]

@@ -1,4 +1,4 @@
-"""Keys of the customer's own: who reads what they encrypt may decrypt, and nobody else."""
+"""Keys of the customer: only readers of encrypted data may decrypt."""
 
 from typing import Any
 
@@ -25,11 +25,11 @@ def through(statement: Any) -> str:
     return str(named["Fn::Join"][1][0].rstrip("."))
 
 
-def test_without_keys_nobody_decrypts(make: Make) -> None:
+def test_no_role_decrypts_without_keys(make: Make) -> None:
     assert decrypting(make(TYPICAL + PIPELINE)) == []
 
 
-def test_who_reads_secrets_or_reports_may_decrypt_by_the_keys(make: Make) -> None:
+def test_readers_of_secrets_and_reports_may_decrypt_by_the_keys(make: Make) -> None:
     keys = f'kms_keys = ["{KEY}", "{OTHER}"]\n'
     found = decrypting(make(keys + TYPICAL + PLAIN + PIPELINE))
     by: dict[str, set[str]] = {}

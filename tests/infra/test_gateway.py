@@ -8,11 +8,11 @@ ON = '[gateway]\nfunction_url = "on"\n'
 NAME = "Bucketcast-gateway"
 
 
-def test_there_is_none_unless_it_is_asked_for(make: Make) -> None:
+def test_gateway_is_made_only_if_configured(make: Make) -> None:
     assert make("").of_type("AWS::Lambda::Url") == {}
 
 
-def test_it_has_a_url_and_both_permissions_that_a_url_needs(make: Make) -> None:
+def test_gateway_has_a_url_and_both_permissions(make: Make) -> None:
     found = make(ON)
     (url,) = found.of_type("AWS::Lambda::Url").values()
     assert url["Properties"]["AuthType"] == "NONE"
@@ -22,12 +22,12 @@ def test_it_has_a_url_and_both_permissions_that_a_url_needs(make: Make) -> None:
     assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
-def test_it_outlives_the_longest_wait_of_its_calls(make: Make) -> None:
+def test_gateway_timeout_exceeds_the_longest_wait(make: Make) -> None:
     """Changes of a bucket or of a dynamic target wait up to a minute, more than once."""
     assert make(ON).function(NAME)["Timeout"] == 300
 
 
-def test_its_environment_names_the_deployment_and_no_secret(make: Make) -> None:
+def test_gateway_environment_has_no_secret(make: Make) -> None:
     variables = make(ON).function(NAME)["Environment"]["Variables"]
     assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
         "BUCKETCAST_STACK",

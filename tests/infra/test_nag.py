@@ -51,7 +51,7 @@ NO_FUNCTION_URLS = "E3006 Resource type 'AWS::Lambda::Url' does not exist in 'us
 """There a gateway's URL cannot be deployed, as docs/deploy.md says."""
 
 
-def test_the_stack_is_clean(tmp_path: Path) -> None:
+def test_stack_has_no_findings(tmp_path: Path) -> None:
     found = _findings(_app(tmp_path), tmp_path)
     assert not [(each["ruleName"], each["violatingConstructs"]) for each in found]
     assert _linted(tmp_path / "out", "us-east-1", "cn-north-1", "us-gov-west-1") == {
@@ -59,7 +59,7 @@ def test_the_stack_is_clean(tmp_path: Path) -> None:
     }
 
 
-def test_the_check_is_awake(tmp_path: Path) -> None:
+def test_check_reports_a_finding(tmp_path: Path) -> None:
     app = _app(tmp_path)
     sqs.Queue(app.node.find_child("Bucketcast"), "Bare")  # type: ignore[arg-type] # a stack
     found = {violation["ruleName"] for violation in _findings(app, tmp_path)}

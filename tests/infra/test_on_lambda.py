@@ -48,14 +48,14 @@ def stack(make: Make) -> Synthesised:
     return make(CONFIG)
 
 
-def test_these_are_all(stack: Synthesised) -> None:
+def test_all_functions_are_tested(stack: Synthesised) -> None:
     functions = stack.of_type("AWS::Lambda::Function").values()
     found = {each["Properties"]["FunctionName"].removeprefix("Bucketcast-") for each in functions}
     assert found == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_starts_within_its_memory(stack: Synthesised, name: str, tmp_path: Path) -> None:
+def test_function_starts_within_its_memory(stack: Synthesised, name: str, tmp_path: Path) -> None:
     declared = stack.function(f"Bucketcast-{name}")
     variables = declared["Environment"]["Variables"]
     module = variables.get("BUCKETCAST_HANDLER", declared["Handler"])

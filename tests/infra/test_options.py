@@ -22,20 +22,20 @@ format = "namespace"
 NAME = "Bucketcast-webhook-primary"
 
 
-def test_logs_of_all_functions_are_kept_as_long_as_it_says(make: Make) -> None:
+def test_log_retention_applies_to_all_functions(make: Make) -> None:
     for text, days in (("", 30), ("log_retention_days = 90\n", 90)):
         groups = make(text).of_type("AWS::Logs::LogGroup").values()
         assert {each["Properties"]["RetentionInDays"] for each in groups} == {days}
 
 
-def test_throughput_takes_thousands_after_a_second(make: Make) -> None:
+def test_throughput_profile_gathers_thousands_for_a_second(make: Make) -> None:
     found = make(WEBHOOK + 'profile = "throughput"')
     mapping = found.mapping(NAME)
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (10_000, 1)
     assert found.queue(NAME)["VisibilityTimeout"] == found.function(NAME)["Timeout"] + 31
 
 
-def test_ingest_takes_thousands_only_when_no_target_is_in_a_hurry(make: Make) -> None:
+def test_ingest_gathers_only_without_a_latency_target(make: Make) -> None:
     bulk = make(WEBHOOK + 'profile = "throughput"').mapping("Bucketcast-ingest")
     assert (bulk["BatchSize"], bulk["MaximumBatchingWindowInSeconds"]) == (1_000, 1)
     mixed = make(WEBHOOK + 'profile = "throughput"\n' + REDIS).mapping("Bucketcast-ingest")
@@ -59,14 +59,14 @@ def test_memory_timeout_and_concurrency_reach_the_function(make: Make) -> None:
     assert found.mapping(NAME)["ScalingConfig"] == {"MaximumConcurrency": 7}
 
 
-def test_a_target_that_hangs_takes_no_more_than_four_calls_at_once(make: Make) -> None:
+def test_default_concurrency_of_a_target_is_four(make: Make) -> None:
     found = make(WEBHOOK + REDIS)
     for name in (NAME, "Bucketcast-redis-cache"):
         assert found.mapping(name)["ScalingConfig"] == {"MaximumConcurrency": 4}
     assert "ScalingConfig" not in make(WEBHOOK + "max_concurrency = 0").mapping(NAME)
 
 
-def test_calls_are_kept_free_for_ingest(make: Make) -> None:
+def test_ingest_has_reserved_concurrency(make: Make) -> None:
     found = make(WEBHOOK)
     assert found.function("Bucketcast-ingest")["ReservedConcurrentExecutions"] == 20
     assert found.mapping("Bucketcast-ingest")["ScalingConfig"] == {"MaximumConcurrency": 20}
@@ -75,7 +75,7 @@ def test_calls_are_kept_free_for_ingest(make: Make) -> None:
     assert "ScalingConfig" not in none.mapping("Bucketcast-ingest")
 
 
-def test_sync_events_makes_both_queues_fifo_and_nothing_batches_beyond_ten(make: Make) -> None:
+def test_sync_events_makes_both_queues_fifo_with_batches_of_ten(make: Make) -> None:
     found = make('sync_events = "on"' + WEBHOOK + 'profile = "throughput"')
     for name in (f"{NAME}.fifo", f"{NAME}-dead.fifo"):
         assert found.queue(name)["FifoQueue"] is True
@@ -89,7 +89,7 @@ def test_sync_events_makes_both_queues_fifo_and_nothing_batches_beyond_ten(make:
     assert "FifoQueue" not in found.queue("Bucketcast-ingress")
 
 
-def test_vpc_is_used_by_its_ids_with_a_security_group_made_where_none_is_named(make: Make) -> None:
+def test_function_in_a_vpc_gets_a_security_group_if_none_is_named(make: Make) -> None:
     vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
     alone = make(WEBHOOK + vpc)
     (group,) = alone.of_type("AWS::EC2::SecurityGroup")
@@ -146,7 +146,7 @@ def test_the_stack_name_is_in_every_physical_name(make: Make) -> None:
     assert queues["Fn::Join"][1][-1] == "/Other-*"
 
 
-def test_names_and_settings_beyond_the_limits_of_aws_are_refused_together(make: Make) -> None:
+def test_all_excesses_over_limits_of_aws_are_refused_together(make: Make) -> None:
     text = WEBHOOK.replace("org/hook", "org/" + "x" * 4_100)
     with pytest.raises(ConfigErrors) as caught:
         make(text, stack="S" * 60)
@@ -176,7 +176,7 @@ def _ingests_rights(made: Synthesised) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("word", "buckets"), [("off", []), ("on", ["archive", "uploads"]), ("all", ["*"])]
 )
-def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
+def test_ingest_may_read_objects_of_configured_buckets_only(
     make: Make, word: str, buckets: list[str]
 ) -> None:
     made = make(LOOKS.format(word) + ('facts = "tags"' if word != "off" else ""))
@@ -201,7 +201,7 @@ def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
     assert json.loads(made.json["Outputs"]["ObjectFacts"]["Value"]) == buckets
 
 
-def test_too_many_buckets_to_name_are_refused_with_the_hint(make: Make) -> None:
+def test_too_many_buckets_of_facts_are_refused_with_a_hint(make: Make) -> None:
     buckets = "".join(f"[bucket.{'b' * 50}-{number:03}]\n" for number in range(60))
     with pytest.raises(ConfigErrors, match=r"object_facts = .all. names no"):
         make('object_facts = "on"\n' + buckets)

@@ -124,7 +124,7 @@ def test_each_call_of_a_service_is_allowed(stack: Resolved) -> None:
     assert len(found) >= 13
 
 
-def test_no_stranger_may_call_the_same(stack: Resolved) -> None:
+def test_other_accounts_may_not_make_the_same_call(stack: Resolved) -> None:
     """Neither a service on behalf of another account, nor that account itself."""
     for each in calls(stack):
         policy, request = statements(stack, each.request.resource), each.request
@@ -169,7 +169,7 @@ def _a_rule(name: str = "Bucketcast-bucket-uploads") -> str:
 
 
 @pytest.mark.parametrize(("name", "may"), [("Bucketcast-attached-a", True), ("others", False)])
-def test_only_rules_of_the_stack_and_of_attached_buckets_write_to_the_ingress_queue(
+def test_only_rules_of_ours_write_to_the_ingress_queue(
     stack: Resolved, name: str, *, may: bool
 ) -> None:
     rule = send("events", INGRESS, _a_rule(name))
@@ -194,7 +194,7 @@ def test_cloudtrail_writes_the_log_of_this_account_only(stack: Resolved) -> None
     assert not may("s3:PutObject", f"{bucket_arn}/AWSLogs/{STRANGER}/CloudTrail/a.gz")
 
 
-def test_each_role_is_assumed_by_the_service_that_uses_it_and_by_no_other(stack: Resolved) -> None:
+def test_each_role_is_assumed_by_its_service_only(stack: Resolved) -> None:
     users: dict[str, set[str]] = {}
     for kind, service, key in (
         ("AWS::Lambda::Function", "lambda", "Role"),

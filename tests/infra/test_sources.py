@@ -57,7 +57,7 @@ def test_accounts_may_put_events_of_s3_on_the_stacks_own_bus(make: Make) -> None
         for each in stack.event_rules().values()
         if each["Properties"].get("EventBusName") == {"Ref": logical_id}
     ]
-    # Nobody but EventBridge writes either: what such an account puts there by hand is dropped.
+    # Only EventBridge writes it: events that such an account puts itself are dropped.
     assert rule["EventPattern"] == {
         "source": ["aws.s3"],
         "account": ["444455556666", "777788889999"],
@@ -69,7 +69,7 @@ def test_accounts_may_put_events_of_s3_on_the_stacks_own_bus(make: Make) -> None
     assert rule["Name"].startswith("Bucketcast-accounts-")
 
 
-def test_without_them_nobody_else_may(typical: Synthesised) -> None:
+def test_other_accounts_have_no_access_by_default(typical: Synthesised) -> None:
     (statement,) = _statements(typical, "BucketsOfThisAccount")
     account = statement["Condition"]["StringEquals"]["aws:SourceAccount"]
     assert account == {"Ref": "AWS::AccountId"}

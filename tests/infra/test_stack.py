@@ -29,7 +29,7 @@ def test_each_target_has_one_queue_one_dead_letter_queue_and_one_function(
 
 
 @pytest.mark.parametrize("name", QUEUES)
-def test_queue_keeps_events_as_long_as_sqs_can_and_then_buries_them(
+def test_queue_keeps_events_for_the_maximum_and_has_dead_letters(
     typical: Synthesised, name: str
 ) -> None:
     queue, dead = typical.queue(f"Bucketcast-{name}"), typical.queue(f"Bucketcast-{name}-dead")
@@ -44,11 +44,11 @@ def test_queue_keeps_events_as_long_as_sqs_can_and_then_buries_them(
         if found["Properties"] == dead
     ]
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": [dead_id, "Arn"]}
-    # Our functions bury by themselves, after 13 days: SQS must not be quicker.
+    # Our functions dead-letter after 13 days: SQS must not do it earlier.
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 1_000
 
 
-def test_a_deploy_checks_what_it_removes_before_and_after_ingest_is_updated(
+def test_deploy_checks_removed_targets_before_and_after_ingest(
     typical: Synthesised,
 ) -> None:
     found = typical.of_type("Custom::Targets")
@@ -82,7 +82,7 @@ def test_a_deploy_checks_what_it_removes_before_and_after_ingest_is_updated(
     assert all(names["0"] in each["DependsOn"] for each in rights)
 
 
-def test_it_prompts_without_a_target_too(make: Make) -> None:
+def test_stack_without_a_target_checks_removed_ones_too(make: Make) -> None:
     """Where the last one is removed, too."""
     made = make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets")
     assert len(made) == 2
@@ -93,7 +93,7 @@ def test_it_prompts_without_a_target_too(make: Make) -> None:
         assert "Ref" in resource["Properties"]["StateTable"]
 
 
-def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:
+def test_disabled_target_only_stops_reading(make: Make) -> None:
     text = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
     on, off = make(text), make(f"{text}enable = 'off'\n")
     assert on.mapping("Bucketcast-webhook-primary")["Enabled"] is True
@@ -135,7 +135,7 @@ def test_a_dispatch_function_reads_its_own_secret_only(typical: Synthesised) -> 
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_run_on_arm_with_a_log_that_ends(typical: Synthesised, name: str) -> None:
+def test_functions_run_on_arm_with_a_log_that_expires(typical: Synthesised, name: str) -> None:
     function = typical.function(f"Bucketcast-{name}")
     assert function["Architectures"] == ["arm64"]
     assert function["Runtime"] == "python3.13"

@@ -15,7 +15,7 @@ from moto.sqs.models import Queue
 
 from bucketcast import cli
 from bucketcast.state.counters import STEP
-from tests.ran import Ran
+from tests.command_result import CommandResult
 from tests.unit.moto_aws import ENTRY, REGION, MotoAws, client, make_bucket, make_state_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
-Run = Callable[..., Ran]
+Run = Callable[..., CommandResult]
 Deploy = Callable[..., MotoAws]
 Watch = Callable[..., Mock]
 
@@ -104,9 +104,9 @@ def aws(deploy: Deploy) -> MotoAws:
 
 @pytest.fixture
 def run(aws: MotoAws, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*words: str) -> Ran:
+    def run(*words: str) -> CommandResult:
         code = cli.main(words, aws=lambda **_: aws)
         captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
+        return CommandResult(code, captured.out, captured.err)
 
     return run

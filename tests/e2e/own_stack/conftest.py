@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.all_servers import AllServers, all_running
 from tests.e2e.deployment import Local
-from tests.e2e.ten import Ten, all_running
 from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
 
@@ -20,7 +20,7 @@ def alone(servers_folder: Path, request: pytest.FixtureRequest) -> Iterator[Loca
 
 
 @pytest.fixture(scope="session")
-def ten(servers_folder: Path, tls: Tls) -> Iterator[Ten]:
+def all_servers(servers_folder: Path, tls: Tls) -> Iterator[AllServers]:
     """A server of each kind, shared by the tests that deploy all ten."""
     try:
         with all_running(servers_folder / "ten", tls) as running:

@@ -14,7 +14,7 @@ KEPT = '[notify_webhook.kept]\nendpoint = "http://127.0.0.1:9/"\n'
 OFF = '[notify_webhook.gone]\nendpoint = "http://127.0.0.1:9/"\nenable = "off"\n'
 
 
-def test_a_target_is_not_removed_while_something_waits_for_it(alone: Local, tmp_path: Path) -> None:
+def test_target_with_waiting_events_is_not_removed(alone: Local, tmp_path: Path) -> None:
     config = tmp_path / "bucketcast.toml"
     config.write_text(KEPT + OFF)
     alone.up(config)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.all_servers import AllServers
 from tests.e2e.deployment import ROOT, UP_SECONDS, Local, linked_checkout
 from tests.e2e.target_page import Page
-from tests.e2e.ten import Ten
 from tests.servers.kafka import KafkaServer
 
 COMMANDS = "Deploy", "Add a rule"
@@ -101,9 +101,9 @@ def alone(checkout: Path) -> Iterator[Local]:
 
 
 def test_each_page_leads_to_a_printed_event(
-    ten: Ten, alone: Local, checkout: Path, tmp_path: Path
+    all_servers: AllServers, alone: Local, checkout: Path, tmp_path: Path
 ) -> None:
-    pages = [Page(kind, server) for kind, server in ten.running.items()]
+    pages = [Page(kind, server) for kind, server in all_servers.running.items()]
     config = checkout / "bucketcast.toml"
     config.write_text(_configuration(pages), encoding="utf-8")
     programs = os.pathsep.join((os.environ["PATH"], str(ROOT / ".local/aws-cli-venv/bin")))
@@ -124,7 +124,7 @@ def test_each_page_leads_to_a_printed_event(
             consumers.append(running)
         for each in consumers:
             each.wait_for(WAITING)
-        kafka = ten.running["kafka"]
+        kafka = all_servers.running["kafka"]
         assert isinstance(kafka, KafkaServer)
         kafka.create_topic("bucketevents")  # as brokers do that create topics themselves
         (steps,) = {tuple(page.commands("See the event")) for page in pages}

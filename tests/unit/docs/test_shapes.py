@@ -39,7 +39,7 @@ def example(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", get_args(Name))
-def test_the_page_shows_the_body_as_it_is_sent(name: str) -> None:
+def test_page_shows_the_sent_body(name: str) -> None:
     (section,) = (
         each for each in PAGE.read_text("utf-8").split("\n## ") if each.startswith(f"`{name}`")
     )

@@ -10,9 +10,9 @@ import pytest
 
 from tests.chaos.breakage import FUNCTION, INGEST, SERVERS
 from tests.chaos.causes import DELIVERED_TWICE, NEVER_ENDED, SENT_TWICE, Traces
+from tests.chaos.injected import BUCKET, REFUSED, UNTAKEN
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.load import Progress
-from tests.chaos.made import BUCKET, REFUSED, UNTAKEN
 from tests.chaos.plan import Plan, plan
 from tests.contract.bucket_listing import listed
 from tests.servers import Arrival
@@ -38,15 +38,15 @@ def test_a_seed_fixes_the_plan(planned: Plan) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_small_plan_has_something_of_everything(seed: int) -> None:
+def test_small_plan_has_every_fault_and_every_poison(seed: int) -> None:
     small = plan(300, seed, TARGETS, together=5)
-    assert {each.what for each in small.faults} == {*SERVERS, FUNCTION}
-    assert {each.whom for each in small.faults} == {*TARGETS, INGEST}
-    assert 2 in small.made.sent_counts.values(), "some messages are sent twice"
-    assert small.made.dead.keys() == {"webhook.ten", "postgres.ten"}
-    assert small.made.broken.keys() == {"", *TARGETS}
-    sent = [each.body for each in small.made.sends]
-    assert all(text in sent for texts in small.made.broken.values() for text in texts)
+    assert {fault.kind for fault in small.faults} == {*SERVERS, FUNCTION}
+    assert {fault.target for fault in small.faults} == {*TARGETS, INGEST}
+    assert 2 in small.injected.sent_counts.values(), "some messages are sent twice"
+    assert small.injected.dead.keys() == {"webhook.ten", "postgres.ten"}
+    assert small.injected.broken.keys() == {"", *TARGETS}
+    sent = [each.body for each in small.injected.sends]
+    assert all(text in sent for texts in small.injected.broken.values() for text in texts)
 
 
 def test_empty_and_ended_streams_delay_no_other() -> None:
@@ -56,7 +56,7 @@ def test_empty_and_ended_streams_delay_no_other() -> None:
     assert progress.wait_for(1.0)
 
 
-def test_where_one_fails_nobody_waits() -> None:
+def test_failure_of_one_stream_ends_all_waiting() -> None:
     progress = Progress({"one": 10, "other": 10})
     progress.fail()
     progress.add("one", 10)
@@ -67,7 +67,7 @@ def test_where_one_fails_nobody_waits() -> None:
 def log_of(planned: Plan) -> list[Arrival]:
     """What a log has that got each injected event once."""
     found = []
-    for one in planned.made.sent_counts:
+    for one in planned.injected.sent_counts:
         record = {
             "eventName": "s3:ObjectCreated:Put",
             "eventTime": "2026-01-02T03:04:05.678Z",
@@ -81,7 +81,7 @@ def log_of(planned: Plan) -> list[Arrival]:
 def rows_of(planned: Plan) -> list[Arrival]:
     """What a mirror has that shows the model."""
     found = []
-    for key, listed_object in listed(planned.made.bucket).items():
+    for key, listed_object in listed(planned.injected.bucket).items():
         fields = {
             "versionId": listed_object.version,
             "eTag": listed_object.etag,
@@ -103,9 +103,9 @@ def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verd
         Traces(traces),
     )
     if kind == MIRROR:
-        judge.mirror(kind, found, {})
+        judge.check_mirror(kind, found, {})
     else:
-        judge.log(kind, found)
+        judge.check_log(kind, found)
     return judge.verdict
 
 
@@ -116,19 +116,19 @@ def traces(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_whole_log_and_a_right_mirror_are_good(planned: Plan, traces: Path) -> None:
+def test_complete_log_and_correct_mirror_are_good(planned: Plan, traces: Path) -> None:
     assert judged(planned, LOG, log_of(planned), traces).good
     assert judged(planned, MIRROR, rows_of(planned), traces).good
 
 
-def test_what_a_log_does_not_have_is_lost(planned: Plan, traces: Path) -> None:
+def test_event_missing_from_a_log_is_lost(planned: Plan, traces: Path) -> None:
     missing, *others = log_of(planned)
     verdict = judged(planned, LOG, others, traces)
-    assert verdict.lost == {"kafka.ten": [str(next(iter(planned.made.sent_counts)))]}
+    assert verdict.lost == {"kafka.ten": [str(next(iter(planned.injected.sent_counts)))]}
     assert json.loads(missing.body)["Key"] in verdict.lost["kafka.ten"][0]
 
 
-def test_what_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
+def test_event_that_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
     found = log_of(planned)
     invented: Any = json.loads(found[0].body)
     invented["Records"][0]["responseElements"]["x-amz-request-id"] = "invented"
@@ -137,9 +137,7 @@ def test_what_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
     assert not verdict.good
 
 
-def test_rows_that_are_missing_stale_and_left_over_are_reported(
-    planned: Plan, traces: Path
-) -> None:
+def test_missing_stale_and_extra_rows_are_reported(planned: Plan, traces: Path) -> None:
     _, second, *others = rows_of(planned)
     stale: Any = json.loads(second.body)
     stale["Records"][0]["s3"]["object"]["size"] = 99
@@ -149,9 +147,7 @@ def test_rows_that_are_missing_stale_and_left_over_are_reported(
     assert len(verdict.wrong["redis.ten"]) == 2
 
 
-def test_poison_is_no_loss_where_it_is_to_be_buried_and_wrong_where_it_arrived(
-    planned: Plan, traces: Path
-) -> None:
+def test_poison_must_be_dead_lettered_and_not_delivered(planned: Plan, traces: Path) -> None:
     found = log_of(planned)
     poison = f"{BUCKET}/{REFUSED}"
     taken = [each for each in found if not json.loads(each.body)["Key"].startswith(poison)]
@@ -161,7 +157,7 @@ def test_poison_is_no_loss_where_it_is_to_be_buried_and_wrong_where_it_arrived(
     assert not judged(planned, MIRROR, rows, traces).good
 
 
-def test_a_repeat_is_put_down_to_its_cause(tmp_path: Path) -> None:
+def test_repeat_is_attributed_to_its_cause(tmp_path: Path) -> None:
     printed = [
         {"trace": "dispatched", "target": "arn", "delivered": "a@1 b@1"},
         {"trace": "dispatched", "target": "arn", "delivered": "b@1"},

@@ -66,7 +66,7 @@ def item(key: str) -> dict[str, Any]:
         ("kms", "Decrypt", {}, "kms:Decrypt on anything"),
     ],
 )
-def test_a_call_is_judged_by_its_role(
+def test_call_is_checked_against_its_role(
     service: str, operation: str, parameters: dict[str, Any], expected: str
 ) -> None:
     call = Call("ours", service, operation, parameters)

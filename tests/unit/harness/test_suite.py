@@ -10,7 +10,7 @@ from tests import servers, suite
 ROOT = Path(__file__).parents[3]
 
 
-def test_ci_calls_the_readme_s_command() -> None:
+def test_ci_runs_the_command_of_the_readme() -> None:
     readme, script = (ROOT / "README.md").read_text("utf-8"), (ROOT / ".ci/run").read_text("utf-8")
     commands = re.findall(r"^\$ (.+?) +# all tests$", readme, re.MULTILINE)
     calls = re.findall(r"^timeout (?:--\S+ )*\S+ (.+) </dev/null", script, re.MULTILINE)
@@ -45,5 +45,5 @@ def _files() -> list[Path]:
         ("E   ...\nWith the server, version 1.2.3\n", 0),
     ],
 )
-def test_what_has_passed_is_counted_from_the_log(log: str, passed: int) -> None:
+def test_passed_tests_are_counted_from_the_log(log: str, passed: int) -> None:
     assert suite.passed(log) == passed

@@ -37,7 +37,7 @@ class Logged(NamedTuple):
     sequencer: str
 
 
-class Ten:
+class AllServers:
     """A running server of each kind, by kind; kinds that can mirror a bucket do.
 
     Targets reach them through the `links`, with the logins that can be changed.
@@ -77,7 +77,7 @@ class Ten:
 
 
 @contextmanager
-def all_running(folder: Path, tls: Tls) -> Iterator[Ten]:
+def all_running(folder: Path, tls: Tls) -> Iterator[AllServers]:
     """Start all, and stop them in the end; raises what `servers.run` does."""
     names = {kind: CHOSEN.get(kind, kind) for kind in servers.kinds()}
     running: dict[str, Server] = {}
@@ -96,7 +96,7 @@ def all_running(folder: Path, tls: Tls) -> Iterator[Ten]:
     try:
         for one in begun:
             one.result()
-        yield Ten(running, links)
+        yield AllServers(running, links)
     finally:
         relays.close()
         for server in running.values():

@@ -10,7 +10,7 @@ access_events = "on"
 {PIPELINE}"""
 
 
-def test_what_outlives_its_stack_does_not_outlive_the_roll_back_of_its_making(make: Make) -> None:
+def test_retained_resources_are_removed_by_a_rollback(make: Make) -> None:
     """`Retain` keeps it there too: its name is taken, or its owner is unknown."""
     found = make(WHOLE).json["Resources"]
     kept = {

@@ -52,7 +52,7 @@ def until_arrived(system: System, bucket: str, wanted: list[tuple[str, str]]) ->
     assert seen() == here
 
 
-def test_a_topic_of_sns_may_stand_between(system: System, bucket: str) -> None:
+def test_events_arrive_through_an_sns_topic(system: System, bucket: str) -> None:
     """The deploy has subscribed the ingress queue; S3 would publish the same body."""
     body = json.loads((RECORDED / "s3" / "put-2.1.json").read_text())
     s3 = body["Records"][0]["s3"]
@@ -61,7 +61,7 @@ def test_a_topic_of_sns_may_stand_between(system: System, bucket: str) -> None:
     until_arrived(system, bucket, [("s3:ObjectCreated:Put", s3["object"]["key"])])
 
 
-def test_another_accounts_rule_forwards_to_the_bus(system: System, bucket: str) -> None:
+def test_events_of_another_account_arrive_through_the_bus(system: System, bucket: str) -> None:
     """A rule of its default bus, as the owner of a bucket there would make it."""
     bus = system.outputs["EventBus"]
     events = system.client("events")
@@ -82,7 +82,9 @@ def test_another_accounts_rule_forwards_to_the_bus(system: System, bucket: str) 
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_operations_arrive_once_each_by_either_way(system: System, bucket: str, via: str) -> None:
+def test_operations_arrive_once_by_sqs_and_eventbridge(
+    system: System, bucket: str, via: str
+) -> None:
     assert system.bucketcast("bucket", "attach", bucket, "--via", via).code == 0
     s3: Any = system.s3
     system.put(bucket, "a.jpg")
@@ -124,7 +126,7 @@ def test_operations_arrive_once_each_by_either_way(system: System, bucket: str, 
     )
 
 
-def test_recorded_tagging_arrives_by_either_way(system: System, bucket: str) -> None:
+def test_recorded_tagging_arrives_by_sqs_and_eventbridge(system: System, bucket: str) -> None:
     bodies = []
     for name in ("tagging-put", "tagging-delete"):
         body = json.loads((RECORDED / "s3" / f"{name}.json").read_text())
@@ -159,7 +161,7 @@ def test_recorded_reads_arrive_and_failed_ones_do_not(system: System, bucket: st
     until_arrived(system, bucket, [(name, f"{call}+1%2F.jpg") for call, name in ACCESS.items()])
 
 
-def test_a_trail_logs_what_the_rules_need_and_no_more(system: System, bucket: str) -> None:
+def test_trail_logs_only_the_calls_that_rules_need(system: System, bucket: str) -> None:
     trail = f"trail-{bucket}"
     cloudtrail = system.client("cloudtrail")
     system.s3.create_bucket(Bucket=f"log-{bucket}")

@@ -12,11 +12,11 @@ from threading import Event
 import pytest
 
 from tests.chaos.plan import plan
-from tests.chaos.run import bring_back_soon, prepare, run
+from tests.chaos.run import prepare, run, shorten_visibility
 from tests.e2e import arrivals
+from tests.e2e.all_servers import AllServers
 from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
-from tests.e2e.ten import Ten
 from tests.servers import Server
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -42,18 +42,18 @@ BACK_SECONDS = 15
 
 
 @pytest.fixture(scope="module")
-def deployed(ten: Ten, servers_folder: Path) -> Iterator[Deployed]:
+def deployed(all_servers: AllServers, servers_folder: Path) -> Iterator[Deployed]:
     """`make up CONFIG=…` with one target of each kind, and a rule for each."""
     folder = servers_folder / "ten"
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     config = folder / "bucketcast.toml"
-    write_configuration(config, {BUCKET: {"via": "sqs"}}, ten.targets())
+    write_configuration(config, {BUCKET: {"via": "sqs"}}, all_servers.targets())
     local = Local(folder / "local")
     try:
         local.up(config)
         made = Deployed(local, config, elsewhere)
-        assert made.targets.keys() == ten.targets().keys()
+        assert made.targets.keys() == all_servers.targets().keys()
         for name in made.targets:
             made.add_rule(BUCKET, name)
         wait_until_online(made)
@@ -94,8 +94,8 @@ class Uploads:
             self._deployed.s3.delete_object(Bucket=BUCKET, Key=key)
 
 
-def test_each_of_ten_targets_shows_what_was_copied_and_deleted(
-    ten: Ten, deployed: Deployed, prefix: str, tmp_path: Path
+def test_ten_targets_show_copies_and_deletes(
+    all_servers: AllServers, deployed: Deployed, prefix: str, tmp_path: Path
 ) -> None:
     names = [f"{number:03}.jpg" for number in range(COPIES)]
     for number, name in enumerate(names):
@@ -105,55 +105,60 @@ def test_each_of_ten_targets_shows_what_was_copied_and_deleted(
     deployed.until_settled(within=COPIED_SECONDS)
 
     keys = [prefix + name for name in names]
-    assert_complete(ten, deployed, prefix, puts=keys, deletes=keys[::2])
-    often = {kind: max(logged.values()) for kind, logged in ten.logged(_at(prefix)).items()}
-    assert often == dict.fromkeys(ten.logs, 1), "where nothing fails no event comes twice"
+    assert_complete(all_servers, deployed, prefix, puts=keys, deletes=keys[::2])
+    often = {kind: max(logged.values()) for kind, logged in all_servers.logged(_at(prefix)).items()}
+    assert often == dict.fromkeys(all_servers.logs, 1), "where nothing fails no event comes twice"
     assert deployed.depths() == {}
 
 
 def test_ten_servers_killed_during_uploads_get_everything(
-    ten: Ten, deployed: Deployed, prefix: str
+    all_servers: AllServers, deployed: Deployed, prefix: str
 ) -> None:
     uploads = Uploads(deployed, prefix)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         begun = uploads.begin(pool)
-        ten.each(Server.kill)
+        all_servers.each(Server.kill)
         uploads.go_on()
         for one in begun:
             one.result()
     queues = {each["queue"].rpartition("/")[2] for each in deployed.targets.values()}
     deployed.until("events wait for each target", deployed.depths, lambda seen: queues <= {*seen})
 
-    ten.each(Server.start_again)
+    all_servers.each(Server.start_again)
     deployed.until_settled(within=RETURN_SECONDS)
-    assert_complete(ten, deployed, prefix, puts=uploads.keys, deletes=uploads.deleted)
-    assert deployed.depths() == {}, "an outage buries nothing"
+    assert_complete(all_servers, deployed, prefix, puts=uploads.keys, deletes=uploads.deleted)
+    assert deployed.depths() == {}, "an outage dead-letters nothing"
     wait_until_online(deployed)
 
 
 def test_nothing_is_lost_and_no_row_is_wrong_while_everything_breaks(
-    ten: Ten, deployed: Deployed, prefix: str
+    all_servers: AllServers, deployed: Deployed, prefix: str
 ) -> None:
     """`make chaos` in small; it is the last one here, as logins are others after it."""
-    prepare(deployed, ten)
-    bring_back_soon(deployed, BACK_SECONDS)
+    prepare(deployed, all_servers)
+    shorten_visibility(deployed, BACK_SECONDS)
     planned = plan(CHAOS_EVENTS, CHAOS_SEED, sorted(deployed.targets), together=5)
-    result = run(planned, deployed, ten, (BUCKET, prefix), settle=CHAOS_SECONDS)
+    result = run(planned, deployed, all_servers, (BUCKET, prefix), settle=CHAOS_SECONDS)
     assert (result.verdict.lost, result.verdict.wrong) == ({}, {})
     assert len(result.faults) == len(planned.faults)
     assert deployed.depths() == {}, "the poison was taken out, and there was nothing else"
 
 
 def assert_complete(
-    ten: Ten, deployed: Deployed, prefix: str, *, puts: Sequence[str], deletes: Sequence[str]
+    all_servers: AllServers,
+    deployed: Deployed,
+    prefix: str,
+    *,
+    puts: Sequence[str],
+    deletes: Sequence[str],
 ) -> None:
     """Mirrors are as the bucket is; logs have each of these events, maybe again."""
     left = arrivals.bucket(deployed, BUCKET, prefix)
     assert left.keys() == {_at(key) for key in {*puts} - {*deletes}}
-    for kind, mirror in ten.mirrored(_at(prefix)).items():
+    for kind, mirror in all_servers.mirrored(_at(prefix)).items():
         assert mirror == left, kind
     happened = Counter([(PUT, _at(key)) for key in puts] + [(DELETE, _at(key)) for key in deletes])
-    for kind, logged in ten.logged(_at(prefix)).items():
+    for kind, logged in all_servers.logged(_at(prefix)).items():
         assert Counter((each.name, each.path) for each in logged) == happened, kind
 
 

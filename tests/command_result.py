@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """Exit code, standard output and standard error."""
 
     code: int
