@@ -13,7 +13,7 @@ from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send, send_response
 from functions.gateway.url import answered
-from tests.unit.web.requests import HOST, gate, signed
+from tests.unit.web.requests import HOST, authenticator, signed
 
 
 async def echo(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -47,7 +47,7 @@ def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mappin
 
 
 def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
-    app = build(S3(gate(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com"))
+    app = build(S3(authenticator(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com"))
     return asyncio.run(answered(app, event(method, target, body, **changed)))
 
 
@@ -91,14 +91,14 @@ async def half(_: AuthenticatedRequest, send: Send) -> None:
 
 def test_a_fault_is_answered_as_s3_does() -> None:
     """The framework answers, and raises again for its server to log."""
-    app = build(S3(gate(), answers, fault, objects="https://s3.us-east-1.amazonaws.com"))
+    app = build(S3(authenticator(), answers, fault, objects="https://s3.us-east-1.amazonaws.com"))
     answer = asyncio.run(answered(app, event("GET", "/")))
     assert answer["statusCode"] == 500
     assert "<Code>InternalError</Code>" in answer["body"]
 
 
 def test_half_an_answer_is_none() -> None:
-    app = build(S3(gate(), answers, half, objects="https://s3.us-east-1.amazonaws.com"))
+    app = build(S3(authenticator(), answers, half, objects="https://s3.us-east-1.amazonaws.com"))
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         asyncio.run(answered(app, event("GET", "/")))
 

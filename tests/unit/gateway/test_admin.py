@@ -33,8 +33,10 @@ class Server:
             return Account(user, SECRET) if access_key == ACCESS else None
 
         self.aws = aws
-        gate = Authenticator(find, REGION)
-        self.app: Starlette = build(_nothing, Admin(gate, find, "Bucketcast", aws).routes())
+        authenticator = Authenticator(find, REGION)
+        self.app: Starlette = build(
+            _nothing, Admin(authenticator, find, "Bucketcast", aws).routes()
+        )
 
     def __call__(
         self, method: str, path: str, body: bytes = b"", *, region: str = ""
@@ -90,7 +92,7 @@ def server(aws: MotoAws) -> Server:
 SET = "notify_redis:1 address=127.0.0.1:6379 key=events format=access password=hunter2"
 
 
-def test_set_makes_a_target_at_once_and_get_shows_it(server: Server) -> None:
+def test_set_creates_a_target_and_get_shows_it(server: Server) -> None:
     assert server.put("/set-config-kv", SET) == (200, "")
     printed = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
     assert printed.startswith('notify_redis:1 address="127.0.0.1:6379" key="events" ')
@@ -108,7 +110,7 @@ def test_set_makes_a_target_at_once_and_get_shows_it(server: Server) -> None:
     ]
 
 
-def test_set_leaves_what_it_does_not_name(server: Server) -> None:
+def test_set_keeps_other_settings(server: Server) -> None:
     server.put("/set-config-kv", SET)
     assert server.put("/set-config-kv", f"notify_redis:1 key=x password={REDACTED}")[0] == 200
     printed = server.text("GET", "/get-config-kv?key=notify_redis")
@@ -127,14 +129,14 @@ def test_an_export_can_be_imported(server: Server) -> None:
     assert 'key="others"' in server.text("GET", "/config")
 
 
-def test_nothing_of_an_import_is_done_where_a_line_is_about_the_file(server: Server) -> None:
+def test_import_with_an_invalid_line_changes_nothing(server: Server) -> None:
     lines = f'{SET}\nnotify_webhook:primary endpoint="http://elsewhere"\n'
     status, body = server.put("/config", lines)
     assert (status, "is in bucketcast.toml: change it there" in body) == (400, True)
     assert "notify_redis:1" not in server.text("GET", "/config")
 
 
-def test_reset_removes_it(server: Server) -> None:
+def test_reset_removes_the_target(server: Server) -> None:
     server.put("/set-config-kv", SET)
     assert server.put("/del-config-kv", "notify_redis:1", "DELETE")[0] == 200
     assert "notify_redis:1" not in server.text("GET", "/config")
@@ -158,13 +160,13 @@ def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
         ("notify_kafka:1 brokers=h:1 topic=x", "no function for dynamic targets of kind kafka"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(server: Server, line: str, expected: str) -> None:
+def test_invalid_lines_are_refused_with_a_message(server: Server, line: str, expected: str) -> None:
     status, body = server.put("/set-config-kv", line)
     assert (status, expected in body.replace("&apos;", "'")) == (400, True), body
     assert "hunter2" not in body
 
 
-def test_what_is_not_set_and_what_is_the_deploys_is_shown(server: Server) -> None:
+def test_get_shows_unset_and_deployed_targets(server: Server) -> None:
     assert server.text("GET", "/get-config-kv?key=notify_nats").startswith(
         '# notify_nats enable="off" address="" subject="" '
     )
@@ -180,35 +182,35 @@ def test_help_lists_the_kinds_and_their_keys(server: Server) -> None:
     assert [each["key"] for each in keys["keysHelp"] if not each["optional"]] == ["address", "key"]
 
 
-def test_a_restart_is_done_and_a_stop_is_not(server: Server) -> None:
+def test_restart_is_accepted_and_stop_is_refused(server: Server) -> None:
     status, _, body = server("POST", "/service?action=restart&dry-run=false&type=2")
     assert (status, json.loads(body)["action"]) == (200, "restart")
     assert server("POST", "/service?action=stop&type=2")[0] == 501
 
 
-def test_other_admin_calls_say_what_there_is(server: Server) -> None:
+def test_other_admin_calls_are_refused_with_a_list(server: Server) -> None:
     status, _, body = server("GET", "/list-users")
     assert (status, b"is not among the admin calls" in body) == (501, True)
 
 
-def test_only_administrators_may_ask(aws: MotoAws) -> None:
+def test_admin_calls_need_an_administrator(aws: MotoAws) -> None:
     status, _, body = Server(aws, admin=False)("GET", "/info")
     assert (status, b"is no administrator" in body) == (403, True)
 
 
 @pytest.mark.parametrize("region", ["", "us-east-1"])
-def test_the_admin_client_names_no_region(server: Server, region: str) -> None:
+def test_call_signed_without_a_region_is_accepted(server: Server, region: str) -> None:
     assert server("GET", "/info", region=region)[0] == 200
 
 
-def test_a_body_sealed_by_another_key_is_refused(server: Server) -> None:
+def test_body_encrypted_with_another_key_is_refused(server: Server) -> None:
     status, _, body = server("PUT", "/set-config-kv", encrypt(SET, "another"))
     assert (status, b"not encrypted with your secret key" in body) == (400, True)
     assert server("PUT", "/set-config-kv", b"short")[0] == 400
     assert server("PUT", "/set-config-kv", b"x" * 600_000)[0] == 400
 
 
-def test_what_is_sealed_is_opened_again() -> None:
+def test_encrypted_text_is_decrypted() -> None:
     for text in ("x", "x" * 16_384, "x" * 16_385, "ü" * 50_000):
         assert decrypt(encrypt(text, SECRET), SECRET) == text
     with pytest.raises(S3Error):

@@ -45,17 +45,17 @@ from bucketcast.errors import ConfigErrors
         ),
     ],
 )
-def test_lines(text: str, expected: Line) -> None:
+def test_lines_are_parsed(text: str, expected: Line) -> None:
     assert parse_line(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "=x", "notify_webhook what is this", "!"])
-def test_what_is_no_line(text: str) -> None:
+def test_invalid_line_is_refused(text: str) -> None:
     with pytest.raises(ConfigErrors):
         parse_line(text)
 
 
-def test_a_line_is_read_as_it_was_written() -> None:
+def test_written_line_is_read_again() -> None:
     pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
     values = {"endpoint": "http://h", "comment": "two \\n words", "queue_dir": "", "cert": pem}
     for id_ in ("", "1"):

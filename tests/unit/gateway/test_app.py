@@ -14,7 +14,7 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.request_body import RequestStream
 from bucketcast.web.responses import Send, send_response
 from tests.unit.web.requests import Wire as Sender
-from tests.unit.web.requests import gate, scope_of, signed
+from tests.unit.web.requests import authenticator, scope_of, signed
 
 
 async def at_s3(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -36,7 +36,7 @@ def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, s
     async def run() -> None:
         scope = scope_of(signed(method, target), **changed)
         scope["path"] = scope["raw_path"].decode()
-        await build(S3(gate(), answers, at_s3))(scope, Sender(b""), send)
+        await build(S3(authenticator(), answers, at_s3))(scope, Sender(b""), send)
 
     try:
         asyncio.run(run())
@@ -46,7 +46,7 @@ def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, s
     return sent[0]["status"], headers, b"".join(each.get("body", b"") for each in sent)
 
 
-def test_what_nobody_answers_here_is_forwarded_to_s3() -> None:
+def test_other_calls_are_forwarded_to_s3() -> None:
     assert answered("GET", "/images/a")[2] == b"from S3"
 
 
@@ -58,7 +58,7 @@ def test_health_checks_are_answered() -> None:
     ("key", "status", "code"),
     [("broken", 500, b"InternalError"), ("no-aws", 503, b"ServiceUnavailable")],
 )
-def test_an_internal_error_reveals_nothing(key: str, status: int, code: bytes) -> None:
+def test_internal_error_reveals_nothing(key: str, status: int, code: bytes) -> None:
     found, headers, body = answered("GET", f"/images/{key}")
     assert found == status
     assert b"<Code>" + code + b"</Code>" in body
@@ -67,12 +67,12 @@ def test_an_internal_error_reveals_nothing(key: str, status: int, code: bytes) -
     assert b"Zero" not in body
 
 
-def test_a_head_is_refused_without_a_body() -> None:
+def test_refused_head_has_no_body() -> None:
     status, _, body = answered("HEAD", "/images/a", x_amz_meta_more="unsigned")
     assert (status, body) == (403, b"")
 
 
-def test_who_waits_for_leave_is_not_waited_for_and_the_connection_ends() -> None:
+def test_refused_call_that_expects_100_closes_the_connection() -> None:
     _, headers, _ = answered("PUT", "/images/a", expect="100-continue", x_amz_meta_more="x")
     assert headers["connection"] == "close"
 
@@ -84,16 +84,16 @@ def drained(body: bytes, **headers: str) -> int:
     return sender.read
 
 
-def test_the_rest_of_a_refused_body_is_read_so_that_the_answer_is() -> None:
+def test_rest_of_a_refused_body_is_drained() -> None:
     assert drained(b"x" * 10_000, content_length="10000") == 10
 
 
 @pytest.mark.parametrize(
     "headers", [{"content_length": "99999999999"}, {"content_length": "10", "expect": "x"}, {}]
 )
-def test_a_body_that_is_too_much_or_not_sent_is_left(headers: dict[str, str]) -> None:
+def test_large_or_unsent_body_is_not_drained(headers: dict[str, str]) -> None:
     assert drained(b"x" * 10_000, **headers) == 0
 
 
-def test_known_errors_have_a_status_and_words() -> None:
+def test_known_errors_have_a_status_and_a_message() -> None:
     assert str(S3Error("NoSuchBucket")) == "NoSuchBucket: The specified bucket does not exist"

@@ -16,7 +16,7 @@ from bucketcast.users import Account
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from tests.unit.listen.test_stream import Shelf, until
-from tests.unit.web.requests import ANNA, gate, scope_of, signed
+from tests.unit.web.requests import ANNA, authenticator, scope_of, signed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -50,7 +50,7 @@ class Client:
         def abort() -> None:
             self.aborted = True
 
-        found = await gate().admit(scope_of(signed("GET", target)), self.receive)
+        found = await authenticator().authenticate(scope_of(signed("GET", target)), self.receive)
         return replace(found, abort=abort)
 
     @property

@@ -10,7 +10,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.web.authentication import AuthenticatedRequest
-from tests.unit.web.requests import ACCESS, Wire, gate, scope_of, signed
+from tests.unit.web.requests import ACCESS, Wire, authenticator, scope_of, signed
 
 
 def events_of(method: str, target: str, status: int = 200) -> list[str]:
@@ -36,7 +36,7 @@ def events_of(method: str, target: str, status: int = 200) -> list[str]:
             sent.append(message)
 
         scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
-        admitted = await gate().admit(scope, Wire(b""))
+        admitted = await authenticator().authenticate(scope, Wire(b""))
         await BucketEvents(forward, notify, "eu-central-1")(admitted, send)
         assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
         others = asyncio.all_tasks() - {asyncio.current_task()}

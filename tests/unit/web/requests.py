@@ -1,4 +1,4 @@
-"""Requests as botocore signs them, and as the gate sees them."""
+"""Requests as botocore signs them, and as the authenticator reads them."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -53,7 +53,7 @@ def scope_of(request: AWSRequest, **changed: str) -> MutableMapping[str, Any]:
     }
 
 
-def gate(**more: Any) -> Authenticator:
+def authenticator(**more: Any) -> Authenticator:
     async def find(access_key: str) -> Account | None:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 

@@ -24,7 +24,7 @@ from tests.unit.web.requests import (
     REGION,
     SECRET,
     Wire,
-    gate,
+    authenticator,
     presigned,
     scope_of,
     signed,
@@ -36,18 +36,18 @@ LIMIT = 1 << 20
 def admit(
     scope: Any, body: bytes = b"", at: Authenticator | None = None, **more: Any
 ) -> AuthenticatedRequest:
-    return asyncio.run((at or gate()).admit(scope, Wire(body), **more))
+    return asyncio.run((at or authenticator()).authenticate(scope, Wire(body), **more))
 
 
 def refused(scope: Any, body: bytes = b"", at: Authenticator | None = None, **more: Any) -> S3Error:
     with pytest.raises(S3Error) as caught:
-        asyncio.run((at or gate()).admit(scope, Wire(body), **more))
+        asyncio.run((at or authenticator()).authenticate(scope, Wire(body), **more))
     return caught.value
 
 
 def read(scope: Any, body: bytes) -> bytes:
     async def both() -> bytes:
-        return await (await gate().admit(scope, Wire(body, 7))).body.read(LIMIT)
+        return await (await authenticator().authenticate(scope, Wire(body, 7))).body.read(LIMIT)
 
     return asyncio.run(both())
 
@@ -65,13 +65,13 @@ def read(scope: Any, body: bytes) -> bytes:
         "/images/key?partNumber=1&uploadId=x~y",
     ],
 )
-def test_what_botocore_signs_is_let_in(target: str) -> None:
+def test_call_signed_by_botocore_is_accepted(target: str) -> None:
     admitted = admit(scope_of(signed("GET", target)))
     assert admitted.user == ANNA
     assert admitted.call.path == target.partition("?")[0]
 
 
-def test_a_presigned_call_is_let_in_without_any_header() -> None:
+def test_presigned_call_is_accepted_without_headers() -> None:
     assert admit(scope_of(presigned("GET", "/images/photo.jpg?response-content-type=a%2Fb")))
 
 
@@ -85,7 +85,7 @@ segment = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_siz
     st.dictionaries(segment, segment),
     st.text("a \t;=,é", max_size=9),
 )
-def test_whatever_stands_in_a_call_is_computed_as_botocore_does(
+def test_signature_of_any_call_equals_botocores(
     path: list[str], query: dict[str, str], header: str
 ) -> None:
     target = "/images/" + "/".join(quote(part, safe="~") for part in path)
@@ -108,7 +108,7 @@ def test_values_of_one_name_may_be_signed_in_their_order() -> None:
     headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
     request_ = canonical.request("GET", "/", query, headers, names, headers["x-amz-content-sha256"])
     signature = canonical.signature(
-        canonical.key(SECRET, scope), canonical.text(timestamp, scope, request_)
+        canonical.key(SECRET, scope), canonical.string_to_sign(timestamp, scope, request_)
     )
     begin, _, _ = request.headers["Authorization"].rpartition("Signature=")
     scope_ = scope_of(request, authorization=f"{begin}Signature={signature}")
@@ -131,7 +131,7 @@ def test_headers_that_botocore_never_signs_may_be_signed() -> None:
     assert refused(scope_of(request, user_agent="another")).code == "SignatureDoesNotMatch"
 
 
-def test_the_body_is_compared_with_what_was_signed() -> None:
+def test_body_is_compared_with_its_signed_hash() -> None:
     scope = scope_of(signed("PUT", "/images?notification", b"<signed/>"))
     assert read(scope, b"<signed/>") == b"<signed/>"
     with pytest.raises(S3Error, match="XAmzContentSHA256Mismatch"):
@@ -161,11 +161,11 @@ def test_an_unsigned_payload_is_accepted_as_declared() -> None:
         ({"x_amz_content_sha256": hashlib.sha256(b"x").hexdigest()}, "SignatureDoesNotMatch"),
     ],
 )
-def test_what_was_changed_on_the_way_is_refused(change: dict[str, str], code: str) -> None:
+def test_changed_header_is_refused(change: dict[str, str], code: str) -> None:
     assert refused(scope_of(signed("GET", "/images"), **change)).code == code
 
 
-def test_another_method_path_or_query_is_another_call() -> None:
+def test_changed_method_path_or_query_is_refused() -> None:
     for name, value in (
         ("method", "PUT"),
         ("raw_path", b"/other"),
@@ -181,7 +181,7 @@ def test_another_secret_or_key_is_refused() -> None:
     assert refused(scope_of(signed("GET", "/"), authorization=header)).code == "InvalidAccessKeyId"
 
 
-def test_another_region_is_named() -> None:
+def test_error_names_the_expected_region() -> None:
     error = refused(scope_of(signed("GET", "/images", region="eu-west-1")))
     assert (error.code, error.status, error.more) == (
         "AuthorizationHeaderMalformed",
@@ -191,7 +191,7 @@ def test_another_region_is_named() -> None:
     assert "the region 'eu-west-1' is wrong; expecting 'us-east-1'" in error.message
 
 
-def test_another_service_is_refused_unless_it_is_served() -> None:
+def test_other_services_are_refused_unless_allowed() -> None:
     request = AWSRequest("POST", f"http://{HOST}/", {}, b"Action=ListTopics")
     SigV4Auth(Credentials(ACCESS, SECRET), "sns", "us-east-1").add_auth(request)
     scope, body = scope_of(request), b"Action=ListTopics"
@@ -201,17 +201,17 @@ def test_another_service_is_refused_unless_it_is_served() -> None:
 
 
 @pytest.mark.parametrize("minutes", [-16, 16])
-def test_a_clock_more_than_a_quarter_of_an_hour_off_is_refused(minutes: int) -> None:
-    at = gate(now=lambda: datetime.now(UTC) + timedelta(minutes=minutes))
+def test_clock_off_by_more_than_15_minutes_is_refused(minutes: int) -> None:
+    at = authenticator(now=lambda: datetime.now(UTC) + timedelta(minutes=minutes))
     assert refused(scope_of(signed("GET", "/")), at=at).code == "RequestTimeTooSkewed"
-    near = gate(now=lambda: datetime.now(UTC) + timedelta(minutes=minutes * 14 / 16))
+    near = authenticator(now=lambda: datetime.now(UTC) + timedelta(minutes=minutes * 14 / 16))
     assert admit(scope_of(signed("GET", "/")), at=near)
 
 
 @pytest.mark.parametrize(
     ("note", "charset"), [("é ü", "utf-8"), ("日本", "utf-8"), ("é ü", "latin-1")]
 )
-def test_a_header_beyond_ascii_is_the_text_that_was_signed(note: str, charset: str) -> None:
+def test_non_ascii_header_is_verified(note: str, charset: str) -> None:
     """Clients sign UTF-8, which is also what goes on to S3; some clients send Latin-1."""
     scope = scope_of(signed("PUT", "/images/a", headers={"x-amz-meta-note": note}))
     scope["headers"] = [
@@ -222,20 +222,20 @@ def test_a_header_beyond_ascii_is_the_text_that_was_signed(note: str, charset: s
 
 
 @pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -2359", "never", ""])
-def test_a_date_that_is_none_is_refused(date: str) -> None:
+def test_invalid_date_is_refused(date: str) -> None:
     scope = scope_of(signed("GET", "/"), x_amz_date="", date=date)
     assert refused(scope).code == "AccessDenied"
 
 
-def test_a_presigned_call_ends_with_its_time() -> None:
-    later = gate(now=lambda: datetime.now(UTC) + timedelta(seconds=62))
+def test_expired_presigned_call_is_refused() -> None:
+    later = authenticator(now=lambda: datetime.now(UTC) + timedelta(seconds=62))
     error = refused(scope_of(presigned("GET", "/images/a", expires=60)), at=later)
     assert (error.code, error.message) == ("AccessDenied", "Request has expired")
     too_long = refused(scope_of(presigned("GET", "/images/a", expires=604_801)))
     assert too_long.code == "AuthorizationQueryParametersError"
 
 
-def test_a_presigned_call_that_was_changed_is_refused() -> None:
+def test_changed_presigned_call_is_refused() -> None:
     scope = scope_of(presigned("GET", "/images/a"))
     endless = b"X-Amz-Expires=" + b"9" * 5_000
     for longer in (b"X-Amz-Expires=600", b"X-Amz-Expires=60&X-Amz-Expires=600", endless):
@@ -250,7 +250,7 @@ def test_a_presigned_call_that_was_changed_is_refused() -> None:
     )
 
 
-def test_two_signatures_are_one_too_many() -> None:
+def test_call_with_two_signatures_is_refused() -> None:
     header = signed("GET", "/images/a").headers["Authorization"]
     both = scope_of(presigned("GET", "/images/a"), authorization=header)
     assert refused(both).code == "InvalidRequest"
@@ -272,18 +272,18 @@ def test_unsigned_and_v2_calls_are_refused_with_a_message() -> None:
     "path",
     ["/images/../other", "/images/%2e%2E/other", "/images%2f..%2fother", "/..", "/images/./a"],
 )
-def test_steps_up_are_refused_however_they_are_written(path: str) -> None:
+def test_dot_segments_are_refused_in_any_spelling(path: str) -> None:
     assert refused(scope_of(signed("GET", path))).code == "InvalidURI"
 
 
 @pytest.mark.parametrize("path", ["//images/a", "/a%zz", "/images/%00", "/im ages%20/x"])
-def test_a_path_that_can_be_read_in_two_ways_is_refused(path: str) -> None:
+def test_ambiguous_path_is_refused(path: str) -> None:
     scope = {**scope_of(signed("GET", "/images")), "raw_path": path.encode()}
     assert refused(scope).code in ("InvalidURI", "InvalidBucketName")
 
 
 def test_a_host_may_name_the_bucket() -> None:
-    at = gate(domains=("localhost",))
+    at = authenticator(domains=("localhost",))
     request = AWSRequest(
         "GET", "http://images.localhost:9100/a//b", {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}
     )
@@ -304,16 +304,16 @@ def test_a_buckets_location_may_be_read_from_any_region() -> None:
     )
 
 
-def test_an_error_is_what_s3_writes() -> None:
+def test_error_is_written_like_s3s() -> None:
     error = S3Error("InvalidArgument", "a < b", ArgumentName="x")
-    assert xml.written("Error", error.elements("/a&b", "1F")) == (
+    assert xml.write("Error", error.elements("/a&b", "1F")) == (
         "<Error><Code>InvalidArgument</Code>"
         "<Message>a &lt; b</Message><ArgumentName>x</ArgumentName><Resource>/a&amp;b</Resource>"
         "<RequestId>1F</RequestId></Error>"
     )
 
 
-def test_no_secret_is_shown() -> None:
+def test_repr_shows_no_secret() -> None:
     from bucketcast.users import Account  # noqa: PLC0415
 
     assert SECRET not in repr(Account(ANNA, SECRET))

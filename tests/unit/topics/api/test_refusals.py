@@ -15,7 +15,7 @@ from bucketcast.topics.errors import TopicError
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request_body import ClientDisconnected
 from bucketcast.web.secure import secure
-from tests.unit.web.requests import SECRET, gate, scope_of, signed
+from tests.unit.web.requests import SECRET, authenticator, scope_of, signed
 
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
 FORM = b"Action=ListTopics"
@@ -42,7 +42,7 @@ class Call:
 
         topics = Mock(UserTopics)
         topics.page.side_effect = error
-        api = Sns(gate(), secure("never"), Mock(), topics)
+        api = Sns(authenticator(), secure("never"), Mock(), topics)
         request = signed("POST", "/", FORM, secret=secret)
         scope = scope_of(request, content_length=str(len(FORM)))
         asyncio.run(api(scope, receive, send))

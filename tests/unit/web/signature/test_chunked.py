@@ -67,7 +67,7 @@ def streamed(body: bytes, size: int = 4_096, **changed: str) -> list[bytes]:
 
     async def run() -> None:
         at = Authenticator(find, "us-east-1", now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
-        admitted = await at.admit(scope, Wire(body, size))
+        admitted = await at.authenticate(scope, Wire(body, size))
         async for piece in admitted.body.stream():
             pieces.append(piece)  # noqa: PERF401 - what came before an error counts
 
@@ -79,13 +79,13 @@ def streamed(body: bytes, size: int = 4_096, **changed: str) -> list[bytes]:
     return pieces
 
 
-def test_the_example_of_aws_is_read() -> None:
+def test_example_of_aws_is_read() -> None:
     assert len(BODY) == int(HEADERS["content-length"])
     assert b"".join(streamed(BODY)) == CONTENT
 
 
 @given(st.integers(1, 70_000))
-def test_however_it_comes_it_is_the_same(size: int) -> None:
+def test_body_is_the_same_in_pieces_of_any_size(size: int) -> None:
     assert b"".join(streamed(BODY, max(size, 60))) == CONTENT
 
 
@@ -103,14 +103,14 @@ def test_however_it_comes_it_is_the_same(size: int) -> None:
         (b"ffffffffffffff;chunk-signature=" + SIGNATURES[0].encode() + b"\r\n", "IncompleteBody"),
     ],
 )
-def test_a_body_that_is_not_the_signed_one_is_never_forwarded_whole(body: bytes, code: str) -> None:
+def test_invalid_body_is_never_forwarded_whole(body: bytes, code: str) -> None:
     with pytest.raises(S3Error) as caught:
         streamed(body)
     assert caught.value.code == code
     assert int(caught.value.__notes__[0]) < len(CONTENT)
 
 
-def test_chunks_in_another_order_are_another_body() -> None:
+def test_reordered_chunks_are_refused() -> None:
     swapped = framed([CONTENT[65_536:], CONTENT[:65_536]], (*SIGNATURES[1::-1], SIGNATURES[2]))
     with pytest.raises(S3Error, match="SignatureDoesNotMatch"):
         streamed(swapped)
@@ -125,7 +125,7 @@ def unsigned(body: bytes, announced: list[str] | None, length: int) -> tuple[byt
     return asyncio.run(run()), payload.trailers
 
 
-def test_a_checksum_behind_the_body_is_kept_for_s3() -> None:
+def test_trailing_checksum_is_kept_for_s3() -> None:
     body = b"5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n"
     assert unsigned(body, ["x-amz-checksum-crc32"], 5) == (
         b"hello",
@@ -133,19 +133,19 @@ def test_a_checksum_behind_the_body_is_kept_for_s3() -> None:
     )
 
 
-def test_what_stands_behind_the_body_must_be_what_was_announced() -> None:
+def test_unannounced_trailers_are_refused() -> None:
     for body in (b"5\r\nhello\r\n0\r\n\r\n", b"5\r\nhello\r\n0\r\nx-amz-checksum-sha1:x\r\n\r\n"):
         with pytest.raises(S3Error, match="x-amz-trailer announces x-amz-checksum-crc32"):
             unsigned(body, ["x-amz-checksum-crc32"], 5)
 
 
-def test_a_body_longer_or_shorter_than_its_content_length_is_refused() -> None:
+def test_body_of_another_length_than_announced_is_refused() -> None:
     for length in (4, 6):
         with pytest.raises(S3Error, match="IncompleteBody"):
             unsigned(b"5\r\nhello\r\n0\r\n\r\n", [], length)
 
 
-def test_the_lines_behind_a_body_are_signed_too() -> None:
+def test_signature_of_trailers_is_checked() -> None:
     from bucketcast.web.signature import canonical  # noqa: PLC0415
     from bucketcast.web.signature.chunked import Chunks  # noqa: PLC0415
 

@@ -1,6 +1,8 @@
-"""The gateway: the API for `mc`, minio-py and boto3, as one ASGI application.
+"""The gateway: one endpoint for `mc`, minio-py and boto3, as an ASGI application.
 
-`request` is a request as received, `signature` verifies who signed it, and `authentication` admits
-it. Then come the S3 notification API (`s3`), topics (`sns`), listeners (`listen`), admin
-calls (`admin`), and a proxy to S3 for everything else. `app` joins them.
+`app` authenticates S3 calls and routes them: to the `api` modules of the features (notifications,
+topics, listen), or to S3 itself through `proxy`. `admin` has MinIO's admin calls. `factory` builds
+the application of one deployment, for `functions/gateway` on Lambda and for `server`, which runs it
+with uvicorn (`protocol` has its limits). `account_cache` keeps users' accounts for some seconds.
+`command` is `bucketcast gateway`. Requests, signatures and errors are in `web`.
 """

@@ -9,8 +9,8 @@ from typing import Final
 from bucketcast.users import Account
 
 MAX_AGE_SECONDS: Final = 5.0
-"""How long a removed user may still be admitted."""
-_KEPT: Final = 1_000
+"""The seconds for which a removed user may still be accepted."""
+_MAX_ENTRIES: Final = 1_000
 
 
 class AccountCache:
@@ -18,15 +18,15 @@ class AccountCache:
 
     def __init__(self, find: Callable[[str], Account | None]) -> None:
         self._find = find
-        self._kept: OrderedDict[str, tuple[float, Account | None]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[float, Account | None]] = OrderedDict()
 
     async def __call__(self, access_key: str) -> Account | None:
-        kept = self._kept.get(access_key)
-        if kept and time.monotonic() - kept[0] < MAX_AGE_SECONDS:
-            return kept[1]
-        found = await asyncio.to_thread(self._find, access_key)
-        self._kept[access_key] = (time.monotonic(), found)
-        self._kept.move_to_end(access_key)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
-        return found
+        entry = self._entries.get(access_key)
+        if entry and time.monotonic() - entry[0] < MAX_AGE_SECONDS:
+            return entry[1]
+        account = await asyncio.to_thread(self._find, access_key)
+        self._entries[access_key] = (time.monotonic(), account)
+        self._entries.move_to_end(access_key)
+        while len(self._entries) > _MAX_ENTRIES:
+            self._entries.popitem(last=False)
+        return account

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast.errors import BucketcastError
-from bucketcast.gateway.proxy import is_about_buckets
+from bucketcast.gateway.proxy import is_bucket_lookup
 from bucketcast.web import xml
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error, as_s3_error
@@ -20,7 +20,7 @@ from bucketcast.web.request_body import ClientDisconnected, RequestStream
 from bucketcast.web.responses import Handler
 
 HEALTH: Final = "/minio/health/live"
-_LEFT_UNREAD: Final = 65_536
+_MAX_UNREAD: Final = 65_536
 
 
 class S3:
@@ -31,13 +31,13 @@ class S3:
 
     def __init__(
         self,
-        gate: Authenticator,
+        authenticator: Authenticator,
         answers: Callable[[RawRequest], Handler | None],
         forward: Handler,
         *,
         objects: str = "",
     ) -> None:
-        self._gate = gate
+        self._authenticator = authenticator
         self._answers = answers
         self._forward = forward
         self._objects = objects
@@ -45,23 +45,23 @@ class S3:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         stream = RequestStream(scope, receive)
         try:
-            await self._answer(scope, stream, send)
+            await self._handle(scope, stream, send)
         except S3Error:
             await stream.drain()
             raise
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        admitted = await self._gate.admit(scope, receive)
-        answer = self._answers(admitted.call)
-        if answer is None:
-            if self._objects and not is_about_buckets(admitted.call):
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = await self._authenticator.authenticate(scope, receive)
+        handler = self._answers(request.call)
+        if handler is None:
+            if self._objects and not is_bucket_lookup(request.call):
                 raise S3Error(
                     "NotImplemented",
                     "this endpoint answers bucket notifications, users and administration; "
                     f"objects are at {self._objects}",
                 )
-            answer = self._forward
-        await answer(admitted, send)
+            handler = self._forward
+        await handler(request, send)
 
 
 def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -69,36 +69,36 @@ def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
     app = Starlette(
         routes=[
             *routes,
-            Route(HEALTH, _alive, methods=["GET", "HEAD"]),
+            Route(HEALTH, _respond_alive, methods=["GET", "HEAD"]),
             Mount("/", app=s3),
         ],
         exception_handlers={
-            ClientDisconnected: _gone,
-            BucketcastError: _refused,
-            Exception: _refused,
+            ClientDisconnected: _close_disconnected,
+            BucketcastError: _respond_with_error,
+            Exception: _respond_with_error,
         },
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _alive(_: Request) -> Response:
+async def _respond_alive(_: Request) -> Response:
     return Response()
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _respond_with_error(request: Request, error: Exception) -> Response:
     request_id = f"{time.time_ns():X}"
-    shown = as_s3_error(error, request_id)
+    s3_error = as_s3_error(error, request_id)
     path = request.scope["raw_path"].decode("latin-1")
     headers = {"x-amz-request-id": request_id, "server": "Bucketcast"}
-    unread = request.headers.get("content-length", "0")
-    if "expect" in request.headers or not unread.isdecimal() or int(unread) > _LEFT_UNREAD:
+    length = request.headers.get("content-length", "0")
+    if "expect" in request.headers or not length.isdecimal() or int(length) > _MAX_UNREAD:
         # The rest of the body would be read as the next request.
         headers["connection"] = "close"
-    text = xml.DECLARATION + xml.written("Error", shown.elements(path, request_id))
-    body = "" if request.method == "HEAD" else text
-    return Response(body, shown.status, headers, "application/xml")
+    document = xml.DECLARATION + xml.write("Error", s3_error.elements(path, request_id))
+    body = "" if request.method == "HEAD" else document
+    return Response(body, s3_error.status, headers, "application/xml")
 
 
-async def _gone(_: Request, __: Exception) -> Response:
+async def _close_disconnected(_: Request, __: Exception) -> Response:
     return Response(status_code=400)

@@ -47,30 +47,30 @@ def create_app(
 
     `secure_calls` says which calls count as sent over TLS.
     """
-    logins = CredentialsProvider()
-    region = logins.region or _REGION
-    endpoint = logins.endpoint(region)
+    credentials = CredentialsProvider()
+    region = credentials.region or _REGION
+    endpoint = credentials.endpoint(region)
     users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
 
-    def find(access_key: str) -> Account | None:
+    def find_account(access_key: str) -> Account | None:
         with aws_errors():
             return users.find(access_key)
 
     @cache
-    def there() -> Deployed:
+    def deployment() -> Deployed:
         return deployed.find(stack, aws)
 
     def notify(bucket: str, body: str) -> None:
         """Send a bucket's notification to ingest, unless CloudTrail logs it."""
-        if not (there().bucket_events and AccessEvents(there(), aws).are_on(bucket)):
+        if not (deployment().bucket_events and AccessEvents(deployment(), aws).are_on(bucket)):
             with aws_errors():
-                aws.sqs.send_message(QueueUrl=there().ingress_queue, MessageBody=body)
+                aws.sqs.send_message(QueueUrl=deployment().ingress_queue, MessageBody=body)
 
     def answers(call: RawRequest) -> Handler | None:
         return listen.answers(call) or notifications.answers(call)
 
-    accounts = AccountCache(find)
-    gate = Authenticator(accounts, region, domains=tuple(name.lower() for name in domains))
+    accounts = AccountCache(find_account)
+    authenticator = Authenticator(accounts, region, domains=tuple(name.lower() for name in domains))
     # Clients are created one by one: creating is not thread-safe, using is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     notifications = Notifications(stack, aws, region)
@@ -78,23 +78,23 @@ def create_app(
         stack,
         Table(table, aws.dynamodb),
         aws.sqs,
-        lambda: there().ingress_queue.rpartition("/")[0],
-        kms_key=lambda: there().kms_key,
+        lambda: deployment().ingress_queue.rpartition("/")[0],
+        kms_key=lambda: deployment().kms_key,
     )
-    sqs = Sqs(aws.sqs.meta.endpoint_url, region, logins)
+    sqs = Sqs(aws.sqs.meta.endpoint_url, region, credentials)
     listen = Listen(
         listeners,
-        lambda one: Queue(listeners.url(one), sqs),
+        lambda listener: Queue(listeners.url(listener), sqs),
         notifications.attach,
         accounts,
         endless=objects,
     )
-    forward = BucketEvents(Proxy(endpoint, region, logins), notify, region)
-    s3 = S3(gate, answers, forward, objects="" if objects else endpoint)
+    forward = BucketEvents(Proxy(endpoint, region, credentials), notify, region)
+    s3 = S3(authenticator, answers, forward, objects="" if objects else endpoint)
     topics = UserTopics(
         TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
     )
-    sns = Sns(gate, secure(secure_calls), s3, topics)
-    app = build(sns, Admin(gate, accounts, stack, aws).routes())
+    sns = Sns(authenticator, secure(secure_calls), s3, topics)
+    app = build(sns, Admin(authenticator, accounts, stack, aws).routes())
     app.state.listen = listen
     return app

@@ -10,7 +10,7 @@ from bucketcast.web.authentication import ABORT
 MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
 HEADERS_SECONDS: Final = 4.0
-"""How long a client may take from connecting to the end of its headers."""
+"""The seconds from connecting to the end of the headers."""
 
 
 class Protocol(HttpToolsProtocol):
@@ -22,22 +22,22 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._within_headers:
-            self._seen += len(data)
+            self._received += len(data)
         super().data_received(data)
-        if not (self._within_headers and self._seen) or self.transport.is_closing():
+        if not (self._within_headers and self._received) or self.transport.is_closing():
             return
         # Most requests arrive in one piece, which needs no timer.
         if self._timer is None:
-            self._wait()
-        if self._seen > MAX_HEADERS:
+            self._start_timer()
+        if self._received > MAX_HEADERS:
             self.send_400_response("The headers are too long.")
 
     def on_message_begin(self) -> None:
@@ -47,23 +47,23 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._within_headers = False
-        self._seen = 0
-        self._stop_waiting()
+        self._received = 0
+        self._stop_timer()
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
         self._within_headers = True
         super().on_response_complete()
 
-    def _wait(self) -> None:
-        self._timer = self.loop.call_later(HEADERS_SECONDS, self._late)
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(HEADERS_SECONDS, self._time_out)
 
-    def _stop_waiting(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _late(self) -> None:
+    def _time_out(self) -> None:
         self._timer = None
         if not self.transport.is_closing():
             self.transport.close()

@@ -16,7 +16,7 @@ from bucketcast.telemetry import logger
 from bucketcast.web.secure import SecureCalls
 
 _BACKLOG: Final = 1_024
-_AT_ONCE: Final = 2_000
+_MAX_REQUESTS: Final = 2_000
 
 
 def serve(
@@ -47,12 +47,14 @@ def serve(
         date_header=False,
         proxy_headers=False,
         timeout_keep_alive=65,
-        limit_concurrency=_AT_ONCE,
+        limit_concurrency=_MAX_REQUESTS,
         backlog=_BACKLOG,
     )
-    with socket.create_server((host, port), backlog=_BACKLOG) as listening:
-        threading.Thread(target=_sweep, args=(app.state.listen,), daemon=True).start()
-        _Server(config).run(sockets=[listening])
+    with socket.create_server((host, port), backlog=_BACKLOG) as listener:
+        threading.Thread(
+            target=_remove_ended_listeners, args=(app.state.listen,), daemon=True
+        ).start()
+        _Server(config).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
@@ -63,9 +65,9 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _sweep(listen: Listen) -> None:
+def _remove_ended_listeners(listen: Listen) -> None:
     """Remove the listeners of an earlier gateway process."""
     try:
         listen.clean()
-    except Exception as error:  # noqa: BLE001 - whoever listens next tries again
+    except Exception as error:  # noqa: BLE001 - the next listener tries again
         logger.warning("listeners that ended are not removed", reason=str(error))

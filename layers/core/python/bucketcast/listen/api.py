@@ -176,7 +176,7 @@ class Listen:
         self._streams[stream] = (admitted.user.access_key, listener.id)
         if self._closed:
             stream.end()
-        watching = asyncio.ensure_future(admitted.body.gone())
+        watching = asyncio.ensure_future(admitted.body.wait_for_disconnect())
         watching.add_done_callback(lambda _: stream.end())
         try:
             async with self._settling(listener):

@@ -1,4 +1,4 @@
-"""Authentication: only calls with a valid signature, time, region and user are admitted."""
+"""Authenticate calls by their signature, time, region and user."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
@@ -64,7 +64,7 @@ class Authenticator:
         self._domains = domains
         self._now = now
 
-    async def admit(
+    async def authenticate(
         self, scope: Scope, receive: Receive, services: Collection[str] = S3
     ) -> AuthenticatedRequest:
         """Authenticate a call; its body is checked when it is read.
@@ -72,10 +72,10 @@ class Authenticator:
         `services` are the allowed services in the signature's scope, the usual one first.
 
         Raises:
-            S3Error: it is refused; nothing of its body was read.
+            S3Error: it is refused; its body was not read.
         """
         call = self.read(scope)
-        claim = claims.of(call)
+        claim = claims.parse(call)
         check.terms(claim, self._now(), self._regions(call), services)
         check.headers(call, claim)
         account = await self._find(claim.access_key)
@@ -87,9 +87,9 @@ class Authenticator:
                     "InvalidRequest",
                     "Missing required header for this request: x-amz-content-sha256",
                 )
-            return await self._hashed(call, claim, account, receive)
+            return await self._authenticate_by_hash(call, claim, account, receive)
         key = check.signature(call, claim, account.secret)
-        body = RequestBody(receive, payload.of(call, claim, key))
+        body = RequestBody(receive, payload.verifier(call, claim, key))
         peer, _ = scope.get("client") or ("", 0)
         return AuthenticatedRequest(call, account.user, body, peer, scope.get(ABORT, lambda: None))
 
@@ -103,39 +103,39 @@ class Authenticator:
             scope["method"],
             scope["raw_path"].decode("latin-1"),
             scope["query_string"].decode("latin-1"),
-            [(name.decode("latin-1"), _text(value)) for name, value in scope["headers"]],
+            [(name.decode("latin-1"), _decode(value)) for name, value in scope["headers"]],
             self._domains,
         )
 
-    async def _hashed(
+    async def _authenticate_by_hash(
         self, call: RawRequest, claim: Claim, account: Account, receive: Receive
     ) -> AuthenticatedRequest:
-        """Return the call with its body's hash, which is signed but not sent to services but S3.
+        """Authenticate a call whose signed hash of the body is not sent, and has to be computed.
 
-        curl before 8 leaves it out for S3 too.
+        Clients send it to S3 only, and curl before 8 does not even there.
         """
         length = call.headers.get("content-length", "")
         if length.isdecimal() and int(length) > LARGEST_FORM:
             raise S3Error("EntityTooLarge", MaxSizeAllowed=str(LARGEST_FORM))
-        whole = await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)
-        digest = hashlib.sha256(whole).hexdigest()
+        content = await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)
+        digest = hashlib.sha256(content).hexdigest()
         check.signature(call, replace(claim, payload=digest), account.secret)
 
-        async def again() -> MutableMapping[str, Any]:
-            return {"type": "http.request", "body": whole, "more_body": False}
+        async def replay() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": content, "more_body": False}
 
         return AuthenticatedRequest(
-            call, account.user, RequestBody(again, payload.Plain(digest, len(whole)))
+            call, account.user, RequestBody(replay, payload.Plain(digest, len(content)))
         )
 
     def _regions(self, call: RawRequest) -> tuple[str, ...]:
-        """Return the regions that a call may be signed for; some calls need none of ours."""
+        """Return the regions that a call may be signed for, the gateway's first."""
         if call.path.startswith(_ADMIN):
             return (self.region, _ANYWHERE, "")
         return (self.region, _ANYWHERE) if "location" in call.params else (self.region,)
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     """Return a header's value as clients sign it and as S3 gets it: UTF-8, else Latin-1."""
     try:
         return value.decode()

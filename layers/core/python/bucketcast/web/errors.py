@@ -114,7 +114,7 @@ class S3Error(BucketcastError):
 
 
 def as_s3_error(error: Exception, request_id: str) -> S3Error:
-    """Return what a client reads of an error; details of AWS's errors and ours are only logged."""
+    """Return the error for the client; details of AWS's errors and ours are only logged."""
     if isinstance(error, S3Error):
         return error
     if isinstance(error, BucketcastError):

@@ -54,12 +54,12 @@ class RawRequest:
         for name, value in headers:
             lower = name.lower()
             joined[lower] = f"{joined[lower]},{value}" if lower in joined else value
-        _check(path, query)
-        bucket, rest = _virtual(joined.get("host", ""), domains), path
+        _check_target(path, query)
+        bucket, rest = _bucket_of_host(joined.get("host", ""), domains), path
         if not bucket:
-            _, _, behind = path.partition("/")
-            first, slash, after = behind.partition("/")
-            bucket, rest = unquote(first), "/" + after
+            _, _, remainder = path.partition("/")
+            first, slash, key_path = remainder.partition("/")
+            bucket, rest = unquote(first), "/" + key_path
             if not bucket and slash:
                 raise S3Error("InvalidURI", "the path begins with //, which names no bucket")
         if bucket and not _BUCKET.fullmatch(bucket):
@@ -75,10 +75,10 @@ class RawRequest:
     @cached_property
     def params(self) -> Mapping[str, list[str]]:
         """The decoded query: the values of each name, in their order."""
-        found: dict[str, list[str]] = {}
+        values: dict[str, list[str]] = {}
         for name, value in self.pairs:
-            found.setdefault(unquote_plus(name), []).append(unquote_plus(value))
-        return found
+            values.setdefault(unquote_plus(name), []).append(unquote_plus(value))
+        return values
 
     def first(self, name: str) -> str | None:
         """Return the first value of a query's name; None if it is missing."""
@@ -86,7 +86,7 @@ class RawRequest:
         return values[0] if values else None
 
 
-def _check(path: str, query: str) -> None:
+def _check_target(path: str, query: str) -> None:
     if len(path) + len(query) > MAX_TARGET:
         raise S3Error("InvalidURI", f"path and query are longer than {MAX_TARGET:,} bytes")
     if not path.startswith("/"):
@@ -101,7 +101,7 @@ def _check(path: str, query: str) -> None:
         raise S3Error("InvalidURI", "the path holds a segment . or .., encoded or not")
 
 
-def _virtual(host: str, domains: Iterable[str]) -> str:
+def _bucket_of_host(host: str, domains: Iterable[str]) -> str:
     """Return the bucket that a host names, or ""."""
     name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
     for domain in domains:

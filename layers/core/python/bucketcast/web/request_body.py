@@ -1,6 +1,6 @@
 """The body of a request: read whole up to a limit, or streamed.
 
-Both check it. A stream's last piece is delayed back until the check has succeeded.
+Both check it. A stream's last piece is held back until the check has succeeded.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _DRAINED: Final = 32 << 20
 _DRAIN_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 60.0
-"""How long a client may send nothing."""
+"""The seconds for which a client may send nothing."""
 
 
 class ClientDisconnected(Exception):
@@ -30,7 +30,7 @@ class RequestBody:
         self.payload = payload
 
     async def read(self, limit: int) -> bytes:
-        """Return all of it.
+        """Return the whole body.
 
         Raises:
             S3Error: it is longer than `limit`, not what was signed, or the client is too slow.
@@ -38,38 +38,38 @@ class RequestBody:
         """
         if (self.payload.length or 0) > limit:
             raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
-        whole = bytearray()
+        content = bytearray()
         try:
             async with asyncio.timeout(IDLE_SECONDS):
                 async for piece in self._pieces(self._receive):
-                    whole += piece
-                    if len(whole) > limit:
+                    content += piece
+                    if len(content) > limit:
                         raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
         except TimeoutError:
             raise S3Error("RequestTimeout") from None
-        return bytes(whole)
+        return bytes(content)
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """Yield it in pieces, the last one when all is verified.
+        """Yield the body in pieces, the last one after the whole is verified.
 
         Raises:
             S3Error: it is not what was signed, or the client is too slow.
             ClientDisconnected: the client disconnected.
         """
         delayed = b""
-        async for piece in self._pieces(self._in_time):
+        async for piece in self._pieces(self._receive_in_time):
             if delayed:
                 yield delayed
             delayed = piece
         if delayed:
             yield delayed
 
-    async def gone(self) -> None:
-        """Return when the client has disconnected; further bytes are dropped."""
+    async def wait_for_disconnect(self) -> None:
+        """Wait until the client disconnects; further bytes are dropped."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _in_time(self) -> MutableMapping[str, Any]:
+    async def _receive_in_time(self) -> MutableMapping[str, Any]:
         """Return the next message, within a time limit of its own."""
         try:
             async with asyncio.timeout(IDLE_SECONDS):
@@ -79,19 +79,19 @@ class RequestBody:
 
     async def _pieces(self, receive: Receive) -> AsyncIterator[bytes]:
         """Yield the content, and check it at the end."""
-        more = True
-        while more:
+        has_more = True
+        while has_more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnected
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
             if piece := self.payload.feed(message.get("body", b"")):
                 yield piece
         self.payload.finish()
 
 
 class RequestStream:
-    """The messages after the headers, and whether the last has been received."""
+    """The messages after the headers; it knows if the last has been received."""
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
         self._headers = dict(scope["headers"])

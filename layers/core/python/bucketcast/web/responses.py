@@ -1,4 +1,4 @@
-"""Responses in one piece."""
+"""Handlers of S3 calls, and responses in one piece."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus

@@ -1,11 +1,11 @@
-"""Decide whether a call came over HTTPS, by the gateway's option."""
+"""Decide if a call came over HTTPS, by the gateway's option."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, get_args
 
 SecureCalls = Literal["never", "forwarded", "always"]
 IsSecure = Callable[[Mapping[str, Any], Mapping[str, str]], bool]
-"""Returns whether an ASGI scope with these headers is secure."""
+"""Returns True if an ASGI scope with these headers is secure."""
 CHOICES: Final[tuple[str, ...]] = get_args(SecureCalls)
 
 
@@ -20,7 +20,7 @@ def secure(setting: SecureCalls) -> IsSecure:
         if setting == "always" or scope.get("scheme") == "https":
             return True
         # The nearest proxy's value is the last: a client's own comes before it.
-        said = headers.get("x-forwarded-proto", "").rpartition(",")[2].strip().lower()
-        return setting == "forwarded" and said == "https"
+        proto = headers.get("x-forwarded-proto", "").rpartition(",")[2].strip().lower()
+        return setting == "forwarded" and proto == "https"
 
     return is_secure

@@ -11,7 +11,7 @@ from bucketcast.web.errors import S3Error
 
 MAX_DEPTH: Final = 16
 MAX_ELEMENTS: Final = 10_000
-"""In one element below the root, which is held in memory as a whole."""
+"""The elements in one child of the root, which is in memory as a whole."""
 MAX_BYTES: Final = 8 << 20
 """10,000 configurations as `mc` writes them take 5 MB."""
 DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -30,7 +30,7 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
     tree = TreeBuilder()
     number = 0
 
-    def started(name: str, _: Mapping[str, str]) -> None:
+    def start(name: str, _: Mapping[str, str]) -> None:
         nonlocal number
         number = number + 1 if len(path) > 1 else 0
         local = name.rpartition(":")[2]
@@ -38,7 +38,7 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
             raise S3Error("MalformedXML")
         path.append(tree.start(local, {}))
 
-    def ended(_: str) -> None:
+    def end(_: str) -> None:
         element = path.pop()
         tree.end(element.tag)
         if len(path) == 1:
@@ -46,23 +46,23 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
             if element.tag in parts:
                 parts[element.tag](element)
 
-    def refused(*_: Any) -> None:
+    def refuse(*_: Any) -> None:
         raise S3Error("MalformedXML", "a document with a DOCTYPE is not read")
 
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
-    parser.StartElementHandler = started
-    parser.EndElementHandler = ended
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
     parser.CharacterDataHandler = tree.data
-    parser.StartDoctypeDeclHandler = refused
-    parser.EntityDeclHandler = refused
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
     try:
         parser.Parse(document.strip(), True)  # noqa: FBT003 - expat's own argument
     except expat.ExpatError:
         raise S3Error("MalformedXML") from None
 
 
-def written(name: str, content: Any, namespace: str = "") -> str:
+def write(name: str, content: Any, namespace: str = "") -> str:
     """Write an element: a dict as elements in it, a list as elements of its name, else a text.
 
     Characters that XML cannot hold are left out.
@@ -75,7 +75,7 @@ def _element(name: str, content: Any, attributes: str = "") -> str:
     if isinstance(content, str):
         inner = escape(content)
     elif isinstance(content, list):
-        return "".join([_element(name, each) for each in content])
+        return "".join([_element(name, item) for item in content])
     elif isinstance(content, dict):
         inner = "".join([_element(key, value) for key, value in content.items()])
     else:

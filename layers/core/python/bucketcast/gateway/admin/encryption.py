@@ -8,7 +8,7 @@ from minio import crypto
 from bucketcast.web.errors import S3Error
 
 
-class _Whole(BytesIO):
+class _Response(BytesIO):
     """A body with the interface from which MinIO's client reads a response."""
 
     def release_conn(self) -> None:
@@ -22,13 +22,13 @@ def decrypt(body: bytes, secret: str) -> str:
         S3Error: it was encrypted with another key, changed in transit, or is no text.
     """
     try:
-        return crypto.decrypt(_Whole(body), secret).decode()  # type: ignore[arg-type]
+        return crypto.decrypt(_Response(body), secret).decode()  # type: ignore[arg-type]
     except (ValueError, OSError, HashingError):
         raise S3Error(
             "XMinioAdminConfigBadJSON", "the body is not encrypted with your secret key"
         ) from None
 
 
-def encrypt(text: str, secret: str) -> bytes:
+def encrypt(document: str, secret: str) -> bytes:
     """Encrypt a text, which must not be empty, with the secret."""
-    return crypto.encrypt(text.encode(), secret)
+    return crypto.encrypt(document.encode(), secret)

@@ -17,12 +17,12 @@ def arns(targets: Sequence[DeployedTarget]) -> list[str]:
 
 
 def server_info(
-    targets: Sequence[DeployedTarget], fares: Sequence[Health], host: str, uptime: int
+    targets: Sequence[DeployedTarget], healths: Sequence[Health], host: str, uptime: int
 ) -> dict[str, Any]:
     """Return the answer as MinIO's clients read it; `uptime` is seconds."""
     notifications = [
-        {TargetArn.parse(target.arn).type: [{target.id: {"status": _status(fare)}}]}
-        for target, fare in zip(targets, fares, strict=True)
+        {TargetArn.parse(target.arn).type: [{target.id: {"status": _status(health)}}]}
+        for target, health in zip(targets, healths, strict=True)
     ]
     server = {
         "state": "online",
@@ -39,5 +39,5 @@ def server_info(
     }
 
 
-def _status(fare: Health) -> str:
-    return "online" if fare.online else "offline"
+def _status(health: Health) -> str:
+    return "online" if health.online else "offline"

@@ -10,7 +10,7 @@ from bucketcast.topics.aws.metrics import Pubsub
 
 class _Metric(NamedTuple):
     name: str
-    about: str
+    help: str
     number: Callable[[TargetStats], int]
 
 
@@ -22,29 +22,31 @@ def _failed(target: TargetStats) -> int:
     return target.counts.failed + target.counts.dead
 
 
-_OF_EACH: Final = (
+_BY_TARGET: Final = (
     _Metric(
         "target_total_events",
         "Events sent to the target, failed tries too",
-        lambda each: each.counts.sent + _failed(each),
+        lambda target: target.counts.sent + _failed(target),
     ),
     _Metric("target_failed_events", "Tries to send an event that failed", _failed),
     _Metric("target_current_send_in_progress", "Messages of events being sent", _in_flight),
     _Metric(
         "target_queue_length",
         "Messages of events that wait for the target",
-        lambda each: each.waiting or 0,
+        lambda target: target.waiting or 0,
     ),
 )
 # The totals of all targets: v2 adds them to the targets' values, v3 has only them.
-_SUMS: Final = (
+_TOTALS: Final = (
     _Metric("current_send_in_progress", "Messages of events being sent to all targets", _in_flight),
     _Metric("events_errors_total", "Tries to send an event that failed", _failed),
-    _Metric("events_sent_total", "Events that reached their target", lambda each: each.counts.sent),
+    _Metric(
+        "events_sent_total", "Events that reached their target", lambda target: target.counts.sent
+    ),
     _Metric(
         "events_skipped_total",
         "Events for targets that are not there",
-        lambda each: each.counts.skipped,
+        lambda target: target.counts.skipped,
     ),
 )
 _PUBSUB: Final = {
@@ -57,37 +59,39 @@ _PUBSUB: Final = {
 _GAUGES: Final = ("in_progress", "length", "pending")
 
 
-def cluster(found: Sequence[TargetStats], server: str, topics: Pubsub) -> str:
+def cluster(stats: Sequence[TargetStats], server: str, topics: Pubsub) -> str:
     """Return the metrics of `/minio/v2/metrics/cluster`, and Ceph's counters of topics."""
-    here = _labels(server=server)
+    server_labels = _labels(server=server)
     lines: list[str] = []
-    for name, about, number in _SUMS:
-        lines += _family(f"minio_notify_{name}", about, {here: sum(map(number, found))})
-    for name, about, number in _OF_EACH:
-        numbers = {_target(each.arn, server): number(each) for each in found}
-        lines += _family(f"minio_notify_{name}", about, numbers)
-    for name, counted in topics._asdict().items():
-        lines += _family(f"pubsub_{name}", _PUBSUB[name], {here: counted})
+    for name, help_text, number in _TOTALS:
+        lines += _family(
+            f"minio_notify_{name}", help_text, {server_labels: sum(map(number, stats))}
+        )
+    for name, help_text, number in _BY_TARGET:
+        numbers = {_target_labels(target.arn, server): number(target) for target in stats}
+        lines += _family(f"minio_notify_{name}", help_text, numbers)
+    for name, count in topics._asdict().items():
+        lines += _family(f"pubsub_{name}", _PUBSUB[name], {server_labels: count})
     return "\n".join(lines) + "\n"
 
 
-def notification(found: Sequence[TargetStats], server: str, _: Pubsub) -> str:
+def notification(stats: Sequence[TargetStats], server: str, _: Pubsub) -> str:
     """Return the metrics of `/minio/metrics/v3/notification`, all of them counters as in MinIO."""
     lines: list[str] = []
-    for name, about, number in _SUMS:
-        numbers = {_labels(server=server): sum(map(number, found))}
-        lines += _family(f"minio_notification_{name}", about, numbers, "counter")
+    for name, help_text, number in _TOTALS:
+        numbers = {_labels(server=server): sum(map(number, stats))}
+        lines += _family(f"minio_notification_{name}", help_text, numbers, "counter")
     return "\n".join(lines) + "\n"
 
 
-def _family(name: str, about: str, numbers: Mapping[str, int], kind: str = "") -> list[str]:
+def _family(name: str, help_text: str, numbers: Mapping[str, int], kind: str = "") -> list[str]:
     """Return the lines of a metric with its numbers by their labels; none without a number."""
     kind = kind or ("gauge" if name.endswith(_GAUGES) else "counter")
     lines = [f"{name}{labels} {number}" for labels, number in numbers.items()]
-    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}", *lines] if lines else []
+    return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}", *lines] if lines else []
 
 
-def _target(arn: str, server: str) -> str:
+def _target_labels(arn: str, server: str) -> str:
     named = Destination.of(arn)
     if isinstance(named, TargetArn):
         return _labels(server=server, target_id=named.id, target_name=named.type)
@@ -95,9 +99,9 @@ def _target(arn: str, server: str) -> str:
 
 
 def _labels(**labels: str) -> str:
-    pairs = (f'{name}="{_escaped(text)}"' for name, text in labels.items())
+    pairs = (f'{name}="{_escape(value)}"' for name, value in labels.items())
     return "{" + ",".join(pairs) + "}"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

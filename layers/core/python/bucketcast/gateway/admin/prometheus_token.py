@@ -25,14 +25,14 @@ async def authenticate(authorization: str, find: FindAccount, now: datetime) -> 
         raise S3Error("AccessDenied", "metrics need a bearer token: `mc admin prometheus generate`")
     token = authorization[len(_SCHEME) :].strip()
     signed, _, signature = token.rpartition(".")
-    head, _, payload = signed.partition(".")
+    header, _, payload = signed.partition(".")
     claims = _document(payload)
-    if _document(head).get("alg") != "HS512" or claims.get("iss") != "prometheus":
+    if _document(header).get("alg") != "HS512" or claims.get("iss") != "prometheus":
         raise S3Error("AccessDenied", "the token is none of HS512 for prometheus")
     account = await find(str(claims.get("sub", "")))
     key = account.secret.encode() if account else b""
-    wanted = hmac.new(key, signed.encode(), hashlib.sha512).digest()
-    if account is None or not hmac.compare_digest(wanted, _bytes(signature)):
+    expected = hmac.new(key, signed.encode(), hashlib.sha512).digest()
+    if account is None or not hmac.compare_digest(expected, _bytes(signature)):
         raise S3Error("AccessDenied", "the token was not made with this user's secret key")
     expires = claims.get("exp")
     if not isinstance(expires, int | float) or now.timestamp() > expires:
@@ -42,10 +42,10 @@ async def authenticate(authorization: str, find: FindAccount, now: datetime) -> 
 
 def _document(part: str) -> dict[str, Any]:
     try:
-        found = json.loads(_bytes(part))
+        document = json.loads(_bytes(part))
     except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
+        document = None
+    return document if isinstance(document, dict) else {}
 
 
 def _bytes(part: str) -> bytes:

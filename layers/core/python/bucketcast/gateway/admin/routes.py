@@ -26,31 +26,33 @@ from bucketcast.web.errors import S3Error
 
 PREFIX: Final = "/minio/admin/v3"
 APPLIED: Final = {"x-minio-config-applied": "true"}
-"""Keeps `mc` from asking for a restart."""
+"""Stops `mc` from asking for a restart."""
 _BODY_BYTES: Final = 512 * 1024
-_SEALING: Final = 2
-"""How many bodies are encrypted or decrypted at once: each takes 64 MB."""
+_ENCRYPTIONS: Final = 2
+"""Bodies encrypted or decrypted at once: each takes 64 MB."""
 
 _METRICS_SECONDS: Final = 10.0
 
-Written = Callable[[Sequence[TargetStats], str, Pubsub], str]
+Format = Callable[[Sequence[TargetStats], str, Pubsub], str]
 Work = Callable[[AuthenticatedRequest, str], Awaitable[Response]]
 
 
 class Admin:
     """The admin calls of one deployment; each call reads `stack` anew."""
 
-    def __init__(self, gate: Authenticator, find: FindAccount, stack: str, aws: Aws) -> None:
-        self._gate = gate
+    def __init__(
+        self, authenticator: Authenticator, find: FindAccount, stack: str, aws: Aws
+    ) -> None:
+        self._authenticator = authenticator
         self._find = find
         self._stack = stack
         self._aws = aws
-        self._began = time.time()
+        self._started = time.time()
         self._config = AdminConfig(self._deployment, aws)
-        self._sealing = asyncio.Semaphore(_SEALING)
-        self._measuring = asyncio.Lock()
-        self._measured_until = 0.0
-        self._found: tuple[Sequence[TargetStats], Pubsub] = ((), Pubsub())
+        self._encrypting = asyncio.Semaphore(_ENCRYPTIONS)
+        self._stats_lock = asyncio.Lock()
+        self._stats_expire = 0.0
+        self._stats: tuple[Sequence[TargetStats], Pubsub] = ((), Pubsub())
         # Creating a client is not thread-safe, using one is.
         _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
         _ = aws.secretsmanager, aws.cloudwatch
@@ -59,14 +61,14 @@ class Admin:
         """Return all routes; MinIO's other paths are answered as not implemented."""
         config = self._config
         answers: Mapping[tuple[str, str], Work] = {
-            ("GET", "/get-config-kv"): self._shown(
-                lambda admitted: config.get(admitted.call.first("key") or "")
+            ("GET", "/get-config-kv"): self._read_config(
+                lambda authenticated: config.get(authenticated.call.first("key") or "")
             ),
-            ("PUT", "/set-config-kv"): self._changed(config.set),
-            ("DELETE", "/del-config-kv"): self._changed(config.reset),
+            ("PUT", "/set-config-kv"): self._change_config(config.set),
+            ("DELETE", "/del-config-kv"): self._change_config(config.reset),
             ("GET", "/help-config-kv"): self._help,
-            ("GET", "/config"): self._shown(lambda _: config.export()),
-            ("PUT", "/config"): self._changed(config.load),
+            ("GET", "/config"): self._read_config(lambda _: config.export()),
+            ("PUT", "/config"): self._change_config(config.load),
             ("GET", "/info"): self._info,
             ("POST", "/service"): self._service,
         }
@@ -75,23 +77,25 @@ class Admin:
             for (method, path), work in answers.items()
         ]
         routes += [
-            Route("/minio/v2/metrics/cluster", self._measured(metrics.cluster), methods=["GET"]),
+            Route(
+                "/minio/v2/metrics/cluster", self._metrics_route(metrics.cluster), methods=["GET"]
+            ),
             *(
-                Route(path, self._measured(metrics.notification), methods=["GET"])
+                Route(path, self._metrics_route(metrics.notification), methods=["GET"])
                 for path in ("/minio/metrics/v3/notification", "/metrics/v3/notification")
             ),
         ]
-        every = ["GET", "PUT", "POST", "DELETE"]
-        rest = Route("/minio/admin/{rest:path}", self._route(self._unknown), methods=every)
+        methods = ["GET", "PUT", "POST", "DELETE"]
+        rest = Route("/minio/admin/{rest:path}", self._route(self._refuse_unknown), methods=methods)
         return [*routes, rest]
 
     def _route(self, work: Work) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            admitted = await self._gate.admit(request.scope, request.receive)
-            admitted.need_admin()
-            account = await self._find(admitted.user.access_key)
+            authenticated = await self._authenticator.authenticate(request.scope, request.receive)
+            authenticated.need_admin()
+            account = await self._find(authenticated.user.access_key)
             try:
-                return await work(admitted, account.secret if account else "")
+                return await work(authenticated, account.secret if account else "")
             except AwsError as error:
                 raise S3Error("ServiceUnavailable", str(error)) from error
             except S3Error:
@@ -101,92 +105,92 @@ class Admin:
 
         return answer
 
-    def _measured(self, written: Written) -> Callable[[Request], Awaitable[Response]]:
+    def _metrics_route(self, render: Format) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             authorization = request.headers.get("authorization", "")
             user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
             if not user.admin:
                 raise S3Error("AccessDenied", f"{user.name} is no administrator")
             try:
-                found, topics = await self._measures()
+                stats, topics = await self._cached_stats()
             except AwsError as error:
                 raise S3Error("ServiceUnavailable", str(error)) from error
-            text = written(found, request.headers.get("host", ""), topics)
-            return Response(text, media_type="text/plain; version=0.0.4")
+            document = render(stats, request.headers.get("host", ""), topics)
+            return Response(document, media_type="text/plain; version=0.0.4")
 
         return answer
 
-    async def _measures(self) -> tuple[Sequence[TargetStats], Pubsub]:
+    async def _cached_stats(self) -> tuple[Sequence[TargetStats], Pubsub]:
         """Return the targets' statistics, cached for as long as in MinIO."""
-        async with self._measuring:
-            if time.monotonic() > self._measured_until:
-                self._found = await asyncio.to_thread(self._measured_now)
-                self._measured_until = time.monotonic() + _METRICS_SECONDS
-            return self._found
+        async with self._stats_lock:
+            if time.monotonic() > self._stats_expire:
+                self._stats = await asyncio.to_thread(self._read_stats)
+                self._stats_expire = time.monotonic() + _METRICS_SECONDS
+            return self._stats
 
-    def _measured_now(self) -> tuple[Sequence[TargetStats], Pubsub]:
+    def _read_stats(self) -> tuple[Sequence[TargetStats], Pubsub]:
         deployment = self._deployment()
-        found = target_stats(deployment, self._aws)
-        return found, read_pubsub(found, deployment.state_table, self._aws)
+        stats = target_stats(deployment, self._aws)
+        return stats, read_pubsub(stats, deployment.state_table, self._aws)
 
     def _deployment(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)
 
-    def _shown(self, text: Callable[[AuthenticatedRequest], str]) -> Work:
+    def _read_config(self, export: Callable[[AuthenticatedRequest], str]) -> Work:
         """Return the work of a call that reads a configuration."""
 
-        async def work(admitted: AuthenticatedRequest, secret: str) -> Response:
-            shown = await asyncio.to_thread(text, admitted)
-            async with self._sealing:
-                body = await asyncio.to_thread(encrypt, shown, secret)
+        async def work(authenticated: AuthenticatedRequest, secret: str) -> Response:
+            document = await asyncio.to_thread(export, authenticated)
+            async with self._encrypting:
+                body = await asyncio.to_thread(encrypt, document, secret)
             return Response(body, media_type="application/octet-stream")
 
         return work
 
-    def _changed(self, change: Callable[[str], None]) -> Work:
+    def _change_config(self, change: Callable[[str], None]) -> Work:
         """Return the work of a call that changes the configuration by its body."""
 
-        async def work(admitted: AuthenticatedRequest, secret: str) -> Response:
-            body = await admitted.body.read(_BODY_BYTES)
-            async with self._sealing:
-                text = await asyncio.to_thread(decrypt, body, secret)
-            await asyncio.to_thread(change, text)
+        async def work(authenticated: AuthenticatedRequest, secret: str) -> Response:
+            body = await authenticated.body.read(_BODY_BYTES)
+            async with self._encrypting:
+                settings = await asyncio.to_thread(decrypt, body, secret)
+            await asyncio.to_thread(change, settings)
             return Response(headers=APPLIED)
 
         return work
 
-    async def _help(self, admitted: AuthenticatedRequest, _: str) -> Response:
-        names = admitted.call.first("subSys") or "", admitted.call.first("key") or ""
+    async def _help(self, authenticated: AuthenticatedRequest, _: str) -> Response:
+        names = authenticated.call.first("subSys") or "", authenticated.call.first("key") or ""
         return _json(self._config.help(*names))
 
-    async def _info(self, admitted: AuthenticatedRequest, _: str) -> Response:
-        host = admitted.call.headers.get("host", "")
-        uptime = round(time.time() - self._began)
+    async def _info(self, authenticated: AuthenticatedRequest, _: str) -> Response:
+        host = authenticated.call.headers.get("host", "")
+        uptime = round(time.time() - self._started)
 
         def info() -> dict[str, Any]:
             deployment = self._deployment()
-            every = (*deployment.targets, *deployment.inactive)
-            return server_info(every, health(every, self._aws), host, uptime)
+            targets = (*deployment.targets, *deployment.inactive)
+            return server_info(targets, health(targets, self._aws), host, uptime)
 
         return _json(await asyncio.to_thread(info))
 
-    async def _service(self, admitted: AuthenticatedRequest, _: str) -> Response:
+    async def _service(self, authenticated: AuthenticatedRequest, _: str) -> Response:
         """Report a restart as done: no change needs one."""
-        action = admitted.call.first("action") or ""
+        action = authenticated.call.first("action") or ""
         if action != "restart":
             raise S3Error(
                 "NotImplemented",
                 f"there is no server here that '{action}' could be done to; restart is answered",
             )
-        dry = admitted.call.first("dry-run") == "true"
-        host = admitted.call.headers.get("host", "")
-        return _json({"action": action, "dryRun": dry, "results": [{"host": host}]})
+        is_dry_run = authenticated.call.first("dry-run") == "true"
+        host = authenticated.call.headers.get("host", "")
+        return _json({"action": action, "dryRun": is_dry_run, "results": [{"host": host}]})
 
-    async def _unknown(self, admitted: AuthenticatedRequest, _: str) -> Response:
+    async def _refuse_unknown(self, authenticated: AuthenticatedRequest, _: str) -> Response:
         raise S3Error(
             "NotImplemented",
-            f"{admitted.call.path} is not among the admin calls that are answered here: config, "
-            "info, service restart, prometheus",
+            f"{authenticated.call.path} is not among the admin calls that are answered here: "
+            "config, info, service restart, prometheus",
         )
 
 

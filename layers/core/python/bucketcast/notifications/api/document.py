@@ -90,7 +90,7 @@ def written(queues: Sequence[Queue], notifications: Sequence[Notification] = ())
         _QUEUE: [_content(each) for each in queues],
         topics.ELEMENT: [topics.content(each) for each in notifications],
     }
-    return xml.written(ROOT, content, NAMESPACE).encode()
+    return xml.write(ROOT, content, NAMESPACE).encode()
 
 
 def _content(queue: Queue) -> dict[str, Any]:

@@ -100,4 +100,4 @@ def _response(
 
 
 def _document(root: str, content: Mapping[str, Any], namespace: str = _NAMESPACE) -> bytes:
-    return (xml.DECLARATION + xml.written(root, content, namespace)).encode()
+    return (xml.DECLARATION + xml.write(root, content, namespace)).encode()

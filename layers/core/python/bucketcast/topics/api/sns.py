@@ -90,7 +90,7 @@ class Sns:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _answer(self, scope: Scope, stream: RequestStream, request_id: str) -> bytes:
-        authenticated = await self._authenticator.admit(scope, stream, _SERVICES)
+        authenticated = await self._authenticator.authenticate(scope, stream, _SERVICES)
         body = await authenticated.body.read(LARGEST_FORM)
         secure = self._is_secure(scope, authenticated.call.headers)
         return await asyncio.to_thread(

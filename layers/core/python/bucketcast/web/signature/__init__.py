@@ -1,5 +1,5 @@
-"""Signature Version 4: who sent a request, and that it was not changed.
+"""Signature Version 4: verify the sender and the content of requests, and sign our own.
 
-`claims` parses who signed a request, `canonical` computes signatures, `check` compares them,
-`payload` and `chunked` verify bodies, and `sign` signs our own calls.
+`claims` parses the claim of a request, `canonical` computes signatures, `check` compares them,
+`payload` and `chunked` verify bodies while they stream, and `sign` signs our calls to AWS.
 """

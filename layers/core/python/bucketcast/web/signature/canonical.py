@@ -1,7 +1,7 @@
 """Compute Signature Version 4 as S3 does: paths are encoded once.
 
 botocore's signer cannot verify others' signatures: it skips headers that some clients sign, and
-does not normalise the query. So these few lines are ours; tests compare them with botocore's.
+does not normalise the query. Hence this module; tests compare it with botocore.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ _DATE: Final = 8
 _KEYS: Final = 256
 
 
-def path(sent: str) -> str:
+def path(raw_path: str) -> str:
     """Return a path as S3 encodes it: everything but unreserved characters and slashes, once."""
-    return quote(unquote_to_bytes(sent), safe="/-_.~")
+    return quote(unquote_to_bytes(raw_path), safe="/-_.~")
 
 
 def query(pairs: Iterable[tuple[str, str]], *, by_value: bool = True) -> str:
@@ -55,28 +55,28 @@ def scope(timestamp: str, region: str, service: str) -> str:
     return f"{timestamp[:_DATE]}/{region}/{service}/aws4_request"
 
 
-def text(timestamp: str, its_scope: str, canonical_request: str) -> str:
+def string_to_sign(timestamp: str, key_scope: str, canonical_request: str) -> str:
     """Return the string to sign."""
     digest = hashlib.sha256(canonical_request.encode()).hexdigest()
-    return f"{ALGORITHM}\n{timestamp}\n{its_scope}\n{digest}"
+    return f"{ALGORITHM}\n{timestamp}\n{key_scope}\n{digest}"
 
 
 @lru_cache(maxsize=_KEYS)
-def key(secret: str, its_scope: str) -> bytes:
+def key(secret: str, key_scope: str) -> bytes:
     """Derive the signing key of a scope from a user's secret; cached, as it is valid for a day.
 
-    The cache admits nobody: a removed account has no secret to look up.
+    The cache lets no removed account in: the secret is looked up first.
     """
-    made = f"AWS4{secret}".encode()
-    for part in its_scope.split("/"):
-        made = hmac.digest(made, part.encode(), "sha256")
-    return made
+    derived = f"AWS4{secret}".encode()
+    for part in key_scope.split("/"):
+        derived = hmac.digest(derived, part.encode(), "sha256")
+    return derived
 
 
-def signature(its_key: bytes, string_to_sign: str) -> str:
+def signature(signing_key: bytes, string_to_sign: str) -> str:
     """Return the signature, in hexadecimal digits."""
-    return hmac.digest(its_key, string_to_sign.encode(), "sha256").hex()
+    return hmac.digest(signing_key, string_to_sign.encode(), "sha256").hex()
 
 
-def _query_part(sent: str) -> str:
-    return quote(unquote_to_bytes(sent.replace("+", " ")), safe="-_.~")
+def _query_part(part: str) -> str:
+    return quote(unquote_to_bytes(part.replace("+", " ")), safe="-_.~")

@@ -16,7 +16,7 @@ _SIGNATURE: Final = "X-Amz-Signature"
 
 
 def terms(claim: Claim, now: datetime, regions: Collection[str], services: Collection[str]) -> None:
-    """Check a claim's scope and time; the first region is named in the error.
+    """Check a claim's scope and time; the error names the first region.
 
     Raises:
         S3Error: it is for another region or service, or another time.
@@ -46,7 +46,7 @@ def terms(claim: Claim, now: datetime, regions: Collection[str], services: Colle
 
 
 def headers(call: RawRequest, claim: Claim) -> None:
-    """Check that all headers that matter are signed.
+    """Check that the host and all `x-amz-` headers are signed.
 
     Raises:
         S3Error: the host or an `x-amz-` header is not among the signed ones.
@@ -67,7 +67,7 @@ def signature(call: RawRequest, claim: Claim, secret: str) -> bytes:
     """Check that the secret's owner signed this request; return the signing key.
 
     Raises:
-        S3Error: somebody else did, or it was changed in transit.
+        S3Error: another one did, or the request was changed in transit.
     """
     key = canonical.key(secret, claim.scope)
     pairs = [(name, value) for name, value in call.pairs if name != _SIGNATURE]
@@ -82,7 +82,7 @@ def signature(call: RawRequest, claim: Claim, secret: str) -> bytes:
             call.method, path, query, call.headers, claim.signed, claim.payload
         )
         computed = canonical.signature(
-            key, canonical.text(claim.timestamp, claim.scope, canonical_request)
+            key, canonical.string_to_sign(claim.timestamp, claim.scope, canonical_request)
         )
         holds |= hmac.compare_digest(computed, claim.signature)
     if not holds:

@@ -21,8 +21,8 @@ from bucketcast.web.errors import S3Error
 from bucketcast.web.signature.canonical import EMPTY_SHA256
 
 _HEADER: Final = re.compile(rb"([0-9a-fA-F]{1,16})(?:;chunk-signature=([0-9a-f]{64}))?")
-_LONGEST_HEADER: Final = 128
-_LONGEST_TRAILERS: Final = 8_192
+_MAX_HEADER_BYTES: Final = 128
+_MAX_TRAILER_BYTES: Final = 8_192
 _END: Final = b"\r\n"
 _SIGNATURE_LINE: Final = b"x-amz-trailer-signature"
 
@@ -35,18 +35,18 @@ class Chunks:
         self._terms = f"{timestamp}\n{scope}\n"
         self._last = seed
 
-    def chunk(self, digest: str, signature: bytes) -> None:
+    def check_chunk(self, digest: str, signature: bytes) -> None:
         """Check the signature of the next chunk, by its SHA-256."""
         self._check(f"-PAYLOAD\n{self._terms}{self._last}\n{EMPTY_SHA256}\n{digest}", signature)
 
-    def trailers(self, lines: bytes, signature: bytes) -> None:
+    def check_trailers(self, lines: bytes, signature: bytes) -> None:
         """Check the signature of the trailers."""
         digest = hashlib.sha256(lines).hexdigest()
         self._check(f"-TRAILER\n{self._terms}{self._last}\n{digest}", signature)
 
     def _check(self, rest: str, signature: bytes) -> None:
-        text = f"AWS4-HMAC-SHA256{rest}".encode()
-        computed = hmac.digest(self._key, text, "sha256").hex()
+        string_to_sign = f"AWS4-HMAC-SHA256{rest}".encode()
+        computed = hmac.digest(self._key, string_to_sign, "sha256").hex()
         if not hmac.compare_digest(computed.encode(), signature):
             raise S3Error("SignatureDoesNotMatch")
         self._last = computed
@@ -72,10 +72,10 @@ class Chunked:
         self._announced = announced
         self._left_in_body = length
         self._buffer = bytearray()
-        self._left = 0  # of the present chunk
+        self._left_in_chunk = 0
         self._signature = b""
         self._hash = hashlib.sha256()
-        self._state: Callable[[bytearray], bool] = self._header
+        self._state: Callable[[bytearray], bool] = self._read_header
 
     def feed(self, data: bytes) -> bytes:
         """Parse received bytes; return their content."""
@@ -87,7 +87,7 @@ class Chunked:
 
     def finish(self) -> None:
         """Check that the body is complete."""
-        if self._state != self._rest:
+        if self._state != self._read_trailers:
             raise S3Error("IncompleteBody", "the body ended within a chunk")
         if self._left_in_body:
             raise S3Error("IncompleteBody", "the body is shorter than x-amz-decoded-content-length")
@@ -107,61 +107,61 @@ class Chunked:
                 f"x-amz-trailer announces {', '.join(self._announced or ()) or 'nothing'}; behind "
                 f"the body stands {', '.join(names) or 'nothing'}",
             )
-        text = b"".join(name + b":" + value + b"\n" for name, value in lines.items())
+        trailers = b"".join(name + b":" + value + b"\n" for name, value in lines.items())
         if self._chain and self._announced is not None:
-            self._chain.trailers(text, signature)
-        self.trailers = text.replace(b"\n", _END)
+            self._chain.check_trailers(trailers, signature)
+        self.trailers = trailers.replace(b"\n", _END)
 
-    def _header(self, _: bytearray, /) -> bool:
+    def _read_header(self, _: bytearray, /) -> bool:
         end = self._buffer.find(_END)
         if end < 0:
-            if len(self._buffer) > _LONGEST_HEADER:
+            if len(self._buffer) > _MAX_HEADER_BYTES:
                 raise S3Error("InvalidRequest", "a chunk begins with no size")
             return False
-        found = _HEADER.fullmatch(bytes(self._buffer[:end]))
-        if not found or bool(found[2]) != bool(self._chain):
+        match = _HEADER.fullmatch(bytes(self._buffer[:end]))
+        if not match or bool(match[2]) != bool(self._chain):
             raise S3Error("InvalidRequest", "a chunk begins with no size, or lacks its signature")
         del self._buffer[: end + 2]
-        self._left, self._signature = int(found[1], 16), found[2] or b""
-        if self._left > self._left_in_body:
+        self._left_in_chunk, self._signature = int(match[1], 16), match[2] or b""
+        if self._left_in_chunk > self._left_in_body:
             raise S3Error("IncompleteBody", "the body is longer than x-amz-decoded-content-length")
         self._hash = hashlib.sha256()
-        if not self._left:
+        if not self._left_in_chunk:
             self._verify()
-            self._state = self._rest
+            self._state = self._read_trailers
             return True
-        self._state = self._content
+        self._state = self._read_content
         return True
 
-    def _content(self, out: bytearray, /) -> bool:
-        part = self._buffer[: self._left]
+    def _read_content(self, out: bytearray, /) -> bool:
+        part = self._buffer[: self._left_in_chunk]
         if not part:
             return False
         del self._buffer[: len(part)]
         if self._chain:
             self._hash.update(part)
-        self._left -= len(part)
+        self._left_in_chunk -= len(part)
         self._left_in_body -= len(part)
         out += part
-        if not self._left:
+        if not self._left_in_chunk:
             self._verify()
-            self._state = self._between
+            self._state = self._read_separator
         return True
 
-    def _between(self, _: bytearray, /) -> bool:
+    def _read_separator(self, _: bytearray, /) -> bool:
         if len(self._buffer) < len(_END):
             return False
         if self._buffer[:2] != _END:
             raise S3Error("InvalidRequest", "a chunk is longer than it says")
         del self._buffer[:2]
-        self._state = self._header
+        self._state = self._read_header
         return True
 
-    def _rest(self, _: bytearray, /) -> bool:
-        if len(self._buffer) > _LONGEST_TRAILERS:
+    def _read_trailers(self, _: bytearray, /) -> bool:
+        if len(self._buffer) > _MAX_TRAILER_BYTES:
             raise S3Error("InvalidRequest", "what stands behind the body is too long")
         return False
 
     def _verify(self) -> None:
         if self._chain:
-            self._chain.chunk(self._hash.hexdigest(), self._signature)
+            self._chain.check_chunk(self._hash.hexdigest(), self._signature)

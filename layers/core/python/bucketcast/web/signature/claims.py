@@ -1,4 +1,4 @@
-"""Parse who signed a request, from its headers or its query."""
+"""Parse a request's claim: the signer and the signature, from the headers or the query."""
 
 import re
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class Claim:
         return _malformed(presigned=self.expires is not None)
 
 
-def of(call: RawRequest) -> Claim:
-    """Parse who signed a request.
+def parse(call: RawRequest) -> Claim:
+    """Return the claim of a request.
 
     Raises:
         S3Error: it is not signed, signed with Signature Version 2, or malformed.
@@ -63,7 +63,7 @@ def of(call: RawRequest) -> Claim:
             "Authorization header should be specified",
         )
     if presigned:
-        return _presigned(call)
+        return _parse_query(call)
     if header is None:
         if "AWSAccessKeyId" in call.params:
             raise _version_2()
@@ -72,39 +72,39 @@ def of(call: RawRequest) -> Claim:
         raise _version_2()
     if not header.startswith(ALGORITHM):
         raise S3Error("InvalidRequest", f"unknown authorization: allowed is {ALGORITHM}")
-    return _signed(call, header)
+    return _parse_header(call, header)
 
 
-def _signed(call: RawRequest, header: str) -> Claim:
+def _parse_header(call: RawRequest, header: str) -> Claim:
     fields = _FIELDS.findall(header.removeprefix(ALGORITHM))
-    found = dict(fields)
-    if len(found) != len(fields) or len(found) != 3:  # noqa: PLR2004 - Credential, SignedHeaders, Signature
+    values = dict(fields)
+    if len(values) != len(fields) or len(values) != 3:  # noqa: PLR2004 - Credential, SignedHeaders, Signature
         raise S3Error(
             "AuthorizationHeaderMalformed",
             "The authorization header is malformed; it needs Credential, SignedHeaders and "
             "Signature, each once.",
         )
-    return _claim(
-        found["Credential"],
-        found["SignedHeaders"],
-        found["Signature"],
+    return _make_claim(
+        values["Credential"],
+        values["SignedHeaders"],
+        values["Signature"],
         _timestamp(call),
         call.headers.get("x-amz-content-sha256", ""),
         None,
     )
 
 
-def _presigned(call: RawRequest) -> Claim:
+def _parse_query(call: RawRequest) -> Claim:
     names = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Signature")
-    given = {name: call.params.get(f"X-Amz-{name}", []) for name in names}
-    if wrong := [name for name, values in given.items() if len(values) != 1]:
+    values = {name: call.params.get(f"X-Amz-{name}", []) for name in names}
+    if invalid := [name for name, texts in values.items() if len(texts) != 1]:
         raise S3Error(
             "AuthorizationQueryParametersError",
             "Query-string authentication version 4 requires the X-Amz-Algorithm, "
             "X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and "
-            f"X-Amz-Expires parameters, each once; wrong is X-Amz-{wrong[0]}.",
+            f"X-Amz-Expires parameters, each once; wrong is X-Amz-{invalid[0]}.",
         )
-    algorithm, credential, date, expires, signed, signature = (given[name][0] for name in names)
+    algorithm, credential, date, expires, signed, signature = (values[name][0] for name in names)
     if algorithm != ALGORITHM:
         raise S3Error(
             "AuthorizationQueryParametersError", f"X-Amz-Algorithm only supports {ALGORITHM}"
@@ -117,10 +117,10 @@ def _presigned(call: RawRequest) -> Claim:
         )
     in_query = call.first("X-Amz-Content-Sha256")
     payload = in_query or call.headers.get("x-amz-content-sha256") or UNSIGNED
-    return _claim(credential, signed, signature, date, payload, seconds)
+    return _make_claim(credential, signed, signature, date, payload, seconds)
 
 
-def _claim(
+def _make_claim(
     credential: str, signed: str, signature: str, timestamp: str, payload: str, expires: int | None
 ) -> Claim:
     code = _malformed(presigned=expires is not None)
@@ -164,9 +164,9 @@ def _timestamp(call: RawRequest) -> str:
 
 def _time(stamp: str) -> datetime | None:
     """Parse a timestamp, None if invalid; `strptime` takes ten times as long."""
-    found = _STAMPED.fullmatch(stamp)
+    match = _STAMPED.fullmatch(stamp)
     try:
-        return datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]
+        return datetime(*map(int, match.groups()), tzinfo=UTC) if match else None  # type: ignore[misc,arg-type]
     except ValueError:
         return None
 

@@ -60,18 +60,18 @@ Payload = Plain | Chunked
 """The verifier of one body."""
 
 
-def of(call: RawRequest, claim: Claim, key: bytes) -> Payload:
+def verifier(call: RawRequest, claim: Claim, key: bytes) -> Payload:
     """Return the verifier of a request's body, by its signature.
 
     Raises:
         S3Error: the kind of signature is unknown, or a length is missing or no number.
     """
-    named = claim.payload
+    kind = claim.payload
     length = _number(call.headers.get("content-length"), "Content-Length")
-    if named == UNSIGNED or _HEX.fullmatch(named):
-        return Plain(named, length)
-    signed = named.removesuffix(_TRAILER) == _SIGNED
-    if not signed and named != _UNSIGNED_CHUNKS:
+    if kind == UNSIGNED or _HEX.fullmatch(kind):
+        return Plain(kind, length)
+    is_signed = kind.removesuffix(_TRAILER) == _SIGNED
+    if not is_signed and kind != _UNSIGNED_CHUNKS:
         raise S3Error(
             "InvalidArgument",
             "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, "
@@ -84,13 +84,13 @@ def of(call: RawRequest, claim: Claim, key: bytes) -> Payload:
     announced = [
         name.strip().lower() for name in call.headers.get("x-amz-trailer", "").split(",") if name
     ]
-    chain = Chunks(key, claim.timestamp, claim.scope, claim.signature) if signed else None
-    return Chunked(decoded, chain, announced if named.endswith(_TRAILER) else None)
+    chain = Chunks(key, claim.timestamp, claim.scope, claim.signature) if is_signed else None
+    return Chunked(decoded, chain, announced if kind.endswith(_TRAILER) else None)
 
 
-def _number(text: str | None, what: str) -> int | None:
-    if text is None:
+def _number(value: str | None, name: str) -> int | None:
+    if value is None:
         return None
-    if not (text.isascii() and text.isdecimal()):
-        raise S3Error("InvalidArgument", f"{what} is {text!r}, which is no number of bytes")
-    return int(text)
+    if not (value.isascii() and value.isdecimal()):
+        raise S3Error("InvalidArgument", f"{name} is {value!r}, which is no number of bytes")
+    return int(value)

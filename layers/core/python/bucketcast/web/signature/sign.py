@@ -16,7 +16,7 @@ class Credentials:
     token: str = field(default="", repr=False)
 
 
-def sign(  # noqa: PLR0913 - what a signature is made of
+def sign(  # noqa: PLR0913 - the parts of a signature
     method: str,
     path: str,
     query: str,
@@ -45,7 +45,9 @@ def sign(  # noqa: PLR0913 - what a signature is made of
         headers["x-amz-content-sha256"],
     )
     key = canonical.key(login.secret, scope)
-    signature = canonical.signature(key, canonical.text(timestamp, scope, canonical_request))
+    signature = canonical.signature(
+        key, canonical.string_to_sign(timestamp, scope, canonical_request)
+    )
     headers["authorization"] = (
         f"{canonical.ALGORITHM} Credential={login.access_key}/{scope}, "
         f"SignedHeaders={';'.join(signed)}, Signature={signature}"
