@@ -402,7 +402,7 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     ingest: Ingest, dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     counters = Counters(state_table, lambda: dynamodb)
-    assert counters.triggered() == 0
+    assert counters.read_triggered() == 0
     for name in ("n1", "n2"):
         names = ("s3:ObjectCreated:*",)
         rule = Rule(bucket="uploads", arn="arn:aws:sns:r::t1", events=names, name=name)
@@ -410,7 +410,7 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     ingest.put(HOOK)
     assert ingest(message(record("a"), record("b"))) == []
     assert ingest(message(record("c"))) == []
-    assert counters.triggered() == 6
+    assert counters.read_triggered() == 6
 
 
 def test_a_listener_gets_events_beside_the_rules_and_a_removed_one_harms_none(

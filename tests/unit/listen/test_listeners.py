@@ -238,7 +238,7 @@ def matched(
     heard: ListenerCache, table: Table, key: str, bucket: str = "uploads", **more: str
 ) -> list[str]:
     rules = {"uploads": RuleIndex([Rule(bucket="uploads", arn="hook", events=PUTS)])}
-    found = heard.beside(rules, {bucket}, table.seen().version).get(bucket)
+    found = heard.add_to(rules, {bucket}, table.seen().version).get(bucket)
     hits = found.match(event(key, bucket=bucket, **more)) if found else ()
     return [hit.to.arn for hit in hits]
 
@@ -308,7 +308,7 @@ def test_where_nobody_listens_nothing_is_read(gateway: Gateway) -> None:
     heard = ListenerCache(Never("none", gateway.sqs), gateway.clock)  # type: ignore[arg-type]
     rules = {"uploads": RuleIndex([])}
     for _ in range(3):
-        assert heard.beside(rules, {"uploads"}, 0) is rules
+        assert heard.add_to(rules, {"uploads"}, 0) is rules
         gateway.clock.now += FRESH_SECONDS + 1
 
 
@@ -322,7 +322,7 @@ def test_listeners_that_cannot_be_read_stop_no_rule(
     version = 7
     monkeypatch.setattr(gateway.table, "seen", fail)
     rules = {"uploads": RuleIndex([])}
-    assert heard.beside(rules, {"uploads"}, version) is rules
+    assert heard.add_to(rules, {"uploads"}, version) is rules
 
 
 def test_no_bucket_is_called_as_the_partition_is() -> None:

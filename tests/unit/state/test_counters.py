@@ -105,16 +105,16 @@ def test_a_batch_and_what_is_last_known_is_one_call(
     dynamodb.meta.events.unregister("before-call", count)
     assert names == ["UpdateItem"]
     reader = Counters(state_table, lambda: dynamodb)
-    assert (reader.read(), reader.last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
+    assert (reader.read(), reader.read_last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
 
 
 def test_what_a_batch_does_not_know_stays(dynamodb: "DynamoDBClient", state_table: str) -> None:
     table = Counters(state_table, lambda: dynamodb)
     table.add(HOOK, Counts(failed=1), Last(failure=50, error="Throttled", reason="so", oldest=90))
     table.add(HOOK, Counts(sent=1), Last(success=300, oldest=60))
-    assert table.last() == {HOOK: Last(300, 50, "Throttled", "so", 60)}
+    assert table.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 60)}
     table.add(HOOK, Counts(), Last(oldest=70))
-    assert table.last() == {HOOK: Last(300, 50, "Throttled", "so", 70)}
+    assert table.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 70)}
     assert table.read() == {HOOK: Counts(sent=1, failed=1)}
 
 
@@ -125,7 +125,7 @@ def test_counts_that_there_is_no_time_for_are_written_later(
     table.add(HOOK, Counts(sent=1), Last(success=7), lambda: True)
     assert table.read() == {}
     table.add(HOOK, Counts(sent=2), Last(success=8))
-    assert (table.read(), table.last()) == ({HOOK: Counts(sent=3)}, {HOOK: Last(success=8)})
+    assert (table.read(), table.read_last()) == ({HOOK: Counts(sent=3)}, {HOOK: Last(success=8)})
 
 
 BROKEN = Last(failure=7, error="Throttled", reason="busy")
@@ -149,7 +149,7 @@ def test_a_burst_is_one_call_a_minute_and_target(
         HOOK: Counts(sent=1_200),
         OTHER: Counts(sent=121),
     }
-    assert counters.last()[HOOK] == Last(success=5, oldest=4)
+    assert counters.read_last()[HOOK] == Last(success=5, oldest=4)
 
 
 @pytest.mark.usefixtures("in_steps")
@@ -161,7 +161,7 @@ def test_an_outage_is_told_at_once_and_then_once_a_minute(
     counters.add(HOOK, Counts(sent=1), Last(success=5))
     clock[0] += 1
     counters.add(HOOK, Counts(failed=1), BROKEN)
-    assert (table.calls, counters.last()[HOOK].error) == (
+    assert (table.calls, counters.read_last()[HOOK].error) == (
         2,
         "Throttled",
     )
@@ -170,7 +170,7 @@ def test_an_outage_is_told_at_once_and_then_once_a_minute(
         counters.add(HOOK, Counts(failed=1), BROKEN._replace(reason="down"))
     assert table.calls == 2 + 10
     assert (
-        counters.last()[HOOK].reason,
+        counters.read_last()[HOOK].reason,
         counters.read()[HOOK].failed,
     ) == ("down", 601)
 
@@ -200,4 +200,4 @@ def test_topics_are_counted_in_steps(
     for _ in range(61):
         counters.add("#topics", Triggered(2))
         clock[0] += 1
-    assert (table.calls, counters.triggered()) == (2, 122)
+    assert (table.calls, counters.read_triggered()) == (2, 122)

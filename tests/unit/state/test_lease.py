@@ -159,6 +159,6 @@ def test_who_watched_a_holder_asks_no_clock(state_table: str, dynamodb: Any) -> 
     dead, waiting = Lease(items, BUCKET, "dead"), Lease(items, BUCKET)
     assert dead.take(1)
     assert not waiting.take(LEASE_MS)
-    assert not waiting.take(LEASE_MS, gone="another")
-    assert waiting.take(LEASE_MS, gone="dead")
+    assert not waiting.take(LEASE_MS, former="another")
+    assert waiting.take(LEASE_MS, former="dead")
     assert not dead.renew(LEASE_MS)

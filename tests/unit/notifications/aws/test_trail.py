@@ -94,7 +94,7 @@ def test_who_died_with_the_lock_does_not_keep_it(
     dynamodb: Any, state_table: str, rules: Rules, name: str
 ) -> None:
     clock = Clock()
-    dead = Lock(state_table, dynamodb).held("trail/ours")
+    dead = Lock(state_table, dynamodb).hold("trail/ours")
     dead.__enter__()
     trail(clock, name).follow("one", rules)
     assert selected() == {"one"}
@@ -144,7 +144,7 @@ def test_what_a_read_does_not_show_yet_is_waited_for(rules: Rules, put: Mock, wa
 
 def test_the_lock_is_no_rule(dynamodb: Any, state_table: str, rules: Rules) -> None:
     lock = Lock(state_table, dynamodb)
-    with lock.held("trail/ours"):
+    with lock.hold("trail/ours"):
         assert rules.of("one") == [reads("one")]
         assert rules.versions(["one", "#lock"]).keys() == {"one"}
     assert not dynamodb.scan(

@@ -35,9 +35,9 @@ _ARN: Final = "arn:"
 
 
 class Counts(NamedTuple):
-    """Of one target: events sent, failed tries, dead letters, and events without a target.
+    """The counts of one target: events sent, failed tries, dead letters, and skipped events.
 
-    The last are those that a rule sent to a target that does not exist.
+    A skipped event is one that a rule sent to a target that does not exist.
     """
 
     sent: int = 0
@@ -47,9 +47,9 @@ class Counts(NamedTuple):
 
 
 class Last(NamedTuple):
-    """The last success and failure of a target, and when its last batch's oldest event came.
+    """The last success and failure of a target; times are Unix ms, 0 for never.
 
-    Times are Unix ms, 0 for never.
+    `oldest` is when the oldest event of its last batch arrived.
     """
 
     success: int = 0
@@ -60,17 +60,17 @@ class Last(NamedTuple):
 
 
 class Triggered(NamedTuple):
-    """Of all topics together: events that notifications matched, one per notification."""
+    """The events that notifications of all topics matched, one per notification."""
 
     triggered: int = 0
 
 
 @dataclass
-class _Kept:
-    """What is not written yet of an item, and when a step and a failure were written last."""
+class _Unwritten:
+    """The unwritten part of an item, and when a step and a failure were written last."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    known: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
     step: float = -inf
     failure: float = -inf
 
@@ -81,7 +81,7 @@ class Counters:
     def __init__(self, table: str, client: "Callable[[], DynamoDBClient]") -> None:
         self._items = OptionalItems(table, PARTITION, client, "counts are written later")
         self._step = float(os.environ.get(STEP, STEP_SECONDS))
-        self._kept: dict[str, _Kept] = {}
+        self._unwritten: dict[str, _Unwritten] = {}
 
     def add(
         self,
@@ -90,65 +90,66 @@ class Counters:
         last: Last | None = None,
         is_late: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Add to a target's counts, or to those of `TOPICS`, and write what is due.
+        """Add to a target's counts, or to those of `TOPICS`, and write all counts that are due.
 
-        The `last` replaces what was known of a target. What is left when it `is_late` is written
+        The `last` replaces the earlier one of the target. Once it `is_late`, the rest is written
         with later counts.
         """
-        own, now = self._kept.setdefault(arn, _Kept()), time.monotonic()
+        own, now = self._unwritten.setdefault(arn, _Unwritten()), time.monotonic()
         own.counts.update({name: number for name, number in counts._asdict().items() if number})
         if last:
-            own.known |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
+            own.attributes |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
         if last and last.failure and now - own.failure >= self._step:
             own.failure, own.step = now, -inf
-        for key, kept in self._kept.items():
+        for key, item in self._unwritten.items():
             if is_late():
                 return
-            if (kept.counts or kept.known) and now - kept.step >= self._step:
-                self._write(key, kept, now)
+            if (item.counts or item.attributes) and now - item.step >= self._step:
+                self._write(key, item, now)
 
-    def _write(self, key: str, kept: _Kept, now: float) -> None:
-        kept.step = now
-        if self._items.call("update_item", key, **_change(kept.counts, kept.known)):
-            kept.counts, kept.known = Counter(), {}
+    def _write(self, key: str, item: _Unwritten, now: float) -> None:
+        item.step = now
+        if self._items.call("update_item", key, **_change(item.counts, item.attributes)):
+            item.counts, item.attributes = Counter(), {}
 
     def read(self) -> Mapping[str, Counts]:
         """Return the counts since the stack was created, by ARN."""
         return {item[SORT_KEY]["S"]: _counts(item) for item in self._items.partition.items(_ARN)}
 
-    def last(self) -> Mapping[str, Last]:
+    def read_last(self) -> Mapping[str, Last]:
         """Return the last success and failure of each target."""
         return {item[SORT_KEY]["S"]: _last(item) for item in self._items.partition.items(_ARN)}
 
-    def triggered(self) -> int:
-        """Return how many events topics' notifications matched since the stack was created."""
+    def read_triggered(self) -> int:
+        """Return the number of events that topics' notifications matched since the stack exists."""
         return int(self._items.partition.get(TOPICS).get("triggered", {"N": "0"})["N"])
 
 
 _LAST: Final = "last_"
 
 
-def _change(counts: Mapping[str, int], known: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the change of an item that adds the counts and sets what is known."""
-    added = "ADD " + ", ".join(f"{name} :{name}" for name in counts) if counts else ""
-    changed = " SET " + ", ".join(f"{name} = :{name}" for name in known) if known else ""
+def _change(counts: Mapping[str, int], attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the change of an item that adds the counts and sets the attributes."""
+    add = "ADD " + ", ".join(f"{name} :{name}" for name in counts) if counts else ""
+    set_ = " SET " + ", ".join(f"{name} = :{name}" for name in attributes) if attributes else ""
+    values = {**counts, **attributes}
     return {
-        "UpdateExpression": added + changed,
-        "ExpressionAttributeValues": {f":{k}": _value(v) for k, v in {**counts, **known}.items()},
+        "UpdateExpression": add + set_,
+        "ExpressionAttributeValues": {f":{name}": _attribute(v) for name, v in values.items()},
     }
 
 
-def _value(of: int | str) -> Any:
-    return {"N": str(of)} if isinstance(of, int) else {"S": of}
+def _attribute(value: int | str) -> Any:
+    return {"N": str(value)} if isinstance(value, int) else {"S": value}
 
 
 def _last(item: Mapping[str, Any]) -> Last:
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in Last._fields:
         value = item.get(f"{_LAST}{name}")
         if value:
-            known[name] = int(value["N"]) if "N" in value else value["S"]
-    return Last(**known)
+            fields[name] = int(value["N"]) if "N" in value else value["S"]
+    return Last(**fields)
 
 
 def _counts(item: Mapping[str, Any]) -> Counts:

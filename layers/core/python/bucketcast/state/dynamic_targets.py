@@ -1,7 +1,7 @@
 """Dynamic targets in the state table.
 
 An item per target, one with a number that grows with every change, as for a bucket's rules, and one
-per running call: a `Task` names all that is to be removed if the call does not finish. So every
+per running call: its `Task` names the resources to remove if the call does not finish. So every
 resource is named here before it is created, until a target's own item names it.
 """
 
@@ -56,24 +56,24 @@ class LostTaskError(BucketcastError):
     """Another call took over this one's task."""
 
 
-class Leftovers(msgspec.Struct, frozen=True):
-    """A resource to be removed; queues are removed with their dead-letter queues.
+class Resource(msgspec.Struct, frozen=True):
+    """A resource of a target; a queue stands for its dead-letter queue, too.
 
     `name` is the secret's or the queue's.
     """
 
-    what: Literal["alarms", "mapping", "queue", "secret"]
+    kind: Literal["alarms", "mapping", "queue", "secret"] = msgspec.field(name="what")
     name: str
 
 
 class Task(Work, frozen=True, kw_only=True):
-    """What one call does to one target, or left to be done: `doomed` is to be removed.
+    """The work of one call on one target, or what it did not finish.
 
-    With `if_empty` nobody is at work: a removed target's queue goes once nothing waits there.
+    With `if_empty` no call is at work: a removed target's queue goes once nothing waits there.
     """
 
     arn: str
-    doomed: tuple[Leftovers, ...] = ()
+    resources_to_remove: tuple[Resource, ...] = msgspec.field(default=(), name="doomed")
     if_empty: bool = False
 
     @property
@@ -103,19 +103,19 @@ class Table:
         """Return all dynamic targets, ordered by ARN."""
         return list(self._targets.all())
 
-    def commit(self, task: Task, target: DynamicTarget | None, leaves: Task | None) -> None:
+    def commit(self, task: Task, target: DynamicTarget | None, rest: Task | None) -> None:
         """Store a target, or delete it (None), and replace its task by the rest of it.
 
         Raises:
             LostTaskError: another call owns the task; nothing was changed.
         """
-        stored, tasks = self._targets, self.tasks
-        changed = stored.put(task.arn, target) if target else stored.delete(task.arn)
-        rest = tasks.renewing(leaves) if leaves else tasks.releasing(task)
-        self.transact([changed, rest], task.arn)
+        targets, tasks = self._targets, self.tasks
+        target_part = targets.put(task.arn, target) if target else targets.delete(task.arn)
+        task_part = tasks.renew_part(rest) if rest else tasks.release_part(task)
+        self.transact([target_part, task_part], task.arn)
 
     def transact(self, parts: Sequence[Part], arn: str) -> None:
-        """Write all of these and increment the number, or nothing.
+        """Write all parts and increment the number, or do nothing.
 
         Raises:
             LostTaskError: a condition failed; nothing was changed.
@@ -125,16 +125,16 @@ class Table:
             UpdateExpression="ADD version :one",
             ExpressionAttributeValues={":one": {"N": "1"}},
         )
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 self._items.transact(*parts, count)
             except self._client.exceptions.TransactionCanceledException as error:
-                why = refusals(error)
-                if "ConditionalCheckFailed" in why:
+                reasons = refusals(error)
+                if "ConditionalCheckFailed" in reasons:
                     raise LostTaskError(f"{arn} was changed by another call meanwhile") from None
-                if not left or "TransactionConflict" not in why:
+                if not tries_left or "TransactionConflict" not in reasons:
                     raise
             else:
                 return
             # All changes raise the same number: those of one moment go one after the other.
-            time.sleep(random.uniform(0, min(0.02 * (_TRIES - left), _LONGEST_PAUSE)))  # noqa: S311
+            time.sleep(random.uniform(0, min(0.02 * (_TRIES - tries_left), _LONGEST_PAUSE)))  # noqa: S311

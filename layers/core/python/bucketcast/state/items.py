@@ -62,7 +62,7 @@ class Items(Generic[T]):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call does, or left to be done.
+    """The work of one call, or what it did not finish.
 
     Its item is leased: until `due` (Unix ms) it is `holder`'s, then any call may take it over.
     """
@@ -85,32 +85,32 @@ class Works(Items[W]):
         """Return the works that any call may take over."""
         return [work for work in self.all() if work.due <= now]
 
-    def take(self, work: W, now: int, gone: str = "") -> bool:
-        """Store a work whose item is free, as `if_free` says; return whether it was."""
-        return self._items.write(self._leased(work, if_free(work.holder, now, gone)))
+    def take(self, work: W, now: int, former: str = "") -> bool:
+        """Store a work if its item is free by `if_free`; return True if it was."""
+        return self._items.write(self._lease_part(work, if_free(work.holder, now, former)))
 
     def renew(self, work: W) -> bool:
-        """Store a work once more; return whether it is still its holder's."""
-        return self._items.write(self.renewing(work))
+        """Store a work once more; return True if it is still its holder's."""
+        return self._items.write(self.renew_part(work))
 
     def release(self, work: W) -> None:
         """Delete a work, unless another call holds it by now."""
-        self._items.write(self.releasing(work))
+        self._items.write(self.release_part(work))
 
-    def renewing(self, work: W) -> Part:
+    def renew_part(self, work: W) -> Part:
         """Return the part of a transaction that does `renew`."""
-        return self._leased(work, if_held(work.holder))
+        return self._lease_part(work, if_held(work.holder))
 
-    def releasing(self, work: W) -> Part:
+    def release_part(self, work: W) -> Part:
         """Return the part of a transaction that does `release`."""
         return self.delete(work.key, if_held(work.holder))
 
-    def _leased(self, work: W, condition: Mapping[str, Any]) -> Part:
+    def _lease_part(self, work: W, condition: Mapping[str, Any]) -> Part:
         return self.put(work.key, work, condition, **held(work.holder, work.due))
 
 
 def if_same(attribute: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the condition that an item's attribute still has this value; None: it has none."""
+    """Return the condition that an item's attribute still has this value, or none if it is None."""
     names = {"ExpressionAttributeNames": {"#name": attribute}}
     if value is None:
         return {"ConditionExpression": "attribute_not_exists(#name)", **names}

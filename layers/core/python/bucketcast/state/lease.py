@@ -1,15 +1,15 @@
-"""The lease of an item: the item is one holder's until a time, and then whoever's takes it.
+"""The lease of an item: it belongs to one holder until a time, and then to the first that takes it.
 
 It is two attributes of the item: `holder`, a token, and `leased_until`, in Unix ms.
 
-* It can be taken while nobody holds it, and when its time is over: a dead holder keeps nobody out.
-  Whether it is over, the taker tells by its own clock.
-* Only the holder renews or releases it, also after its time if nobody took it meanwhile.
+* It can be taken while it has no holder, and when its time is over, so a dead holder does not keep
+  it. The taker judges that by its own clock.
+* Only the holder renews or releases it, also after its time if no other took it meanwhile.
 * A call that succeeded but whose response was lost succeeds again when the client repeats it.
 
 Clocks may differ by what is left of a lease between its renewals. If they differ by more, or a
-holder was suspended for longer, the lease is taken from one that is still at work: so what two
-holders would destroy has a guard of its own.
+holder was suspended for longer, the lease is taken from one that is still at work. So data that two
+holders would destroy needs a guard of its own.
 """
 
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ def held(holder: str, until: int) -> dict[str, Any]:
     return {"holder": {"S": holder}, "leased_until": {"N": str(until)}}
 
 
-def if_free(holder: str, now: int, gone: str = "") -> dict[str, Any]:
-    """Return the condition that `holder` may take an item at `now`; 0 asks no clock.
+def if_free(holder: str, now: int, former: str = "") -> dict[str, Any]:
+    """Return the condition that `holder` may take an item at `now`; 0 ignores its time.
 
-    `gone` is a holder that is known to need it no more.
+    `former` is a holder that is known to be dead.
     """
-    values = {":holder": {"S": holder}, ":gone": {"S": gone}, ":now": {"N": str(now)}}
+    values = {":holder": {"S": holder}, ":former": {"S": former}, ":now": {"N": str(now)}}
     return {
-        "ConditionExpression": "attribute_not_exists(holder) OR holder IN (:holder, :gone) "
+        "ConditionExpression": "attribute_not_exists(holder) OR holder IN (:holder, :former) "
         "OR leased_until <= :now",
         "ExpressionAttributeValues": values,
     }
@@ -60,21 +60,21 @@ class Lease:
         self._holder = holder or uuid4().hex
         self._texts = {name: {"S": text} for name, text in texts.items()}
 
-    def take(self, until: int, now: int = 0, gone: str = "") -> bool:
-        """Take the lease if it is free, as `if_free` says; return whether it is ours."""
-        return self._put(until, if_free(self._holder, now, gone))
+    def take(self, until: int, now: int = 0, former: str = "") -> bool:
+        """Take the lease if it is free, by `if_free`; return True if it is ours."""
+        return self._put(until, if_free(self._holder, now, former))
 
     def renew(self, until: int) -> bool:
-        """Extend the lease; return whether it is still ours."""
+        """Extend the lease; return True if it is still ours."""
         return self._put(until, if_held(self._holder))
 
     def release(self) -> None:
         """Delete the lease, unless it is another's by now."""
         self._items.delete(self._key, **if_held(self._holder))
 
-    def read(self, text: str = "holder") -> str:
-        """Return this text of the current holder, "" if there is none."""
-        return str(self._items.get(self._key).get(text, {}).get("S", ""))
+    def read(self, name: str = "holder") -> str:
+        """Return a text of the current holder, "" if there is none."""
+        return str(self._items.get(self._key).get(name, {}).get("S", ""))
 
     def _put(self, until: int, condition: Mapping[str, Any]) -> bool:
         item = {**held(self._holder, until), EXPIRES: {"N": str(until // 1_000)}, **self._texts}

@@ -1,8 +1,8 @@
 """Locks, for AWS documents without conditional writes.
 
 A waiter watches the lease's holder by its own clock, and takes the lease when the holder has not
-changed for `LEASE` seconds: so clocks need not agree, and no dead process keeps it. Before it
-writes, a holder checks whether it still holds the lock.
+changed for `LEASE` seconds: so clocks need not agree, and a dead process does not keep it. Before
+it writes, a holder checks that it still holds the lock.
 """
 
 import time
@@ -40,33 +40,33 @@ class Lock:
         self.sleep = sleep
 
     @contextmanager
-    def held(self, name: str) -> Iterator[Callable[[], bool]]:
-        """Hold a lock; yield a function that returns whether there is time left to write.
+    def hold(self, name: str) -> Iterator[Callable[[], bool]]:
+        """Hold a lock; yield a function that returns True while there is time to write.
 
         Raises:
             BucketcastError: others held it for `TIMEOUT_SECONDS` seconds.
         """
         lease = Lease(self._items, name)
-        taken = self._take(name, lease)
+        held_since = self._take(name, lease)
         try:
             # The rest of the lease is for the following write with its retries.
-            yield lambda: self._clock() - taken < LEASE / 3
+            yield lambda: self._clock() - held_since < LEASE / 3
         finally:
             lease.release()
 
     def _take(self, name: str, lease: Lease) -> float:
         """Take it as soon as it is free; return when the lease began."""
         began = self._clock()
-        seen, since = "", began
+        holder, held_since = "", began
         while True:
-            gone = seen if self._clock() - since >= LEASE else ""
+            dead = holder if self._clock() - held_since >= LEASE else ""
             now = self._clock()
-            if lease.take(round((time.time() + LEASE) * 1_000), gone=gone):
+            if lease.take(round((time.time() + LEASE) * 1_000), former=dead):
                 return now
             if now - began >= TIMEOUT_SECONDS:
                 raise BucketcastError(
                     f"somebody else is changing {name} for over {TIMEOUT_SECONDS:.0f} s: try again"
                 )
             self.sleep(_PAUSE)
-            if (holder := lease.read()) != seen:
-                seen, since = holder, self._clock()
+            if (current := lease.read()) != holder:
+                holder, held_since = current, self._clock()

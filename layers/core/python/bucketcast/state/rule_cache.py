@@ -13,23 +13,23 @@ from bucketcast.state.rules import Rules
 
 
 class MoreRules(Protocol):
-    """What else matches events, such as listeners; its change number is read with the rules'."""
+    """More rules, such as those of listeners; their change number is read with the others'."""
 
     @property
     def partition(self) -> str: ...
 
-    def beside(
+    def add_to(
         self, rules: Mapping[str, RuleIndex], buckets: Collection[str], version: int
     ) -> Mapping[str, RuleIndex]:
-        """Return the rules of these buckets with those; `version` is the current number."""
+        """Return the rules of these buckets with more; `version` is the current number."""
 
 
 class UnreadableRules(RuleIndex):
     """Stands in for a bucket's unreadable rules; matching raises the reason."""
 
-    def __init__(self, bucket: str, why: Exception) -> None:
+    def __init__(self, bucket: str, error: Exception) -> None:
         super().__init__(())
-        self._reason = f"the rules of {bucket} cannot be read: {type(why).__name__}: {why}"
+        self._reason = f"the rules of {bucket} cannot be read: {type(error).__name__}: {error}"
 
     def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
         raise BucketcastError(self._reason)
@@ -41,7 +41,7 @@ class RuleCache:
     def __init__(self, rules: Rules, more: MoreRules | None = None) -> None:
         self._rules = rules
         self._more = more
-        self._kept: dict[str, tuple[int, RuleIndex]] = {}
+        self._cached: dict[str, tuple[int, RuleIndex]] = {}
 
     def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
         """Return the current rules of these buckets; a bucket that never had one is missing.
@@ -49,19 +49,19 @@ class RuleCache:
         Unreadable ones raise when they are matched.
         """
         indexes: dict[str, RuleIndex] = {}
-        also = {self._more.partition} if self._more else set()
-        versions = self._rules.versions(buckets | also) if buckets else {}
+        more = {self._more.partition} if self._more else set()
+        versions = self._rules.versions(buckets | more) if buckets else {}
         version_of_more = versions.pop(self._more.partition, 0) if self._more else 0
         for bucket, version in versions.items():
-            kept = self._kept.get(bucket)
-            if kept is None or kept[0] != version:
+            entry = self._cached.get(bucket)
+            if entry is None or entry[0] != version:
                 try:
-                    kept = (version, RuleIndex(self._rules.of(bucket)))
+                    entry = (version, RuleIndex(self._rules.of(bucket)))
                 except (BotoCoreError, ClientError):
                     raise  # errors of the table concern all buckets
                 except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
                     indexes[bucket] = UnreadableRules(bucket, error)
                     continue
-                self._kept[bucket] = kept
-            indexes[bucket] = kept[1]
-        return self._more.beside(indexes, buckets, version_of_more) if self._more else indexes
+                self._cached[bucket] = entry
+            indexes[bucket] = entry[1]
+        return self._more.add_to(indexes, buckets, version_of_more) if self._more else indexes

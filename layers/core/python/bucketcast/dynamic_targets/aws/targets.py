@@ -30,7 +30,7 @@ from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.tasks import TargetTasks, busy
 from bucketcast.dynamic_targets.validation import ValidatedTarget, require_available, validate
 from bucketcast.errors import BucketcastError, did_you_mean
-from bucketcast.state.dynamic_targets import DynamicTarget, Leftovers, State, Table, Task
+from bucketcast.state.dynamic_targets import DynamicTarget, Resource, State, Table, Task
 from bucketcast.targets import load
 
 TIMEOUT_SECONDS = 20.0
@@ -153,11 +153,11 @@ class DynamicTargets:
         if existing is None or (existing.state == "kept" and not discard):
             self._tasks.end(task, existing)
             raise self._missing(arn.plain)
-        unused = [Leftovers("mapping", existing.queue), Leftovers("alarms", existing.queue)]
+        unused = [Resource("mapping", existing.queue), Resource("alarms", existing.queue)]
         if existing.secret:
-            unused.append(Leftovers("secret", existing.secret))
+            unused.append(Resource("secret", existing.secret))
         if discard:
-            unused.append(Leftovers("queue", existing.queue))
+            unused.append(Resource("queue", existing.queue))
         cleanup = self._tasks.replace(task, *unused)
         kept = replace(existing, state="kept", settings={}, secret="", number=existing.number + 1)
         self._table.commit(task, None if discard else kept, cleanup)
@@ -234,11 +234,11 @@ class DynamicTargets:
     ) -> None:
         """Create missing resources, store the target, and remove resources it no longer uses."""
         is_mapped = existing is not None and existing.state == "on"
-        created = [Leftovers("mapping", target.queue)] if not is_mapped else []
+        created = [Resource("mapping", target.queue)] if not is_mapped else []
         has_alarms = existing is not None and existing.state != "kept"
-        created += [Leftovers("alarms", target.queue)] if not has_alarms else []
-        created += [Leftovers("queue", target.queue)] if existing is None else []
-        created += [Leftovers("secret", target.secret)] if target.secret else []
+        created += [Resource("alarms", target.queue)] if not has_alarms else []
+        created += [Resource("queue", target.queue)] if existing is None else []
+        created += [Resource("secret", target.secret)] if target.secret else []
         task = self._tasks.replace(task, *created)
         if not self._table.tasks.renew(task):
             raise busy(target.arn)
@@ -255,8 +255,8 @@ class DynamicTargets:
                 if self._table.tasks.renew(task):
                     self._tasks.clean(task)
             raise
-        unused = [Leftovers("mapping", target.queue)] if target.state != "on" and is_mapped else []
-        unused += [Leftovers("secret", existing.secret)] if existing and existing.secret else []
+        unused = [Resource("mapping", target.queue)] if target.state != "on" and is_mapped else []
+        unused += [Resource("secret", existing.secret)] if existing and existing.secret else []
         cleanup = self._tasks.replace(task, *unused) if unused else None
         self._table.commit(task, target, cleanup)
         if cleanup:

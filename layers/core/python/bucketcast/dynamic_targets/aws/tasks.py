@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
 from bucketcast.errors import BucketcastError
-from bucketcast.state.dynamic_targets import DynamicTarget, Leftovers, Table, Task
+from bucketcast.state.dynamic_targets import DynamicTarget, Resource, Table, Task
 
 LEASE_SECONDS = 180
 GRACE_SECONDS = 60
@@ -58,14 +58,14 @@ class TargetTasks:
                 raise busy(arn)
             time.sleep(_PAUSE_SECONDS)
 
-    def replace(self, task: Task, *unused: Leftovers) -> Task:
+    def replace(self, task: Task, *unused: Resource) -> Task:
         """Return the task with a new lease and these resources to remove; it is not stored yet."""
-        return replace(task, due=self._now(LEASE_SECONDS), doomed=unused)
+        return replace(task, due=self._now(LEASE_SECONDS), resources_to_remove=unused)
 
     def clean(self, task: Task) -> bool:
         """Remove a task's resources and end it; False if Lambda is not ready to remove them all."""
         try:
-            for resource in task.doomed:
+            for resource in task.resources_to_remove:
                 self._remove(resource)
         except UnsettledError:
             self._table.tasks.renew(replace(task, due=self._now(GRACE_SECONDS)))
@@ -78,7 +78,7 @@ class TargetTasks:
         if target is None or target.state != "kept":
             self._table.tasks.release(task)
             return
-        later = replace(task, due=self._now(pause), doomed=(), if_empty=True)
+        later = replace(task, due=self._now(pause), resources_to_remove=(), if_empty=True)
         self._table.tasks.renew(later)
 
     def sweep(self) -> list[str]:
@@ -90,7 +90,7 @@ class TargetTasks:
         """End the task of an interrupted call; return False if that is not possible yet."""
         if task.if_empty:
             return self._remove_if_empty(task)
-        own = self._new(task.arn, task.doomed)
+        own = self._new(task.arn, task.resources_to_remove)
         return self._table.tasks.take(own, self._now()) and self.clean(own)
 
     def _remove_if_empty(self, task: Task) -> bool:
@@ -104,23 +104,23 @@ class TargetTasks:
         if self._resources.waiting(target.queue) or self._resources.waiting(target.dead):
             self.end(own, target, RECHECK_SECONDS)
             return False
-        cleanup = self.replace(own, Leftovers("queue", target.queue))
+        cleanup = self.replace(own, Resource("queue", target.queue))
         self._table.commit(own, None, cleanup)
         return self.clean(cleanup)
 
-    def _remove(self, resource: Leftovers) -> None:
-        if resource.what == "mapping":
+    def _remove(self, resource: Resource) -> None:
+        if resource.kind == "mapping":
             self._resources.unmap(resource.name)
-        elif resource.what == "alarms":
+        elif resource.kind == "alarms":
             self._alarms.remove(resource.name)
-        elif resource.what == "secret":
+        elif resource.kind == "secret":
             self._resources.remove_secret(resource.name)
         else:
             self._resources.remove_queues(resource.name)
 
-    def _new(self, arn: str, unused: tuple[Leftovers, ...] = ()) -> Task:
+    def _new(self, arn: str, unused: tuple[Resource, ...] = ()) -> Task:
         due = self._now(LEASE_SECONDS)
-        return Task(arn=arn, holder=uuid4().hex, due=due, doomed=unused)
+        return Task(arn=arn, holder=uuid4().hex, due=due, resources_to_remove=unused)
 
     def _now(self, later: int = 0) -> int:
         return round((self._clock() + later) * 1000)

@@ -136,7 +136,7 @@ def ls(out: Output, *, wait: float) -> None:
     with aws_errors():
         outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
         counters = Counters(deployment.state_table, lambda: aws.dynamodb)
-        last, counts = counters.last(), counters.read()
+        last, counts = counters.read_last(), counters.read()
     entries = [
         Row(
             target,

@@ -37,7 +37,7 @@ class ListenerCache:
         self._some = False
         self._indexes: dict[str, RuleIndex] = {}
 
-    def beside(
+    def add_to(
         self, rules: Mapping[str, RuleIndex], buckets: Collection[str], version: int
     ) -> Mapping[str, RuleIndex]:
         """Return the rules of these buckets with their listeners; `version` is the current number.

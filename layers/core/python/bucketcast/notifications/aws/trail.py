@@ -133,7 +133,7 @@ class Trail:
     def _select(self, bucket: str, rules: Rules | None) -> Logged:
         """Write our selector of one bucket; the rules are read under the lock too."""
         for _ in range(_TRIES):
-            with self._lock.held(f"trail/{self.name.rpartition('/')[2]}") as in_time:
+            with self._lock.hold(f"trail/{self.name.rpartition('/')[2]}") as in_time:
                 wanted = (
                     access_events.required_calls(rules.of(bucket)) if rules else AccessCalls((), ())
                 )

@@ -44,5 +44,5 @@ def read_pubsub(stats: Iterable[TargetStats], table: str, aws: Aws) -> Pubsub:
         AwsError: AWS cannot be reached.
     """
     with aws_errors():
-        triggered = Counters(table, lambda: aws.dynamodb).triggered()
+        triggered = Counters(table, lambda: aws.dynamodb).read_triggered()
     return sum_pubsub(stats, triggered)

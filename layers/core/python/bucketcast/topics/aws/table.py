@@ -87,7 +87,7 @@ class TopicTable:
         """Store a topic (None: delete it); False if another call changed it or took the work."""
         change = self._change(TopicArn("", work.tenant, work.name), before, after)
         # Not a condition check, which would need another permission.
-        renewal = self.works.renewing(work)
+        renewal = self.works.renew_part(work)
         try:
             self._table.transact([change, renewal], f"the topic {work.name}")
         except LostTaskError:
