@@ -82,14 +82,14 @@ def test_a_batch_of_a_thousand_by_hand(deployment: object) -> None:
         (BULK, 1_000, 0.60),
     ],
 )
-def test_the_aims_are_met_under_load_or_with_a_window(
+def test_cost_goals_are_met_under_load_or_with_a_window(
     deployment: object, text: str, rate: int, aim: float
 ) -> None:
     bill = estimate.estimate(deployment(text), Load(events_a_day=rate * 86_400))  # type: ignore[operator]
     assert bill.per_million(bill.total(fixed=False)) <= aim
 
 
-def test_what_sources_jobs_and_the_dashboard_add_by_hand(deployment: object) -> None:
+def test_costs_of_sources_jobs_and_the_dashboard_by_hand(deployment: object) -> None:
     text = 'dashboard = "on"\n[bucket.uploads]\nvia = "eventbridge"\n[pipeline]\n' + (
         'execution_class = "{}"\n[scan.uploads]\nschedule = "rate(1 day)"\n' + HOOK
     )
@@ -105,7 +105,7 @@ def test_what_sources_jobs_and_the_dashboard_add_by_hand(deployment: object) -> 
     assert dollars(flex, "Glue", "scans of uploads") == pytest.approx(50 * 0.29)
 
 
-def test_a_share_costs_its_share(deployment: object) -> None:
+def test_target_with_a_share_costs_its_share(deployment: object) -> None:
     config = deployment(HOOK)  # type: ignore[operator]
     whole, fifth = (
         estimate.estimate(config, Load(events_a_day=86_400, shares=shares))

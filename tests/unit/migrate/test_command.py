@@ -37,7 +37,7 @@ def xml(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_made_is_taken_by_a_deploy(run: Run, export: Path, tmp_path: Path) -> None:
+def test_imported_configuration_is_valid(run: Run, export: Path, tmp_path: Path) -> None:
     output = tmp_path / "bucketcast.toml"
     ran = run("import", "minio", str(export), "--output", str(output))
     assert (ran.code, ran.out) == (0, "")
@@ -49,7 +49,7 @@ def test_what_is_made_is_taken_by_a_deploy(run: Run, export: Path, tmp_path: Pat
     assert HIDDEN not in ran.err + output.read_text()
 
 
-def test_without_output_it_is_printed(run: Run, export: Path, tmp_path: Path) -> None:
+def test_configuration_is_printed_without_output(run: Run, export: Path, tmp_path: Path) -> None:
     ran = run("import", "minio", str(export))
     (tmp_path / "printed.toml").write_text(ran.out)
     assert load(tmp_path / "printed.toml", {}, local=False).targets
@@ -60,7 +60,7 @@ def test_standard_input_is_read(run: Run, export: Path, monkeypatch: pytest.Monk
     assert "[notify_webhook.primary]" in run("import", "minio", "-").out
 
 
-def test_what_is_left_out_is_reported_with_its_reason(run: Run, export: Path) -> None:
+def test_skipped_settings_are_reported_with_the_reason(run: Run, export: Path) -> None:
     ran = run("import", "minio", str(export))
     server, store, off = ran.err.splitlines()[:3]
     assert server == "skipped: site: it is about the MinIO server, not about notifications"
@@ -135,7 +135,9 @@ def test_the_bucket_can_be_given(run: Run, xml: Path) -> None:
     assert run("import", "minio", str(xml), "--bucket", "photos").out.split()[3] == "photos"
 
 
-def test_both_at_once(run: Run, export: Path, xml: Path, tmp_path: Path) -> None:
+def test_configuration_and_rules_are_imported_together(
+    run: Run, export: Path, xml: Path, tmp_path: Path
+) -> None:
     ran = run("import", "minio", str(export), str(xml))
     assert (ran.code, ran.out) == (2, "")
     assert "write the configuration to a file with --output FILE" in ran.err
@@ -159,7 +161,7 @@ def test_a_rule_for_no_target_is_reported(
     )
 
 
-def test_as_json(run: Run, export: Path, xml: Path) -> None:
+def test_import_prints_json(run: Run, export: Path, xml: Path) -> None:
     ran = run("import", "minio", str(export), str(xml), "--json")
     assert (ran.code, ran.err) == (0, "")
     document = ran.document
@@ -174,7 +176,7 @@ def test_as_json(run: Run, export: Path, xml: Path) -> None:
     assert HIDDEN not in ran.out
 
 
-def test_the_guide_shows_what_is_printed(
+def test_guide_shows_the_actual_output(
     run: Run, xml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -192,7 +194,7 @@ def test_the_guide_shows_what_is_printed(
             assert f"{line}\n{ran.out}{ran.err}" in GUIDE.read_text(encoding="utf-8")
 
 
-def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(run: Run, export: Path, tmp_path: Path) -> None:
     output = tmp_path / "bucketcast.toml"
     output.write_text("mine")
     for option in ("--output", "--secrets"):
@@ -216,7 +218,7 @@ def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None
         ("notify_webhook:a.b endpoint=http://h/", "found the id 'a.b'; 1 to 32 of"),
     ],
 )
-def test_what_cannot_be_taken_is_misuse_and_nothing_is_written(
+def test_invalid_files_are_misuse_and_nothing_is_written(
     run: Run, export: Path, tmp_path: Path, text: str, problem: str
 ) -> None:
     export.write_text(text)
@@ -229,7 +231,7 @@ def test_what_cannot_be_taken_is_misuse_and_nothing_is_written(
     assert run("import", "minio", str(export), "--json").document["errors"]
 
 
-def test_rules_that_no_command_would_take_are_refused(run: Run, xml: Path) -> None:
+def test_rules_that_event_add_refuses_are_refused(run: Run, xml: Path) -> None:
     xml.write_text(xml.read_text().replace(".jpg", "../x"))
     ran = run("import", "minio", str(xml))
     assert (ran.code, ran.out) == (2, "")

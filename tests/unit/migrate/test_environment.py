@@ -42,7 +42,7 @@ def test_quotes_comments_and_joined_lines(line: str, value: str) -> None:
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
-def test_what_a_shell_quotes_is_read_back(text: str) -> None:
+def test_text_quoted_for_a_shell_is_read_back(text: str) -> None:
     single = "'" + text.replace("'", "'\\''") + "'"
     assert read(f"export A={single}").variables == {"A": text.strip()}
 
@@ -50,7 +50,7 @@ def test_what_a_shell_quotes_is_read_back(text: str) -> None:
 @pytest.mark.parametrize(
     "line", ["A='it'\\''s \"$x\" `y`'", 'A="a \\"b\\" \\\\ \\d \\`"', "A=a\\ b", "A=x'y z'\"w\""]
 )
-def test_a_shell_reads_the_same(line: str) -> None:
+def test_shell_reads_the_same_values(line: str) -> None:
     output = subprocess.run(
         ["sh", "-c", f'{line}\nprintf %s "$A"'], capture_output=True, text=True, check=True
     )
@@ -77,7 +77,7 @@ def test_variables_of_the_server_are_left_out_by_name() -> None:
     assert HIDDEN not in str(skipped)
 
 
-def test_a_target_without_its_switch_is_left_out_as_minio_does() -> None:
+def test_target_without_enable_is_left_out_as_in_minio() -> None:
     found = settle("MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/")
     assert found.targets == {}
     ((what, why),) = found.left_out
@@ -97,13 +97,13 @@ def test_a_target_without_its_switch_is_left_out_as_minio_does() -> None:
         (f"{HIDDEN} is no pair", "minio.env:3: found no assignment; allowed is KEY=value"),
     ],
 )
-def test_problems_name_the_line_and_no_value(line: str, problem: str) -> None:
+def test_errors_name_the_line_and_no_value(line: str, problem: str) -> None:
     (found,) = problems(f"{HOOK}{line}")
     assert found.startswith(problem)
     assert HIDDEN not in found
 
 
-def test_of_two_files_the_environment_wins() -> None:
+def test_environment_overrides_an_export() -> None:
     lines = "notify_webhook:primary endpoint=http://stored/ comment=mine"
     found = files.read([files.File("minio.env", HOOK), files.File("export.txt", lines)])
     assert merge.merge(found).targets == {PRIMARY: {"comment": "mine", "endpoint": "http://h/"}}

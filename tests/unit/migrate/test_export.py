@@ -36,7 +36,7 @@ def test_a_target_without_a_name_is_the_default_one() -> None:
     assert found.targets == {TargetId("webhook", "_"): {"endpoint": "http://h/"}}
 
 
-def test_variables_in_force_win_over_what_is_stored() -> None:
+def test_variables_override_stored_settings() -> None:
     found = settle(
         "# MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://new/?a=b\n"
         "# MINIO_NOTIFY_WEBHOOK_AUTH_TOKEN_primary=two words\n"
@@ -45,7 +45,7 @@ def test_variables_in_force_win_over_what_is_stored() -> None:
     assert found.targets == {PRIMARY: {"endpoint": "http://new/?a=b", "auth_token": "two words"}}
 
 
-def test_a_target_that_only_variables_know() -> None:
+def test_target_of_variables_only_is_imported() -> None:
     found = settle(
         "# MINIO_NOTIFY_WEBHOOK_ENABLE_primary=true\n"
         "# MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/\n"
@@ -54,7 +54,7 @@ def test_a_target_that_only_variables_know() -> None:
     assert found.targets == {PRIMARY: {"endpoint": "http://h/"}}
 
 
-def test_what_is_off_is_left_out_unless_a_variable_switches_it_on() -> None:
+def test_disabled_target_is_left_out_unless_a_variable_enables_it() -> None:
     off = "# notify_webhook:primary enable=off endpoint=http://h/ \nnotify_redis enable=off key=k"
     found = settle(off)
     assert found.targets == {}
@@ -63,7 +63,7 @@ def test_what_is_off_is_left_out_unless_a_variable_switches_it_on() -> None:
     assert on.targets == {PRIMARY: {"endpoint": "http://h/"}}
 
 
-def test_other_comments_are_nothing() -> None:
+def test_other_comments_are_ignored() -> None:
     found = settle(
         "# notify_webhook:mine endpoint=http://gone/\n#notes of mine: a=b\n"
         "# notify_new enable=off\n\nnotify_webhook:primary endpoint=http://h/"
@@ -72,7 +72,7 @@ def test_other_comments_are_nothing() -> None:
     assert found.left_out == ()
 
 
-def test_sub_systems_of_the_server_are_reported_as_left_aside() -> None:
+def test_sub_systems_of_the_server_are_reported_as_skipped() -> None:
     text = "".join(f"{name} a=b c=d\n" for name in SUB_SYSTEMS)
     left = {left.what for left in settle(text + "# storage_class standard=").left_out}
     assert left == SUB_SYSTEMS
@@ -127,7 +127,7 @@ def test_the_same_target_twice_is_refused() -> None:
 @pytest.mark.parametrize(
     "pairs", [f'auth_token="{HIDDEN}', f"endpoint=x {HIDDEN}", f'auth_token="a"{HIDDEN} key=x']
 )
-def test_what_is_no_pair_is_refused_and_not_shown(pairs: str) -> None:
+def test_text_without_key_and_value_is_refused_and_not_shown(pairs: str) -> None:
     (problem, *_) = problems(f"notify_webhook:primary {pairs}")
     assert "found no key=value after" in problem
     assert 'key="…" for a value with spaces' in problem
@@ -146,7 +146,7 @@ def test_what_is_no_pair_is_refused_and_not_shown(pairs: str) -> None:
         ("1", None),
     ],
 )
-def test_switches_are_read_as_minio_reads_them(text: str, expected: str | None) -> None:
+def test_switches_are_read_as_in_minio(text: str, expected: str | None) -> None:
     found = settle(f'notify_redis:a address=h:1 key=k tls="{text}"')
     assert found.targets[TargetId("redis", "a")].get("tls") == expected
     left = [left.why for left in found.left_out]

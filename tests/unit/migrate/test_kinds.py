@@ -35,7 +35,7 @@ def test_there_is_a_sample_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
-def test_every_key_of_a_kind_is_taken_over(kind: str) -> None:
+def test_every_key_of_a_kind_is_imported(kind: str) -> None:
     made = moved(samples.export(kind))
     tables = tomllib.loads(made.toml)
     assert tables.pop("sync_events") == "on"

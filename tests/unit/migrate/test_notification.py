@@ -50,7 +50,7 @@ def test_configurations_become_rules() -> None:
     )
 
 
-def test_the_command_of_a_rule_survives_a_shell() -> None:
+def test_command_of_a_rule_is_quoted_for_a_shell() -> None:
     (rule,) = settle(JPEG.replace("in box/", "it's $HOME/")).rules
     output = subprocess.run(
         ["sh", "-c", f"bucketcast() {{ printf '%s|' \"$@\"; }}; {render.command(rule)}"],
@@ -70,7 +70,7 @@ def test_the_folder_of_an_exported_file_names_the_bucket() -> None:
     assert rule.bucket == "photos"
 
 
-def test_the_names_of_s3_are_understood() -> None:
+def test_names_of_s3_are_read() -> None:
     inner = (
         "<TopicConfiguration><Filter><S3Key><FilterRule><Name>Prefix</Name><Value>a</Value>"
         "</FilterRule></S3Key></Filter><Event>s3:ObjectRestore:Completed</Event>"
@@ -80,7 +80,7 @@ def test_the_names_of_s3_are_understood() -> None:
     assert (rule.arn, rule.prefix) == ("arn:minio:sqs::1:redis", "a")
 
 
-def test_what_goes_to_aws_stays_there() -> None:
+def test_configurations_with_an_aws_target_are_left_out() -> None:
     found = settle(
         queue(arn="arn:aws:sqs:eu-west-1:123456789012:q")
         + "<CloudFunctionConfiguration><Id>f</Id><Event>s3:ObjectCreated:Put</Event>"
@@ -108,7 +108,7 @@ def test_what_goes_to_aws_stays_there() -> None:
         ("<QueueConfiguration>", "x.xml: invalid XML: "),
     ],
 )
-def test_problems_name_their_element(inner: str, problem: str) -> None:
+def test_errors_name_their_element(inner: str, problem: str) -> None:
     assert problems(inner)[0].startswith(problem)
 
 
@@ -134,7 +134,7 @@ def test_other_documents_are_refused(text: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "hello\nworld", "# nothing", "[1]", "\x00\x01"])
-def test_what_is_nothing_of_minios_is_refused(text: str) -> None:
+def test_unknown_format_is_refused(text: str) -> None:
     with pytest.raises(ConfigErrors, match="f: unknown format; allowed are the output of"):
         files.read([files.File("f", text)])
 

@@ -1,1 +1,6 @@
-"""What a deployment costs: prices, how often AWS is called for an event, and the sums of both."""
+"""Estimate the cost of a deployment before it exists, for `bucketcast cost`.
+
+`prices` has AWS's prices with their dates and sources, `calls` the number of calls that an event
+needs, `estimate` turns a configuration and a load into the lines of a `bill`, and `comparison` sets
+the profiles side by side. `command` is `bucketcast cost`.
+"""

@@ -1,4 +1,4 @@
-"""A bill: what is used a month, what that costs, and the sums."""
+"""A bill: the units used a month, their cost, and the sums."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -11,9 +11,9 @@ MILLION = 1_000_000
 
 
 class Line(NamedTuple):
-    """One thing that is paid for: so many `units` a month at the price of a name.
+    """One item: so many `units` a month at the price of a name.
 
-    `target` is "" for what all targets share. What is `fixed` is paid without any event.
+    `target` is "" for items that all targets share. A `fixed` item is paid without any event.
     """
 
     service: str
@@ -32,12 +32,12 @@ class Bill(NamedTuple):
     prices: Prices
 
     def dollars(self, line: Line) -> float:
-        """Return what a line costs a month."""
+        """Return the monthly cost of a line."""
         return self.prices.of(line.price, line.units)
 
     def total(self, *, fixed: bool | None = None) -> float:
-        """Return what a month costs; only the fixed part, or only the rest, if that is asked."""
-        return sum(self.dollars(each) for each in self.lines if fixed in (None, each.fixed))
+        """Return the monthly cost; with `fixed` only the fixed part, or only the rest."""
+        return sum(self.dollars(line) for line in self.lines if fixed in (None, line.fixed))
 
     def per_million(self, dollars: float) -> float:
         """Return dollars a month as dollars for a million events."""
@@ -46,8 +46,8 @@ class Bill(NamedTuple):
     def by(self, key: Callable[[Line], str]) -> dict[str, float]:
         """Return the dollars a month by service or by target."""
         sums: dict[str, float] = defaultdict(float)
-        for each in self.lines:
-            sums[key(each)] += self.dollars(each)
+        for line in self.lines:
+            sums[key(line)] += self.dollars(line)
         return dict(sums)
 
     def document(self) -> dict[str, Any]:
@@ -58,15 +58,15 @@ class Bill(NamedTuple):
             "dollars_a_month": round(self.total(), 4),
             "fixed_dollars_a_month": round(self.total(fixed=True), 4),
             "dollars_a_million_events": round(self.per_million(self.total(fixed=False)), 4),
-            "by_service": _rounded(self.by(lambda each: each.service)),
-            "by_target": _rounded(self.by(lambda each: each.target)),
+            "by_service": _rounded(self.by(lambda line: line.service)),
+            "by_target": _rounded(self.by(lambda line: line.target)),
             "lines": [
                 {
-                    **each._asdict(),
-                    "dollars": round(self.dollars(each), 6),
-                    "price": _price(self.prices, each.price),
+                    **line._asdict(),
+                    "dollars": round(self.dollars(line), 6),
+                    "price": _price(self.prices, line.price),
                 }
-                for each in self.lines
+                for line in self.lines
             ],
         }
 
@@ -76,5 +76,5 @@ def _rounded(sums: dict[str, float]) -> dict[str, float]:
 
 
 def _price(prices: Prices, name: str) -> dict[str, Any]:
-    found = prices.by_name[name]
-    return {**found._asdict(), "date": found.date.isoformat()}
+    price = prices.by_name[name]
+    return {**price._asdict(), "date": price.date.isoformat()}

@@ -1,4 +1,4 @@
-"""How often AWS is called for events, by how many of them ingest gets at once."""
+"""The number of calls to AWS per event, by the events that ingest gets at once."""
 
 import math
 from typing import Final, NamedTuple
@@ -10,12 +10,12 @@ MESSAGES_A_CALL: Final = 10
 POLLERS: Final = 5
 """Pollers that Lambda has for a queue, also for an idle one."""
 POLL_SECONDS: Final = 20
-"""How long a poll of an empty queue waits."""
+"""The seconds that a poll of an empty queue waits."""
 BATCH_SECONDS: Final = 0.1
-"""How long a poller is busy with a batch; an assumption, not measured on AWS."""
+"""The seconds that a poller is busy with a batch; an assumption, not measured on AWS."""
 UNIT_BYTES: Final = 65_536
 COMPRESSION: Final = 10
-"""How many times smaller events are in a message of ours."""
+"""The factor by which our messages compress events."""
 
 
 class QueueCalls(NamedTuple):
@@ -27,22 +27,22 @@ class QueueCalls(NamedTuple):
 
 
 def at_once(rate: float, window: float) -> float:
-    """Return how many messages a function gets at once, of so many a second.
+    """Return the messages that a function gets at once, at so many a second.
 
-    `window` is for how many seconds they are gathered. Without one a message waits for nothing:
-    there are several in a batch only if all pollers are busy.
+    `window` is the seconds for which they are gathered. Without one messages do not wait: a batch
+    has several only if all pollers are busy.
     """
     most = INGEST_GATHERED if window else BATCH
     return max(1.0, min(rate * (window or BATCH_SECONDS / POLLERS), most))
 
 
 def received_together(messages: float) -> float:
-    """Return the messages of one call to receive, if a function gets so many at once."""
+    """Return the messages of one receive call, if a function gets so many at once."""
     return max(1.0, min(messages, MESSAGES_A_CALL))
 
 
-def on_target_queue(events: float, share: float, together: float) -> QueueCalls:
-    """Return the calls per event, if ingest gets so many at once, of which a target gets a share.
+def queue_calls(events: float, share: float, together: float) -> QueueCalls:
+    """Return the calls per event, if ingest gets so many events at once and a target its share.
 
     Ingest sends one message for a batch. Dispatch gets so many messages `together`.
     """
@@ -52,10 +52,10 @@ def on_target_queue(events: float, share: float, together: float) -> QueueCalls:
 
 
 def billed(size: float) -> int:
-    """Return as how many requests a call is billed that carries so many bytes."""
+    """Return the requests that a call with so many bytes is billed as."""
     return max(1, math.ceil(size / UNIT_BYTES))
 
 
 def empty_receives(days: float) -> float:
-    """Return the calls by which an idle queue is polled."""
+    """Return the calls that poll an idle queue."""
     return POLLERS * days * 86_400 / POLL_SECONDS

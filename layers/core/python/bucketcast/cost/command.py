@@ -74,7 +74,7 @@ _FIXED = "fixed"
     help="Reads that are reported as access events. [default: 0]",
 )
 @shared
-def command(  # noqa: PLR0913 - one for each option
+def command(  # noqa: PLR0913 - one parameter for each option
     out: Output,
     *,
     events_a_day: float | None,
@@ -102,26 +102,29 @@ def command(  # noqa: PLR0913 - one for each option
         _compare(out)
         return
     config = load(path, os.environ, local=local)
-    wanted = Load(
+    demanded = Load(
         events_a_day=events_a_day or 0.0,
         shares=dict(_shares(shares, config)),
         target_seconds=target_ms / 1_000,
         **demand,
     )
-    _show(out, estimate(config, wanted), at_once(config, wanted))
+    _show(out, estimate(config, demanded), at_once(config, demanded))
 
 
 def _compare(out: Output) -> None:
-    found = comparison.compare()
+    sums_by_case = comparison.compare()
     columns = ("$ A MILLION EVENTS", *comparison.SERVICES, "TOTAL")
-    rows = [(name, *(f"{each:.2f}" for each in sums.values())) for name, sums in found.items()]
-    out.table({"dollars_a_million_events": found}, columns, rows, "")
+    rows = [
+        (name, *(f"{dollars:.2f}" for dollars in sums.values()))
+        for name, sums in sums_by_case.items()
+    ]
+    out.table({"dollars_a_million_events": sums_by_case}, columns, rows, "")
 
 
 def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, float]]:
-    known = [str(each.arn) for each in config.targets]
-    for text in texts:
-        name, _, percent = text.rpartition("=")
+    known = [str(target.arn) for target in config.targets]
+    for share_text in texts:
+        name, _, percent = share_text.rpartition("=")
         arn = params.target_arn(name).plain
         if arn not in known:
             configured = ", ".join(known) or "none"
@@ -131,7 +134,7 @@ def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, flo
         except ValueError:
             share = -1.0
         if not 0 <= share <= 100:  # noqa: PLR2004 - percent
-            raise click.BadParameter(f"found '{text}'; allowed is TARGET=PERCENT, 0 to 100")
+            raise click.BadParameter(f"found '{share_text}'; allowed is TARGET=PERCENT, 0 to 100")
         yield arn, share / 100
 
 
@@ -145,12 +148,12 @@ def _show(out: Output, bill: Bill, together: float) -> None:
 
 
 def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:
-    for line in sorted(bill.lines, key=lambda each: (each.fixed, each.target, each.service)):
+    for line in sorted(bill.lines, key=lambda entry: (entry.fixed, entry.target, entry.service)):
         yield _row(bill, line)
-    sums = bill.by(lambda each: each.service)
-    for name in sorted(sums, key=lambda each: -sums[each]):
+    sums = bill.by(lambda line: line.service)
+    for name in sorted(sums, key=lambda name: -sums[name]):
         yield name, "together", "", "", _dollars(sums[name]), ""
-    for target, dollars in bill.by(lambda each: each.target).items():
+    for target, dollars in bill.by(lambda line: line.target).items():
         if target:
             yield "", "its own part", target, "", _dollars(dollars), ""
     per_million = _dollars(bill.per_million(bill.total(fixed=False)))

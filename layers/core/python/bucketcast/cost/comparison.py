@@ -1,4 +1,4 @@
-"""The profiles side by side: what a million events cost into one webhook, at some rates."""
+"""The profiles side by side: the cost of a million events to one webhook, at some rates."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Case(NamedTuple):
         return f"{self.profile}{window}, {self.rate:,}/s"
 
     def bill(self) -> Bill:
-        """Return what it costs."""
+        """Return the bill of the case."""
         hook = {"endpoint": "https://example.org/", "deploy": {"profile": self.profile}}
         tables = {"notify_webhook": {"primary": hook}, "ingest": {"window": f"{self.window}s"}}
         config = load(tables, {}, local=False)
@@ -43,10 +43,10 @@ CASES = (
 
 def per_million(bill: Bill) -> dict[str, float]:
     """Return the dollars a million events by service, and together, without what is fixed."""
-    variable = bill._replace(lines=[each for each in bill.lines if not each.fixed])
-    sums = variable.by(lambda each: each.service)
-    found = {name: bill.per_million(sums.get(name, 0.0)) for name in SERVICES}
-    return {**found, "TOTAL": bill.per_million(variable.total())}
+    variable = bill._replace(lines=[line for line in bill.lines if not line.fixed])
+    sums = variable.by(lambda line: line.service)
+    dollars = {name: bill.per_million(sums.get(name, 0.0)) for name in SERVICES}
+    return {**dollars, "TOTAL": bill.per_million(variable.total())}
 
 
 def compare() -> dict[str, dict[str, float]]:

@@ -1,7 +1,7 @@
-"""What a configuration will cost, before it is deployed.
+"""Estimate the cost of a configuration before it is deployed.
 
-What Lambda takes for a batch is an assumption, as it depends on the target; all else follows from
-`calls` and from what the stack makes.
+Lambda's time for a batch is an assumption, as it depends on the target; the rest follows from
+`calls` and from the resources of the stack.
 """
 
 import re
@@ -33,9 +33,9 @@ LOG_BYTES: Final = {"ingest": (373, 27), "dispatch": (404, 24)}
 METRICS: Final = 2
 """Those that are written while all is well, by ingest and by each target."""
 ALARMS: Final = sum(
-    "MetricStat" in query
-    for each in alarms.queue_alarms("", "", "", "")
-    for query in each["Metrics"]
+    "MetricStat" in metric
+    for alarm in alarms.queue_alarms("", "", "", "")
+    for metric in alarm["Metrics"]
 )
 """Metrics that a queue's alarms look at: each is billed as an alarm."""
 _GB: Final = 1_000_000_000
@@ -48,12 +48,12 @@ _TOPIC_KINDS: Final = frozenset(KINDS.values())
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a deployment has to do.
+    """The load of a deployment.
 
     `size` is that of a record in bytes. `shares` are the parts of all events that targets get, by
-    ARN; without one a target gets all. `at_once` is how many events ingest gets at once, if that is
-    known. `target_seconds` is how long a target takes to answer, `scan_minutes` how long a scan
-    runs, and `reads` how many object reads a day arrive as access events.
+    ARN; without one a target gets all. `at_once` is the number of events that ingest gets at once,
+    if it is known. `target_seconds` is the time that a target takes to answer, `scan_minutes` that
+    of a scan, and `reads_a_day` the object reads that arrive as access events.
     """
 
     events_a_day: float
@@ -66,7 +66,7 @@ class Load:
 
 
 def estimate(config: Deployment, load: Load) -> Bill:
-    """Return what a month costs."""
+    """Return the bill of a month."""
     events = load.events_a_day * DAYS_A_MONTH
     lines = [
         *_sources(config, load, events),
@@ -75,16 +75,16 @@ def estimate(config: Deployment, load: Load) -> Bill:
         *_jobs(config, load),
         *_fixed(config),
     ]
-    return Bill([each for each in lines if each.units], events, prices())
+    return Bill([line for line in lines if line.units], events, prices())
 
 
 def at_once(config: Deployment, load: Load) -> float:
-    """Return how many events ingest gets at once."""
+    """Return the number of events that ingest gets at once."""
     return load.at_once or calls.at_once(load.events_a_day / 86_400, config.ingest_window)
 
 
 def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
-    buckets = [each.via for each in config.buckets.values()] or ["sqs"]
+    buckets = [bucket.via for bucket in config.buckets.values()] or ["sqs"]
     bridged = events * buckets.count("eventbridge") / len(buckets)
     reads = load.reads_a_day * DAYS_A_MONTH
     units = calls.billed(load.size)
@@ -113,13 +113,13 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
 def _target(config: Deployment, target: TargetConfig, load: Load, events: float) -> Iterator[Line]:
     arn = str(target.arn)
     share = load.shares.get(arn, 1.0)
-    mine = events * share
+    target_events = events * share
     together = at_once(config, load)
     messages = min(together * share, 1.0) / together * events
     window = target.deploy.window
     waiting = calls.at_once(messages / DAYS_A_MONTH / 86_400, window)
     price = "sqs_fifo" if config.sync_events else "sqs"
-    per_event = calls.on_target_queue(together, share, waiting)
+    per_event = calls.queue_calls(together, share, waiting)
     size = max(1.0, together * share) * load.size / calls.COMPRESSION
     bulk = calls.received_together(waiting) * size
     queue = events * (
@@ -130,11 +130,11 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     batches = messages / waiting
     if config.sync_events:
         # One event at a time, in a message of its own.
-        queue, batches = 3 * mine, mine
-    a_batch = mine / batches if batches else 0.0
+        queue, batches = 3 * target_events, target_events
+    a_batch = target_events / batches if batches else 0.0
     answers = -(-a_batch // PARALLEL[target.kind]) if target.kind in PARALLEL else 1.0
     seconds = DISPATCH_SECONDS[0] + a_batch * DISPATCH_SECONDS[1] + answers * load.target_seconds
-    logged = batches * LOG_BYTES["dispatch"][0] + mine * LOG_BYTES["dispatch"][1]
+    logged = batches * LOG_BYTES["dispatch"][0] + target_events * LOG_BYTES["dispatch"][1]
     memory = target.deploy.memory / 1_024
     yield Line("SQS", "its queue", arn, queue, price)
     yield Line("Lambda", "calls", arn, batches, "lambda_calls")
@@ -166,13 +166,13 @@ def _jobs(config: Deployment, load: Load) -> Iterator[Line]:
 
 
 def runs_a_month(scan: ScanConfig) -> float:
-    """Return how often a scan runs; daily, if its schedule or the reports do not say."""
-    found = _RATE.fullmatch(scan.schedule)
-    return DAYS_A_MONTH * 1_440 / (int(found[1]) * _MINUTES[found[2]]) if found else DAYS_A_MONTH
+    """Return the scans of a month: daily ones, unless its schedule has a rate."""
+    match = _RATE.fullmatch(scan.schedule)
+    return DAYS_A_MONTH * 1_440 / (int(match[1]) * _MINUTES[match[2]]) if match else DAYS_A_MONTH
 
 
 def _fixed(config: Deployment) -> Iterator[Line]:
-    """Yield the costs that arise without any event, whatever the targets are."""
+    """Yield the costs that arise without any event or target."""
     watched = ALARMS + (config.pipeline is not None)
     idle = calls.empty_receives(DAYS_A_MONTH)
     shared = len(_TOPIC_KINDS & set(config.dynamic_targets.kinds))

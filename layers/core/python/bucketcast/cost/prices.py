@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Price(NamedTuple):
-    """What `per` units cost, in US dollars."""
+    """The price of `per` units, in US dollars."""
 
     unit: str
     price: float
@@ -18,8 +18,8 @@ class Price(NamedTuple):
     source: str
 
     @property
-    def each(self) -> float:
-        """The dollars that one unit costs."""
+    def dollars_per_unit(self) -> float:
+        """The price of one unit, in US dollars."""
         return self.price / self.per
 
 
@@ -30,8 +30,8 @@ class Prices(NamedTuple):
     by_name: Mapping[str, Price]
 
     def of(self, name: str, units: float) -> float:
-        """Return what so many units cost, in US dollars."""
-        return self.by_name[name].each * units
+        """Return the price of so many units, in US dollars."""
+        return self.by_name[name].dollars_per_unit * units
 
 
 @cache
@@ -39,4 +39,4 @@ def prices() -> Prices:
     """Return the prices that this release knows."""
     document = tomllib.loads(files("bucketcast.cost").joinpath("prices.toml").read_text())
     region = document.pop("region")
-    return Prices(region, {name: Price(**each) for name, each in document.items()})
+    return Prices(region, {name: Price(**price) for name, price in document.items()})

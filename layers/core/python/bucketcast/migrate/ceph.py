@@ -1,8 +1,8 @@
 """Parse the output of `radosgw-admin topic list` and `notification list`, and render it.
 
 The first is an array of topics, or an object with `topics`; a topic's `dest` has the endpoint, with
-its login, and its arguments as `k=v&k=v`. The second is an object with `notifications`, which does
-not say of which bucket. Filters are `FilterRules`, or a `FilterRule` each under one and the same
+its login, and its arguments as `k=v&k=v`. The second is an object with `notifications`, without
+their bucket. Filters are `FilterRules`, or a `FilterRule` each under one and the same
 key, as older releases print them.
 """
 
@@ -57,7 +57,7 @@ def read(files: Sequence[tuple[str, str]], *, bucket: str = "") -> ParsedCeph:
     parsed = ParsedCeph()
     for name, text in files:
         try:
-            document = json.loads(text, object_pairs_hook=_pairs)
+            document = json.loads(text, object_pairs_hook=_merge_filter_rules)
         except ValueError as error:
             parsed.errors.append(
                 ConfigError(name, f"invalid JSON: {error}", f"allowed is {ALLOWED}")
@@ -66,8 +66,8 @@ def read(files: Sequence[tuple[str, str]], *, bucket: str = "") -> ParsedCeph:
         if isinstance(document, dict) and "notifications" in document:
             _read_notifications(name, document["notifications"], bucket, parsed)
         elif isinstance(document, list) or (isinstance(document, dict) and "topics" in document):
-            listed = document if isinstance(document, list) else document["topics"]
-            _read_topics(name, listed, parsed)
+            topics = document if isinstance(document, list) else document["topics"]
+            _read_topics(name, topics, parsed)
         else:
             parsed.errors.append(ConfigError(name, "found unknown JSON", f"allowed is {ALLOWED}"))
     if parsed.errors:
@@ -75,26 +75,26 @@ def read(files: Sequence[tuple[str, str]], *, bucket: str = "") -> ParsedCeph:
     return parsed
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _merge_filter_rules(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; repeated `FilterRule` keys become one list."""
-    made = dict(pairs)
-    if "FilterRule" in made:
-        made["FilterRule"] = [value for key, value in pairs if key == "FilterRule"]
-    return made
+    document = dict(pairs)
+    if "FilterRule" in document:
+        document["FilterRule"] = [value for key, value in pairs if key == "FilterRule"]
+    return document
 
 
-def _read_topics(name: str, listed: Any, parsed: ParsedCeph) -> None:
-    for number, each in enumerate(listed if isinstance(listed, list) else [], 1):
+def _read_topics(name: str, topics: Any, parsed: ParsedCeph) -> None:
+    for number, entry in enumerate(topics if isinstance(topics, list) else [], 1):
         where = f"{name}: topic {number}"
         try:
-            topic = each.get("topic", each)
+            topic = entry.get("topic", entry)
             dest, arn = topic["dest"], TopicArn.parse(topic["arn"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"invalid topic: {error}", ALLOWED))
             continue
         if dest.get("push_endpoint_topic") not in (None, "", topic.get("name", arn.name)):
-            made = "RGW created it for a notification; the topic itself is imported"
-            parsed.left_out.append(LeftOut(str(arn), made))
+            reason = "RGW created it for a notification; the topic itself is imported"
+            parsed.left_out.append(LeftOut(str(arn), reason))
             continue
         owner = str(topic.get("owner") or topic.get("user") or "").rpartition("$")[2]
         parsed.topics.append(ParsedTopic(arn, owner, _attributes(topic, dest)))
@@ -115,32 +115,34 @@ def _attributes(topic: Mapping[str, Any], dest: Mapping[str, Any]) -> dict[str, 
     return {key: value for key, value in attributes.items() if value}
 
 
-def _is_true(given: Any) -> bool:
-    return str(given).lower() == "true"
+def _is_true(value: Any) -> bool:
+    return str(value).lower() == "true"
 
 
-def _read_notifications(name: str, listed: Any, bucket: str, parsed: ParsedCeph) -> None:
+def _read_notifications(name: str, notifications: Any, bucket: str, parsed: ParsedCeph) -> None:
     if not bucket:
         allowed = "give it with --bucket NAME, one bucket per run"
         parsed.errors.append(ConfigError(name, "missing bucket", allowed))
-    for number, each in enumerate(listed if isinstance(listed, list) else [], 1):
-        where = f"{name}: notification {each.get('Id', number)}"
+    for number, entry in enumerate(notifications if isinstance(notifications, list) else [], 1):
+        where = f"{name}: notification {entry.get('Id', number)}"
         try:
-            made = notification.of(
-                str(TopicArn.parse(each["TopicArn"])),
-                id=each["Id"],
-                events=each.get("Events", ()),
-                **dict(_filters(each.get("Filter") or {})),
+            imported = notification.of(
+                str(TopicArn.parse(entry["TopicArn"])),
+                id=entry["Id"],
+                events=entry.get("Events", ()),
+                **dict(_filters(entry.get("Filter") or {})),
             )
-            made = msgspec.convert(msgspec.to_builtins(made), Notification)  # all values are text
+            imported = msgspec.convert(
+                msgspec.to_builtins(imported), Notification
+            )  # all values are text
         except (KeyError, TypeError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"cannot be imported: {error}", ALLOWED))
         else:
-            parsed.notifications.append((bucket, made))
+            parsed.notifications.append((bucket, imported))
 
 
-def _filters(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _filters(filters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, argument in zip(_FILTERS, ("key", "metadata", "tags"), strict=True):
-        rules = given.get(name) or {}
-        listed = rules.get("FilterRules") or rules.get("FilterRule") or []
-        yield argument, [(each["Name"], each["Value"]) for each in listed]
+        rules = filters.get(name) or {}
+        entries = rules.get("FilterRules") or rules.get("FilterRule") or []
+        yield argument, [(entry["Name"], entry["Value"]) for entry in entries]

@@ -1,8 +1,8 @@
 r"""Parse a file of environment variables of a shell, systemd (`/etc/default/minio`) or a container.
 
 `KEY=value`, with or without `export`; `#` and `;` begin a comment. Quotes are those of a shell:
-nothing is special in '…', a backslash takes the meaning from `"`, `\` and `$` in "…" and
-from any character outside of both. What stands unquoted may have spaces, as systemd has it. A
+nothing is special in '…'; a backslash escapes `"`, `\` and `$` in "…", and any character
+outside both. Unquoted text may have spaces, as in systemd. A
 backslash at the end of a line joins it with the next. `$NAME` is not replaced, as by systemd.
 """
 
@@ -21,27 +21,27 @@ _UNESCAPED = re.compile(r'\\(["\\$`])')
 def read(text: str, name: str, parsed: Parsed) -> None:
     """Parse the assignments of the file with this name; the last one wins."""
     number = 0
-    for joined in re.split(r"(?<!\\)\n", text):
+    for statement in re.split(r"(?<!\\)\n", text):
         where = f"{name}:{number + 1}"
-        number += joined.count("\n") + 1
-        line = joined.replace("\\\n", "").strip()
+        number += statement.count("\n") + 1
+        line = statement.replace("\\\n", "").strip()
         if not line or line[0] in "#;":
             continue
-        assigned = _ASSIGNED.fullmatch(line)
-        value = _unquoted(assigned[2]) if assigned else None
-        if assigned is None or value is None:
+        assignment = _ASSIGNED.fullmatch(line)
+        value = _unquote(assignment[2]) if assignment else None
+        if assignment is None or value is None:
             # The text may be a secret, so it is not shown.
-            what = f"an unclosed quote in {assigned[1]}" if assigned else "no assignment"
-            parsed.error(where, f"found {what}", "allowed is KEY=value, KEY=\"…\" or KEY='…'")
+            problem = f"an unclosed quote in {assignment[1]}" if assignment else "no assignment"
+            parsed.error(where, f"found {problem}", "allowed is KEY=value, KEY=\"…\" or KEY='…'")
             continue
-        parsed.variables[assigned[1]] = value.strip()
+        parsed.variables[assignment[1]] = value.strip()
 
 
-def _unquoted(text: str) -> str | None:
+def _unquote(quoted: str) -> str | None:
     parts = []
     position = 0
-    while position < len(text):
-        part = _PART.match(text, position)
+    while position < len(quoted):
+        part = _PART.match(quoted, position)
         if part is None:
             return None
         if part["double"] is not None:

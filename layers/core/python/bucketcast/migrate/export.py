@@ -32,15 +32,15 @@ _PAIR = re.compile(
 def read(text: str, name: str, parsed: Parsed) -> None:
     """Parse the lines of the file with this name."""
     for number, line in enumerate(text.splitlines(), 1):
-        said = line.strip()
-        if variable := _VARIABLE.fullmatch(said):
+        content = line.strip()
+        if variable := _VARIABLE.fullmatch(content):
             parsed.variables[variable[1]] = variable[2].strip()
             continue
-        if said.startswith("#"):
-            off = _OFF.fullmatch(said)
-            said = off[1] if off and off[2] in kinds() else ""
-        if said:
-            _read_line(said, f"{name}:{number}", parsed)
+        if content.startswith("#"):
+            off = _OFF.fullmatch(content)
+            content = off[1] if off and off[2] in kinds() else ""
+        if content:
+            _read_line(content, f"{name}:{number}", parsed)
 
 
 def _read_line(line: str, where: str, parsed: Parsed) -> None:
@@ -53,8 +53,8 @@ def _read_line(line: str, where: str, parsed: Parsed) -> None:
         sync_events = _SYNC_EVENTS.search(rest) if sub_system == "api" else None
         if sync_events:
             parsed.sync_events = sync_events[1]
-        apart = " except sync_events" if sync_events else ""
-        parsed.leave_out(sub_system + apart, ABOUT_THE_SERVER)
+        exception = " except sync_events" if sync_events else ""
+        parsed.leave_out(sub_system + exception, ABOUT_THE_SERVER)
     else:
         known = [*(NOTIFY + kind for kind in kinds()), *SUB_SYSTEMS]
         parsed.error(
@@ -65,11 +65,11 @@ def _read_line(line: str, where: str, parsed: Parsed) -> None:
         )
 
 
-def _pairs(text: str, where: str, parsed: Parsed) -> dict[str, str]:
+def _pairs(settings: str, where: str, parsed: Parsed) -> dict[str, str]:
     pairs: dict[str, str] = {}
     position = 0
-    while text[position:].strip():
-        pair = _PAIR.match(text, position)
+    while settings[position:].strip():
+        pair = _PAIR.match(settings, position)
         if pair is None:
             # The text may be a secret, so it is not shown.
             after = f"after {list(pairs)[-1]}" if pairs else "after the sub-system"

@@ -9,7 +9,7 @@ from bucketcast.migrate import environment, export, notification
 from bucketcast.migrate.parsed import Parsed
 
 _ASSIGNED = re.compile(r"(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=")
-_OF_AN_EXPORT = re.compile(
+_EXPORT_LINE = re.compile(
     r"#\s*MINIO_\S+=|(?:#\s*)?[a-z][a-z0-9_]*(?::\S*)?\s+[a-z0-9_]+=|notify_[a-z]+(?::\S*)?$"
 )
 
@@ -41,16 +41,16 @@ def read(files: Iterable[File], *, bucket: str = "") -> Parsed:
                 "allowed are the output of `mc admin config export`, MINIO_… variables, "
                 "notification XML",
             )
-    parsed.checked()
+    parsed.raise_errors()
     return parsed
 
 
 def _reader(text: str) -> Callable[[str, str, Parsed], None] | None:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = next((line for line in lines if line[0] not in "#;"), "")
-    if _ASSIGNED.match(said):
+    first = next((line for line in lines if line[0] not in "#;"), "")
+    if _ASSIGNED.match(first):
         return environment.read
-    return export.read if any(map(_OF_AN_EXPORT.match, lines)) else None
+    return export.read if any(map(_EXPORT_LINE.match, lines)) else None
 
 
 def _folder(name: str) -> str:

@@ -13,7 +13,7 @@ from bucketcast.config.target import switch
 from bucketcast.config.variables import overrides, prefix
 from bucketcast.errors import did_you_mean
 from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER, FORMER, WITHOUT_USE
-from bucketcast.migrate.parsed import LeftOut, Parsed, TargetId, listed
+from bucketcast.migrate.parsed import LeftOut, Parsed, TargetId, join_names
 from bucketcast.rules import Rule
 from bucketcast.settings.options import Option, options_of
 
@@ -41,35 +41,35 @@ def merge(parsed: Parsed) -> Merged:
     sync_events = parsed.variables.pop(SYNC_EVENTS, "") or parsed.sync_events
     configured: dict[TargetId, dict[str, str]] = {}
     for kind in targets.kinds():
-        configured |= _joined(kind, parsed)
+        configured |= _merge_kind(kind, parsed)
     _leave_out_other_variables(parsed)
-    taken: dict[TargetId, Mapping[str, str]] = {}
-    off: list[str] = []
+    converted: dict[TargetId, Mapping[str, str]] = {}
+    disabled: list[str] = []
     for target, values in configured.items():
         enable = switch(values.pop("enable", "") or "on")
         if enable == "off":
-            off.append(str(target))
+            disabled.append(str(target))
             continue
         if enable != "on":
             parsed.error(f"{target}.enable", f"found '{enable}'", "allowed is on or off")
-        taken[target] = _in_options(target, values, parsed)
-    if off:
-        parsed.leave_out(listed(off), "switched off in MinIO")
-    parsed.checked()
-    return Merged(sync_events == "on", taken, tuple(parsed.rules), tuple(parsed.left_out))
+        converted[target] = _convert(target, values, parsed)
+    if disabled:
+        parsed.leave_out(join_names(disabled), "switched off in MinIO")
+    parsed.raise_errors()
+    return Merged(sync_events == "on", converted, tuple(parsed.rules), tuple(parsed.left_out))
 
 
-def _joined(kind: str, parsed: Parsed) -> dict[TargetId, dict[str, str]]:
+def _merge_kind(kind: str, parsed: Parsed) -> dict[TargetId, dict[str, str]]:
     """Return the kind's targets: stored settings overridden by the environment."""
     stored = {target: values for target, values in parsed.stored.items() if target.kind == kind}
-    said, errors = overrides(kind, _every_key(kind), parsed.variables)
+    variables, errors = overrides(kind, _all_options(kind), parsed.variables)
     parsed.errors += errors
-    for id_, texts in said.items():
+    for id_, raw_values in variables.items():
         target = TargetId(kind, id_)
-        given = {key: text for key, text in texts.items() if text}
-        if target in stored or "enable" in given:
-            stored[target] = stored.get(target, {}) | given
-        elif given:
+        values = {key: value for key, value in raw_values.items() if value}
+        if target in stored or "enable" in values:
+            stored[target] = stored.get(target, {}) | values
+        elif values:
             parsed.leave_out(
                 str(target),
                 f"MinIO ignores it, as {prefix(kind)}ENABLE is not set for it",
@@ -77,7 +77,7 @@ def _joined(kind: str, parsed: Parsed) -> dict[TargetId, dict[str, str]]:
     return stored
 
 
-def _every_key(kind: str) -> dict[str, Option]:
+def _all_options(kind: str) -> dict[str, Option]:
     """Return the kind's options, and placeholders for MinIO's other keys."""
     declared: Any = targets.load(kind).Settings
     options = dict(options_of(declared))
@@ -98,38 +98,38 @@ def _leave_out_other_variables(parsed: Parsed) -> None:
         else:
             others.append(name)
     if others:
-        parsed.leave_out(listed(others), ABOUT_THE_SERVER)
+        parsed.leave_out(join_names(others), ABOUT_THE_SERVER)
 
 
-def _in_options(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dict[str, str]:
+def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dict[str, str]:
     declared: Any = targets.load(target.kind).Settings
     options = options_of(declared)
     former = FORMER.get(target.kind, {})
     without_use = WITHOUT_USE.get(target.kind, {})
-    taken: dict[str, str] = {}
-    for key, text in values.items():
+    converted: dict[str, str] = {}
+    for key, value in values.items():
         where = f"{target}.{key}"
         option = options.get(former.get(key, key))
         if option is None and key in without_use:
-            if text not in ("", "0", "0s", "off"):
+            if value not in ("", "0", "0s", "off"):
                 parsed.leave_out(where, without_use[key])
         elif option is None:
             near = did_you_mean(key, options)
             parsed.error(where, "unknown key", f"{near}allowed are {', '.join(options)}")
         elif option.key in _STORE:
-            if text not in ("", "0"):
+            if value not in ("", "0"):
                 parsed.leave_out(where, "the target's SQS queue replaces it, without a limit")
         else:
-            said = _as_minio_reads(where, option, text.strip(), parsed)
-            if said and said != option.default:
-                taken[option.key] = said
+            read_value = _as_minio_reads(where, option, value.strip(), parsed)
+            if read_value and read_value != option.default:
+                converted[option.key] = read_value
     own_first = sorted(options, key=lambda key: key not in declared.__annotations__)
-    return {key: taken[key] for key in own_first if key in taken}
+    return {key: converted[key] for key in own_first if key in converted}
 
 
-def _as_minio_reads(where: str, option: Option, text: str, parsed: Parsed) -> str:
-    if option.type != "on|off" or text in ("", "on", "off"):
-        return text
-    if text.lower() != "false":
-        parsed.leave_out(where, f"'{text}': MinIO accepts only 'on' for on, so it was off")
+def _as_minio_reads(where: str, option: Option, value: str, parsed: Parsed) -> str:
+    if option.type != "on|off" or value in ("", "on", "off"):
+        return value
+    if value.lower() != "false":
+        parsed.leave_out(where, f"'{value}': MinIO accepts only 'on' for on, so it was off")
     return "off"

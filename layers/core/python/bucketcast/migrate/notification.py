@@ -39,34 +39,34 @@ def read(text: str, name: str, parsed: Parsed, *, bucket: str) -> None:
     if not bucket:
         allowed = "give it with --bucket NAME, one bucket per run"
         parsed.error(name, "missing bucket", allowed)
-    for number, each in enumerate(root, 1):
-        where = f"{name}: {_tag(each)} {''.join(_texts(each, 'Id')) or number}"
-        if _tag(each) in _TARGETS:
-            _read_rule(each, bucket, where, parsed)
+    for number, element in enumerate(root, 1):
+        where = f"{name}: {_tag(element)} {''.join(_texts(element, 'Id')) or number}"
+        if _tag(element) in _TARGETS:
+            _read_rule(element, bucket, where, parsed)
         else:
             parsed.leave_out(where, "it is S3's own and stays in the bucket's notifications")
 
 
-def _read_rule(each: ET.Element, bucket: str, where: str, parsed: Parsed) -> None:
-    text = "".join(_texts(each, *_TARGETS[_tag(each)]))
-    if text.startswith("arn:aws"):
-        parsed.leave_out(f"{where} ({text})", "S3 itself sends there")
+def _read_rule(element: ET.Element, bucket: str, where: str, parsed: Parsed) -> None:
+    arn_text = "".join(_texts(element, *_TARGETS[_tag(element)]))
+    if arn_text.startswith("arn:aws"):
+        parsed.leave_out(f"{where} ({arn_text})", "S3 itself sends there")
         return
     try:
-        arn = TargetArn.parse(text)
-        events = names.from_words(",".join(_texts(each, "Event")))
+        arn = TargetArn.parse(arn_text)
+        events = names.from_words(",".join(_texts(element, "Event")))
     except ValueError as error:
         parsed.error(where, str(error), f"an ARN such as {PREFIX}:ID:KIND, and event names")
         return
     if arn.kind not in targets.kinds():
-        parsed.error(where, f"unknown kind '{arn.type}' in {text}", "allowed are MinIO's kinds")
+        parsed.error(where, f"unknown kind '{arn.type}' in {arn_text}", "allowed are MinIO's kinds")
     filters: dict[str, list[str]] = {"prefix": [], "suffix": []}
-    if id_ := "".join(_texts(each, "Id")):
+    if id_ := "".join(_texts(element, "Id")):
         parsed.leave_out(f"the Id '{id_}' of {bucket}", "rules get an id of their own")
-    if any(_below(each, "S3Tags", "S3Metadata", "Tag")):
+    if any(_descendants(element, "S3Tags", "S3Metadata", "Tag")):
         parsed.error(where, "found a filter by tags or metadata", _BY_FACTS)
         return
-    for rule in _below(each, "FilterRule"):
+    for rule in _descendants(element, "FilterRule"):
         key, value = "".join(_texts(rule, "Name")).lower(), "".join(_texts(rule, "Value"))
         if key not in filters:
             parsed.error(where, f"found a filter '{key}'", "allowed are prefix and suffix")
@@ -83,9 +83,9 @@ def _tag(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _below(element: ET.Element, *tags: str) -> Iterator[ET.Element]:
-    return (each for each in element.iter() if _tag(each) in tags)
+def _descendants(element: ET.Element, *tags: str) -> Iterator[ET.Element]:
+    return (child for child in element.iter() if _tag(child) in tags)
 
 
 def _texts(element: ET.Element, *tags: str) -> list[str]:
-    return [(each.text or "").strip() for each in _below(element, *tags)]
+    return [(child.text or "").strip() for child in _descendants(element, *tags)]

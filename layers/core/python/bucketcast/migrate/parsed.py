@@ -46,14 +46,14 @@ class Parsed:
         self.stored[target] = values
 
     def leave_out(self, what: str, why: str) -> None:
-        left = LeftOut(what, why)
-        if left not in self.left_out:
-            self.left_out.append(left)
+        entry = LeftOut(what, why)
+        if entry not in self.left_out:
+            self.left_out.append(entry)
 
     def error(self, where: str, found: str, allowed: str) -> None:
         self.errors.append(ConfigError(where, found, allowed))
 
-    def checked(self) -> None:
+    def raise_errors(self) -> None:
         """Raise if there are errors.
 
         Raises:
@@ -63,5 +63,5 @@ class Parsed:
             raise ConfigErrors(self.errors)
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(set(names)))

@@ -26,12 +26,12 @@ store() {
   fi
 }"""
 Configured = Mapping[TargetId, Mapping[str, str]]
-Each = Iterator[tuple[TargetId, Option, str]]
+OptionValues = Iterator[tuple[TargetId, Option, str]]
 Tables = dict[str, dict[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSecret:
     """A secret that the configuration refers to; `text` may be the path of its file."""
 
     name: str
@@ -49,7 +49,7 @@ class Stored:
 
     @property
     def line(self) -> str:
-        """Its line in the script; the value is on standard input, since others see arguments."""
+        """Its line in the script; the value is on standard input, as others can see arguments."""
         name = shlex.quote(self.name)
         if self.is_file:
             return f"store {name} {shlex.quote('file://' + self.text)}"
@@ -62,7 +62,7 @@ class Configuration:
 
     toml: str = field(repr=False)
     arns: tuple[str, ...]
-    secrets: tuple[Stored, ...]
+    secrets: tuple[StoredSecret, ...]
     notes: tuple[str, ...]
 
 
@@ -76,12 +76,12 @@ def configuration(merged: Merged, *, plain: bool) -> Configuration:
         return Configuration("", (), (), ())
     secrets = tuple(_secrets(merged.targets))
     absent = [
-        f"{target}.{option.key}: copy {text} from the MinIO server, or change the path"
-        for target, option, text in _elsewhere(merged.targets)
+        f"{target}.{option.key}: copy {value} from the MinIO server, or change the path"
+        for target, option, value in _remote_files(merged.targets)
         if not option.secret
     ]
-    deployment = _checked(merged)
-    references = {} if plain else {stored.option: REFERENCE + stored.name for stored in secrets}
+    deployment = _validate(merged)
+    references = {} if plain else {secret.option: REFERENCE + secret.name for secret in secrets}
     return Configuration(
         _toml(merged, references),
         tuple(str(target.arn) for target in deployment.targets),
@@ -90,62 +90,62 @@ def configuration(merged: Merged, *, plain: bool) -> Configuration:
     )
 
 
-def script(secrets: Iterable[Stored]) -> str:
+def script(secrets: Iterable[StoredSecret]) -> str:
     """Return a shell script that creates the secrets, or updates those that exist."""
-    return "\n".join([_STORE, *(each.line for each in secrets), ""])
+    return "\n".join([_STORE, *(secret.line for secret in secrets), ""])
 
 
 def command(rule: Rule) -> str:
     """Return the command that adds a rule."""
     words = ["bucketcast", "event", "add", rule.bucket, rule.arn, "--event", ",".join(rule.events)]
-    for name, text in (("--prefix", rule.prefix), ("--suffix", rule.suffix)):
-        words += [name, text] if text else []
+    for name, value in (("--prefix", rule.prefix), ("--suffix", rule.suffix)):
+        words += [name, value] if value else []
     return shlex.join(words)
 
 
-def _checked(merged: Merged) -> config.Deployment:
+def _validate(merged: Merged) -> config.Deployment:
     """Validate with the deploy's reader; files on the MinIO server count as present."""
-    elsewhere = {
+    references = {
         f"{target}.{option.key}": f"{REFERENCE}file"
-        for target, option, _ in _elsewhere(merged.targets)
+        for target, option, _ in _remote_files(merged.targets)
     }
     with TemporaryDirectory(prefix="bucketcast-") as folder:  # mode 0700: its secrets are plain
         path = Path(folder, "bucketcast.toml")
-        path.write_text(_toml(merged, elsewhere), encoding="utf-8")
+        path.write_text(_toml(merged, references), encoding="utf-8")
         return config.load(path, {}, local=True)
 
 
-def _toml(merged: Merged, instead: Mapping[str, str]) -> str:
+def _toml(merged: Merged, replacements: Mapping[str, str]) -> str:
     import tomli_w  # noqa: PLC0415 - only the command has it
 
     tables: Tables = {}
     for target, values in merged.targets.items():
-        texts = {key: instead.get(f"{target}.{key}", text) for key, text in values.items()}
-        tables.setdefault(f"notify_{target.kind}", {})[target.id] = texts
+        options = {key: replacements.get(f"{target}.{key}", value) for key, value in values.items()}
+        tables.setdefault(f"notify_{target.kind}", {})[target.id] = options
     for rule in merged.rules:
         tables.setdefault("bucket", {})[rule.bucket] = {"create": False}
     top = {"sync_events": "on"} if merged.sync_events else {}
     return tomli_w.dumps({**top, **tables})
 
 
-def _elsewhere(configured: Configured) -> Each:
+def _remote_files(configured: Configured) -> OptionValues:
     """Return the file options whose files are not on this machine."""
     return (
-        (target, option, text)
-        for target, option, text in _each(configured)
-        if option.names_file(text) and not Path(text).is_file()
+        (target, option, value)
+        for target, option, value in _option_values(configured)
+        if option.names_file(value) and not Path(value).is_file()
     )
 
 
-def _secrets(configured: Configured) -> Iterator[Stored]:
-    for target, option, text in _each(configured):
-        if option.hides(text):
+def _secrets(configured: Configured) -> Iterator[StoredSecret]:
+    for target, option, value in _option_values(configured):
+        if option.hides(value):
             name = f"bucketcast/{target.kind}-{target.id}/{option.key}"
-            yield Stored(name, f"{target}.{option.key}", text, option.names_file(text))
+            yield StoredSecret(name, f"{target}.{option.key}", value, option.names_file(value))
 
 
-def _each(configured: Configured) -> Each:
+def _option_values(configured: Configured) -> OptionValues:
     for target, values in configured.items():
         declared: Any = targets.load(target.kind).Settings
         options: Mapping[str, Option] = options_of(declared)
-        yield from ((target, options[key], text) for key, text in values.items())
+        yield from ((target, options[key], value) for key, value in values.items())

@@ -78,26 +78,26 @@ def minio(  # noqa: PLR0913 - one parameter an option
       mc admin cluster bucket export myminio && unzip cluster-metadata.zip
       bucketcast import minio */notification.xml
     """  # noqa: D301 - click reads the character
-    _none_is_there((output, script), force=force)
+    _refuse_existing((output, script), force=force)
     read = files.read(map(_file, paths), bucket=bucket or "")
     merged = merge.merge(read)
     for rule in merged.rules:
         _check(rule)
-    made = render.configuration(merged, plain=plain_secrets)
-    if made.toml and merged.rules and output is None and not out.json:
+    rendered = render.configuration(merged, plain=plain_secrets)
+    if rendered.toml and merged.rules and output is None and not out.json:
         raise click.UsageError(
             "the files contain both a configuration and rules: write the configuration to a file "
             "with --output FILE; the commands for the rules go to standard output"
         )
-    if output is not None and made.toml:
-        _write(output, made.toml, private=plain_secrets)
-    if script is not None and made.secrets:
-        _write(script, render.script(made.secrets), private=True)
-    notes = [*made.notes, *_about_rules(merged.rules, made)]
-    _say(out, merged, made, notes, script)
-    toml = [] if output else made.toml.splitlines()
-    document = {"output": str(output) if output and made.toml else None}
-    document |= _document(merged, made, notes)
+    if output is not None and rendered.toml:
+        _write(output, rendered.toml, private=plain_secrets)
+    if script is not None and rendered.secrets:
+        _write(script, render.script(rendered.secrets), private=True)
+    notes = [*rendered.notes, *_rule_notes(merged.rules, rendered)]
+    _print_notes(out, merged, rendered, notes, script)
+    toml = [] if output else rendered.toml.splitlines()
+    document = {"output": str(output) if output and rendered.toml else None}
+    document |= _document(merged, rendered, notes)
     out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
 
 
@@ -109,7 +109,7 @@ def _file(path: Path) -> files.File:
     return files.File(name, params.read_file(path))
 
 
-def _none_is_there(paths: Iterable[Path | None], *, force: bool) -> None:
+def _refuse_existing(paths: Iterable[Path | None], *, force: bool) -> None:
     for path in paths:
         if path is not None and path.exists() and not force:
             raise click.UsageError(f"{path} already exists: choose another file, or add --force")
@@ -132,49 +132,49 @@ def _check(rule: Rule) -> None:
     params.key_part(rule.suffix)
 
 
-def _about_rules(rules: Iterable[Rule], made: render.Configuration) -> list[str]:
+def _rule_notes(rules: Iterable[Rule], rendered: render.Configuration) -> list[str]:
     notes = []
     if buckets := sorted({rule.bucket for rule in rules}):
         listed = ", ".join(buckets)
         notes.append(
             f"the configuration expects these buckets in S3: {listed}; create = true creates them"
-            if made.toml
+            if rendered.toml
             else f"connect the buckets with [bucket.NAME] in bucketcast.toml: {listed}"
         )
-    if made.arns:
-        unknown = sorted({rule.arn for rule in rules}.difference(made.arns))
+    if rendered.arns:
+        unknown = sorted({rule.arn for rule in rules}.difference(rendered.arns))
         notes += [f"rules refer to {arn}, which these files do not configure" for arn in unknown]
     return notes
 
 
-def _say(
+def _print_notes(
     out: Output,
     merged: merge.Merged,
-    made: render.Configuration,
+    rendered: render.Configuration,
     notes: Iterable[str],
     script: Path | None,
 ) -> None:
-    for why in dict.fromkeys(left.why for left in merged.left_out):
-        what = ", ".join(left.what for left in merged.left_out if left.why == why)
-        out.note(f"skipped: {what}: {why}")
+    for reason in dict.fromkeys(entry.why for entry in merged.left_out):
+        settings = ", ".join(entry.what for entry in merged.left_out if entry.why == reason)
+        out.note(f"skipped: {settings}: {reason}")
     out.notes(notes)
-    if made.secrets and script:
+    if rendered.secrets and script:
         out.note(f"store the secrets before the deploy: sh {script}; then delete that file")
-    elif made.secrets:
+    elif rendered.secrets:
         out.note("store the secrets before the deploy, or get a script with --secrets FILE:")
-        for stored in made.secrets:
+        for stored in rendered.secrets:
             out.note(f"  {stored.command}")
 
 
 def _document(
-    merged: merge.Merged, made: render.Configuration, notes: Iterable[str]
+    merged: merge.Merged, rendered: render.Configuration, notes: Iterable[str]
 ) -> dict[str, Any]:
     return {
-        "configuration": made.toml,
-        "targets": list(made.arns),
+        "configuration": rendered.toml,
+        "targets": list(rendered.arns),
         "secrets": [
             {"name": stored.name, "option": stored.option, "command": stored.command}
-            for stored in made.secrets
+            for stored in rendered.secrets
         ],
         "rules": [
             {
@@ -187,6 +187,6 @@ def _document(
             }
             for rule in merged.rules
         ],
-        "left_out": [left._asdict() for left in merged.left_out],
+        "left_out": [entry._asdict() for entry in merged.left_out],
         "notes": list(notes),
     }

@@ -24,7 +24,7 @@ from bucketcast.topics.model import require_name
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 
-_WHOEVER = User("import", "", "", admin=True)
+_IMPORTER = User("import", "", "", admin=True)
 
 
 @click.command("ceph")
@@ -56,30 +56,30 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     """  # noqa: D301 - click reads the character
     texts = [(str(path), params.read_file(path)) for path in paths]
     parsed = ceph.read(texts, bucket=bucket or "")
-    topics = list(zip(parsed.topics, _checked(parsed.topics), strict=True))
+    topics = list(zip(parsed.topics, _validate(parsed.topics), strict=True))
     if applied:
         deployment, aws = out.deployed()
         _make_topics(topics, deployment, aws)
         _make_notifications(parsed.notifications, deployment, aws)
-    for left in parsed.left_out:
-        out.note(f"skipped: {left.what}: {left.why}")
+    for entry in parsed.left_out:
+        out.note(f"skipped: {entry.what}: {entry.why}")
     if not applied:
         out.note("nothing was changed; add --apply to make the changes")
-    _say(out, parsed, topics, applied=applied)
+    _print(out, parsed, topics, applied=applied)
 
 
-def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
+def _validate(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
     """Return each topic's attributes, checked as CreateTopic checks them; all errors at once."""
-    given, wrong = [], []
+    attributes, errors = [], []
     for topic in topics:
         try:
             require_name(topic.arn.name)
-            given.append(parse_attributes(topic.attributes, read_certificate))
+            attributes.append(parse_attributes(topic.attributes, read_certificate))
         except TopicError as error:
-            wrong.append(f"{topic.arn}: {error}")
-    if wrong:
-        raise BucketcastError("\n".join(wrong))
-    return given
+            errors.append(f"{topic.arn}: {error}")
+    if errors:
+        raise BucketcastError("\n".join(errors))
+    return attributes
 
 
 def _make_topics(
@@ -87,15 +87,15 @@ def _make_topics(
 ) -> None:
     if not topics:
         return
-    opened = topics_of(deployment.stack, deployment.state_table, aws)
+    topics_api = topics_of(deployment.stack, deployment.state_table, aws)
     region = aws.dynamodb.meta.region_name
-    for topic, given in topics:
+    for topic, attributes in topics:
         arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
         with aws_errors():
-            opened.put(arn, _always(DesiredTopic(topic.owner, given)))
+            topics_api.put(arn, _constant(DesiredTopic(topic.owner, attributes)))
 
 
-def _always(wanted: DesiredTopic) -> Change:
+def _constant(wanted: DesiredTopic) -> Change:
     return lambda *_: wanted
 
 
@@ -104,40 +104,40 @@ def _make_notifications(
 ) -> None:
     region = aws.dynamodb.meta.region_name
     api = Notifications(deployment.stack, aws, region)
-    for bucket, group in groupby(notifications, key=lambda each: each[0]):
+    for bucket, group in groupby(notifications, key=lambda entry: entry[0]):
         try:
-            api.add(bucket, [each for _, each in group], _WHOEVER)
+            api.add(bucket, [entry for _, entry in group], _IMPORTER)
         except S3Error as error:
             raise BucketcastError(f"{bucket}: {error.message}") from None
 
 
-def _say(
+def _print(
     out: Output,
     parsed: ceph.ParsedCeph,
     topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]],
     *,
     applied: bool,
 ) -> None:
-    listed: dict[str, Any] = {
+    document: dict[str, Any] = {
         "applied": applied,
         "topics": [
-            {"arn": str(topic.arn), "owner": topic.owner, "attributes": given.shown}
-            for topic, given in topics
+            {"arn": str(topic.arn), "owner": topic.owner, "attributes": attributes.shown}
+            for topic, attributes in topics
         ],
         "notifications": [
-            {"bucket": bucket, **topic_configuration.document(each)}
-            for bucket, each in parsed.notifications
+            {"bucket": bucket, **topic_configuration.document(entry)}
+            for bucket, entry in parsed.notifications
         ],
-        "left_out": [left._asdict() for left in parsed.left_out],
+        "left_out": [entry._asdict() for entry in parsed.left_out],
     }
     done = "Created" if applied else "Would create"
     lines = [
         f"{done} topic {topic.arn}, owner {topic.owner or 'none'}, "
-        f"endpoint {given.shown.get('push-endpoint', 'none')}"
-        for topic, given in topics
+        f"endpoint {attributes.shown.get('push-endpoint', 'none')}"
+        for topic, attributes in topics
     ]
     lines += [
-        f"{done} notification {each.id} of {bucket}, topic {each.topic}"
-        for bucket, each in parsed.notifications
+        f"{done} notification {entry.id} of {bucket}, topic {entry.topic}"
+        for bucket, entry in parsed.notifications
     ]
-    out.answer(listed, *lines)
+    out.answer(document, *lines)
