@@ -10,8 +10,8 @@ from bucketcast.config import Bucket, Deployment
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.eventbridge import (
     access_pattern,
-    pattern,
-    within_rule_name,
+    event_pattern,
+    fit_rule_name,
 )
 from bucketcast_cdk import eventbridge, limits, nag
 from bucketcast_cdk.assets import Context
@@ -118,9 +118,9 @@ class AttachedBucket(Construct):
             rule = eventbridge.make(
                 self,
                 "Rule",
-                name=within_rule_name(f"{stack.stack_name}-bucket-", label),
+                name=fit_rule_name(f"{stack.stack_name}-bucket-", label),
                 description=f"Events of bucket {label}",
-                pattern=pattern(name),
+                pattern=event_pattern(name),
                 target=eventbridge.ingress(ingest),
             )
             # S3 must not notify EventBridge before there is a rule for the events.
@@ -129,7 +129,7 @@ class AttachedBucket(Construct):
             eventbridge.make(
                 self,
                 "AccessRule",
-                name=within_rule_name(f"{stack.stack_name}-access-", label),
+                name=fit_rule_name(f"{stack.stack_name}-access-", label),
                 description=f"Access events of bucket {label}",
                 pattern=access_pattern(name, bucket_events=config.trail.bucket_events),
                 target=eventbridge.ingress(ingest),

@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import ScanConfig
-from bucketcast.notifications.eventbridge import within_rule_name
+from bucketcast.notifications.eventbridge import fit_rule_name
 from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import eventbridge
 from bucketcast_cdk.assets import Context
@@ -124,7 +124,7 @@ class Scans(Construct):
         eventbridge.make(
             self,
             f"Report-{bucket}",
-            name=within_rule_name(f"{self._prefix}report-", bucket),
+            name=fit_rule_name(f"{self._prefix}report-", bucket),
             description=f"Inventory reports in {report_bucket}/{folder}",
             pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
             target=events.CfnRule.TargetProperty(

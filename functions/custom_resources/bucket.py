@@ -51,13 +51,13 @@ def apply(
         s3,
         Cutovers(table, clients("dynamodb")) if table else None,
         properties,
-        retried=lambda call: propagation.retry(call, sleep),
+        retry=lambda call: propagation.retry(call, sleep),
         by=event.get("RequestId", ""),
         sleep=sleep,
         now=now,
     )
     if event["RequestType"] != DELETE:
-        bucket.bring(was=before.get("Via", ""))
+        bucket.attach(previous=before.get("Via", ""))
         return
     attached = bucket.was_attached()
     try:
@@ -71,7 +71,7 @@ def apply(
 def _attach_again(bucket: DeployedBucket, attached: Cutover) -> bool:
     """Leave the bucket as `bucket attach` had it; False if another entry is in the way."""
     try:
-        bucket.attach_again(attached)
+        bucket.restore_attachment(attached)
     except Overlap as error:
         logger.warning("%s: cannot be attached as it was: %s", bucket.name, error)
         return False
@@ -103,7 +103,7 @@ def follow(
         own = {"cloudtrail": cloudtrail}
         trail = _trail(was, lambda name: own.get(name) or clients(name), sleep)
         try:
-            propagation.retry(lambda: trail.forget(was["Bucket"]), sleep)
+            propagation.retry(lambda: trail.remove(was["Bucket"]), sleep)
         except cloudtrail.exceptions.TrailNotFoundException:
             return  # what it logged for us is gone with it
 

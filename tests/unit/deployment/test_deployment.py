@@ -6,7 +6,7 @@ from bucketcast import deployment as deployed
 from bucketcast.deployment.health import health
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
-from bucketcast.notifications.aws import attached
+from bucketcast.notifications.aws import checks
 from tests.unit.conftest import Deploy
 from tests.unit.moto_aws import ENTRY, INGRESS, MotoAws, make_bucket
 
@@ -61,11 +61,11 @@ def test_why_not_attached_reads_the_notifications(
     aws: MotoAws, notification: dict[str, Any], expected: str
 ) -> None:
     make_bucket("uploads", **notification)
-    why = attached.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
+    why = checks.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
     assert expected in why
     assert bool(expected) is bool(why)
 
 
 def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
-    assert attached.why_not_attached("uploads", deployment, aws) == attached.missing("uploads")
+    assert checks.why_not_attached("uploads", deployment, aws) == checks.bucket_missing("uploads")

@@ -92,7 +92,7 @@ def by_queue(document: Any) -> bool:
 def attached(via: str) -> dict[str, Any]:
     if via == "sqs":
         return notifications.attach({}, OURS, INGRESS_ARN)
-    return notifications.to_eventbridge({})
+    return notifications.enable_eventbridge({})
 
 
 def lost(s3: LateS3, listens: Callable[[float], bool], begin: float, end: float) -> list[float]:
@@ -102,7 +102,7 @@ def lost(s3: LateS3, listens: Callable[[float], bool], begin: float, end: float)
         moment - begin
         for moment in moments
         if not s3.notifies(by_queue, moment)
-        and not (s3.notifies(notifications.tells_eventbridge, moment) and listens(moment))
+        and not (s3.notifies(notifications.sends_to_eventbridge, moment) and listens(moment))
     ]
 
 
@@ -200,11 +200,11 @@ def test_attaching_by_another_transport_loses_no_event(
         result = buckets.attach("uploads", then)  # type: ignore[arg-type]
     assert not result.both
     assert lost(s3, rules.listens, begin, clock()) == []
-    assert buckets.look("uploads").via == then
+    assert buckets.read_status("uploads").via == then
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_a_backfill_waits_until_events_come_for_sure(
+def test_backfill_waits_for_the_cutover(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch, via: str
 ) -> None:
     clock = Clock()

@@ -49,7 +49,7 @@ def test_attaching_again_replaces_the_entry() -> None:
         ("s3:LifecycleTransition", "s3:LifecycleTransition"),
     ],
 )
-def test_an_event_of_somebody_else_is_refused_by_name(theirs: str, ours: str) -> None:
+def test_overlap_names_the_other_entry(theirs: str, ours: str) -> None:
     before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
     with pytest.raises(notifications.Overlap) as caught:
         notifications.attach(before, OURS, QUEUE, Part([ours]))
@@ -96,7 +96,7 @@ def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched
     assert notifications.detach(attached, OURS) == before
 
 
-def test_a_rule_for_each_bucket_has_a_name_that_eventbridge_takes() -> None:
+def test_rule_names_fit_eventbridges_limit() -> None:
     assert eventbridge.rule_name("Bucketcast", "uploads") == "Bucketcast-attached-uploads"
     long = [eventbridge.rule_name("Bucketcast", "b" * 62 + end) for end in "ab"]
     assert all(len(name) <= 64 and name.startswith("Bucketcast-attached-") for name in long)
@@ -120,10 +120,10 @@ def test_a_rule_for_each_bucket_has_a_name_that_eventbridge_takes() -> None:
         ),
     ],
 )
-def test_a_queue_admits_whom_its_policy_names(policy: Any, admitted: bool) -> None:  # noqa: FBT001
+def test_allows_reads_the_queues_policy(policy: Any, admitted: bool) -> None:  # noqa: FBT001
     for statement in (policy, [policy]):  # a single one needs no list
         text = json.dumps({"Statement": statement}) if policy else ""
-        assert notifications.admits(text, "s3.amazonaws.com", "arn:aws:s3:::uploads") is admitted
+        assert notifications.allows(text, "s3.amazonaws.com", "arn:aws:s3:::uploads") is admitted
 
 
 def test_an_entry_is_the_same_however_its_filter_is_written() -> None:
@@ -137,10 +137,18 @@ def test_an_entry_is_the_same_however_its_filter_is_written() -> None:
     written, returned = entry(("prefix", "in/")), entry(("Suffix", ""), ("Prefix", "in/"))
     whole = entry()
     whole["QueueConfigurations"][0].pop("Filter")
-    assert notifications.lost(written, returned) == notifications.lost(returned, written) == []
-    assert notifications.lost(whole, entry()) == notifications.lost(entry(), whole) == []
-    assert notifications.lost(written, whole)
-    assert notifications.lost(written, entry(("suffix", "in/")))
+    assert (
+        notifications.lost_entries(written, returned)
+        == notifications.lost_entries(returned, written)
+        == []
+    )
+    assert (
+        notifications.lost_entries(whole, entry())
+        == notifications.lost_entries(entry(), whole)
+        == []
+    )
+    assert notifications.lost_entries(written, whole)
+    assert notifications.lost_entries(written, entry(("suffix", "in/")))
 
 
 @pytest.mark.parametrize(

@@ -218,9 +218,9 @@ def test_backfill_is_refused_until_the_notification_is_active(run: Run, aws: Mot
     Cutovers(TABLE, aws.dynamodb).put("uploads", cutover)
     reply = run("backfill", "uploads", "--target", WEBHOOK)
     assert reply.code == 1
-    assert f"an object put before {cutover.when} may be told by nobody" in reply.err
+    assert f"an object put before {cutover.when} may cause no event" in reply.err
     assert not pipeline.started
-    Cutovers(TABLE, aws.dynamodb).put("uploads", cutover._replace(sure=time.time()))
+    Cutovers(TABLE, aws.dynamodb).put("uploads", cutover._replace(effective_at=time.time()))
     assert run("backfill", "uploads", "--target", WEBHOOK).code == 0
 
 

@@ -21,7 +21,7 @@ def never() -> bool:
     "events",
     [("s3:ObjectAccessed:*",), ("s3:ObjectAccessed:Get", "s3:ObjectAccessed:Head")],
 )
-def test_reads_alone_are_refused_where_no_trail_logs_them(events: tuple[str, ...]) -> None:
+def test_access_events_without_a_trail_are_refused(events: tuple[str, ...]) -> None:
     with pytest.raises(S3Error) as refused:
         require_logged([rule(*events)], [], lambda: False)
     assert (refused.value.code, refused.value.status) == ("InvalidArgument", 400)
@@ -30,12 +30,12 @@ def test_reads_alone_are_refused_where_no_trail_logs_them(events: tuple[str, ...
     require_logged([rule(*events)], [], lambda: True)
 
 
-def test_what_s3_tells_of_besides_is_taken() -> None:
+def test_rule_with_other_events_too_is_accepted() -> None:
     """As what `mc event add` asks for by default."""
     mixed = rule("s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:ObjectAccessed:*")
     require_logged([mixed], [], never)
 
 
-def test_what_is_there_already_may_be_written_back() -> None:
+def test_stored_rule_may_be_written_back() -> None:
     stored = rule("s3:ObjectAccessed:*")
     require_logged([stored, rule("s3:ObjectCreated:*")], [stored], never)

@@ -24,7 +24,7 @@ def test_notifications_of_a_bucket_are_answered_here(method: str, query: str) ->
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PATCH"])
-def test_a_method_that_it_does_not_have_never_reaches_s3(method: str) -> None:
+def test_unsupported_method_is_not_forwarded_to_s3(method: str) -> None:
     with pytest.raises(S3Error, match="MethodNotAllowed"):
         ANSWERS(call(method, "/images", "notification"))
 

@@ -42,7 +42,7 @@ def aws(deploy: Deploy) -> MotoAws:
 
 @pytest.fixture
 def notifications(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
-    monkeypatch.setattr(api, "bindable", bind)
+    monkeypatch.setattr(api, "stored_topic_arn", bind)
     return Notifications("Bucketcast", aws, "us-east-1")
 
 
@@ -65,7 +65,7 @@ def ids(text: bytes) -> list[str]:
     return [part.partition("</Id>")[0] for part in text.decode().split("<Id>")[1:]]
 
 
-def test_a_topic_is_bound_as_it_is_kept_and_both_kinds_live_in_one_bucket(
+def test_put_stores_topics_by_their_stored_arn_beside_targets(
     notifications: Notifications, aws: MotoAws
 ) -> None:
     notifications.put("uploads", config(QUEUE), ANN)
@@ -100,14 +100,12 @@ def test_one_is_read_and_deleted_by_its_id(notifications: Notifications) -> None
         ("notification", ""),
     ],
 )
-def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_: str) -> None:
+def test_id_may_be_in_either_of_cephs_parameters(query: str, id_: str) -> None:
     call = RawRequest.of("DELETE", "/bucket", query, {"host": "gateway"}.items())
     assert api.requested_id(call) == id_
 
 
-def test_a_topics_own_target_is_bound_through_the_topic_only(
-    notifications: Notifications, aws: MotoAws
-) -> None:
+def test_topics_own_target_cannot_be_named(notifications: Notifications, aws: MotoAws) -> None:
     arn = f"arn:minio:sqs::{TopicArn('', '', 'photos').target_id}:webhook"
     text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
     aws.outputs["Target1"] = text
@@ -128,10 +126,10 @@ def test_an_error_in_one_changes_none(notifications: Notifications) -> None:
     assert ids(notifications.get("uploads")) == ["one"]
 
 
-def test_what_turns_on_objects_nobody_may_look_at_is_refused(
+def test_conditions_on_unreadable_objects_are_refused(
     notifications: Notifications, aws: MotoAws
 ) -> None:
-    with pytest.raises(S3Error, match=r"InvalidArgument: tag:k=v is about .* object_facts"):
+    with pytest.raises(S3Error, match=r"InvalidArgument: tag:k=v needs facts .* object_facts"):
         notifications.put("uploads", config(topic("one", TAGGED)), ANN)
     aws.outputs["ObjectFacts"] = '["uploads"]'
     notifications.put("uploads", config(topic("one", TAGGED)), ANN)
@@ -153,7 +151,7 @@ def test_expressions_too_large_for_ingest_together_are_refused(
     assert ids(notifications.get("uploads")) == ["1"]
 
 
-def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
+def test_client_may_write_back_a_notification_of_a_deleted_topic(
     notifications: Notifications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notifications.put("uploads", config(topic("one")), ANN)
@@ -161,14 +159,14 @@ def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
     def gone(arn: str, *_: Any) -> str:
         raise S3Error("NoSuchKey", arn)
 
-    monkeypatch.setattr(api, "bindable", gone)
+    monkeypatch.setattr(api, "stored_topic_arn", gone)
     notifications.put("uploads", config(topic("one"), QUEUE), ANN, whole=True)
     assert ids(notifications.get("uploads")) == ["q", "one"]
     with pytest.raises(S3Error, match="NoSuchKey"):
         notifications.put("uploads", config(topic("one")), ANN)
 
 
-def test_what_a_client_cannot_say_of_anothers_notification_asks_for_no_leave(
+def test_client_may_write_back_another_users_notification(
     notifications: Notifications, aws: MotoAws
 ) -> None:
     aws.outputs["ObjectFacts"] = '["uploads"]'

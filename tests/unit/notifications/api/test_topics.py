@@ -54,7 +54,7 @@ def test_all_filters_are_returned_in_rgws_order() -> None:
         metadata=(("x-amz-meta-foo", "b&r"),),
         tags=(("Foo", ""),),
     )
-    text = document.written([], [found]).decode()
+    text = document.write([], [found]).decode()
     assert text.partition("<TopicConfiguration>")[2] == (
         f"<Id>one</Id><Topic>{TOPIC}</Topic><Filter><S3Key>"
         "<FilterRule><Name>prefix</Name><Value>a*</Value></FilterRule>"
@@ -67,13 +67,13 @@ def test_all_filters_are_returned_in_rgws_order() -> None:
     assert document.read(text.encode(), [], "us-east-1") == Document([], [found])
 
 
-def test_no_event_is_what_ceph_makes_of_it_and_an_empty_filter_asks_nothing() -> None:
+def test_events_default_to_cephs_and_empty_filters_are_dropped() -> None:
     (found,) = read(topic(filters("S3Key", ("prefix", ""), ("suffix", ""))))
     assert (found.events, found.key) == (USUAL, ())
-    assert b"<Filter>" not in document.written([], [found])
+    assert b"<Filter>" not in document.write([], [found])
 
 
-def test_of_two_values_of_a_tag_the_first_counts_and_an_event_counts_once() -> None:
+def test_first_value_of_a_tag_counts_and_events_are_unique() -> None:
     pairs = filters("S3Tags", ("b", "1"), ("a", "2"), ("b", "3"))
     (found,) = read(topic(f"<Event>{PUT}</Event><Event>{PUT}</Event>" + pairs))
     assert (found.tags, found.events) == ((("a", "2"), ("b", "1")), (PUT,))
@@ -84,7 +84,7 @@ def test_the_spelling_of_cephs_page_is_accepted() -> None:
     assert found.events == ("s3:ObjectLifecycle:Expiration:Noncurrent",)
 
 
-def test_a_missing_id_is_made_and_the_same_for_the_same() -> None:
+def test_missing_id_is_generated_from_the_content() -> None:
     (one,), (again,), (else_,) = (
         read(topic(inside, id_="")) for inside in ("", "", f"<Event>{PUT}</Event>")
     )
@@ -121,7 +121,7 @@ def test_errors_have_cephs_codes(inside: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["[a-", "(", "*", "(?=a)b", r"(a)\1", "a" * 1_001, "(a{1000}){50}"])
-def test_an_expression_over_which_rgw_would_end_is_refused(bad: str) -> None:
+def test_invalid_regular_expression_is_refused(bad: str) -> None:
     with pytest.raises(S3Error, match=r"InvalidArgument: .* S3Key: .*regular expression"):
         read(topic(filters("S3Key", ("regex", bad))))
 
@@ -141,7 +141,7 @@ TWO = Notification(id="two", topic=TOPIC)
 def after(
     before: list[Rule], queues: list[Queue], given: list[Notification], *, whole: bool = False
 ) -> tuple[list[str], list[Notification]]:
-    made = conversion.exchanged("b", Document(queues, given), before, whole=whole)
+    made = conversion.apply_document("b", Document(queues, given), before, whole=whole)
     back = [notification.notification(rule) for rule in made if notification.is_notification(rule)]
     return [rule.arn for rule in made if not notification.is_notification(rule)], back
 
@@ -160,7 +160,7 @@ def test_notifications_of_topics_are_merged_by_id_and_topic() -> None:
     assert after(rules_of(), [], [ONE, changed]) == ([HOOK], [changed])
 
 
-def test_targets_are_exchanged_and_topics_stay() -> None:
+def test_document_replaces_targets_and_keeps_topics() -> None:
     assert after(rules_of(ONE), [Queue(HOOK, (PUT,), id="new")], []) == ([HOOK], [ONE])
 
 
@@ -169,7 +169,7 @@ def test_an_empty_document_removes_all() -> None:
     assert after(rules_of(ONE), [], [], whole=True) == ([], [])
 
 
-def test_a_minio_client_replaces_the_whole_and_keeps_what_it_cannot_express() -> None:
+def test_minio_client_replaces_all_but_filters_it_cannot_express() -> None:
     seen = Notification(id="one", topic=TOPIC, key=(("prefix", "in/"),))
     queue = Queue(HOOK, (PUT,))
     targets, topics = after(rules_of(ONE, TWO), [queue], [seen], whole=True)
@@ -185,6 +185,6 @@ def test_a_minio_client_replaces_the_whole_and_keeps_what_it_cannot_express() ->
 
 
 def test_one_id_is_removed_and_a_missing_one_is_no_error() -> None:
-    left = conversion.without(rules_of(ONE, TWO), "one")
+    left = conversion.remove(rules_of(ONE, TWO), "one")
     assert left == rules_of(TWO)
-    assert conversion.without(left, "one") == left
+    assert conversion.remove(left, "one") == left

@@ -90,7 +90,7 @@ def test_two_writers_interleaved_lose_nothing(rules: Rules, put: Mock) -> None:
 
 
 @pytest.mark.parametrize("name", [ARN, "ours"])
-def test_who_died_with_the_lock_does_not_keep_it(
+def test_lock_of_a_dead_process_expires(
     dynamodb: Any, state_table: str, rules: Rules, name: str
 ) -> None:
     clock = Clock()
@@ -102,7 +102,7 @@ def test_who_died_with_the_lock_does_not_keep_it(
     dead.__exit__(None, None, None)
 
 
-def test_a_lock_that_changes_hands_all_the_time_is_given_up(
+def test_lock_that_is_always_taken_fails(
     dynamodb: Any, state_table: str, rules: Rules, put: Mock
 ) -> None:
     def another() -> None:
@@ -117,7 +117,7 @@ def test_a_lock_that_changes_hands_all_the_time_is_given_up(
     assert not put.called
 
 
-def test_who_was_too_slow_writes_nothing(rules: Rules, put: Mock, watch: Watch) -> None:
+def test_writer_that_lost_the_lock_writes_nothing(rules: Rules, put: Mock, watch: Watch) -> None:
     """Its lock was taken by another, who may write in the same moment."""
     clock, late = Clock(), [600.0]
 
@@ -132,7 +132,7 @@ def test_who_was_too_slow_writes_nothing(rules: Rules, put: Mock, watch: Watch) 
     assert put.call_count == 1
 
 
-def test_what_a_read_does_not_show_yet_is_waited_for(rules: Rules, put: Mock, watch: Watch) -> None:
+def test_lock_is_held_until_a_read_shows_the_write(rules: Rules, put: Mock, watch: Watch) -> None:
     """The next writer begins with what it reads, so it has to see what this one wrote."""
     clock, read = Clock(), watch(client("cloudtrail"), "get_event_selectors")
     stale = read(TrailName=ARN)

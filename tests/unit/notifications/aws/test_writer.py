@@ -88,11 +88,11 @@ def deploy(s3: Any) -> None:
     def once(call: Callable[[], object]) -> None:
         call()
 
-    DeployedBucket(s3, None, wanted, retried=once).bring(was="")
+    DeployedBucket(s3, None, wanted, retry=once).attach(previous="")
 
 
 @pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
-def test_an_entry_that_s3_dropped_is_put_back(
+def test_entry_dropped_by_s3_is_restored(
     s3: Any, after_put: Interrupt, write: Callable[[Any], object]
 ) -> None:
     after_put(lambda: put(s3, attach({})))
@@ -101,7 +101,7 @@ def test_an_entry_that_s3_dropped_is_put_back(
     assert ids(s3) == {"thumbs"}
 
 
-def test_putting_back_keeps_what_others_added_meanwhile(s3: Any, after_put: Interrupt) -> None:
+def test_restore_keeps_simultaneous_additions(s3: Any, after_put: Interrupt) -> None:
     after_put(lambda: put(s3, {"LambdaFunctionConfigurations": [AUDIT]}))
     with pytest.raises(EntryLostError):
         writer(s3).write(BUCKET, attach)
@@ -165,12 +165,12 @@ def test_a_write_that_shows_late_still_counts_as_a_change(
         s3,
         cutovers,
         wanted,
-        retried=lambda call: propagation.retry(call, lambda _: None),
+        retry=lambda call: propagation.retry(call, lambda _: None),
         by="request",
         sleep=lambda _: None,
         now=lambda: 1_000.0,
     )
-    bucket.bring(was="sqs")
+    bucket.attach(previous="sqs")
     found = cutovers.of(BUCKET)
     assert found is not None
-    assert found.sure == 1_000.0
+    assert found.effective_at == 1_000.0

@@ -127,7 +127,7 @@ def test_a_bucket_of_the_deploy_follows_its_rules_too(run: Run, aws: MotoAws) ->
     assert logged_calls("ours") == ["GetObject"]
 
 
-def test_what_cannot_be_shared_leaves_nothing_behind(run: Run) -> None:
+def test_unusable_trail_leaves_no_changes(run: Run) -> None:
     select("all", EventSelectors=[{"DataResources": [{"Type": "x"}]}])
     run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
     ran = run(*ON)
@@ -160,7 +160,7 @@ def test_a_rule_for_unavailable_events_has_the_hint(run: Run, trails: Mock) -> N
     assert not trails.called
 
 
-def test_reads_that_cost_money_are_selected_by_name(run: Run, aws: MotoAws) -> None:
+def test_default_events_are_refused_with_access_events(run: Run, aws: MotoAws) -> None:
     """The default asks for reads too, which S3 notifies nobody of."""
     run(*ON)
     ran = run("event", "add", "uploads", WEBHOOK)

@@ -91,7 +91,7 @@ def ours(bucket: str) -> list[str]:
 
 
 def sure(aws: MotoAws, bucket: str = "archive") -> str:
-    """Return from when S3 surely heeds it, as the command says it."""
+    """Return the time of the cutover, as the command prints it."""
     switch = Cutovers(TABLE, aws.dynamodb).of(bucket)
     assert switch is not None
     return switch.when
@@ -102,8 +102,8 @@ def later(aws: MotoAws) -> None:
     switches = Cutovers(TABLE, aws.dynamodb)
     switch = switches.of("uploads")
     assert switch is not None
-    assert 500 < switch.sure - time.time() <= 600
-    switches.put("uploads", switch._replace(sure=switch.sure - 600))
+    assert 500 < switch.effective_at - time.time() <= 600
+    switches.put("uploads", switch._replace(effective_at=switch.effective_at - 600))
 
 
 def others(document: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(("first", "then"), [("sqs", "eventbridge"), ("eventbridge", "sqs")])
-def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
+def test_change_of_transport_keeps_the_old_one_until_the_cutover(
     run: Run, aws: MotoAws, first: str, then: str
 ) -> None:
     run("bucket", "attach", "uploads", "--via", first)
@@ -199,7 +199,7 @@ def test_cutting_over_and_back_at_once_removes_no_transport(run: Run, aws: MotoA
     assert (ours("uploads"), list(event_patterns())) == ([INGRESS_ARN], [RULE])
 
 
-def test_where_s3_heeds_at_once_nothing_is_kept(run: Run, aws: MotoAws) -> None:
+def test_without_a_delay_the_old_transport_is_removed_at_once(run: Run, aws: MotoAws) -> None:
     aws.outputs["TakesEffect"] = "0"
     run("bucket", "attach", "uploads")
     document = run("bucket", "attach", "uploads", "--via", "eventbridge", "--json").document
@@ -207,7 +207,7 @@ def test_where_s3_heeds_at_once_nothing_is_kept(run: Run, aws: MotoAws) -> None:
     assert ours("uploads") == []
 
 
-def test_who_detaches_in_between_is_rid_of_both(run: Run, aws: MotoAws) -> None:
+def test_detach_before_the_cutover_removes_both_transports(run: Run, aws: MotoAws) -> None:
     run("bucket", "attach", "uploads")
     run("bucket", "attach", "uploads", "--via", "eventbridge")
     assert run("bucket", "detach", "uploads").code == 0
@@ -215,7 +215,7 @@ def test_who_detaches_in_between_is_rid_of_both(run: Run, aws: MotoAws) -> None:
     assert Cutovers(TABLE, aws.dynamodb).of("uploads") is None
 
 
-def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, put: Mock) -> None:
+def test_refusal_of_s3_changes_nothing(run: Run, put: Mock) -> None:
     put.side_effect = refusal("InvalidArgument: Unable to validate", "Put")
     ran = run("bucket", "attach", "archive")
     assert ran.code == 1
@@ -226,7 +226,7 @@ def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, put: Mock) -> None:
 
 
 @pytest.mark.parametrize(("via", "service"), [("sqs", "s3"), ("eventbridge", "events")])
-def test_a_queue_that_would_not_take_the_events_is_reported(
+def test_queue_policy_that_refuses_the_events_is_reported(
     run: Run, put: Mock, aws: MotoAws, via: str, service: str
 ) -> None:
     admit(aws, [one for one in POLICY if service not in one["Principal"]["Service"]])
@@ -259,7 +259,7 @@ def test_the_rule_that_a_deploy_left_can_be_removed(run: Run, aws: MotoAws, via:
     assert cure in run("bucket", "ls").out
     early = run("bucket", "detach", "uploads")
     assert (early.code, list(event_patterns())) == (1, [RULE])
-    assert f"surely heeds that from {sure(aws, 'uploads')}" in early.err
+    assert f"applies that by {sure(aws, 'uploads')}" in early.err
     later(aws)
     document = run("bucket", "detach", "uploads", "--json").document
     assert document["changed"] == [f"removed the EventBridge rule {RULE}"]
@@ -293,7 +293,7 @@ def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
     assert ours("uploads") == []
 
 
-def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> None:
+def test_ls_shows_transports_and_other_entries(run: Run, aws: MotoAws) -> None:
     run("bucket", "attach", "archive")
     run("bucket", "attach", "photos", "--via", "eventbridge")
     aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
@@ -374,7 +374,7 @@ def test_a_part_becomes_all_and_all_a_part(run: Run) -> None:
     assert "via sqs: all events (prefix 'a/')" in run("bucket", "ls", "uploads").out
 
 
-def test_a_part_stays_beside_eventbridge_until_that_is_sure(run: Run, aws: MotoAws) -> None:
+def test_part_is_kept_until_the_cutover_to_eventbridge(run: Run, aws: MotoAws) -> None:
     assert run("bucket", "attach", "uploads", "--event", "put").code == 0
     later(aws)
     assert "attach it again after" in run("bucket", "attach", "uploads", "--via", "eventbridge").out
@@ -386,7 +386,7 @@ def test_a_part_stays_beside_eventbridge_until_that_is_sure(run: Run, aws: MotoA
     assert run("bucket", "ls", "uploads", "--json").document["buckets"][0]["part"] is None
 
 
-def test_who_died_before_it_was_remembered_attaches_again(run: Run, aws: MotoAws) -> None:
+def test_attach_again_after_a_crash_before_the_cutover_is_stored(run: Run, aws: MotoAws) -> None:
     """The entry is in S3, and what was asked for before is in the table."""
     assert run("bucket", "attach", "uploads").code == 0
     before = Cutovers(TABLE, aws.dynamodb).of("uploads")
@@ -399,7 +399,7 @@ def test_who_died_before_it_was_remembered_attaches_again(run: Run, aws: MotoAws
     assert len(ours("uploads")) == 1
 
 
-def test_of_a_bucket_of_the_deploy_no_part_is_attached(run: Run, aws: MotoAws) -> None:
+def test_part_of_a_deployed_bucket_is_refused(run: Run, aws: MotoAws) -> None:
     aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     ran = run("bucket", "attach", "uploads", "--event", "put")
     assert ran.code == 1

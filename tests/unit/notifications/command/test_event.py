@@ -99,7 +99,7 @@ def test_add_notes_a_bucket_that_is_not_attached(run: Run) -> None:
     assert "uploads is not connected to this deployment; connect it with `buck" in ran.err
 
 
-def test_add_notes_a_bucket_that_it_may_not_look_at(run: Run, aws: MotoAws, watch: Watch) -> None:
+def test_add_notes_a_bucket_that_it_may_not_read(run: Run, aws: MotoAws, watch: Watch) -> None:
     denied = refusal("AccessDenied", "GetBucketNotification")
     watch(aws.s3, "get_bucket_notification_configuration", denied)
     ran = run("event", "add", "uploads", WEBHOOK)
@@ -141,7 +141,7 @@ def test_add_takes_eventbridge_for_attached(run: Run) -> None:
     assert run("event", "add", "uploads", WEBHOOK).err == ""
 
 
-def test_ls_shows_rules_and_what_is_gone(run: Run, aws: MotoAws) -> None:
+def test_ls_marks_rules_without_their_target(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put", "--suffix", ".jpg")
     Rules(TABLE, aws.dynamodb).add(
         Rule(bucket="uploads", arn="arn:minio:sqs::old:redis", events=PUT_DELETE)

@@ -31,9 +31,7 @@ def save(file: Path, *entries: Any, **more: Any) -> str:
     return str(file)
 
 
-def test_what_is_listed_can_be_applied_to_an_empty_deployment(
-    run: Run, aws: MotoAws, file: Path
-) -> None:
+def test_apply_accepts_the_output_of_ls(run: Run, aws: MotoAws, file: Path) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/", "--name", "a")
     run("event", "add", "uploads", POSTGRES, "--size", "1KiB-", "--not", "key^=tmp/")
     run("event", "add", "archive", WEBHOOK, "--ahead", "--event", "delete")
@@ -52,9 +50,7 @@ def test_what_is_listed_can_be_applied_to_an_empty_deployment(
     assert (again.code, again.out) == (0, "0 rules added, 0 removed\n")
 
 
-def test_a_bucket_has_just_the_rules_of_the_file_and_others_keep_theirs(
-    run: Run, aws: MotoAws, file: Path
-) -> None:
+def test_apply_replaces_the_rules_of_named_buckets_only(run: Run, aws: MotoAws, file: Path) -> None:
     run("event", "add", "uploads", POSTGRES, "--event", "put")
     run("event", "add", "archive", POSTGRES, "--ahead", "--event", "put")
     name = save(file, ONE)
@@ -106,7 +102,7 @@ def test_a_removal_needs_confirmation(
         ({"prefixes": "x"}, "unknown field `prefixes` - at `$.rules[1]`"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_changes(
+def test_apply_lists_errors_and_changes_nothing(
     run: Run, aws: MotoAws, file: Path, entry: Any, expected: str
 ) -> None:
     ran = run("event", "apply", save(file, ONE, {**ONE, **entry}))
@@ -115,7 +111,7 @@ def test_what_is_wrong_is_named_and_nothing_changes(
     assert rules(aws) == []
 
 
-def test_a_listing_of_one_target_is_not_mistaken_for_all_rules(run: Run, file: Path) -> None:
+def test_apply_refuses_a_listing_of_one_target(run: Run, file: Path) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put")
     run("event", "add", "uploads", POSTGRES, "--event", "put")
     file.write_text(run("event", "ls", "uploads", WEBHOOK, "--json").out)
@@ -123,7 +119,7 @@ def test_a_listing_of_one_target_is_not_mistaken_for_all_rules(run: Run, file: P
     assert (ran.code, f"found a listing of the rules for {WEBHOOK} only" in ran.err) == (2, True)
 
 
-def test_a_rule_that_lost_its_target_may_stay(run: Run, aws: MotoAws, file: Path) -> None:
+def test_apply_keeps_a_rule_without_its_target(run: Run, aws: MotoAws, file: Path) -> None:
     lost = Rule(bucket="uploads", arn="arn:minio:sqs::gone:webhook", events=("s3:ObjectCreated:*",))
     Rules(TABLE, aws.dynamodb).add(lost)
     file.write_text(run("event", "ls", "--json").out)

@@ -85,7 +85,7 @@ def test_json_has_the_parts_of_each_condition(run: Run) -> None:
     assert listed["name"] == "audit"
 
 
-def test_a_rule_with_a_name_stands_beside_its_like(run: Run, aws: MotoAws) -> None:
+def test_named_rule_may_equal_another(run: Run, aws: MotoAws) -> None:
     for name in ((), ("--name", "audit"), ("--name", "copy")):
         assert run(*ADD, *name).code == 0
     assert run("event", "rm", "uploads", WEBHOOK, "--name", "copy").code == 0
@@ -146,7 +146,7 @@ def test_misuse_names_option_found_and_allowed(
         (None, 'object_facts = "all"'),
     ],
 )
-def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
+def test_conditions_on_unreadable_objects_are_refused_by_add(
     run: Run, aws: MotoAws, outputs: str | None, hint: str
 ) -> None:
     aws.outputs.pop("ObjectFacts")
@@ -154,18 +154,18 @@ def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
     for words in (["--tag", "a=b"], ["--not", "content_type^=image/"], ["--storage-class", "X"]):
         ran = run(*ADD, *words)
         assert ran.code == 1
-        assert "is about what only the object knows" in ran.err
+        assert "needs facts about the object" in ran.err
         assert hint in ran.err
     assert run(*ADD, "--size", "5-", "--principal", "anna").code == 0
     assert len(rules(aws)) == 1
 
 
-def test_every_bucket_may_be_looked_into(run: Run, aws: MotoAws) -> None:
+def test_object_facts_all_covers_every_bucket(run: Run, aws: MotoAws) -> None:
     aws.outputs["ObjectFacts"] = '["*"]'
     assert run(*ADD, "--tag", "a=b").code == 0
 
 
-def test_regular_expressions_that_ingest_could_not_hold_are_refused(run: Run, aws: MotoAws) -> None:
+def test_too_large_regular_expressions_are_refused(run: Run, aws: MotoAws) -> None:
     stored = Rules(TABLE, aws.dynamodb)
     for number in range(5):
         values = tuple(rf"(?i)\w{{1,999}}/{number}/{index}" for index in range(45))

@@ -43,7 +43,7 @@ def check_policy(
 ) -> Finding:
     """Check that the policy of the ingress queue lets a service write for a source."""
     subject, name = "ingress", queue.rpartition(":")[2]
-    if notifications.admits(current_policy, service, source):
+    if notifications.allows(current_policy, service, source):
         return Finding(POLICY, subject, "ok", f"{service} may write to {name}")
     statement = {
         "Effect": "Allow",
@@ -69,7 +69,7 @@ def check_policy(
 def check_key_policy(key: str, policy: str, service: str, source: str) -> Finding:
     """Check that the policy of a customer's key lets a service encrypt what it writes."""
     subject, name = "ingress", key.rpartition("/")[2]
-    if all(notifications.admits(policy, service, source, action) for action in _KEY_ACTIONS):
+    if all(notifications.allows(policy, service, source, action) for action in _KEY_ACTIONS):
         return Finding(KEY_POLICY, subject, "ok", f"{service} may use the key {name}")
     return Finding(
         KEY_POLICY,

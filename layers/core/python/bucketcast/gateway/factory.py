@@ -62,7 +62,7 @@ def create_app(
 
     def notify(bucket: str, body: str) -> None:
         """Send a bucket's notification to ingest, unless CloudTrail logs it."""
-        if not (deployment().bucket_events and AccessEvents(deployment(), aws).are_on(bucket)):
+        if not (deployment().bucket_events and AccessEvents(deployment(), aws).are_enabled(bucket)):
             with aws_errors():
                 aws.sqs.send_message(QueueUrl=deployment().ingress_queue, MessageBody=body)
 

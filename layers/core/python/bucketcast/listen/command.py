@@ -22,7 +22,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.display import printable
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import KEPT_SECONDS, RENEWED_SECONDS, EventsLostError, ListenFilter
-from bucketcast.notifications.aws import attached
+from bucketcast.notifications.aws import checks
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
@@ -80,7 +80,7 @@ def command(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
     deployment, aws = out.deployed()
-    why = attached.why_not_attached(bucket, deployment, aws) if bucket else ""
+    why = checks.why_not_attached(bucket, deployment, aws) if bucket else ""
     if why:
         out.note(f"note: {why}; connect it with `bucketcast bucket attach {bucket}`", always=True)
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"

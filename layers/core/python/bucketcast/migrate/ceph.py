@@ -126,7 +126,7 @@ def _read_notifications(name: str, notifications: Any, bucket: str, parsed: Pars
     for number, entry in enumerate(notifications if isinstance(notifications, list) else [], 1):
         where = f"{name}: notification {entry.get('Id', number)}"
         try:
-            imported = notification.of(
+            imported = notification.create(
                 str(TopicArn.parse(entry["TopicArn"])),
                 id=entry["Id"],
                 events=entry.get("Events", ()),

@@ -1,7 +1,7 @@
-"""A bucket's notification configuration, shared with whoever else wrote into it.
+"""A bucket's notification configuration, which we share with other writers.
 
-S3 keeps one document a bucket and every write replaces all of it. These functions take the document
-as S3's API gives it and return a new one in which only our entry, known by its `Id`, differs.
+S3 keeps one document per bucket, and every write replaces all of it. These functions take the
+document from S3's API and return a new one in which only our entry, found by its `Id`, differs.
 They do not call S3.
 """
 
@@ -14,7 +14,7 @@ from bucketcast.errors import BucketcastError
 
 Document = Mapping[str, Any]
 
-# Every event that S3 notifies of. S3 has no `s3:*`; a family with one member has no wildcard.
+# All events that S3 notifies of. S3 has no `s3:*`; a family with one member has no wildcard.
 EVENTS: Final = (
     "s3:ObjectCreated:*",
     "s3:ObjectRemoved:*",
@@ -40,11 +40,11 @@ _EVENTBRIDGE: Final = "EventBridgeConfiguration"
 
 
 class Overlap(BucketcastError):
-    """Another entry of the bucket already takes events that ours asks for."""
+    """Another entry of the bucket already takes some of the events of ours."""
 
 
 class Part(NamedTuple):
-    """The events of a bucket that our entry takes: their names, and how keys begin and end."""
+    """The events of a bucket that our entry takes: their names, and the ends of keys."""
 
     events: Sequence[str] = EVENTS
     prefix: str = ""
@@ -64,22 +64,22 @@ WHOLE: Final = Part()
 
 
 def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> dict[str, Any]:
-    """Let a part of the bucket's events go to a queue; replace the entry with the same `Id`.
+    """Send a part of the bucket's events to a queue; replace the entry with the same `Id`.
 
     Raises:
-        Overlap: an entry of somebody else takes one of the events, which S3 would refuse.
+        Overlap: another owner's entry takes one of the events, which S3 would refuse.
     """
     merged = detach(document, entry_id)
     for destination, other in _entries(merged):
         if not _share_keys(other, part.prefix, part.suffix):
             continue
-        taken = [
-            event for event in part.events if any(_meet(event, its) for its in other["Events"])
+        overlap = [
+            event for event in part.events if any(_overlap(event, own) for own in other["Events"])
         ]
-        if taken:
+        if overlap:
             raise Overlap(
                 f"the notification entry '{other.get('Id', '')}' to {destination}{_filter(other)} "
-                f"already takes {', '.join(taken)}: S3 sends an event of a key to one entry only. "
+                f"already takes {', '.join(overlap)}: S3 sends an event of a key to one entry. "
                 "Remove that entry, attach the rest with --event, --prefix or --suffix, or use "
                 'via = "eventbridge" (--via eventbridge) for this bucket'
             )
@@ -89,12 +89,12 @@ def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE
 
 
 def is_notified(event: str) -> bool:
-    """Return whether S3 notifies of an event or a family of them."""
-    return any(fnmatchcase(event, each) for each in EVENTS)
+    """Return True if S3 notifies of an event or a family of events."""
+    return any(fnmatchcase(event, family) for family in EVENTS)
 
 
 def detach(document: Document, entry_id: str) -> dict[str, Any]:
-    """Take the entry with this `Id` out; without one the document comes back as it was."""
+    """Remove the entry with this `Id`, if the document has it."""
     merged: dict[str, Any] = {}
     for kind in _DESTINATIONS:
         kept = [entry for entry in document.get(kind, []) if entry.get("Id") != entry_id]
@@ -105,10 +105,10 @@ def detach(document: Document, entry_id: str) -> dict[str, Any]:
     return merged
 
 
-def to_eventbridge(document: Document) -> dict[str, Any]:
+def enable_eventbridge(document: Document) -> dict[str, Any]:
     """Make S3 send every event of the bucket to EventBridge.
 
-    There is no way back on purpose: the switch has no owner, and rules of others may rely on it.
+    There is no function to disable it: the setting has no owner, and others' rules may rely on it.
     """
     return {**document, _EVENTBRIDGE: document.get(_EVENTBRIDGE) or {}}
 
@@ -119,50 +119,50 @@ def entry_id(stack: str) -> str:
 
 
 def is_attached(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> bool:
-    """Return whether our entry is there, for this part of the events and to this queue."""
-    wanted = _entry_of(part)
+    """Return True if our entry sends this part of the events to this queue."""
+    expected = _entry_of(part)
     return any(
         entry.get("Id") == entry_id
         and entry["QueueArn"] == queue_arn
-        and set(entry["Events"]) == set(wanted["Events"])
-        and _filter(entry) == _filter(wanted)
+        and set(entry["Events"]) == set(expected["Events"])
+        and _filter(entry) == _filter(expected)
         for entry in document.get("QueueConfigurations", [])
     )
 
 
 def part_of(entry: Mapping[str, Any]) -> Part:
-    """Return what an entry of a bucket's document takes."""
+    """Return the part of the events that an entry takes."""
     return Part(tuple(entry["Events"]), *_ends(entry))
 
 
 def has_entry(document: Document, entry_id: str) -> bool:
-    """Return whether our entry is there, whatever it says."""
+    """Return True if the document has our entry, with whatever content."""
     return any(entry.get("Id") == entry_id for entry in document.get("QueueConfigurations", []))
 
 
-def tells_eventbridge(document: Document) -> bool:
-    """Return whether S3 sends the bucket's events to EventBridge."""
+def sends_to_eventbridge(document: Document) -> bool:
+    """Return True if S3 sends the bucket's events to EventBridge."""
     return document.get(_EVENTBRIDGE) is not None
 
 
-def others(document: Document, entry_id: str) -> list[str]:
-    """Return the entries of somebody else, in words: id, destination, filter and events."""
+def other_entries(document: Document, entry_id: str) -> list[str]:
+    """Return the entries of other owners as texts: id, destination, filter and events."""
     return [
         f"'{entry.get('Id', '')}' to {destination}{_filter(entry)}: {', '.join(entry['Events'])}"
         for destination, entry in _entries(detach(document, entry_id))
     ]
 
 
-def lost(before: Document, after: Document, but: str = "") -> list[str]:
-    """Return the entries of the first document that the second lacks, except the one named `but`.
+def lost_entries(before: Document, after: Document, but: str = "") -> list[str]:
+    """Return the entries of `before` that `after` lacks, except the one with the `Id` `but`.
 
-    S3 may give entries in another order.
+    The order of entries does not matter, since S3 may change it.
     """
     kept = set(_texts(after, but))
     return [text for text in _texts(before, but) if text not in kept]
 
 
-def restored(before: Document, after: Document, seen: Document, entry_id: str) -> dict[str, Any]:
+def restore(before: Document, after: Document, seen: Document, entry_id: str) -> dict[str, Any]:
     """Return `seen` with our change from `before` to `after` undone and lost entries put back."""
     if set(_texts(seen, "")) == set(_texts(after, "")):
         return dict(before)
@@ -172,26 +172,26 @@ def restored(before: Document, after: Document, seen: Document, entry_id: str) -
         missing = [entry for entry in before.get(kind, []) if _text(entry) not in kept]
         if missing:
             merged[kind] = [*merged.get(kind, []), *missing]
-    return to_eventbridge(merged) if tells_eventbridge(before) else merged
+    return enable_eventbridge(merged) if sends_to_eventbridge(before) else merged
 
 
-def changes(before: Document, after: Document, entry_id: str) -> list[str]:
-    """Return what one document has more or less than the other, of ours, in words."""
+def describe_changes(before: Document, after: Document, entry_id: str) -> list[str]:
+    """Return texts about the changes of our entry and of EventBridge delivery."""
     had, has = (has_entry(document, entry_id) for document in (before, after))
-    said = []
+    texts = []
     if has:
-        said.append(f"{'replaced' if had else 'added'} the notification entry '{entry_id}'")
+        texts.append(f"{'replaced' if had else 'added'} the notification entry '{entry_id}'")
     elif had:
-        said.append(f"removed the notification entry '{entry_id}'")
-    if tells_eventbridge(after) and not tells_eventbridge(before):
-        said.append("made S3 send all events of the bucket to EventBridge")
-    return said
+        texts.append(f"removed the notification entry '{entry_id}'")
+    if sends_to_eventbridge(after) and not sends_to_eventbridge(before):
+        texts.append("made S3 send all events of the bucket to EventBridge")
+    return texts
 
 
 def _texts(document: Document, but: str) -> list[str]:
-    """Return the entries as text that compares, whatever the order of their fields and events."""
-    said = [_text(entry) for _, entry in _entries(document) if not but or entry.get("Id") != but]
-    return [*said, _EVENTBRIDGE] if tells_eventbridge(document) else said
+    """Return each entry as a text that does not depend on the order of fields and events."""
+    texts = [_text(entry) for _, entry in _entries(document) if not but or entry.get("Id") != but]
+    return [*texts, _EVENTBRIDGE] if sends_to_eventbridge(document) else texts
 
 
 def _text(entry: Mapping[str, Any]) -> str:
@@ -199,18 +199,18 @@ def _text(entry: Mapping[str, Any]) -> str:
     return json.dumps(plain, sort_keys=True)
 
 
-def admits(policy: str, service: str, source_arn: str, action: str = "") -> bool:
-    """Return whether a policy lets a service of AWS act on behalf of a source, "" for any action.
+def allows(policy: str, service: str, source_arn: str, action: str = "") -> bool:
+    """Return True if the policy of a queue or key lets an AWS service act for a source.
 
-    It is that of a queue, or of a key.
+    `action` is "" for any action.
     """
     for statement in statements(json.loads(policy or "{}")):
         principal = statement.get("Principal", {})
         services = principal.get("Service", []) if isinstance(principal, dict) else []
         if statement.get("Effect") != "Allow" or service not in _list(services):
             continue
-        actions = [each.lower() for each in _list(statement.get("Action", []))]
-        if action and not any(fnmatchcase(action.lower(), each) for each in actions):
+        actions = [pattern.lower() for pattern in _list(statement.get("Action", []))]
+        if action and not any(fnmatchcase(action.lower(), pattern) for pattern in actions):
             continue
         allowed = [
             arn
@@ -225,7 +225,7 @@ def admits(policy: str, service: str, source_arn: str, action: str = "") -> bool
 
 
 def statements(policy: Mapping[str, Any]) -> list[Any]:
-    """Return the statements of a policy, which may hold one without a list."""
+    """Return the statements of a policy, which may have a single one without a list."""
     return _list(policy.get("Statement", []))
 
 
@@ -239,25 +239,25 @@ def _entries(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield entry[destination], entry
 
 
-def _meet(one: str, other: str) -> bool:
-    """Return whether two event names or families have an event in common."""
-    if one.endswith("*"):
-        return other.startswith(one[:-1])
-    if other.endswith("*"):
-        return one.startswith(other[:-1])
-    return one == other
+def _overlap(first: str, second: str) -> bool:
+    """Return True if two event names or families have an event in common."""
+    if first.endswith("*"):
+        return second.startswith(first[:-1])
+    if second.endswith("*"):
+        return first.startswith(second[:-1])
+    return first == second
 
 
 def _entry_of(part: Part) -> dict[str, Any]:
     """Return an entry for a part, without its id and destination."""
     ends = {"prefix": part.prefix, "suffix": part.suffix}
-    rules = [{"Name": name, "Value": text} for name, text in ends.items() if text]
-    only = {"Filter": {"Key": {"FilterRules": rules}}} if rules else {}
-    return {"Events": list(part.events), **only}
+    rules = [{"Name": name, "Value": value} for name, value in ends.items() if value]
+    key_filter = {"Filter": {"Key": {"FilterRules": rules}}} if rules else {}
+    return {"Events": list(part.events), **key_filter}
 
 
 def _share_keys(entry: Mapping[str, Any], prefix: str, suffix: str) -> bool:
-    """Return whether a key may pass the filter of an entry, and begin and end so."""
+    """Return True if a key with this prefix and suffix may pass the filter of an entry."""
     its_prefix, its_suffix = _ends(entry)
     return (its_prefix.startswith(prefix) or prefix.startswith(its_prefix)) and (
         its_suffix.endswith(suffix) or suffix.endswith(its_suffix)
@@ -265,13 +265,13 @@ def _share_keys(entry: Mapping[str, Any], prefix: str, suffix: str) -> bool:
 
 
 def _ends(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Return how the keys of an entry begin and end; S3 capitalizes names."""
+    """Return the prefix and suffix of an entry's filter; S3 capitalizes their names."""
     rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
-    found = {rule["Name"].lower(): rule["Value"] for rule in rules}
-    return found.get("prefix", ""), found.get("suffix", "")
+    values = {rule["Name"].lower(): rule["Value"] for rule in rules}
+    return values.get("prefix", ""), values.get("suffix", "")
 
 
 def _filter(entry: Mapping[str, Any]) -> str:
-    """Return the filter in words."""
+    """Return an entry's filter as text."""
     ends = zip(("prefix", "suffix"), _ends(entry), strict=True)
-    return "".join(f" ({name} '{text}')" for name, text in ends if text)
+    return "".join(f" ({name} '{value}')" for name, value in ends if value)

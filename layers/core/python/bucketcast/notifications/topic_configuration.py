@@ -1,8 +1,8 @@
-"""A notification of Ceph's: which events of a bucket go to a topic, and the rule that says so.
+"""Ceph's notification: the events of a bucket that go to a topic, stored as a rule.
 
-Its `Id` is the rule's name, so each notification sends a copy of its own. All that it filters by
-must hold. Prefix and suffix are taken literally and may overlap in a key; the regular expression
-is about the whole key. Source: "Bucket Operations" of the Ceph documentation, and what RGW did.
+Its `Id` is the rule's name, so each notification sends its own copy. All filters must match. Prefix
+and suffix are literal and may overlap in a key; the regular expression matches the whole key.
+Source: "Bucket Operations" of the Ceph documentation, and the behaviour of RGW.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from bucketcast.rules.regexes import check_total
 
 KEY_FILTERS: Final[tuple[How, ...]] = ("prefix", "suffix", "regex")
 DEFAULT_EVENTS: Final = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
-"""What RGW stores where no event is named."""
+"""RGW's events of a notification that names none."""
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -42,7 +42,7 @@ class WrongFilterError(ValueError):
     """A notification has an invalid filter or event; the text says what is allowed."""
 
 
-def of(
+def create(
     topic: str,
     *,
     id: str = "",  # noqa: A002 - Ceph's word
@@ -51,116 +51,120 @@ def of(
     metadata: Iterable[tuple[str, str]] = (),
     tags: Iterable[tuple[str, str]] = (),
 ) -> Notification:
-    """Return a notification to store, with an `Id` and events even if none were given.
+    """Return a notification to store; its `Id` and events have defaults.
 
-    Of two values of one name in `metadata` or `tags` the first counts; an empty filter of the key
-    matches all.
+    Of several values for one name in `metadata` or `tags` the first counts. An empty filter for the
+    key is left out.
 
     Raises:
         WrongFilterError: a filter or an event is invalid.
     """
-    found = Notification(
+    notification = Notification(
         id=id,
         topic=topic,
         events=_events(events),
-        key=_ordered(key),
-        metadata=_first_of_each((name.lower(), value) for name, value in metadata),
-        tags=_first_of_each(tags),
+        key=_order_key_filters(key),
+        metadata=_first_values((name.lower(), value) for name, value in metadata),
+        tags=_first_values(tags),
     )
-    _check(found)
-    return found if id else msgspec.structs.replace(found, id=_made_id(found))
+    _check(notification)
+    return (
+        notification if id else msgspec.structs.replace(notification, id=_generate_id(notification))
+    )
 
 
-def rule(bucket: str, given: Notification) -> Rule:
+def rule(bucket: str, notification: Notification) -> Rule:
     """Return the rule of a notification."""
-    conditions = [Condition("key", (value,), _how(name)) for name, value in given.key]
-    conditions += [Condition(METADATA + name, (value,)) for name, value in given.metadata]
-    conditions += [Condition(TAG + name, (value,)) for name, value in given.tags]
+    conditions = [Condition("key", (value,), _how(name)) for name, value in notification.key]
+    conditions += [Condition(METADATA + name, (value,)) for name, value in notification.metadata]
+    conditions += [Condition(TAG + name, (value,)) for name, value in notification.tags]
     return Rule(
         bucket=bucket,
-        arn=given.topic,
-        events=given.events,
+        arn=notification.topic,
+        events=notification.events,
         conditions=tuple(conditions),
-        name=given.id,
+        name=notification.id,
     )
 
 
 def is_notification(rule: Rule) -> bool:
-    """Return whether a rule is a notification."""
+    """Return True if a rule is a notification."""
     return isinstance(rule.to, TopicArn)
 
 
 def notification(rule: Rule) -> Notification:
     """Return the notification of a rule."""
-    by_subject = [(one.on, one.how, one.values[0]) for one in rule.conditions]
+    by_subject = [
+        (condition.on, condition.how, condition.values[0]) for condition in rule.conditions
+    ]
     return Notification(
         id=rule.name,
         topic=rule.arn,
         events=rule.events,
         key=tuple((how, value) for on, how, value in by_subject if on == "key"),
-        metadata=_behind(METADATA, by_subject),
-        tags=_behind(TAG, by_subject),
+        metadata=_pairs_of(METADATA, by_subject),
+        tags=_pairs_of(TAG, by_subject),
     )
 
 
-def merged(current: Sequence[Notification], given: Iterable[Notification]) -> list[Notification]:
+def merge(current: Sequence[Notification], changes: Iterable[Notification]) -> list[Notification]:
     """Merge `given` into `current`; the same id and topic replaces what is there."""
-    found = {(each.id, each.topic): each for each in current}
-    found |= {(each.id, each.topic): each for each in given}
-    return list(found.values())
+    by_key = {(entry.id, entry.topic): entry for entry in current}
+    by_key |= {(entry.id, entry.topic): entry for entry in changes}
+    return list(by_key.values())
 
 
 def check_memory(rules: Iterable[Rule]) -> None:
     """Check that the regular expressions of a bucket's rules fit into ingest's memory.
 
     Raises:
-        WrongFilterError: together they are too large.
+        WrongFilterError: they are too large together.
     """
     try:
-        check_total({text for each in rules for text in patterns(each)})
+        check_total({pattern for rule in rules for pattern in patterns(rule)})
     except ValueError as error:
         raise WrongFilterError(str(error)) from None
 
 
-def _events(given: Iterable[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for text in given:
-        name = names.canonical(text)
-        if name is None:
-            raise WrongFilterError(f"Event: found {text!r}; allowed is a name of an event or `*`")
-        found[name] = None
-    return tuple(found) or DEFAULT_EVENTS
+def _events(names_given: Iterable[str]) -> tuple[str, ...]:
+    events: dict[str, None] = {}
+    for name in names_given:
+        canonical_name = names.canonical(name)
+        if canonical_name is None:
+            raise WrongFilterError(f"Event: found {name!r}; allowed is a name of an event or `*`")
+        events[canonical_name] = None
+    return tuple(events) or DEFAULT_EVENTS
 
 
-def _ordered(key: Iterable[tuple[str, str]]) -> Pairs:
-    """Return the filters of the key in RGW's order, without empty ones."""
-    given: dict[str, str] = {}
+def _order_key_filters(key: Iterable[tuple[str, str]]) -> Pairs:
+    """Return the key's filters in RGW's order, without empty ones."""
+    values: dict[str, str] = {}
     for name, value in key:
         if name not in KEY_FILTERS:
             allowed = ", ".join(KEY_FILTERS)
             raise WrongFilterError(f"S3Key: found {name!r}; allowed are {allowed}")
-        if name in given:
+        if name in values:
             raise WrongFilterError(f"S3Key: found {name} twice; allowed is one")
-        given[name] = value
-    return tuple((name, given[name]) for name in KEY_FILTERS if given.get(name))
+        values[name] = value
+    return tuple((name, values[name]) for name in KEY_FILTERS if values.get(name))
 
 
-def _first_of_each(pairs: Iterable[tuple[str, str]]) -> Pairs:
-    found: dict[str, str] = {}
+def _first_values(pairs: Iterable[tuple[str, str]]) -> Pairs:
+    first_values: dict[str, str] = {}
     for name, value in pairs:
-        found.setdefault(name, value)
-    return tuple(sorted(found.items()))
+        first_values.setdefault(name, value)
+    return tuple(sorted(first_values.items()))
 
 
-def _check(given: Notification) -> None:
-    for name, _ in given.metadata:
+def _check(notification: Notification) -> None:
+    for name, _ in notification.metadata:
         if not name.removeprefix("x-amz-meta-") or not name.startswith("x-amz-meta-"):
             raise WrongFilterError(f"S3Metadata: found {name!r}; allowed is x-amz-meta-NAME")
-    if any(not name for name, _ in given.tags):
+    if any(not name for name, _ in notification.tags):
         raise WrongFilterError("S3Tags: found an empty name; allowed is the name of a tag")
     try:
-        for one in rule("any", given).conditions:
-            check(one)
+        for condition in rule("any", notification).conditions:
+            check(condition)
     except ValueError as error:
         raise WrongFilterError(f"S3Key: {error}") from None
 
@@ -169,26 +173,26 @@ def _how(name: str) -> How:
     return next(how for how in KEY_FILTERS if how == name)
 
 
-def _behind(prefix: str, found: Iterable[tuple[str, str, str]]) -> Pairs:
-    named = ((on, value) for on, _, value in found if on.startswith(prefix))
+def _pairs_of(prefix: str, subjects: Iterable[tuple[str, str, str]]) -> Pairs:
+    named = ((on, value) for on, _, value in subjects if on.startswith(prefix))
     return tuple((on.removeprefix(prefix), value) for on, value in named)
 
 
-def _made_id(given: Notification) -> str:
-    """Return the same Id for the same notification, so that a repeated call adds none."""
-    return hashlib.blake2b(msgspec.json.encode(given), digest_size=16).hexdigest()
+def _generate_id(notification: Notification) -> str:
+    """Return an `Id` that is the same for equal notifications, so a repeated call adds none."""
+    return hashlib.blake2b(msgspec.json.encode(notification), digest_size=16).hexdigest()
 
 
 _FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
 
 
-def document(shown: Notification) -> dict[str, Any]:
+def document(notification: Notification) -> dict[str, Any]:
     """Return a notification with the fields of radosgw-admin."""
-    pairs = zip(_FILTERS, (shown.key, shown.metadata, shown.tags), strict=True)
+    pairs = zip(_FILTERS, (notification.key, notification.metadata, notification.tags), strict=True)
     return {
-        "TopicArn": shown.topic,
-        "Id": shown.id,
-        "Events": list(shown.events),
+        "TopicArn": notification.topic,
+        "Id": notification.id,
+        "Events": list(notification.events),
         "Filter": {
             name: {"FilterRules": [{"Name": key, "Value": value} for key, value in rules]}
             for name, rules in pairs

@@ -11,7 +11,7 @@ from bucketcast.diagnose.buckets import Connection
 from bucketcast.diagnose.rules import missing_targets
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
-from bucketcast.notifications.aws.rule_targets import existing_targets
+from bucketcast.notifications.aws.checks import existing_targets
 from bucketcast.state.rules import Rules
 
 
@@ -29,7 +29,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
         if bucket not in existing:
             connection = Connection(bucket, "", deployed, missing=True)
         else:
-            state = attachments.look(bucket)
+            state = attachments.read_status(bucket)
             both = "two transports are in use: events arrive twice" if state.both else ""
             connection = Connection(
                 bucket, state.via, deployed, state.why, rules=bucket in ruled, both=both

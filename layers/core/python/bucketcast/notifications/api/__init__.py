@@ -1,10 +1,11 @@
-"""`?notification` of a bucket: the rules of a deployment, read and written as S3's XML.
+"""`?notification` of a bucket: its rules, read and written as S3's XML.
 
-The first configuration that is written attaches a bucket. An empty one removes our rules; others'
-entries in the bucket's notifications are left alone.
+The first configuration attaches the bucket. An empty one removes our rules, and leaves other
+entries in the bucket's notifications alone. `document` parses and writes the XML, with Ceph's part
+in `topics`; `conversion` converts it from and to rules, `checks` checks new rules.
 
-`?notification=ID` reads or deletes one, as with Ceph. boto3 with Ceph's extended model sends
-`?notification&notification-id=ID`, which RGW reads as all.
+`?notification=ID` reads or deletes one notification, as with Ceph. boto3 with Ceph's extended model
+sends `?notification&notification-id=ID`, which RGW ignores.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api import conversion, document
-from bucketcast.notifications.api.checks import bindable, check_supported, require_logged
+from bucketcast.notifications.api.checks import check_supported, require_logged, stored_topic_arn
 from bucketcast.notifications.api.document import Document
 from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.attachments import Attachments
@@ -56,7 +57,7 @@ class Notifications:
         """Return the handler of a call; None if it is not about notifications.
 
         Raises:
-            S3Error: it is, with an unsupported method.
+            S3Error: the method is not supported.
         """
         if not call.bucket or call.key or QUERY not in call.params:
             return None
@@ -90,12 +91,12 @@ class Notifications:
         await send_response(send, status=HTTPStatus.NO_CONTENT)
 
     def exists(self, bucket: str) -> None:
-        """Check that the bucket exists.
+        """Require that the bucket exists.
 
         Raises:
             S3Error: it does not exist, or access is denied.
         """
-        with _answered():
+        with _s3_errors():
             try:
                 with aws_errors():
                     self._aws.s3.head_bucket(Bucket=bucket)
@@ -105,15 +106,16 @@ class Notifications:
                 raise
 
     def get(self, bucket: str, id: str = "") -> bytes:  # noqa: A002 - Ceph's word
-        """Return the configuration, or the part with this Id.
+        """Return the configuration, or its part with this `Id`.
 
-        Rules whose target is not deployed are left out; notifications outlive their topic.
+        It leaves out rules of targets that are not deployed, but keeps notifications of deleted
+        topics.
 
         Raises:
             S3Error: the bucket or Id does not exist, or AWS does not answer.
         """
         self.exists(bucket)
-        with _answered():
+        with _s3_errors():
             deployment = deployed.find(self._stack, self._aws)
             known = set(_for_queues(deployment))
             stored = Rules(deployment.state_table, self._aws.dynamodb).in_order(bucket)
@@ -121,7 +123,7 @@ class Notifications:
             stored = [rule for rule in stored if conversion.shown_id(rule) == id]
             if not stored:
                 raise S3Error("NoSuchKey", f"{bucket} has no notification {id}", Key=id)
-        return document.written(
+        return document.write(
             [conversion.configuration(rule) for rule in stored if rule.arn in known],
             [
                 notification.notification(rule)
@@ -131,103 +133,111 @@ class Notifications:
         )
 
     def put(self, bucket: str, text: bytes, user: User, *, whole: bool = False) -> None:
-        """Store a configuration; `conversion.exchanged` merges it with the stored rules.
+        """Store a configuration; `conversion.apply_document` merges it with the stored rules.
 
         Raises:
-            S3Error: it is invalid, or the bucket cannot be attached; nothing changed.
+            S3Error: it is invalid, or the bucket cannot be attached; nothing has changed.
         """
-        with _answered():
+        with _s3_errors():
             deployment = deployed.find(self._stack, self._aws)
             given = document.read(text, _for_queues(deployment), self._region)
             self._store(deployment, bucket, given, user, whole=whole)
 
     def add(self, bucket: str, given: Sequence[Notification], user: User) -> None:
-        """Store notifications of topics beside the bucket's others.
+        """Add notifications of topics to the bucket's.
 
         Raises:
             S3Error: as for `put`, or the bucket does not exist.
         """
         self.exists(bucket)
-        with _answered():
+        with _s3_errors():
             deployment = deployed.find(self._stack, self._aws)
             self._store(deployment, bucket, Document([], [*given]), user)
 
     def _store(
-        self, deployment: Deployed, bucket: str, given: Document, user: User, *, whole: bool = False
+        self,
+        deployment: Deployed,
+        bucket: str,
+        document_given: Document,
+        user: User,
+        *,
+        whole: bool = False,
     ) -> None:
         rules = Rules(deployment.state_table, self._aws.dynamodb)
         logs = AccessEvents(deployment, self._aws)
 
         def edit(stored: list[Rule]) -> list[Rule]:
-            wanted = conversion.exchanged(bucket, given, stored, whole=whole)
+            wanted = conversion.apply_document(bucket, document_given, stored, whole=whole)
             check_supported(wanted, stored, deployment)
             return wanted
 
         stored = rules.in_order(bucket)
-        given = self._bound(bucket, given, stored, user, deployment, whole=whole)
-        require_logged(edit(stored), stored, lambda: logs.are_on(bucket))
-        if not given.empty:
+        document_given = self._bound(bucket, document_given, stored, user, deployment, whole=whole)
+        require_logged(edit(stored), stored, lambda: logs.are_enabled(bucket))
+        if not document_given.empty:
             self._attach(deployment, bucket)
         rules.change(bucket, edit)
         self._follow(deployment, bucket)
 
     def attach(self, bucket: str) -> None:
-        """Attach a bucket that is not attached yet.
+        """Attach a bucket, unless it is attached.
 
         Raises:
             S3Error: the bucket does not exist, or cannot be attached.
         """
         self.exists(bucket)
-        with _answered():
+        with _s3_errors():
             self._attach(deployed.find(self._stack, self._aws), bucket)
 
     def _attach(self, deployment: Deployed, bucket: str) -> None:
         buckets = Attachments(deployment, self._aws)
-        if not (status := buckets.look(bucket)).via and not status.by_deploy:
+        if not (status := buckets.read_status(bucket)).via and not status.by_deploy:
             buckets.attach(bucket, "sqs")
 
     def delete(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
-        """Remove the rules of this Id, or all; an unknown Id is no error.
+        """Remove the rules with this `Id`, or all; an unknown `Id` is no error.
 
         Raises:
-            S3Error: there is no such bucket, or AWS refused.
+            S3Error: the bucket does not exist, or AWS refused.
         """
         self.exists(bucket)
-        with _answered():
+        with _s3_errors():
             deployment = deployed.find(self._stack, self._aws)
             Rules(deployment.state_table, self._aws.dynamodb).change(
-                bucket, lambda stored: conversion.without(stored, id) if id else []
+                bucket, lambda stored: conversion.remove(stored, id) if id else []
             )
         self._follow(deployment, bucket)
 
     def _bound(
         self,
         bucket: str,
-        given: Document,
+        document_given: Document,
         stored: Sequence[Rule],
         user: User,
         deployment: Deployed,
         *,
         whole: bool,
     ) -> Document:
-        """Return the document with topics' ARNs as stored, all of which this user may use.
+        """Return the document with the stored ARNs of its topics, which this user may use.
 
-        Stored notifications that a client only writes back are not checked again: their topic may
-        be gone, or another user's.
+        Do not check notifications that a client only writes back: their topic may be deleted, or
+        another user's.
         """
         same = {rule.id for rule in stored} if whole else set()
-        bound = [
-            each
-            if notification.rule(bucket, meant).id in same
-            else replace(each, topic=bindable(each.topic, user, deployment, self._aws))
-            for each, meant in zip(
-                given.notifications, conversion.given_back(given.notifications, stored), strict=True
+        resolved = [
+            sent
+            if notification.rule(bucket, complete).id in same
+            else replace(sent, topic=stored_topic_arn(sent.topic, user, deployment, self._aws))
+            for sent, complete in zip(
+                document_given.notifications,
+                conversion.restore_filters(document_given.notifications, stored),
+                strict=True,
             )
         ]
-        return Document(given.queues, bound)
+        return Document(document_given.queues, resolved)
 
     def _follow(self, deployment: Deployed, bucket: str) -> None:
-        """Update the trail for the new rules; its errors do not undo the rules."""
+        """Update the trail for the new rules; log its errors, and keep the rules."""
         try:
             AccessEvents(deployment, self._aws).follow(bucket)
         except BucketcastError as error:
@@ -235,18 +245,18 @@ class Notifications:
 
 
 def _for_queues(deployment: Deployed) -> list[str]:
-    """Return the targets that a `QueueConfiguration` may name: all but those of topics."""
+    """Return the targets that a `QueueConfiguration` may name: all except those of topics."""
     return [target.arn for target in deployment.targets if not Destination.of(target.arn).of_topic]
 
 
 def requested_id(call: RawRequest) -> str:
-    """Return the Id of the notification that a call is about, "" for all."""
+    """Return the `Id` in a call's query, "" for all notifications."""
     return call.first(QUERY) or call.first(_ONE) or ""
 
 
 @contextmanager
-def _answered() -> Iterator[None]:
-    """Translate errors to S3's."""
+def _s3_errors() -> Iterator[None]:
+    """Raise errors as `S3Error`."""
     try:
         with aws_errors():
             yield
@@ -257,5 +267,5 @@ def _answered() -> Iterator[None]:
             raise S3Error("AccessDenied", str(error)) from error
         raise S3Error("ServiceUnavailable", str(error)) from error
     except BucketcastError as error:
-        # Entries of others, or of the deploy, conflict: the text names them and a hint.
+        # Entries of others, or of the deploy, conflict: the text names them and has a hint.
         raise S3Error("InvalidArgument", str(error)) from error

@@ -1,11 +1,11 @@
-"""Checks of rules before they are stored: the topic, the events and what ingest supports."""
+"""Checks of new rules: their topic, their events, and the limits of ingest."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
-from bucketcast.notifications.object_permission import missing_permission
+from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.topic_configuration import WrongFilterError, check_memory
 from bucketcast.rules import Rule, access_events, patterns
 from bucketcast.topics.aws.table import TopicTable
@@ -15,30 +15,29 @@ from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 
 
-def bindable(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
-    """Return the ARN of a topic as stored, for any given region.
+def stored_topic_arn(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
+    """Return the stored ARN of a topic that the user may publish to, ignoring the region.
 
     Raises:
-        S3Error: there is no such topic, or the user may not use it.
+        S3Error: the topic does not exist, or the user may not use it.
     """
-    found = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
-    if found is None:
+    topic = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
+    if topic is None:
         raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
-    if not is_allowed(user, PUBLISH, found):
+    if not is_allowed(user, PUBLISH, topic):
         raise S3Error("AccessDenied", f"{arn} is another's, and no policy allows {PUBLISH}")
-    return found.arn
+    return topic.arn
 
 
 def require_logged(
     wanted: Iterable[Rule], current: Collection[Rule], are_logged: Callable[[], bool]
 ) -> None:
-    """Refuse a new rule that would never match; `are_logged` is whether a trail logs the bucket.
+    """Refuse new rules for access events only, unless `are_logged` says that a trail logs them.
 
-    A rule with other events too, such as the default of `mc event add`, is accepted, and a stored
-    rule may be written back.
+    Accept rules that also have other events, as by default in `mc event add`, and stored ones.
 
     Raises:
-        S3Error: there is such a rule.
+        S3Error: a new rule would never match.
     """
     stored = {rule.id for rule in current}
     silent = [
@@ -61,13 +60,13 @@ def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: 
     """Check that ingest supports the new rules.
 
     Raises:
-        S3Error: it does not.
+        S3Error: it may not read the objects, or the regular expressions are too large.
     """
-    there_already = {rule.id for rule in stored}
-    new = [rule for rule in wanted if rule.id not in there_already]
+    stored_ids = {rule.id for rule in stored}
+    new = [rule for rule in wanted if rule.id not in stored_ids]
     for rule in new:
-        if why := missing_permission(rule, deployment):
-            raise S3Error("InvalidArgument", why)
+        if reason := missing_permission(rule, deployment):
+            raise S3Error("InvalidArgument", reason)
     if any(map(patterns, new)):
         try:
             check_memory(wanted)

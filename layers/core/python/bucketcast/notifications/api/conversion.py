@@ -1,7 +1,7 @@
 """Convert between notification configurations of S3's API and rules.
 
-What S3's XML cannot express of a rule (conditions, a name) is kept by the rule's id: a client that
-reads, changes and writes a document, as `mc event add` does, keeps it.
+S3's XML cannot express conditions and a name. The `Id` refers to the stored rule that has them, so
+they survive when a client reads, changes and writes a document, as `mc event add` does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ OURS: Final = "bucketcast:"
 
 
 def configuration(rule: Rule) -> Queue:
-    """Return a rule as S3's API shows it."""
+    """Return the configuration of a rule in S3's API."""
     values = {"prefix": rule.prefix, "suffix": rule.suffix}
     usual = tuple(name for name, value in values.items() if value)
     filters = tuple((name, values[name]) for name in rule.filters or usual)
@@ -28,77 +28,82 @@ def configuration(rule: Rule) -> Queue:
 
 
 def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[Rule]:
-    """Return a document's rules, with what stored rules of the same id have beyond it."""
+    """Return a document's rules, with the conditions and names of stored rules."""
     beyond = {f"{OURS}{rule.id}": rule for rule in stored if rule.conditions or rule.name}
-    made = (_rule(bucket, queue, beyond.get(queue.id)) for queue in queues)
-    # An ARN with and without a region is the same.
-    return list(dict.fromkeys(made))
+    converted = (_rule(bucket, queue, beyond.get(queue.id)) for queue in queues)
+    # ARNs with and without a region are equal.
+    return list(dict.fromkeys(converted))
 
 
-def exchanged(bucket: str, given: Document, stored: Sequence[Rule], *, whole: bool) -> list[Rule]:
-    """Return a bucket's rules after a document was put.
+def apply_document(
+    bucket: str, given: Document, stored: Sequence[Rule], *, whole: bool
+) -> list[Rule]:
+    """Return a bucket's rules after a client has put a document.
 
-    Targets are replaced as with MinIO, topics are merged as with Ceph, and a document about topics
-    alone leaves the targets. With `whole` the document is all that there is to be, as a client of
-    MinIO's means it, which reads, changes and writes it; but it can say nothing of metadata, tags
-    and regular expressions, so that what a notification asks of these stays.
+    Replace targets as MinIO does, and merge topics as Ceph does; a document with topics only keeps
+    the targets. With `whole` the document replaces all, since MinIO's clients read, change and
+    write it; but they cannot express metadata, tags and regular expressions, so keep those.
     """
     topics = [rule for rule in stored if notification.is_notification(rule)]
     targets = [rule for rule in stored if not notification.is_notification(rule)]
     if given.empty:
         return []
     if whole:
-        wanted = notification.merged([], given_back(given.notifications, stored))
+        notifications = notification.merge([], restore_filters(given.notifications, stored))
     else:
-        before_all = [notification.notification(rule) for rule in topics]
-        wanted = notification.merged(before_all, given.notifications)
+        current = [notification.notification(rule) for rule in topics]
+        notifications = notification.merge(current, given.notifications)
     if given.queues or whole:
         targets = rules(bucket, given.queues, stored)
-    return [*targets, *(notification.rule(bucket, each) for each in wanted)]
+    return [*targets, *(notification.rule(bucket, entry) for entry in notifications)]
 
 
-def given_back(given: Iterable[Notification], stored: Iterable[Rule]) -> list[Notification]:
-    """Return notifications with the stored filters that MinIO's clients cannot express."""
+def restore_filters(
+    notifications: Iterable[Notification], stored: Iterable[Rule]
+) -> list[Notification]:
+    """Add the stored filters that MinIO's clients cannot express."""
     topics = map(notification.notification, filter(notification.is_notification, stored))
-    before = {(each.id, each.topic): each for each in topics}
-    return [_whole(each, before.get((each.id, each.topic))) for each in given]
+    before = {(entry.id, entry.topic): entry for entry in topics}
+    return [_restore_filters(entry, before.get((entry.id, entry.topic))) for entry in notifications]
 
 
-def without(stored: Iterable[Rule], id: str) -> list[Rule]:  # noqa: A002 - Ceph's word
-    """Return the rules without those that the API shows by this `Id`."""
+def remove(stored: Iterable[Rule], id: str) -> list[Rule]:  # noqa: A002 - Ceph's word
+    """Return the rules without those that have this `Id` in the API."""
     return [rule for rule in stored if shown_id(rule) != id]
 
 
 def shown_id(rule: Rule) -> str:
-    """Return the `Id` by which the API shows a rule."""
+    """Return the `Id` of a rule in the API."""
     return rule.name if notification.is_notification(rule) else configuration(rule).id
 
 
-def _whole(given: Notification, before: Notification | None) -> Notification:
+def _restore_filters(sent: Notification, before: Notification | None) -> Notification:
     if before is None:
-        return given
-    said = {name for name, _ in given.key}
-    expressions = tuple(pair for pair in before.key if pair[0] == "regex" and pair[0] not in said)
+        return sent
+    key_names = {name for name, _ in sent.key}
+    expressions = tuple(
+        pair for pair in before.key if pair[0] == "regex" and pair[0] not in key_names
+    )
     return replace(
-        given,
-        key=(*given.key, *expressions),
-        metadata=given.metadata or before.metadata,
-        tags=given.tags or before.tags,
+        sent,
+        key=(*sent.key, *expressions),
+        metadata=sent.metadata or before.metadata,
+        tags=sent.tags or before.tags,
     )
 
 
-def _rule(bucket: str, queue: Queue, kept: Rule | None) -> Rule:
+def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
     values = dict(queue.filters)
     usual = tuple(name for name in ("prefix", "suffix") if values.get(name))
-    given = tuple(name for name, _ in queue.filters)
+    filter_names = tuple(name for name, _ in queue.filters)
     return Rule(
         bucket=bucket,
         arn=queue.arn,
         events=queue.events,
         prefix=values.get("prefix", ""),
         suffix=values.get("suffix", ""),
-        conditions=kept.conditions if kept else (),
-        name=kept.name if kept else "",
-        label=kept.label if kept else queue.id,
-        filters=() if given == usual else given,
+        conditions=stored.conditions if stored else (),
+        name=stored.name if stored else "",
+        label=stored.label if stored else queue.id,
+        filters=() if filter_names == usual else filter_names,
     )

@@ -1,8 +1,7 @@
 """A bucket's notification configuration as S3's XML, parsed with MinIO's checks in their order.
 
-Errors within an element are raised when it ends, so the first error of a document wins; errors
-between elements are raised at the end: repeats, functions, then targets. Ceph's
-`TopicConfiguration` is parsed by `topics`.
+The first error in an element is raised at its end; errors between elements are raised at the end of
+the document: repeats, functions, then targets. `topics` parses Ceph's `TopicConfiguration`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,7 +41,7 @@ _QUEUE_TWICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One QueueConfiguration; `arn` has no region, `filters` are names and values as given."""
+    """One QueueConfiguration; `arn` has no region, `filters` are names and values as sent."""
 
     arn: str
     events: tuple[str, ...]
@@ -52,7 +51,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document's configurations of targets and topics; neither means: remove all."""
+    """A document's configurations of targets and topics; an empty document removes all."""
 
     queues: list[Queue]
     notifications: list[Notification]
@@ -66,13 +65,13 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     """Parse a document; `targets` are the existing ARNs, without a region.
 
     Raises:
-        S3Error: its first error, in MinIO's words, or Ceph's about topics.
+        S3Error: the document's first error, in MinIO's words, or Ceph's for topics.
     """
-    queues: list[_Requested] = []
+    queues: list[_SentQueue] = []
     notifications: list[Notification] = []
     functions: list[Element] = []
     parts = {
-        _QUEUE: lambda element: queues.append(_requested(element)),
+        _QUEUE: lambda element: queues.append(_parse_queue(element)),
         topics.ELEMENT: lambda element: notifications.append(topics.read(element)),
         "CloudFunctionConfiguration": functions.append,
     }
@@ -81,14 +80,14 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     if functions:
         raise S3Error("UnsupportedNotification")
     existing = frozenset(targets)
-    return Document([_found(each, existing, region) for each in queues], notifications)
+    return Document([_resolve(queue, existing, region) for queue in queues], notifications)
 
 
-def written(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
-    """Write the document of these configurations as MinIO does, then those of topics as Ceph."""
+def write(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
+    """Write a document with MinIO's configurations, then Ceph's of topics."""
     content = {
-        _QUEUE: [_content(each) for each in queues],
-        topics.ELEMENT: [topics.content(each) for each in notifications],
+        _QUEUE: [_content(entry) for entry in queues],
+        topics.ELEMENT: [topics.content(entry) for entry in notifications],
     }
     return xml.write(ROOT, content, NAMESPACE).encode()
 
@@ -103,7 +102,7 @@ def _content(queue: Queue) -> dict[str, Any]:
 
 
 @dataclass
-class _Requested:
+class _SentQueue:
     """A QueueConfiguration as sent, before its ARN is looked up."""
 
     id: str = ""
@@ -112,27 +111,27 @@ class _Requested:
     filters: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _requested(element: Element) -> _Requested:
-    found = _Requested()
+def _parse_queue(element: Element) -> _SentQueue:
+    queue = _SentQueue()
     for part in element:
         text = part.text or ""
         match part.tag:
             case "Id":
-                found.id = text
+                queue.id = text
             case "Event":
                 if text not in names.SINGLES and text not in names.FAMILIES:
                     raise S3Error("InvalidArgument", _EVENT)
-                found.events.append(text)
+                queue.events.append(text)
             case "Queue":
-                found.arn = _arn(text)
+                queue.arn = _arn(text)
             case "Filter":
                 for rule in part.iterfind("S3Key/FilterRule"):
-                    found.filters.append(_filter(rule, found.filters))
-    if not found.events:
+                    queue.filters.append(_filter(rule, queue.filters))
+    if not queue.events:
         raise S3Error("MalformedXML")
-    if len(set(found.events)) != len(found.events):
+    if len(set(queue.events)) != len(queue.events):
         raise S3Error("InvalidArgument", _EVENT_TWICE)
-    return found
+    return queue
 
 
 def _arn(text: str) -> TargetArn:
@@ -143,32 +142,32 @@ def _arn(text: str) -> TargetArn:
 
 
 def _filter(rule: Element, before: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    said = [part.text for part in rule.iterfind("Name")]
-    if not said or not {"prefix", "suffix"}.issuperset(said):
+    filter_names = [part.text for part in rule.iterfind("Name")]
+    if not filter_names or not {"prefix", "suffix"}.issuperset(filter_names):
         raise S3Error("InvalidArgument", _FILTER_NAME)
     parts = {part.tag: part.text or "" for part in rule}
     name = parts["Name"]
-    if any(name == given for given, _ in before):
+    if any(name == known for known, _ in before):
         raise S3Error("InvalidArgument", _FILTER_TWICE.format(name))
     return name, parts.get("Value", "")
 
 
-def _require_distinct(queues: Iterable[_Requested]) -> None:
+def _require_distinct(queues: Iterable[_SentQueue]) -> None:
     seen: set[object] = set()
-    for each in queues:
-        what = (each.id, tuple(each.filters), tuple(each.events))
+    for queue in queues:
+        filters = (queue.id, tuple(queue.filters), tuple(queue.events))
         # An ARN with a region repeats one without.
-        same = {(what, str(each.arn or "")), (what, each.arn.plain if each.arn else "")}
+        same = {(filters, str(queue.arn or "")), (filters, queue.arn.plain if queue.arn else "")}
         if not seen.isdisjoint(same):
             raise S3Error("InvalidArgument", _QUEUE_TWICE)
-        seen.add((what, str(each.arn or "")))
+        seen.add((filters, str(queue.arn or "")))
 
 
-def _found(each: _Requested, targets: frozenset[str], region: str) -> Queue:
-    if each.arn is None:
+def _resolve(queue: _SentQueue, targets: frozenset[str], region: str) -> Queue:
+    if queue.arn is None:
         raise S3Error("InvalidArgument", _ARN)
-    if each.arn.region not in ("", region):
+    if queue.arn.region not in ("", region):
         raise S3Error("InvalidArgument", _REGION)
-    if each.arn.plain not in targets:
+    if queue.arn.plain not in targets:
         raise S3Error("InvalidArgument", _ARN)
-    return Queue(each.arn.plain, tuple(each.events), tuple(each.filters), each.id)
+    return Queue(queue.arn.plain, tuple(queue.events), tuple(queue.filters), queue.id)

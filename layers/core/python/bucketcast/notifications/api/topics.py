@@ -1,4 +1,4 @@
-"""Ceph's `TopicConfiguration` as XML, parsed with RGW's checks and written as by RGW."""
+"""Ceph's `TopicConfiguration` as XML, with RGW's checks and element order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -16,10 +16,10 @@ Pairs = list[tuple[str, str]]
 
 
 def read(element: Element) -> Notification:
-    """Return the notification of an element; its first error is the one reported.
+    """Parse an element.
 
     Raises:
-        S3Error: it is incomplete or invalid.
+        S3Error: the first error, if the element is incomplete or invalid.
     """
     id_ = topic = ""
     events: list[str] = []
@@ -29,7 +29,9 @@ def read(element: Element) -> Notification:
         match part.tag:
             case "Id":
                 if not text:
-                    raise S3Error("InvalidArgument", "Id: found an empty one; leave it out or say")
+                    raise S3Error(
+                        "InvalidArgument", "Id: found an empty one; leave it out or set it"
+                    )
                 id_ = text
             case "Topic":
                 topic = _topic(text)
@@ -40,7 +42,7 @@ def read(element: Element) -> Notification:
     if not topic:
         raise S3Error("MalformedXML", f"{ELEMENT}: found no Topic")
     try:
-        return notification.of(
+        return notification.create(
             topic,
             id=id_,
             events=events,
@@ -52,32 +54,32 @@ def read(element: Element) -> Notification:
         raise S3Error("InvalidArgument", f"{ELEMENT} {id_}: {error}") from None
 
 
-def _read_filters(element: Element, found: Mapping[str, Pairs]) -> None:
+def _read_filters(element: Element, pairs: Mapping[str, Pairs]) -> None:
     for kind in element:
-        for rule in kind.iterfind(_RULE) if kind.tag in found else ():
-            found[kind.tag].append(_pair(kind.tag, rule, found[kind.tag]))
+        for rule in kind.iterfind(_RULE) if kind.tag in pairs else ():
+            pairs[kind.tag].append(_pair(kind.tag, rule, pairs[kind.tag]))
 
 
 def _pair(kind: str, rule: Element, before: Pairs) -> tuple[str, str]:
-    said = {part.tag: part.text or "" for part in rule}
-    if not {"Name", "Value"} <= said.keys():
+    values = {part.tag: part.text or "" for part in rule}
+    if not {"Name", "Value"} <= values.keys():
         raise S3Error("MalformedXML", f"{kind}: found a {_RULE} without Name or Value")
-    name, known = said["Name"], notification.KEY_FILTERS
-    if kind == "S3Key" and (name not in known or any(name == given for given, _ in before)):
-        allowed = f"allowed are {', '.join(known)}, each once"
+    name, allowed_names = values["Name"], notification.KEY_FILTERS
+    if kind == "S3Key" and (name not in allowed_names or any(name == known for known, _ in before)):
+        allowed = f"allowed are {', '.join(allowed_names)}, each once"
         raise S3Error("MalformedXML", f"{kind}: found {name!r}; {allowed}")
-    return name, said["Value"]
+    return name, values["Value"]
 
 
-def content(given: Notification) -> dict[str, Any]:
-    """Return the content of the element as RGW writes it."""
-    parts = zip(_FILTERS, (given.key, given.metadata, given.tags), strict=True)
+def content(notification: Notification) -> dict[str, Any]:
+    """Return the content of the element in RGW's order."""
+    parts = zip(_FILTERS, (notification.key, notification.metadata, notification.tags), strict=True)
     filters = {name: rules(pairs) for name, pairs in parts if pairs}
     return {
-        "Id": given.id,
-        "Topic": given.topic,
+        "Id": notification.id,
+        "Topic": notification.topic,
         "Filter": [filters] if filters else [],
-        "Event": list(given.events),
+        "Event": list(notification.events),
     }
 
 

@@ -1,1 +1,7 @@
-"""Attaching buckets on AWS: notification configurations, EventBridge rules, trails."""
+"""Attaching buckets on AWS.
+
+`attachments` attaches a bucket for the command line, `deployed_bucket` for a deploy; both write
+with `writer` and remember the last change in `cutover`. `ingress` has the queue's policy and
+EventBridge rules, `access_events` and `trail` let CloudTrail log reads, `checks` checks buckets and
+rules, `propagation` retries while new permissions take effect.
+"""

@@ -20,12 +20,12 @@ class AccessEvents:
         self._rules = Rules(deployment.state_table, aws.dynamodb)
         self._attached = AttachedTrails(deployment.state_table, aws.dynamodb)
 
-    def on(self, bucket: str, ingress: Ingress, trail: str = "") -> list[str]:
+    def enable(self, bucket: str, ingress: Ingress, trail: str = "") -> list[str]:
         """Log the calls that the bucket's rules need; return the changes as texts.
 
         Raises:
-            BucketcastError: none is given, and the deployment has none; the trail's selectors
-                cannot be shared; or EventBridge may not write to the queue.
+            BucketcastError: the call names no trail, and the deployment has none; the trail's
+                selectors cannot be shared; or EventBridge may not write to the queue.
             AwsError: AWS refused; the additions are undone.
         """
         name = trail or self._deployment.trail
@@ -38,30 +38,30 @@ class AccessEvents:
         rules = EventRules(ingress, self._aws)
         rule = access_rule_name(self._deployment.stack, bucket)
         pattern = access_pattern(bucket, bucket_events=self._deployment.bucket_events)
-        made = rules.make(rule, f"Access events of bucket {bucket}", pattern)
+        created = rules.create(rule, f"Access events of bucket {bucket}", pattern)
         try:
             with aws_errors():
                 after = self._trail(name).follow(bucket, self._rules)
                 self._attached.put(bucket, name)
         except BucketcastError:
-            if made:
-                rules.drop(rule)
+            if created:
+                rules.remove(rule)
             raise
-        return [*made, *_said(after)]
+        return [*created, *_describe_change(after)]
 
-    def off(self, bucket: str, ingress: Ingress) -> list[str]:
+    def disable(self, bucket: str, ingress: Ingress) -> list[str]:
         """Stop the bucket's access events; return the changes as texts."""
         with aws_errors():
             trail = self._attached.trail_of(bucket)
             if not trail:
                 return []
-            after = self._trail(trail).forget(bucket)
+            after = self._trail(trail).remove(bucket)
             self._attached.remove(bucket)
         rule = access_rule_name(self._deployment.stack, bucket)
-        return [*_said(after), *EventRules(ingress, self._aws).drop(rule)]
+        return [*_describe_change(after), *EventRules(ingress, self._aws).remove(rule)]
 
-    def are_on(self, bucket: str) -> bool:
-        """Return whether a trail logs the calls that the bucket's rules need.
+    def are_enabled(self, bucket: str) -> bool:
+        """Return True if a trail logs the calls that the bucket's rules need.
 
         Raises:
             AwsError: AWS cannot be reached.
@@ -69,7 +69,7 @@ class AccessEvents:
         with aws_errors():
             return bool(self._of(bucket))
 
-    def look(self, bucket: str) -> Logged | None:
+    def read(self, bucket: str) -> Logged | None:
         """Return the required and logged calls; None if access events are off.
 
         Raises:
@@ -77,7 +77,7 @@ class AccessEvents:
         """
         with aws_errors():
             trail = self._of(bucket)
-            return self._trail(trail).look(bucket, self._rules) if trail else None
+            return self._trail(trail).read(bucket, self._rules) if trail else None
 
     def follow(self, bucket: str) -> Logged | None:
         """Update the trail after a change of the bucket's rules; None if access events are off.
@@ -104,25 +104,27 @@ class AccessEvents:
         return self._aws.sqs.meta.partition
 
 
-def needed(after: Logged) -> str:
-    """Return what the owner of a trail has to let it log."""
+def owners_task(after: Logged) -> str:
+    """Return a text about the calls that the trail's owner has to select."""
     calls = ", ".join(after.required.calls) or "the calls that rules need"
     return f"the trail {after.trail} has to log {calls}, which only its owner can select"
 
 
-def _said(after: Logged) -> list[str]:
-    if not after.managed:
-        return [needed(after)]
-    if not after.changed:
+def _describe_change(logged: Logged) -> list[str]:
+    if not logged.managed:
+        return [owners_task(logged)]
+    if not logged.changed:
         return []
-    if not after.logged:
-        return [f"let the trail {after.trail} log none of the bucket's calls"]
-    calls = ", ".join(after.logged.calls)
-    return [f"let the trail {after.trail} log {calls} ({access_events.PRICE}){widened(after)}"]
+    if not logged.logged:
+        return [f"let the trail {logged.trail} log none of the bucket's calls"]
+    calls = ", ".join(logged.logged.calls)
+    return [
+        f"let the trail {logged.trail} log {calls} ({access_events.PRICE}){describe_excess(logged)}"
+    ]
 
 
-def widened(after: Logged) -> str:
-    """Return a note if more is logged than the rules need, else ""."""
+def describe_excess(after: Logged) -> str:
+    """Return a note if the trail logs more than the rules need, else ""."""
     if not after.is_wider:
         return ""
     most = trail_selectors.MOST_VALUES

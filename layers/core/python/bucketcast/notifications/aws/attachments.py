@@ -26,11 +26,11 @@ Via = Literal["sqs", "eventbridge"]
 
 @dataclass(frozen=True, slots=True)
 class AttachmentStatus:
-    """How a bucket is attached, "" if it is not, and others' entries.
+    """A bucket's transport `via`, "" if it is not attached, and the entries of other owners.
 
-    `part` are the events that its entry takes. `both` is whether both transports are in use. `left`
-    is whether the EventBridge rule of `bucket attach` still exists though a deploy owns the bucket:
-    its events arrive twice.
+    `part` are the events that its entry takes. `both` is True if both transports are in use.
+    `leftover_rule` is True if a deploy owns the bucket, but the EventBridge rule of `bucket attach`
+    still exists, so that events arrive twice.
     """
 
     bucket: str
@@ -38,27 +38,26 @@ class AttachmentStatus:
     by_deploy: bool
     others: tuple[str, ...]
     why: str = ""
-    switch: Cutover | None = None
+    cutover: Cutover | None = None
     both: bool = False
-    left: bool = False
+    leftover_rule: bool = False
     part: Part = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class AttachResult:
-    """The changes as texts, whether both transports are in use, and until when."""
+    """The changes as texts; `both` is True if both transports are in use until the cutover."""
 
     changed: list[str]
-    switch: Cutover
+    cutover: Cutover
     both: bool
 
 
 class Attachments:
     """Attaches the buckets of the account to the ingress queue of one deployment.
 
-    S3 applies a change after minutes only. So where the transport changes, the new one is added and
-    the old one stays until the bucket is attached once more after that time. `clock` returns Unix
-    seconds.
+    S3 applies a change only after minutes. So a new transport is added, and the old one stays until
+    the bucket is attached again after that time. `clock` returns Unix seconds.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Attachments:
         self._deployment = deployment
         self._aws = aws
         self._clock = clock
-        self._switches = Cutovers(deployment.state_table, aws.dynamodb)
+        self._cutovers = Cutovers(deployment.state_table, aws.dynamodb)
         self._entry = notifications.entry_id(deployment.stack)
         self.ingress = Ingress.of(deployment, aws)
         self._rules = EventRules(self.ingress, aws)
@@ -83,76 +82,75 @@ class Attachments:
         """
         with aws_errors():
             pages = self._aws.s3.get_paginator("list_buckets").paginate()
-            return sorted(each["Name"] for page in pages for each in page.get("Buckets", ()))
+            return sorted(bucket["Name"] for page in pages for bucket in page.get("Buckets", ()))
 
-    def look(self, bucket: str) -> AttachmentStatus:
-        """Return how a bucket is attached; `why` is the reason when that cannot be read."""
+    def read_status(self, bucket: str) -> AttachmentStatus:
+        """Return the status of a bucket; `why` is the reason if it cannot be read."""
         by_deploy = bucket in self._deployment.buckets
         try:
             document = self._read(bucket)
             own = self._rules.has(self._rule(bucket))
             rule = own or self._deployment.buckets.get(bucket) == "eventbridge"
             with aws_errors():
-                switch = self._switches.of(bucket)
+                cutover = self._cutovers.of(bucket)
         except AwsError as error:
             return AttachmentStatus(bucket, "", by_deploy, (), str(error))
-        others = tuple(notifications.others(document, self._entry))
-        part = WHOLE if by_deploy or not switch else switch.part
+        others = tuple(notifications.other_entries(document, self._entry))
+        part = WHOLE if by_deploy or not cutover else cutover.part
         transports = self._transports(document, part, rule=rule)
         if not transports:
             return AttachmentStatus(bucket, "", by_deploy, others, self._half(document, rule=rule))
-        via = transports[-1] if switch is None or switch.via not in transports else switch.via
-        left = by_deploy and own
-        both = len(transports) > 1 or left
+        via = transports[-1] if cutover is None or cutover.via not in transports else cutover.via
+        leftover_rule = by_deploy and own
+        both = len(transports) > 1 or leftover_rule
         part = part if via == "sqs" else WHOLE
         return AttachmentStatus(
-            bucket, cast("Via", via), by_deploy, others, "", switch, both, left, part
+            bucket, cast("Via", via), by_deploy, others, "", cutover, both, leftover_rule, part
         )
 
     def attach(self, bucket: str, via: Via, part: Part = WHOLE) -> AttachResult:
-        """Send a bucket's events to the ingress queue; remove the other when that is safe.
+        """Send a bucket's events to the ingress queue; remove the other transport if that is safe.
 
-        A `part` of them goes by notification only. Of a bucket that a deploy owns, an entry that
-        somebody removed is restored.
+        A `part` needs the transport sqs. For a bucket of the deploy, only restore a removed entry.
 
         Raises:
-            BucketcastError: a deploy owns it and it is attached, or S3 refused.
-            BucketcastError: the queue's policy does not allow it.
-            Overlap: another's entry takes the events; it is named.
-            AwsError: AWS refused; the bucket's notifications are as before.
+            BucketcastError: a deploy owns the attached bucket, S3 refused, or the queue's policy
+                does not allow it.
+            Overlap: another owner's entry takes the events; the text names it.
+            AwsError: AWS refused; the bucket's notifications are unchanged.
         """
-        owned = part.is_whole and self._deployment.buckets.get(bucket) == via
-        if owned and (restored := self._restore(bucket, via)):
+        is_deployed = part.is_whole and self._deployment.buckets.get(bucket) == via
+        if is_deployed and (restored := self._restore(bucket, via)):
             return AttachResult(restored, Cutover(via, self._effective(), BY_ATTACH), both=False)
         self._refuse_deployed(bucket)
-        self._read(bucket)  # before anything is created for a bucket that cannot be read
-        done = self._by_queue(bucket, part) if via == "sqs" else self._by_rule(bucket)
-        switch = self._remember(bucket, via, part, anew=bool(done))
-        if switch.sure <= self._clock():
-            done += self._drop_other(bucket, via)
+        self._read(bucket)  # fails before anything is created
+        changes = self._by_queue(bucket, part) if via == "sqs" else self._by_rule(bucket)
+        cutover = self._remember(bucket, via, part, is_new=bool(changes))
+        if cutover.effective_at <= self._clock():
+            changes += self._drop_other(bucket, via)
         rule = self._rules.has(self._rule(bucket))
         both = len(self._transports(self._read(bucket), part, rule=rule)) > 1
-        return AttachResult(done, switch, both)
+        return AttachResult(changes, cutover, both)
 
     def _by_queue(self, bucket: str, part: Part) -> list[str]:
-        self.ingress.admit("s3.amazonaws.com", self.ingress.bucket(bucket))
+        self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
         return self._write(bucket, partial(self._to_queue, part))
 
     def _restore(self, bucket: str, via: Via) -> list[str]:
-        """Write the entry as the deploy does; return the changes, none if it was there."""
+        """Write the deploy's entry; return the changes, none if it exists."""
         if via == "sqs":
             return self._by_queue(bucket, WHOLE)
-        return self._write(bucket, notifications.to_eventbridge)
+        return self._write(bucket, notifications.enable_eventbridge)
 
     def _by_rule(self, bucket: str) -> list[str]:
-        done = self._rules.make(
-            self._rule(bucket), f"Events of bucket {bucket}", eventbridge.pattern(bucket)
+        changes = self._rules.create(
+            self._rule(bucket), f"Events of bucket {bucket}", eventbridge.event_pattern(bucket)
         )
         try:
-            return done + self._write(bucket, notifications.to_eventbridge)
+            return changes + self._write(bucket, notifications.enable_eventbridge)
         except BucketcastError:
-            if done:
-                self._rules.drop(self._rule(bucket))
+            if changes:
+                self._rules.remove(self._rule(bucket))
             raise
 
     def _to_queue(self, part: Part, before: Document) -> dict[str, Any]:
@@ -163,67 +161,69 @@ class Attachments:
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry)
 
-    def _remember(self, bucket: str, via: Via, part: Part, *, anew: bool) -> Cutover:
-        """Store from when the transport is in effect: from now, if it changed or is unknown."""
+    def _remember(self, bucket: str, via: Via, part: Part, *, is_new: bool) -> Cutover:
+        """Store the time when the transport is in effect, if it changed or is unknown."""
         with aws_errors():
-            switch = self._switches.of(bucket)
-            if switch and (switch.via, switch.part) == (via, part) and not anew:
-                return switch
-            made = Cutover(via, self._effective(), BY_ATTACH, part=part)
-            self._switches.put(bucket, made)
-        return made
+            cutover = self._cutovers.of(bucket)
+            if cutover and (cutover.via, cutover.part) == (via, part) and not is_new:
+                return cutover
+            new_cutover = Cutover(via, self._effective(), BY_ATTACH, part=part)
+            self._cutovers.put(bucket, new_cutover)
+        return new_cutover
 
     def _effective(self) -> float:
-        """Return from when a change made now is in effect."""
+        """Return the time when a change made now is in effect."""
         return self._clock() + self._deployment.takes_effect
 
     def _drop_other(self, bucket: str, via: Via) -> list[str]:
         if via == "sqs":
-            return self._rules.drop(self._rule(bucket))
+            return self._rules.remove(self._rule(bucket))
         return self._write(bucket, self._without_entry)
 
     def _transports(self, document: Mapping[str, Any], part: Part, *, rule: bool) -> list[str]:
-        transports = ["eventbridge"] if rule and notifications.tells_eventbridge(document) else []
-        # Whatever it takes, beside the rule an entry of ours is a second transport.
-        beside = bool(transports) and notifications.has_entry(document, self._entry)
-        if beside or notifications.is_attached(document, self._entry, self.ingress.queue, part):
+        transports = (
+            ["eventbridge"] if rule and notifications.sends_to_eventbridge(document) else []
+        )
+        # Beside the rule, any entry of ours is a second transport.
+        has_both = bool(transports) and notifications.has_entry(document, self._entry)
+        if has_both or notifications.is_attached(document, self._entry, self.ingress.queue, part):
             transports.append("sqs")
         return transports
 
     def detach(self, bucket: str) -> list[str]:
         """Stop a bucket's events; return the changes as texts.
 
-        Of a bucket that a deploy took over, only the rule made here is removed: the deploy keeps it
-        for a rollback.
+        For a bucket that a deploy took over, remove only the rule of `attach`, which the deploy has
+        kept for a rollback.
 
         Raises:
-            BucketcastError: a deploy owns it, or it is not attached.
-            AwsError: AWS refused; the bucket's notifications are as before.
+            BucketcastError: a deploy owns the bucket, or it is not attached.
+            AwsError: AWS refused; the bucket's notifications are unchanged.
         """
         if bucket in self._deployment.buckets and self._rules.has(self._rule(bucket)):
             return self._drop_left(bucket)
         self._refuse_deployed(bucket)
         self._read(bucket)
-        done = self._write(bucket, self._without_entry)
-        done += self._rules.drop(self._rule(bucket))
+        changes = self._write(bucket, self._without_entry)
+        changes += self._rules.remove(self._rule(bucket))
         with aws_errors():
-            self._switches.remove(bucket)
-        if not done:
+            self._cutovers.remove(bucket)
+        if not changes:
             raise BucketcastError(
                 f"{bucket} is not attached to {self._deployment.stack}; `bucketcast bucket ls` "
                 "shows the buckets that are"
             )
-        return done
+        return changes
 
     def _drop_left(self, bucket: str) -> list[str]:
         with aws_errors():
-            switch = self._switches.of(bucket)
-        if switch and switch.sure > self._clock():
+            cutover = self._cutovers.of(bucket)
+        if cutover and cutover.effective_at > self._clock():
             raise BucketcastError(
-                f"the deploy changed how the events of {bucket} come, and S3 surely heeds that "
-                f"from {switch.when}: until then the rule of `bucketcast bucket attach` is needed"
+                f"the deploy changed the transport of {bucket}, and S3 applies that by "
+                f"{cutover.when}: until then the rule of `bucketcast bucket attach` is needed"
             )
-        return self._rules.drop(self._rule(bucket))
+        return self._rules.remove(self._rule(bucket))
 
     def _refuse_deployed(self, bucket: str) -> None:
         if bucket in self._deployment.buckets:

@@ -1,8 +1,8 @@
-"""The time from which S3 certainly uses the transport that was last configured.
+"""The time when S3 has applied the last change of a bucket's transport.
 
 "After you create or change the bucket notification configuration, it usually takes about five
-minutes for the changes to take effect": until then the old transport is kept, and nobody may
-rely on the new one.
+minutes for the changes to take effect": until then, keep the old transport and do not rely on the
+new one.
 
 Source: "Enabling notifications" of the Amazon S3 user guide.
 """
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 KEY: Final = "#cutovers"
-"""A partition key that no bucket name can be, so readers of rules do not see it."""
+"""A partition key that no bucket can have, so readers of rules do not see it."""
 
 BY_ATTACH: Final = "attach"
 """The `by` of a bucket that `bucketcast bucket attach` attached."""
 
 
 class Cutover(NamedTuple):
-    """A change of a bucket's transport: the new one, from when it is in effect, and by whom.
+    """A change of a bucket's transport to `via`, made `by` an attach or a deploy.
 
-    `sure` is in Unix seconds. `attached` is the transport that `bucket attach` had configured
-    before a deploy took the bucket over, "" if it had not; `part` are the events that it asked for.
+    `effective_at` is Unix seconds. `attached` is the transport of `bucket attach` before a deploy
+    took the bucket over, "" if there was none; `part` are the events that it takes.
     """
 
     via: str
-    sure: float
+    effective_at: float
     by: str
     attached: str = ""
     part: Part = WHOLE
@@ -45,8 +45,8 @@ class Cutover(NamedTuple):
 
     @property
     def when(self) -> str:
-        """The time of `sure`, as `2026-01-02 03:04:05Z`."""
-        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.sure + 1))
+        """The time of `effective_at`, as `2026-01-02 03:04:05Z`."""
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.effective_at + 1))
 
 
 class Cutovers:
@@ -57,36 +57,36 @@ class Cutovers:
 
     def of(self, bucket: str) -> Cutover | None:
         """Return the last change of a bucket; None if unknown."""
-        found = self._items.get(bucket)
-        if not found:
+        item = self._items.get(bucket)
+        if not item:
             return None
-        attached = found.get("attached", {}).get("S", "")
+        attached = item.get("attached", {}).get("S", "")
         part = WHOLE
-        if text := found.get("part", {}).get("S"):
+        if text := item.get("part", {}).get("S"):
             events, prefix, suffix = json.loads(text)
             part = Part(tuple(events), prefix, suffix)
-        sure = float(found["sure"]["N"])
-        return Cutover(found["via"]["S"], sure, found["by"]["S"], attached, part)
+        sure = float(item["sure"]["N"])
+        return Cutover(item["via"]["S"], sure, item["by"]["S"], attached, part)
 
     def require(self, bucket: str, now: float) -> None:
-        """Raise while the last change may not be in effect in S3 yet.
+        """Require that S3 has applied the last change.
 
         Raises:
-            BucketcastError: it was changed too shortly before `now`.
+            BucketcastError: it may not be in effect yet at `now`.
         """
-        switch = self.of(bucket)
-        if switch and now < switch.sure:
+        cutover = self.of(bucket)
+        if cutover and now < cutover.effective_at:
             raise BucketcastError(
-                f"how the events of {bucket} come was changed a short while ago, and S3 heeds that "
-                f"after minutes only: an object put before {switch.when} may be told by nobody, "
-                "and come too late for a listing. Run this again then"
+                f"the transport of {bucket} was changed a short while ago, and S3 applies that "
+                f"only after minutes: an object put before {cutover.when} may cause no event, and "
+                "be missing from a listing. Run this again then"
             )
 
-    def put(self, bucket: str, switch: Cutover) -> None:
-        part = "" if switch.part.is_whole else json.dumps(switch.part)
-        texts = {"via": switch.via, "by": switch.by, "attached": switch.attached, "part": part}
+    def put(self, bucket: str, cutover: Cutover) -> None:
+        part = "" if cutover.part.is_whole else json.dumps(cutover.part)
+        texts = {"via": cutover.via, "by": cutover.by, "attached": cutover.attached, "part": part}
         item: dict[str, Any] = {name: {"S": text} for name, text in texts.items() if text}
-        item["sure"] = {"N": f"{switch.sure:.3f}"}
+        item["sure"] = {"N": f"{cutover.effective_at:.3f}"}
         self._items.put(bucket, item)
 
     def remove(self, bucket: str) -> None:

@@ -1,9 +1,8 @@
 """Change the notifications of a bucket to a deploy's configuration, without a gap.
 
-S3 applies a change after minutes only. So where the transport changes, the new one is added first,
-both stay for as long as that may take, and only then is the old one removed: the notification entry
-here, the EventBridge rule by CloudFormation once the custom resource has responded. Events of that
-time arrive twice.
+S3 applies a change only after minutes. So a new transport is added first, both stay for that time,
+and then the old one is removed: a notification entry by this module, an EventBridge rule by
+CloudFormation after the custom resource's response. Meanwhile events arrive twice.
 """
 
 import logging
@@ -24,25 +23,25 @@ log = logging.getLogger(__name__)
 
 
 class DeployedBucket:
-    """One bucket of a deploy, as the properties of its custom resource describe it.
+    """One bucket of a deploy, by the properties of its custom resource.
 
-    `retried` repeats a call while a permission that was just granted may not be in effect.
+    `retry` repeats a call until a permission that was just granted is in effect.
     """
 
-    def __init__(  # noqa: PLR0913 - what a request of CloudFormation is made of
+    def __init__(  # noqa: PLR0913 - the parts of CloudFormation's request
         self,
         s3: "S3Client",
-        switches: Cutovers | None,
+        cutovers: Cutovers | None,
         properties: Mapping[str, str],
         *,
-        retried: Callable[[Callable[[], object]], None],
+        retry: Callable[[Callable[[], object]], None],
         by: str = "",
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._switches = switches
+        self._cutovers = cutovers
         self._properties = properties
-        self._retried = retried
+        self._retry = retry
         self._by = by
         self._sleep = sleep
         self._now = now
@@ -54,49 +53,49 @@ class DeployedBucket:
         )
 
     def was_attached(self) -> Cutover | None:
-        """Return the bucket's last cutover if `bucketcast bucket attach` had it before a deploy."""
+        """Return the last cutover if `bucketcast bucket attach` had attached the bucket."""
         cutover = self._last_cutover()
         return cutover if cutover and cutover.as_attached else None
 
-    def attach_again(self, cutover: Cutover) -> None:
+    def restore_attachment(self, cutover: Cutover) -> None:
         """Restore the transport from before a deploy that is rolled back.
 
-        CloudFormation removes the EventBridge rule after this, so our entry has to be in effect.
+        CloudFormation then removes the EventBridge rule, so our entry must be in effect first.
 
         Raises:
-            Overlap: another entry takes our events by now.
+            Overlap: another entry takes our events now.
         """
         via = cutover.as_attached
         if cutover.by != BY_ATTACH:
-            again = partial(self._to_queue, part=cutover.part) if via == "sqs" else self._to_rule
-            self._write(again)
+            change = partial(self._to_queue, part=cutover.part) if via == "sqs" else self._to_rule
+            self._write(change)
             overlap = self._overlap if via == "sqs" else 0.0
             cutover = Cutover(via, self._now() + overlap, BY_ATTACH, part=cutover.part)
             self._remember(cutover)
-        if via != self._properties["Via"] and (left := cutover.sure - self._now()) > 0:
-            log.info("%s: both transports for %s s", self.name, left)
-            self._sleep(left)
+        if via != self._properties["Via"] and (remaining := cutover.effective_at - self._now()) > 0:
+            log.info("%s: both transports for %s s", self.name, remaining)
+            self._sleep(remaining)
 
     def remove(self) -> None:
-        """Remove our entry; everything else stays."""
+        """Remove our entry only."""
         self._write(self._without_entry)
-        if switches := self._switches:
-            self._retried(lambda: switches.remove(self.name))
+        if cutovers := self._cutovers:
+            self._retry(lambda: cutovers.remove(self.name))
 
-    def bring(self, was: str) -> None:
-        """Send the events by `Via`; `was` is the previous transport, "" for none.
+    def attach(self, previous: str) -> None:
+        """Send the events by `Via`; `previous` is the old transport, "" for none.
 
         Raises:
             Overlap: another entry takes our events.
-            ClientError: AWS refused, also after retries where waiting could help.
+            ClientError: AWS refused, after retries if waiting could help.
         """
         via = self._properties["Via"]
-        changed = self._write(self._to_queue if via == "sqs" else notifications.to_eventbridge)
+        changed = self._write(self._to_queue if via == "sqs" else notifications.enable_eventbridge)
         if via == "sqs":
-            both = was == "eventbridge"
+            both = previous == "eventbridge"
         else:
             both = notifications.has_entry(self._writer.read(self.name), self._entry_id)
-        if not self._switches:
+        if not self._cutovers:
             return
         cutover = self._last_cutover()
         if changed or both or cutover is None or cutover.via != via:
@@ -116,34 +115,34 @@ class DeployedBucket:
         self._write(self._to_queue if via == "sqs" else self._without_entry)
 
     def _last_cutover(self) -> Cutover | None:
-        found: list[Cutover | None] = [None]
-        if switches := self._switches:
-            self._retried(lambda: found.append(switches.of(self.name)))
-        return found[-1]
+        results: list[Cutover | None] = [None]
+        if cutovers := self._cutovers:
+            self._retry(lambda: results.append(cutovers.of(self.name)))
+        return results[-1]
 
-    def _remember(self, switch: Cutover) -> None:
-        if switches := self._switches:
-            self._retried(lambda: switches.put(self.name, switch))
+    def _remember(self, cutover: Cutover) -> None:
+        if cutovers := self._cutovers:
+            self._retry(lambda: cutovers.put(self.name, cutover))
 
     def _to_queue(self, before: Document, part: Part = WHOLE) -> dict[str, Any]:
         return notifications.attach(before, self._entry_id, self._properties["QueueArn"], part)
 
     def _to_rule(self, before: Document) -> dict[str, Any]:
-        return self._without_entry(notifications.to_eventbridge(before))
+        return self._without_entry(notifications.enable_eventbridge(before))
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry_id)
 
     def _write(self, change: Change) -> bool:
-        """Return whether there was anything to change."""
-        wrote: list[str] = []
+        """Change the document; return False if nothing had to change."""
+        changes: list[str] = []
 
         def write() -> None:
             try:
-                wrote.extend(self._writer.write(self.name, change))
+                changes.extend(self._writer.write(self.name, change))
             except ConcurrentWriteError as error:
-                wrote.append(str(error))  # it may show later, when a retry finds no change
+                changes.append(str(error))  # it may show later, when a retry finds no change
                 raise
 
-        self._retried(write)
-        return bool(wrote)
+        self._retry(write)
+        return bool(changes)

@@ -31,10 +31,10 @@ class Ingress:
             AwsError: AWS cannot be reached.
         """
         with aws_errors():
-            found = aws.sqs.get_queue_attributes(
+            attributes = aws.sqs.get_queue_attributes(
                 QueueUrl=deployment.ingress_queue, AttributeNames=["QueueArn", "Policy"]
             )["Attributes"]
-        return cls(found["QueueArn"], found.get("Policy", ""))
+        return cls(attributes["QueueArn"], attributes.get("Policy", ""))
 
     @property
     def partition(self) -> str:
@@ -60,13 +60,13 @@ class Ingress:
         """Return the ARN of a rule of EventBridge."""
         return f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
 
-    def admit(self, service: str, source: str) -> None:
+    def require_allowed(self, service: str, source: str) -> None:
         """Check the policy, since S3 and EventBridge silently drop what a queue refuses.
 
         Raises:
             BucketcastError: the policy does not allow the service to write for the source.
         """
-        if not notifications.admits(self.policy, service, source):
+        if not notifications.allows(self.policy, service, source):
             raise BucketcastError(
                 f"the policy of {self.queue} does not let {service} write for {source}: deploy "
                 "again, as the stack sets it"
@@ -89,15 +89,15 @@ class EventRules:
                 return False
         return True
 
-    def make(self, name: str, description: str, pattern: Mapping[str, Any]) -> list[str]:
+    def create(self, name: str, description: str, pattern: Mapping[str, Any]) -> list[str]:
         """Create or correct the rule; return the additions as texts.
 
         Raises:
-            BucketcastError: it could not write to the queue.
+            BucketcastError: the queue's policy does not allow the rule to write to it.
             AwsError: AWS refused.
         """
-        self._ingress.admit("events.amazonaws.com", self._ingress.rule(name))
-        had = self.has(name)
+        self._ingress.require_allowed("events.amazonaws.com", self._ingress.rule(name))
+        existed = self.has(name)
         with aws_errors():
             self._aws.events.put_rule(
                 Name=name,
@@ -106,9 +106,9 @@ class EventRules:
                 State="ENABLED",
             )
             self._aws.events.put_targets(Rule=name, Targets=[self._target()])
-        return [] if had else [f"added the EventBridge rule {name}"]
+        return [] if existed else [f"added the EventBridge rule {name}"]
 
-    def drop(self, name: str) -> list[str]:
+    def remove(self, name: str) -> list[str]:
         """Remove the rule, if it exists; return the removals as texts."""
         if not self.has(name):
             return []

@@ -13,11 +13,11 @@ PAUSE_SECONDS: Final = 3.0
 
 
 def retry(call: Callable[[], object], sleep: Callable[[float], None] = time.sleep) -> None:
-    """Call until it succeeds, for `MAX_SECONDS` at most.
+    """Repeat a call until it succeeds, at most for `MAX_SECONDS`.
 
     Raises:
         ClientError: AWS refused for another reason, or for all of that time.
-        ConcurrentWriteError: others wrote the same document all of that time.
+        ConcurrentWriteError: others wrote the same document for all of that time.
     """
     deadline = time.monotonic() + MAX_SECONDS
     while True:
@@ -32,11 +32,11 @@ def retry(call: Callable[[], object], sleep: Callable[[float], None] = time.slee
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return whether waiting can help.
+    """Return True if waiting may help.
 
-    A new queue policy or role takes seconds to take effect: until then S3 answers `AccessDenied` or
+    A new queue policy or role takes effect after seconds: until then S3 answers `AccessDenied`, or
     that it cannot validate the destination, DynamoDB and CloudTrail `AccessDeniedException`. S3
-    answers `OperationAborted` while somebody else changes the bucket's settings.
+    answers `OperationAborted` while another client changes the bucket's settings.
     """
     if not isinstance(error, ClientError):
         return True

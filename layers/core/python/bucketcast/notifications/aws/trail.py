@@ -22,10 +22,10 @@ _LOOKS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """The calls that a bucket's rules need logged, and those that the trail logs.
+    """The calls that a bucket's rules require, and those that the trail logs.
 
-    `changed` is whether the trail was changed. What a trail logs is unknown unless its selectors
-    are `managed` here.
+    `changed` is True if this call changed the trail. Unless its selectors are `managed` here, the
+    logged calls are unknown.
     """
 
     trail: str
@@ -35,8 +35,8 @@ class Logged:
     managed: bool = True
 
     @property
-    def is_so(self) -> bool:
-        """Whether all required calls are logged, and none if none is required, as far as known."""
+    def is_complete(self) -> bool:
+        """True if all required calls are logged, and none if none is required, or unknown."""
         if not self.managed:
             return True
         if not self.required.calls:
@@ -45,19 +45,19 @@ class Logged:
 
     @property
     def is_wider(self) -> bool:
-        """Whether more is logged, and paid for, than the rules need."""
+        """True if the trail logs, for money, more calls than the rules need."""
         return self.logged is not None and not self.required.covers(self.logged)
 
 
 class AttachedTrails:
-    """Which trail logs the access events of a bucket that the command line attached."""
+    """The trails of the buckets whose access events the command line enabled."""
 
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
         self._table = table
         self._client = client
 
     def trail_of(self, bucket: str) -> str:
-        """Return the trail's name or ARN; "" where access events are off."""
+        """Return the trail's name or ARN; "" if access events are off."""
         return str(self._item(bucket).get(_ROW).get("trail", {}).get("S", ""))
 
     def put(self, bucket: str, trail: str) -> None:
@@ -71,19 +71,19 @@ class AttachedTrails:
 
 
 class OwnersTrail:
-    """A trail whose selectors its owner writes: an Organization's, which its members cannot."""
+    """A trail whose selectors only its owner can write, such as an Organization's."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def look(self, bucket: str, rules: Rules) -> Logged:
-        """Return what the bucket's rules need logged."""
+    def read(self, bucket: str, rules: Rules) -> Logged:
+        """Return the calls that the bucket's rules require."""
         required = access_events.required_calls(rules.of(bucket))
         return Logged(self.name, required, None, managed=False)
 
-    follow = look
+    follow = read
 
-    def forget(self, _bucket: str) -> Logged:
+    def remove(self, _bucket: str) -> Logged:
         """Leave the trail as it is."""
         return Logged(self.name, AccessCalls((), ()), None, managed=False)
 
@@ -111,50 +111,51 @@ class Trail:
         self._lock = lock
         self._partition = partition
 
-    def look(self, bucket: str, rules: Rules) -> Logged:
-        """Return what the bucket's rules need logged, and what the trail logs."""
+    def read(self, bucket: str, rules: Rules) -> Logged:
+        """Return the calls that the bucket's rules require, and those that the trail logs."""
         return Logged(
             self.name, access_events.required_calls(rules.of(bucket)), self._logged(bucket)
         )
 
     def follow(self, bucket: str, rules: Rules) -> Logged:
-        """Make the trail log what the bucket's rules need, and as little else as fits.
+        """Make the trail log the calls that the bucket's rules require, and few others.
 
         Raises:
-            BucketcastError: the trail's selectors cannot be shared, or others hold the lock all
-                the time.
+            BucketcastError: the trail's selectors cannot be shared, or others always hold the lock.
         """
         return self._select(bucket, rules)
 
-    def forget(self, bucket: str) -> Logged:
+    def remove(self, bucket: str) -> Logged:
         """Remove our selectors of the bucket from the trail."""
         return self._select(bucket, None)
 
     def _select(self, bucket: str, rules: Rules | None) -> Logged:
-        """Write our selector of one bucket; the rules are read under the lock too."""
+        """Read the rules and write our selector of one bucket, under the lock."""
         for _ in range(_TRIES):
-            with self._lock.hold(f"trail/{self.name.rpartition('/')[2]}") as in_time:
-                wanted = (
+            with self._lock.hold(f"trail/{self.name.rpartition('/')[2]}") as holds_lock:
+                required = (
                     access_events.required_calls(rules.of(bucket)) if rules else AccessCalls((), ())
                 )
-                found: Any = self._client.get_event_selectors(TrailName=self.name)
-                before = trail_selectors.read_calls(found, self._stack)
+                trail: Any = self._client.get_event_selectors(TrailName=self.name)
+                before = trail_selectors.read_calls(trail, self._stack)
                 if rules is None and bucket not in before:
-                    # A trail that was refused must not refuse to be left too.
-                    return Logged(self.name, wanted, None)
-                made: Any = trail_selectors.update_selectors(
-                    found, self._stack, bucket, wanted, self._partition
+                    # Removing must also work for a trail that we cannot change.
+                    return Logged(self.name, required, None)
+                selectors: Any = trail_selectors.update_selectors(
+                    trail, self._stack, bucket, required, self._partition
                 )
-                after = trail_selectors.read_calls({"AdvancedEventSelectors": made}, self._stack)
+                after = trail_selectors.read_calls(
+                    {"AdvancedEventSelectors": selectors}, self._stack
+                )
                 if before == after:
-                    return Logged(self.name, wanted, after.get(bucket))
-                if in_time():
+                    return Logged(self.name, required, after.get(bucket))
+                if holds_lock():
                     self._client.put_event_selectors(
-                        TrailName=self.name, AdvancedEventSelectors=made
+                        TrailName=self.name, AdvancedEventSelectors=selectors
                     )
                     self._await(bucket, after.get(bucket))
                     changed = before.get(bucket) != after.get(bucket)
-                    return Logged(self.name, wanted, after.get(bucket), changed=changed)
+                    return Logged(self.name, required, after.get(bucket), changed=changed)
         raise BucketcastError(f"CloudTrail answers too slowly to change the trail {self.name}")
 
     def _await(self, bucket: str, written: AccessCalls | None) -> None:
@@ -165,5 +166,5 @@ class Trail:
             self._lock.sleep(1)
 
     def _logged(self, bucket: str) -> AccessCalls | None:
-        found: Any = self._client.get_event_selectors(TrailName=self.name)
-        return trail_selectors.read_calls(found, self._stack).get(bucket)
+        trail: Any = self._client.get_event_selectors(TrailName=self.name)
+        return trail_selectors.read_calls(trail, self._stack).get(bucket)

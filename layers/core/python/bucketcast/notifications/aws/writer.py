@@ -1,8 +1,8 @@
-"""Write our entry into a bucket's notification configuration and keep everybody else's.
+"""Write our entry into a bucket's notification configuration, and keep the entries of others.
 
-S3 keeps one document per bucket, every write replaces all of it, and no write is conditional. So a
-document is read right before it is written, read back afterwards, and repaired if an entry of
-somebody else is missing from it.
+S3 keeps one document per bucket, every write replaces all of it, and no write is conditional. So
+the writer reads the document right before the write and again afterwards, and repairs it if another
+owner's entry is missing.
 """
 
 import time
@@ -26,18 +26,18 @@ _PAUSE_SECONDS: Final = 1.0
 
 
 class EntryLostError(BucketcastError):
-    """S3 dropped an entry of somebody else; the entry is back and ours is not there."""
+    """S3 dropped another owner's entry; it is restored, and ours is not written."""
 
 
 class ConcurrentWriteError(BucketcastError):
-    """Somebody else replaced the document at the same time; writing again may help."""
+    """Another client replaced the document at the same time; writing again may help."""
 
 
 @dataclass
 class NotificationWriter:
     """Reads and writes the notification configurations of the buckets of one account.
 
-    Errors of botocore pass through as they are.
+    Errors of botocore are raised unchanged.
     """
 
     s3: "S3Client"
@@ -48,18 +48,18 @@ class NotificationWriter:
 
     def read(self, bucket: str) -> dict[str, Any]:
         """Return the notification configuration of a bucket."""
-        found = self.s3.get_bucket_notification_configuration(
+        configuration = self.s3.get_bucket_notification_configuration(
             Bucket=bucket, ExpectedBucketOwner=self.account
         )
-        return {key: value for key, value in found.items() if key != "ResponseMetadata"}
+        return {key: value for key, value in configuration.items() if key != "ResponseMetadata"}
 
     def write(self, bucket: str, change: Change) -> list[str]:
         """Apply `change` to the document; return the changes as texts.
 
         Raises:
-            Overlap: from `change`.
-            EntryLostError: an entry of somebody else was missing afterwards.
-            ConcurrentWriteError: what was written was not there afterwards.
+            Overlap: raised by `change`.
+            EntryLostError: another owner's entry was missing afterwards.
+            ConcurrentWriteError: our change was missing afterwards.
         """
         before = self.read(bucket)
         after = change(before)
@@ -72,47 +72,47 @@ class NotificationWriter:
             self._restore(bucket, before, after)
             raise
         self._verify(bucket, before, after)
-        return notifications.changes(before, after, self.entry_id)
+        return notifications.describe_changes(before, after, self.entry_id)
 
     def _verify(self, bucket: str, before: Document, after: Document) -> None:
-        seen = self._read_back(bucket, before)
-        if notifications.lost(before, seen, self.entry_id):
+        current = self._read_back(bucket, before)
+        if notifications.lost_entries(before, current, self.entry_id):
             self._restore(bucket, before, after)
             raise EntryLostError(
                 f"S3 did not keep every entry of {bucket}'s notifications; they were put back as "
                 "they were"
             )
-        ours_left = notifications.has_entry(seen, self.entry_id)
-        if notifications.lost(after, seen) or (
-            ours_left and not notifications.has_entry(after, self.entry_id)
+        has_ours = notifications.has_entry(current, self.entry_id)
+        if notifications.lost_entries(after, current) or (
+            has_ours and not notifications.has_entry(after, self.entry_id)
         ):
             raise ConcurrentWriteError(
                 f"somebody else wrote {bucket}'s notifications at the same time; try again"
             )
 
     def _read_back(self, bucket: str, before: Document) -> dict[str, Any]:
-        """Return the document as it is now; for a moment S3 may still show the old one."""
-        seen = self.read(bucket)
+        """Read the document again; for a moment S3 may still return the old one."""
+        current = self.read(bucket)
         for _ in range(_READS - 1):
-            if seen != before:
+            if current != before:
                 break
             self.sleep(_PAUSE_SECONDS)
-            seen = self.read(bucket)
-        return seen
+            current = self.read(bucket)
+        return current
 
     def _restore(self, bucket: str, before: Document, after: Document) -> None:
-        """Undo our change in what is there now, and keep what others added to it."""
-        seen = self.read(bucket)
-        restored = notifications.restored(before, after, seen, self.entry_id)
-        if restored != seen:
+        """Undo our change in the current document, and keep others' additions."""
+        current = self.read(bucket)
+        restored = notifications.restore(before, after, current, self.entry_id)
+        if restored != current:
             self._put(bucket, restored)
 
     def _put(self, bucket: str, document: Document) -> None:
-        wanted: Any = document
+        configuration: Any = document
         self.s3.put_bucket_notification_configuration(
             Bucket=bucket,
             ExpectedBucketOwner=self.account,
-            NotificationConfiguration=wanted,
-            # A destination of somebody else that is gone must not keep our entry in.
+            NotificationConfiguration=configuration,
+            # A deleted destination of another entry must not prevent the removal of ours.
             SkipDestinationValidation=not notifications.has_entry(document, self.entry_id),
         )

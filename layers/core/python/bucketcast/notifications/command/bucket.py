@@ -2,9 +2,17 @@
 
 import click
 
-from bucketcast.notifications.command.attach import attach
-from bucketcast.notifications.command.attached import ls
-from bucketcast.notifications.command.detach import detach
+from bucketcast.aws.clients import aws_errors
+from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws.access_events import AccessEvents
+from bucketcast.notifications.aws.attachments import Attachments, AttachResult, Via
+from bucketcast.notifications.command.bucket_ls import ls
+from bucketcast.notifications.document import EVENTS, Part
+from bucketcast.rules.access_events import PRICE
+from bucketcast.state.rules import Rules
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal.params import events
 
 
 @click.group()
@@ -12,5 +20,160 @@ def command() -> None:
     """Connect and disconnect existing buckets without a deploy; list connected ones."""
 
 
-for each in (attach, detach, ls):
-    command.add_command(each)
+command.add_command(ls)
+
+
+def notified_events(text: str) -> tuple[str, ...]:
+    """Parse names of events that S3 notifies of, or MinIO's words for them."""
+    names = tuple(dict.fromkeys(events(text)))
+    for name in names:
+        if not notifications.is_notified(name):
+            allowed = ", ".join(notifications.EVENTS)
+            raise click.BadParameter(f"S3 does not notify of {name}; allowed are {allowed}")
+    return names
+
+
+@command.command()
+@click.argument("bucket", type=params.bucket_name)
+@click.option(
+    "--via",
+    type=click.Choice(["sqs", "eventbridge"]),
+    default="sqs",
+    show_default=True,
+    help="How S3 delivers the events. eventbridge costs $1.00 per million events and never "
+    "conflicts with other notifications.",
+)
+@click.option(
+    "--event",
+    "events",
+    type=notified_events,
+    metavar="EVENTS",
+    help="Only these events, as in `event add`. [default: all]",
+)
+@click.option("--prefix", default="", help="Only events of keys with this prefix.")
+@click.option("--suffix", default="", help="Only events of keys with this suffix.")
+@click.option(
+    "--access-events",
+    is_flag=True,
+    help=f"Also deliver the read events that rules ask for, by CloudTrail ({PRICE}).",
+)
+@click.option(
+    "--trail",
+    default="",
+    metavar="NAME",
+    help="CloudTrail trail to use. [default: the deployment's own]",
+)
+@shared
+def attach(  # noqa: PLR0913 - one per option
+    out: Output,
+    bucket: str,
+    *,
+    via: Via,
+    events: tuple[str, ...] | None,
+    prefix: str,
+    suffix: str,
+    access_events: bool,
+    trail: str,
+) -> None:
+    """Connect an existing bucket to the deployment, without a deploy.
+
+    Adds one entry to the bucket's notifications and leaves the others alone. S3 sends an event to
+    one entry only: if another entry already takes the same events, the command names it and changes
+    nothing. Attach the rest then, with --event, --prefix or --suffix: rules, mirrors and topics
+    never see the other events. Buckets in bucketcast.toml are connected by the deploy; change them
+    there.
+
+    A change takes effect in S3 after a few minutes. When --via changes, the old and the new entry
+    are both kept meanwhile, and events may arrive twice: run the same command again after the time
+    printed to remove the old one.
+
+    Rules decide which events go where: see `bucketcast event add`. With --access-events the trail
+    logs only the calls that some rule needs, so nothing else is billed.
+
+    \b
+    Example:
+      bucketcast bucket attach archive
+      bucketcast bucket attach archive --via eventbridge
+      bucketcast bucket attach archive --event put,delete --prefix photos/
+      bucketcast bucket attach archive --access-events --trail everything
+    """  # noqa: D301 - click reads the character
+    if trail and not access_events:
+        raise click.UsageError("--trail is for --access-events")
+    part = Part(events or EVENTS, prefix, suffix)
+    if via == "eventbridge" and not part.is_whole:
+        raise click.UsageError(
+            "--event, --prefix and --suffix are for --via sqs: EventBridge never conflicts, so "
+            "select with rules"
+        )
+    deployment, aws = out.deployed()
+    buckets = Attachments(deployment, aws)
+    attached = buckets.attach(bucket, via, part)
+    changed = attached.changed
+    if access_events:
+        changed += AccessEvents(deployment, aws).enable(bucket, buckets.ingress, trail)
+    others = buckets.read_status(bucket).others
+    document = {
+        "bucket": bucket,
+        "via": via,
+        "part": None if part.is_whole else part._asdict(),
+        "changed": changed,
+        "others": list(others),
+        "both": attached.both,
+        "sure": attached.cutover.when,
+    }
+    out.answer(
+        document,
+        f"Successfully attached {bucket} via {via}{_only(part)}"
+        if changed
+        else f"{bucket} is already attached",
+        *(f"  {change}" for change in changed),
+        *_effect_lines(attached),
+        *(f"  unchanged: {other}" for other in others),
+    )
+
+
+def _only(part: Part) -> str:
+    return "" if part.is_whole else f": {part}"
+
+
+def _effect_lines(attached: AttachResult) -> list[str]:
+    """Return a line about the time when the change takes effect."""
+    when = attached.cutover.when
+    if attached.both:
+        return [f"  the old and the new entry are both active: attach it again after {when}"]
+    return [f"  takes effect in S3 by {when}"] if attached.changed else []
+
+
+@command.command()
+@click.argument("bucket", type=params.bucket_name)
+@shared
+def detach(out: Output, bucket: str) -> None:
+    """Remove the entry of `bucketcast bucket attach`; other notifications of the bucket stay.
+
+    EventBridge delivery stays enabled on the bucket, since others may rely on it. The bucket's
+    rules stay, and events that were already received are still delivered.
+
+    \b
+    Example:
+      bucketcast bucket detach archive
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    buckets = Attachments(deployment, aws)
+    by_deploy = bucket in deployment.access_events
+    changed = [] if by_deploy else AccessEvents(deployment, aws).disable(bucket, buckets.ingress)
+    changed += buckets.detach(bucket)
+    status = buckets.read_status(bucket)
+    with aws_errors():
+        rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))
+    if rules:
+        out.note(
+            f"note: {rules} rules of {bucket} stay; remove them with "
+            f"`bucketcast event rm {bucket} --force`"
+        )
+    document = {"bucket": bucket, "changed": changed, "others": list(status.others), "rules": rules}
+    out.answer(
+        document,
+        f"Successfully detached {bucket}",
+        *(f"  {change}" for change in changed),
+        *(f"  unchanged: {other}" for other in status.others),
+    )

@@ -13,13 +13,12 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
-from bucketcast.notifications.aws import attached
+from bucketcast.notifications.aws import checks
 from bucketcast.notifications.aws.access_events import AccessEvents
-from bucketcast.notifications.aws.rule_targets import existing_targets
+from bucketcast.notifications.aws.checks import existing_targets, missing_permission
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.event_apply import apply
 from bucketcast.notifications.command.trail import follow
-from bucketcast.notifications.object_permission import missing_permission
 from bucketcast.rules import Rule, patterns
 from bucketcast.rules.access_events import PRICE
 from bucketcast.rules.listing import document
@@ -66,7 +65,7 @@ command.add_command(apply)
 @click.option(
     "--ahead",
     is_flag=True,
-    help="Accept a bucket that is not seen here: one to be created, or of another account.",
+    help="Accept a bucket that does not exist yet, or belongs to another account.",
 )
 @shared
 def add(
@@ -94,10 +93,10 @@ def add(
     deployment, aws = out.deployed()
     target = deployment.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    if why_blind := missing_permission(rule, deployment):
-        raise BucketcastError(why_blind)
-    why = attached.why_not_attached(bucket, deployment, aws)
-    if why == attached.missing(bucket) and not ahead:
+    if reason := missing_permission(rule, deployment):
+        raise BucketcastError(reason)
+    why = checks.why_not_attached(bucket, deployment, aws)
+    if why == checks.bucket_missing(bucket) and not ahead:
         raise BucketcastError(
             f"{why}: check the name, or add --ahead for a bucket to be created or of another "
             "account"
@@ -110,7 +109,7 @@ def add(
         except RuleExistsError as error:
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; use -p to ignore this") from None
-    why = "" if _scanners(rule) else why
+    why = "" if _has_only_scanner_events(rule) else why
     if why:
         out.note(
             f"note: {why}; connect it with `bucketcast bucket attach {bucket}`, or with "
@@ -139,7 +138,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
     deployment, aws = out.deployed()
     with aws_errors():
         names = [bucket] if bucket else Rules(deployment.state_table, aws.dynamodb).buckets()
-    rules = [rule for name in names for rule in _of(deployment, name, arn, aws)]
+    rules = [rule for name in names for rule in _read_rules(deployment, name, arn, aws)]
     known = existing_targets(rules, deployment, aws)
     rows = [
         (
@@ -148,7 +147,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
             ",".join(rule.events),
             rule.prefix,
             rule.suffix,
-            filters.shown(rule),
+            filters.conditions_text(rule),
             rule.name,
             rule.id,
         )
@@ -162,19 +161,19 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
             for rule in rules
         ],
     }
-    about = f" that names {arn.plain}" if arn else ""
-    # Two of the columns are seldom used, and a terminal is narrow.
+    suffix = f" that names {arn.plain}" if arn else ""
+    # Hide empty columns, since a terminal is narrow.
     always = _ALWAYS if bucket else (*_ALWAYS, "BUCKET")
     used = [
-        at
-        for at, name in enumerate(_COLUMNS)
-        if name in always or (name != "BUCKET" and any(row[at] for row in rows))
+        index
+        for index, name in enumerate(_COLUMNS)
+        if name in always or (name != "BUCKET" and any(row[index] for row in rows))
     ]
     out.table(
         answer,
-        [_COLUMNS[at] for at in used],
-        [[row[at] for at in used] for row in rows],
-        f"{bucket or 'no bucket'} has {'no ' if bucket else ''}rules{about}",
+        [_COLUMNS[index] for index in used],
+        [[row[index] for index in used] for row in rows],
+        f"{bucket or 'no bucket'} has {'no ' if bucket else ''}rules{suffix}",
     )
 
 
@@ -218,8 +217,8 @@ def rm(
       bucketcast event rm uploads --force
     """  # noqa: D301 - click reads the character
     fields = filters.fields(given)
-    narrowed = events is not None or any(given.values())
-    if ids and narrowed:
+    has_filters = events is not None or any(given.values())
+    if ids and has_filters:
         raise click.UsageError("--id cannot be combined with filters")
     if arn is None and not (force or ids):
         raise click.UsageError(
@@ -227,23 +226,23 @@ def rm(
             "add --force"
         )
     deployment, aws = out.deployed()
-    rules = _of(deployment, bucket, arn, aws)
+    rules = _read_rules(deployment, bucket, arn, aws)
     if ids:
         rules = [rule for rule in rules if rule.id in ids]
-    elif narrowed:
-        rules = [rule for rule in rules if _is_meant(rule, events, fields)]
+    elif has_filters:
+        rules = [rule for rule in rules if _is_exact_match(rule, events, fields)]
     unknown = sorted(set(ids) - {rule.id for rule in rules})
     if unknown or not rules:
-        about = f" has the id {', '.join(unknown)}" if unknown else " matches"
+        details = f" has the id {', '.join(unknown)}" if unknown else " matches"
         raise BucketcastError(
-            f"no rule of {bucket}{about}, nothing was removed; "
+            f"no rule of {bucket}{details}, nothing was removed; "
             f"`bucketcast event ls {bucket}` lists the rules"
         )
-    if narrowed and len(rules) > 1 and not force:
-        listed = "".join(f"\n  {filters.line(rule)}" for rule in rules)
+    if has_filters and len(rules) > 1 and not force:
+        lines = "".join(f"\n  {filters.line(rule)}" for rule in rules)
         raise BucketcastError(
             f"{len(rules)} rules match, nothing was removed: add --event to select one, "
-            f"or --force to remove all of them{listed}"
+            f"or --force to remove all of them{lines}"
         )
     with aws_errors():
         Rules(deployment.state_table, aws.dynamodb).remove(rules)
@@ -252,16 +251,18 @@ def rm(
     out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
 
 
-def _of(deployment: deployed.Deployed, bucket: str, arn: TargetArn | None, aws: Aws) -> list[Rule]:
-    """Return the bucket's rules for an ARN, or all, ordered by ARN and filter."""
+def _read_rules(
+    deployment: deployed.Deployed, bucket: str, arn: TargetArn | None, aws: Aws
+) -> list[Rule]:
+    """Read the bucket's rules for an ARN, or all, ordered by ARN and filter."""
     with aws_errors():
         rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)
-    wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
-    return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
+    matching = [rule for rule in rules if arn is None or rule.arn == arn.plain]
+    return sorted(matching, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
 
 
-def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any]) -> bool:
-    """Return whether a rule has exactly these events and filters; None is any events."""
+def _is_exact_match(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any]) -> bool:
+    """Return True if a rule has exactly these events and filters; None is any events."""
     return (
         (events is None or set(rule.events) == set(events))
         and rule.prefix == fields["prefix"]
@@ -272,9 +273,9 @@ def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any
 
 
 def _refuse_implicit_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -> None:
-    """Refuse the default events where its reads would make CloudTrail log, for money."""
+    """Refuse the default events if they would make CloudTrail log reads, for money."""
     source = click.get_current_context().get_parameter_source("events")
-    if source is click.core.ParameterSource.DEFAULT and AccessEvents(deployment, aws).are_on(
+    if source is click.core.ParameterSource.DEFAULT and AccessEvents(deployment, aws).are_enabled(
         rule.bucket
     ):
         raise click.UsageError(
@@ -285,9 +286,11 @@ def _refuse_implicit_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) 
 
 
 def _refuse_large(rule: Rule, rules: Rules) -> None:
-    """Refuse a rule whose regular expressions ingest could not hold in memory."""
+    """Refuse a rule if the bucket's regular expressions would exceed ingest's memory."""
     if patterns(rule):
-        stored = {text for each in rules.of(rule.bucket) for text in patterns(each)}
+        stored = {
+            pattern for stored_rule in rules.of(rule.bucket) for pattern in patterns(stored_rule)
+        }
         try:
             check_total(stored.union(patterns(rule)))
         except ValueError as error:
@@ -304,6 +307,6 @@ def _loop(rule: Rule, target: deployed.DeployedTarget) -> str:
     )
 
 
-def _scanners(rule: Rule) -> bool:
-    """Return whether a rule has scanner events only, which need no bucket notification."""
+def _has_only_scanner_events(rule: Rule) -> bool:
+    """Return True if a rule has scanner events only, which need no bucket notification."""
     return all(event.startswith("s3:Scanner:") for event in rule.events)

@@ -1,4 +1,4 @@
-"""`bucketcast event apply`: make a bucket's rules those of a file, so that they can live in git."""
+"""`bucketcast event apply`: replace the rules of buckets by those of a file, e.g. from git."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,9 +10,9 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, ConfigError, ConfigErrors
+from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.trail import follow
-from bucketcast.notifications.object_permission import missing_permission
 from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import Rules
@@ -20,11 +20,11 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 from bucketcast.topics.aws.table import TopicTable
 
-_TARGET: Final = "`bucketcast target ls` and `bucketcast topic ls` list what there is"
+_TARGET: Final = "`bucketcast target ls` and `bucketcast topic ls` list the existing ones"
 
 
 class _Change(NamedTuple):
-    """What a bucket's rules become, by id."""
+    """The change of a bucket's rules, by id."""
 
     bucket: str
     added: Mapping[str, Rule]
@@ -42,9 +42,9 @@ class _Change(NamedTuple):
 def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> None:
     """Make the rules of each bucket in FILE exactly those of FILE.
 
-    FILE is what `bucketcast event ls --json` prints; - is standard input. Buckets that it does not
-    name keep their rules. All of it is checked before anything changes; a bucket's rules change
-    at once.
+    FILE has the output of `bucketcast event ls --json`; - is standard input. Buckets that it does
+    not name keep their rules. The whole file is checked before anything changes; all rules of a
+    bucket change at once.
 
     \b
     Example:
@@ -59,29 +59,29 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     with aws_errors():
         if prune:
             wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
-        changes = [each for each in _changes(wanted, rules) if each.added or each.removed]
+        changes = [change for change in _changes(wanted, rules) if change.added or change.removed]
         _check(changes, wanted, deployment, aws)
-    lines = [line for each in changes for line in _lines(each)]
-    removed = sum(len(each.removed) for each in changes)
+    lines = [line for change in changes for line in _lines(change)]
+    removed = sum(len(change.removed) for change in changes)
     if not dry_run:
         if removed and not yes:
             out.confirm(f"remove {counted(removed, 'rule')}?", *lines)
-        for each in changes:
+        for change in changes:
             with aws_errors():
-                rules.change(each.bucket, _edit(each))
-            follow(out, each.bucket, deployment, aws)
-    added = sum(len(each.added) for each in changes)
+                rules.change(change.bucket, _edit(change))
+            follow(out, change.bucket, deployment, aws)
+    added = sum(len(change.added) for change in changes)
     would = "would be " if dry_run else ""
     summary = f"{counted(added, 'rule')} {would}added, {removed:,} {would}removed"
     document = {
         "dry_run": dry_run,
-        "added": _documents(changes, lambda each: each.added),
-        "removed": _documents(changes, lambda each: each.removed),
+        "added": _documents(changes, lambda change: change.added),
+        "removed": _documents(changes, lambda change: change.removed),
     }
     out.answer(document, *lines, summary)
 
 
-def _checked(check: Callable[[str], object]) -> Callable[[str], object]:
+def _translate_errors(check: Callable[[str], object]) -> Callable[[str], object]:
     def raising(text: str) -> object:
         try:
             return check(text)
@@ -92,37 +92,37 @@ def _checked(check: Callable[[str], object]) -> Callable[[str], object]:
 
 
 _CHECKS: Final = {
-    "bucket": _checked(params.bucket_name),
-    "prefix": _checked(params.key_part),
-    "suffix": _checked(params.key_part),
-    "name": _checked(params.rule_name),
+    "bucket": _translate_errors(params.bucket_name),
+    "prefix": _translate_errors(params.key_part),
+    "suffix": _translate_errors(params.key_part),
+    "name": _translate_errors(params.rule_name),
 }
 
 
 def _check(
     changes: list[_Change], wanted: listing.Rules, deployment: deployed.Deployed, aws: Aws
 ) -> None:
-    """Refuse new rules that could not have an effect here, all of them at once."""
+    """Refuse new rules that cannot work in this deployment, with all errors at once."""
     known = {target.arn for target in deployment.targets}
     topics = TopicTable(deployment.state_table, aws.dynamodb)
     errors = []
     for bucket, added, _ in changes:
         for arn in sorted({rule.arn for rule in added.values()} - known):
-            to = Destination.of(arn)
-            if isinstance(to, TargetArn):
+            destination = Destination.of(arn)
+            if isinstance(destination, TargetArn):
                 try:
-                    deployment.target(to)
+                    deployment.target(destination)
                 except BucketcastError as error:
                     errors.append(ConfigError(f"{bucket}: arn", str(error), _TARGET))
-            elif not (isinstance(to, TopicArn) and topics.topic(to)):
+            elif not (isinstance(destination, TopicArn) and topics.topic(destination)):
                 errors.append(ConfigError(f"{bucket}: arn", f"found no topic {arn}", _TARGET))
-        blind = next(
+        reason = next(
             filter(None, (missing_permission(rule, deployment) for rule in added.values())), ""
         )
-        if blind:
-            errors.append(ConfigError(f"{bucket}: conditions", "not readable", blind))
+        if reason:
+            errors.append(ConfigError(f"{bucket}: conditions", "not readable", reason))
         try:
-            check_total({text for rule in wanted[bucket] for text in patterns(rule)})
+            check_total({pattern for rule in wanted[bucket] for pattern in patterns(rule)})
         except ValueError as error:
             errors.append(ConfigError(f"{bucket}: conditions", "too large", str(error)))
     if errors:
@@ -141,7 +141,7 @@ def _changes(wanted: listing.Rules, rules: Rules) -> list[_Change]:
 
 
 def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
-    """Return the edit that makes a change and leaves what others changed meanwhile."""
+    """Return the edit that applies a change and keeps simultaneous changes of others."""
 
     def edit(stored: list[Rule]) -> list[Rule]:
         kept = [rule for rule in stored if rule.id not in change.removed]
@@ -155,8 +155,8 @@ def _lines(change: _Change) -> list[str]:
     signed = [("-", change.removed), ("+", change.added)]
     return [
         f"{sign} {change.bucket} {filters.line(rule)}"
-        for sign, found in signed
-        for rule in found.values()
+        for sign, rules in signed
+        for rule in rules.values()
     ]
 
 
@@ -164,7 +164,7 @@ def _documents(
     changes: list[_Change], part: Callable[[_Change], Mapping[str, Rule]]
 ) -> list[dict[str, Any]]:
     return [
-        {"bucket": each.bucket, **listing.document(rule)}
-        for each in changes
-        for rule in part(each).values()
+        {"bucket": change.bucket, **listing.document(rule)}
+        for change in changes
+        for rule in part(change).values()
     ]

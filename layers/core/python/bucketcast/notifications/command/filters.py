@@ -86,7 +86,7 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a rule's prefix, suffix, conditions and name from the option values."""
     prefix, begins = _ends("prefix", given["prefixes"])
     suffix, ends = _ends("suffix", given["suffixes"])
-    short = [one for option, *_ in _SHORT for one in given[option.replace("-", "_")]]
+    short = [condition for option, *_ in _SHORT for condition in given[option.replace("-", "_")]]
     conditions = merge([*begins, *ends, *short, *given["more"], *given["unless"]])
     return {
         "prefix": prefix,
@@ -96,7 +96,7 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown(rule: Rule) -> str:
+def conditions_text(rule: Rule) -> str:
     """Return a rule's conditions as shell-quoted options."""
     return " ".join(
         f"--{'not' if condition.unless else 'if'} {quote(text)}"
@@ -107,20 +107,20 @@ def shown(rule: Rule) -> str:
 
 def line(rule: Rule) -> str:
     """Return a rule without its bucket in one line."""
-    more = "".join(f" {text}" for text in (shown(rule), rule.name) if text)
+    more = "".join(f" {text}" for text in (conditions_text(rule), rule.name) if text)
     ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
     return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
 
 
-def _ends(how: str, given: Sequence[str]) -> tuple[str, list[Condition]]:
+def _ends(option: str, values: Sequence[str]) -> tuple[str, list[Condition]]:
     """Return a single prefix or suffix, or the condition that matches any of several."""
-    if len(given) <= 1:
-        return "".join(given), []
-    wild = next((text for text in given if _WILD & set(text)), None)
-    if wild is not None:
+    if len(values) <= 1:
+        return "".join(values), []
+    with_wildcards = next((text for text in values if _WILD & set(text)), None)
+    if with_wildcards is not None:
         raise click.UsageError(
-            f"--{how}: found '{wild}' with wildcards among several values; "
+            f"--{option}: found '{with_wildcards}' with wildcards among several values; "
             "allowed is one value with wildcards, or several without"
         )
-    operator = {"prefix": "^=", "suffix": "$="}[how]
-    return "", [parse(f"key{operator}{text}") for text in given]
+    operator = {"prefix": "^=", "suffix": "$="}[option]
+    return "", [parse(f"key{operator}{text}") for text in values]

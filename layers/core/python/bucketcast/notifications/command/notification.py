@@ -1,4 +1,4 @@
-"""`bucketcast notification`: topic notifications, as radosgw-admin shows them."""
+"""`bucketcast notification`: topic notifications, with radosgw-admin's fields."""
 
 from typing import Any, Final
 
@@ -39,9 +39,11 @@ def ls(out: Output, *, bucket: str) -> None:
     Example:
       bucketcast notification ls --bucket uploads
     """  # noqa: D301 - click reads the character
-    found = _of(bucket, *out.deployed())
-    document = {"notifications": [topic_configuration.document(each) for each in found]}
-    rows = [(each.id, each.topic, ",".join(each.events), _filter(each)) for each in found]
+    notifications = _read(bucket, *out.deployed())
+    document = {"notifications": [topic_configuration.document(entry) for entry in notifications]}
+    rows = [
+        (entry.id, entry.topic, ",".join(entry.events), _filter(entry)) for entry in notifications
+    ]
     out.table(document, _COLUMNS, rows, f"{bucket} has no topic notifications")
 
 
@@ -56,20 +58,20 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
     Example:
       bucketcast notification get --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
-    found = _of(bucket, *out.deployed())
-    named = [each for each in found if each.id == id_]
-    if not named:
+    notifications = _read(bucket, *out.deployed())
+    matching = [entry for entry in notifications if entry.id == id_]
+    if not matching:
         raise BucketcastError(
             f"{bucket} has no notification {id_}; `bucketcast notification ls` lists them"
         )
-    shown = named[0]
+    notification_found = matching[0]
     lines = (
-        f"Id: {shown.id}",
-        f"TopicArn: {shown.topic}",
-        f"Events: {','.join(shown.events)}",
-        f"Filter: {_filter(shown) or '-'}",
+        f"Id: {notification_found.id}",
+        f"TopicArn: {notification_found.topic}",
+        f"Events: {','.join(notification_found.events)}",
+        f"Filter: {_filter(notification_found) or '-'}",
     )
-    out.answer(topic_configuration.document(shown), *lines)
+    out.answer(topic_configuration.document(notification_found), *lines)
 
 
 @command.command()
@@ -86,8 +88,8 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
       bucketcast notification rm --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    found = _of(bucket, deployment, aws)
-    gone = [each.id for each in found if id_ in ("", each.id)]
+    notifications = _read(bucket, deployment, aws)
+    removed = [entry.id for entry in notifications if id_ in ("", entry.id)]
 
     def stays(rule: Rule) -> bool:
         return not notification.is_notification(rule) or id_ not in ("", rule.name)
@@ -97,24 +99,24 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
             bucket, lambda stored: [rule for rule in stored if stays(rule)]
         )
     follow(out, bucket, deployment, aws)
-    lines = [f"Removed {each}" for each in gone] or ["No such notification"]
-    out.answer({"bucket": bucket, "removed": gone}, *lines)
+    lines = [f"Removed {entry}" for entry in removed] or ["No such notification"]
+    out.answer({"bucket": bucket, "removed": removed}, *lines)
 
 
-def _of(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
-    """Return the bucket's notifications ordered by id, as RGW lists them."""
+def _read(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
+    """Read the bucket's notifications, in RGW's order by id."""
     with aws_errors():
         stored = Rules(deployment.state_table, aws.dynamodb).in_order(bucket)
-    found = [
+    notifications = [
         notification.notification(rule) for rule in stored if notification.is_notification(rule)
     ]
-    return sorted(found, key=lambda each: (each.id, each.topic))
+    return sorted(notifications, key=lambda entry: (entry.id, entry.topic))
 
 
-def _filter(shown: Notification) -> str:
+def _filter(entry: Notification) -> str:
     parts: list[tuple[str, Any]] = [
-        *shown.key,
-        *shown.metadata,
-        *((f"tag {name}", value) for name, value in shown.tags),
+        *entry.key,
+        *entry.metadata,
+        *((f"tag {name}", value) for name, value in entry.tags),
     ]
     return " ".join(f"{name}={value!r}" for name, value in parts)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.notifications.aws.access_events import AccessEvents, widened
+from bucketcast.notifications.aws.access_events import AccessEvents, describe_excess
 from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
 from bucketcast.notifications.aws.trail import Logged
 from bucketcast.state.rules import Rules
@@ -18,8 +18,8 @@ _COLUMNS = ("BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATION
 _AT_ONCE = 16
 
 
-class _Seen(NamedTuple):
-    """A bucket; `logged` is None if access events are off, an error text if unknown."""
+class _Row(NamedTuple):
+    """A row of the table; `logged` is None if access events are off, an error text if unknown."""
 
     state: AttachmentStatus
     rules: int
@@ -45,42 +45,48 @@ def ls(out: Output, bucket: str | None) -> None:
     names = [bucket] if bucket else buckets.names()
     states = _look(buckets, names, aws)
     rules = _rules(deployment.state_table, names, aws)
-    shown = [each for each in states if bucket or each.via or each.by_deploy or rules[each.bucket]]
+    listed = [
+        status
+        for status in states
+        if bucket or status.via or status.by_deploy or rules[status.bucket]
+    ]
     events = AccessEvents(deployment, aws)
-    seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]
-    document = {"buckets": [_document(each) for each in seen]}
+    rows_listed = [
+        _Row(status, rules[status.bucket], _logged(events, status.bucket)) for status in listed
+    ]
+    document = {"buckets": [_document(status) for status in rows_listed]}
     rows = [
         (
-            each.state.bucket,
-            _transport(each.state),
-            _access(each.logged),
-            str(each.rules),
-            "; ".join(each.state.others),
+            status.state.bucket,
+            _transport(status.state),
+            _access(status.logged),
+            str(status.rules),
+            "; ".join(status.state.others),
         )
-        for each in seen
+        for status in rows_listed
     ]
-    nothing = (
+    hint = (
         "no bucket is connected: use `bucketcast bucket attach BUCKET`, or [bucket.NAME] and deploy"
     )
-    out.table(document, _COLUMNS, rows, nothing)
+    out.table(document, _COLUMNS, rows, hint)
 
 
 def _look(buckets: Attachments, names: Iterable[str], aws: Aws) -> list[AttachmentStatus]:
     _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(buckets.look, names))
+        return list(pool.map(buckets.read_status, names))
 
 
 def _rules(table: str, names: Iterable[str], aws: Aws) -> dict[str, int]:
     rules = Rules(table, aws.dynamodb)
     with aws_errors():
-        had = rules.versions(names)
-        return {name: len(rules.of(name)) if name in had else 0 for name in names}
+        existing = rules.versions(names)
+        return {name: len(rules.of(name)) if name in existing else 0 for name in names}
 
 
 def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
     try:
-        return events.look(bucket)
+        return events.read(bucket)
     except AwsError as error:
         return str(error)
 
@@ -88,17 +94,17 @@ def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
 def _transport(state: AttachmentStatus) -> str:
     if not state.via:
         return f"no ({state.why})" if state.why else "no"
-    said = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"
+    text = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"
     if not state.part.is_whole:
-        said += f": {state.part}"
-    if state.left:
+        text += f": {state.part}"
+    if state.leftover_rule:
         command = f"bucketcast bucket detach {state.bucket}"
-        return f"{said}, and also by `bucket attach`: remove that with `{command}`"
+        return f"{text}, and also by `bucket attach`: remove that with `{command}`"
     if not state.both:
-        return said
-    when = state.switch.when if state.switch else ""
+        return text
+    when = state.cutover.when if state.cutover else ""
     again = "" if state.by_deploy else f": attach it again after {when}" if when else ": attach it"
-    return f"{said}, and still by the old entry{again}"
+    return f"{text}, and still by the old entry{again}"
 
 
 def _access(logged: Logged | str | None) -> str:
@@ -107,24 +113,24 @@ def _access(logged: Logged | str | None) -> str:
     if not logged.managed:
         calls = ", ".join(logged.required.calls) or "no rule needs any"
         return f"on, if its owner selected them: {calls}, by {logged.trail}"
-    if not logged.is_so:
+    if not logged.is_complete:
         return f"on, but {logged.trail} does not log all that the rules need: attach again"
     calls = ", ".join(logged.logged.calls) if logged.logged else "no rule needs any"
-    return f"on: {calls}, by {logged.trail}{widened(logged)}"
+    return f"on: {calls}, by {logged.trail}{describe_excess(logged)}"
 
 
-def _document(seen: _Seen) -> dict[str, Any]:
-    unknown = seen.logged if isinstance(seen.logged, str) else ""
+def _document(row: _Row) -> dict[str, Any]:
+    unknown = row.logged if isinstance(row.logged, str) else ""
     return {
-        "bucket": seen.state.bucket,
-        "via": seen.state.via or None,
-        "part": None if seen.state.part.is_whole else seen.state.part._asdict(),
-        "by_deploy": seen.state.by_deploy,
-        "both": seen.state.both,
-        "others": list(seen.state.others),
-        "why": seen.state.why or unknown,
-        "rules": seen.rules,
-        "access_events": _calls(seen.logged) if isinstance(seen.logged, Logged) else None,
+        "bucket": row.state.bucket,
+        "via": row.state.via or None,
+        "part": None if row.state.part.is_whole else row.state.part._asdict(),
+        "by_deploy": row.state.by_deploy,
+        "both": row.state.both,
+        "others": list(row.state.others),
+        "why": row.state.why or unknown,
+        "rules": row.rules,
+        "access_events": _calls(row.logged) if isinstance(row.logged, Logged) else None,
     }
 
 
@@ -134,6 +140,6 @@ def _calls(logged: Logged) -> dict[str, Any]:
         "asked": list(logged.required.calls),
         "managed": logged.managed,
         "logged": list(logged.logged.calls) if logged.logged else [],
-        "as_asked": logged.is_so if logged.managed else None,
+        "as_asked": logged.is_complete if logged.managed else None,
         "more_than_asked": logged.is_wider,
     }

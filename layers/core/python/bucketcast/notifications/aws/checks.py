@@ -1,0 +1,91 @@
+"""Checks of buckets and rules: connected buckets, existing targets, readable objects."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.deployment import Deployed
+from bucketcast.destination import TopicArn
+from bucketcast.notifications import document as notifications
+from bucketcast.rules import Rule
+from bucketcast.rules.grammar import texts
+from bucketcast.topics.aws.table import TopicTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
+
+
+def bucket_missing(bucket: str) -> str:
+    """Return the reason of `why_not_attached` for a bucket that does not exist."""
+    return f"bucket '{bucket}' does not exist"
+
+
+def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
+    """Return the reason why a bucket's events do not reach the stack; "" if they do.
+
+    A missing permission to find out is a reason, too.
+    """
+    try:
+        with aws_errors():
+            configuration = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
+    except AwsError as error:
+        if "NoSuchBucket" in str(error):
+            return bucket_missing(bucket)
+        return f"cannot check whether {bucket} is connected: {error}"
+    entries = _to_ingress(configuration, deployed.ingress_queue)
+    # The document does not show EventBridge's rule, so trust the bucket's setting.
+    if "EventBridgeConfiguration" in configuration or any(part.is_whole for part in entries):
+        return ""
+    if entries:
+        return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, entries))}"
+    return f"bucket {bucket} is not connected to this deployment"
+
+
+def _to_ingress(
+    configuration: "NotificationConfigurationResponseTypeDef", ingress_queue: str
+) -> list[notifications.Part]:
+    """Return the parts of the entries that write to the ingress queue."""
+    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
+    ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
+    return [
+        notifications.part_of(entry)
+        for entry in configuration.get("QueueConfigurations", ())
+        if entry["QueueArn"].endswith(ending)
+    ]
+
+
+def missing_permission(rule: Rule, deployment: Deployed) -> str:
+    """Return an error with a hint if ingest may not read the rule's objects, else "".
+
+    Conditions on unknown facts hold, so the rule would match all events.
+    """
+    condition = next((condition for condition in rule.conditions if condition.needs_object), None)
+    if condition is None or deployment.looks_into(rule.bucket):
+        return ""
+    hint = (
+        f"[bucket.{rule.bucket}]"
+        if deployment.object_facts
+        else f'object_facts = "on" and [bucket.{rule.bucket}]'
+    )
+    return (
+        f"{texts(condition)[0]} needs facts about the object, and ingest may not read "
+        f"objects of {rule.bucket}: put {hint} into bucketcast.toml and deploy; "
+        'object_facts = "all" is for every bucket of the account'
+    )
+
+
+def existing_targets(rules: Iterable[Rule], deployment: Deployed, aws: Aws) -> set[str]:
+    """Return the ARNs of all targets, and of the rules' topics that have an endpoint."""
+    topics = TopicTable(deployment.state_table, aws.dynamodb)
+    destinations = {rule.to for rule in rules}
+    with aws_errors():
+        topics_found = filter(
+            None,
+            (
+                topics.topic(destination)
+                for destination in destinations
+                if isinstance(destination, TopicArn)
+            ),
+        )
+        pushed = {topic.arn for topic in topics_found if topic.kind}
+    return pushed | {target.arn for target in deployment.targets}
