@@ -1,4 +1,4 @@
-"""What is particular to Elasticsearch and OpenSearch."""
+"""Behaviour that only Elasticsearch and OpenSearch have."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -35,14 +35,14 @@ NOWHERE = {
     "settings": {NODE: "no such node"},
     "mappings": {"properties": {"Records": {"properties": {"eventTime": {"type": "date"}}}}},
 }
-"""An index that no node takes, so that it has no shard to search."""
+"""An index that is allocated to no node, so that no shard can be searched."""
 
 
 @pytest.fixture(params=servers.names("elasticsearch"))
 def search(server: Callable[[str], Server], request: pytest.FixtureRequest) -> SearchServer:
-    found = server(request.param)
-    assert isinstance(found, SearchServer)
-    return found
+    started = server(request.param)
+    assert isinstance(started, SearchServer)
+    return started
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def make(search: SearchServer) -> Iterator[Callable[..., Target]]:
 Make = Callable[..., Target]
 
 
-def tagged(key: str, at: int, **more: Any) -> Event:
-    return event(key, at, TAGGED, **{"sequencer": "", **more})
+def tagged(key: str, at: int, **fields: Any) -> Event:
+    return event(key, at, TAGGED, **{"sequencer": "", **fields})
 
 
-# The login and the way there
+# Login and connection
 
 
 def test_an_api_key_is_a_login(search: SearchServer, make: Make) -> None:
@@ -71,10 +71,10 @@ def test_an_api_key_is_a_login(search: SearchServer, make: Make) -> None:
     assert len(search.received()) == 3
 
 
-def test_a_login_in_the_url_counts_more(search: SearchServer, make: Make) -> None:
+def test_a_login_in_the_url_wins(search: SearchServer, make: Make) -> None:
     url = f"http://{USER}:{quote(PASSWORD)}@{search.address}"
-    for more in ({}, {"username": "mallory", "password": "wr0ng-s3cret"}):
-        target = make({"url": url, "index": "events", **more})
+    for login in ({}, {"username": "mallory", "password": "wr0ng-s3cret"}):
+        target = make({"url": url, "index": "events", **login})
         assert target.send(events(2)) == {}
         assert PASSWORD not in target.where
     wrong = make(search.settings(url=f"http://{USER}:wr0ng-s3cret@{search.address}"))
@@ -89,11 +89,11 @@ def test_a_missing_login_is_reported(search: SearchServer, make: Make) -> None:
             call()
 
 
-def test_any_certificate_is_accepted_if_so_configured(search: SearchServer, make: Make) -> None:
-    texts = search.tls_settings(cert_authority="")
+def test_any_certificate_is_accepted_if_configured(search: SearchServer, make: Make) -> None:
+    settings = search.tls_settings(cert_authority="")
     with pytest.raises(NotConnected, match="cert_authority"):
-        make(texts).send(events(1))
-    assert make(texts, tls_skip_verify="on").send(events(1)) == {}
+        make(settings).send(events(1))
+    assert make(settings, tls_skip_verify="on").send(events(1)) == {}
     assert len(search.received()) == 1
 
 
@@ -110,26 +110,24 @@ def test_another_kind_of_server_is_reported(search: SearchServer, make: Make, fo
         make(url=f"http://{search.address}/moved", format=form).send(events(1))
 
 
-def test_json_of_others_is_not_mistaken_for_an_empty_index(
-    search: SearchServer, make: Make
-) -> None:
+def test_foreign_json_is_not_taken_for_an_empty_index(search: SearchServer, make: Make) -> None:
     target = make(url=f"http://{search.address}/json")
     with closing(es_client.Client(target.settings, timeout=5.0)) as client:
-        found = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
+        stored = state.read_rows(
+            client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0
+        )
         with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
-            list(found)
+            list(stored)
 
 
-def test_an_index_that_cannot_be_searched_whole_is_not_read(
-    search: SearchServer, make: Make
-) -> None:
-    """The server answers for the shards that it has, with status 200."""
+def test_an_index_with_missing_shards_is_not_read(search: SearchServer, make: Make) -> None:
+    """The server answers with status 200 for the shards that it has."""
     one_of_two = {"index.number_of_shards": 2, "index.routing.allocation.total_shards_per_node": 1}
-    search.ask("PUT", "/events?wait_for_active_shards=0", {"settings": one_of_two})
-    search.ask("GET", "/_cluster/health/events?wait_for_active_shards=1")
+    search.request("PUT", "/events?wait_for_active_shards=0", {"settings": one_of_two})
+    search.request("GET", "/_cluster/health/events?wait_for_active_shards=1")
     target = make()
     with closing(es_client.Client(target.settings, timeout=5.0)) as client:
-        rows = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
+        rows = state.read_rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
         with pytest.raises(Retryable, match=r"^only 1 of 2 shards could be searched: see the "):
             list(rows)
 
@@ -143,32 +141,32 @@ def test_the_index_can_be_searched_by_time_and_whole_key(
 ) -> None:
     key = "photos/" + "k" * 900
     assert make(format=form).send([event("a", 1), event(key, 90_000)]) == {}
-    search.ask("POST", "/events/_refresh")
+    search.request("POST", "/events/_refresh")
     for query in (
         {"range": {"@timestamp": {"gte": "2026-01-02T03:01:00Z"}}},
         {"term": {"Records.s3.object.key.keyword": quote(key, safe="")}},
     ):
-        found = search.ask("POST", "/events/_search", {"query": query})["hits"]["hits"]
-        assert [each["_source"]["Records"][0]["s3"]["object"]["size"] for each in found] == [90_000]
+        hits = search.request("POST", "/events/_search", {"query": query})["hits"]["hits"]
+        assert [hit["_source"]["Records"][0]["s3"]["object"]["size"] for hit in hits] == [90_000]
 
 
 @pytest.mark.parametrize("shape", ["aws", "ceph", "cloudevents"])
 def test_every_shape_can_be_searched_by_time(search: SearchServer, make: Make, shape: str) -> None:
-    one = event("a", 61_003)
-    as_it_came = (
-        b'{"eventTime":\n"%b",\r\n "s3": {"object": {"key": "2026-01-02"}}}' % one.time.encode()
+    event_ = event("a", 61_003)
+    original = (
+        b'{"eventTime":\n"%b",\r\n "s3": {"object": {"key": "2026-01-02"}}}' % event_.time.encode()
     )
-    batch = [msgspec.structs.replace(one, record=msgspec.Raw(as_it_came)), one]
+    batch = [msgspec.structs.replace(event_, record=msgspec.Raw(original)), event_]
     target = make(format="access", shape=shape)
     assert target.send(batch if shape == "aws" else batch[1:]) == {}
-    found = search.received()
-    assert found[0].time == one.time
-    sent = [msgspec.json.decode(target.body(each)) for each in batch]
-    assert msgspec.json.decode(found[0].body) == sent[0 if shape == "aws" else 1]
+    arrivals = search.received()
+    assert arrivals[0].time == event_.time
+    bodies = [msgspec.json.decode(target.body(each)) for each in batch]
+    assert msgspec.json.decode(arrivals[0].body) == bodies[0 if shape == "aws" else 1]
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_a_key_that_looks_like_a_date_makes_none_of_the_others_one(
+def test_a_key_like_a_date_does_not_make_other_keys_dates(
     search: SearchServer, make: Make, form: str
 ) -> None:
     target = make(format=form)
@@ -181,35 +179,35 @@ def test_ids_are_paths_or_hashes_of_long_ones(search: SearchServer, make: Make) 
     keys = ["a b/c", "k" * 504, "k" * 505, "k" * 1024]
     target = make()
     assert target.send([event(key, at) for at, key in enumerate(keys, 1)]) == {}
-    search.ask("POST", "/events/_refresh")
-    hits = search.ask("POST", "/events/_search")["hits"]["hits"]
-    ids = {each["_source"]["Records"][0]["s3"]["object"]["size"]: each["_id"] for each in hits}
+    search.request("POST", "/events/_refresh")
+    hits = search.request("POST", "/events/_search")["hits"]["hits"]
+    ids = {hit["_source"]["Records"][0]["s3"]["object"]["size"]: hit["_id"] for hit in hits}
     assert ids[1], ids[2] == (f"uploads/{keys[0]}", f"uploads/{keys[1]}")
     assert [len(ids[at]) for at in (3, 4)] == [44, 44]
     assert target.send([event(key, 9, DELETE) for key in keys]) == {}
     assert search.received() == []
 
 
-def test_an_index_whose_ids_minio_hashed_is_carried_on(search: SearchServer, make: Make) -> None:
-    old = {"a": event("a", 5), "b": event("b", 5), "c": event("c", 5)}
-    for key, each in old.items():
+def test_an_index_with_ids_hashed_by_minio_is_used(search: SearchServer, make: Make) -> None:
+    events_ = {"a": event("a", 5), "b": event("b", 5), "c": event("c", 5)}
+    for key, event_ in events_.items():
         id_ = quote(document_id(f"uploads/{key}", always_hashed=True))
-        search.ask(
-            "PUT", f"/events/_doc/{id_}?refresh=true", msgspec.json.decode(minio.records(each))
+        search.request(
+            "PUT", f"/events/_doc/{id_}?refresh=true", msgspec.json.decode(minio.records(event_))
         )
     assert make().send([event("a", 7), event("b", 3), event("c", 6, DELETE)]) == {}
     assert sorted(sizes(search)) == [5, 7]
     assert make().send([event("a", 8, DELETE), event("b", 9, DELETE)]) == {}
-    assert make().send([event("d", 9), event("b", 8)]) == {}, "now that it shows no hashed id"
+    assert make().send([event("d", 9), event("b", 8)]) == {}, "without any hashed id left"
     assert make().send([event("d", 11)]) == {}
     assert sizes(search) == [11]
-    assert [each.key for each in search.received()] == [""], "it is still a hash"
+    assert [event_.key for event_ in search.received()] == [""], "it is still a hash"
 
 
-def test_an_index_with_plain_ids_is_carried_on(search: SearchServer, make: Make) -> None:
+def test_an_index_with_plain_ids_is_used(search: SearchServer, make: Make) -> None:
     for key in ("a", "b", "c"):
         body = msgspec.json.decode(minio.records(event(key, 5)))
-        search.ask("PUT", f"/events/_doc/uploads%2F{key}?refresh=true", body)
+        search.request("PUT", f"/events/_doc/uploads%2F{key}?refresh=true", body)
     assert make().send([event("a", 7), event("b", 3), event("c", 6, DELETE)]) == {}
     assert make().send([event("c", 5)]) == {}
     assert sorted(sizes(search)) == [5, 7]
@@ -217,45 +215,47 @@ def test_an_index_with_plain_ids_is_carried_on(search: SearchServer, make: Make)
         make(format="access").send(events(1))
 
 
-def test_an_index_of_others_is_no_mirror(search: SearchServer, make: Make) -> None:
-    search.ask("POST", "/events/_doc?refresh=true", {"any": "thing"})
+def test_a_foreign_index_is_no_mirror(search: SearchServer, make: Make) -> None:
+    search.request("POST", "/events/_doc?refresh=true", {"any": "thing"})
     for call in (make().probe, lambda: make().send(events(1))):
         with pytest.raises(Retryable, match="index to another name"):
             call()
     assert make(format="access").send(events(2)) == {}
-    assert search.ask("GET", "/_cat/indices/events-*?format=json") == []
+    assert search.request("GET", "/_cat/indices/events-*?format=json") == []
 
 
-def test_a_document_of_others_under_an_objects_id_gives_way(
+def test_a_foreign_document_with_an_objects_id_is_replaced(
     search: SearchServer, make: Make
 ) -> None:
-    search.ask("PUT", "/events/_doc/uploads%2Fa?refresh=true", {"any": "thing"})
+    search.request("PUT", "/events/_doc/uploads%2Fa?refresh=true", {"any": "thing"})
     assert make().send([event("a", 3)]) == {}
     assert sizes(search) == [3]
 
 
-def test_an_alias_of_one_index_does_and_of_two_does_not(search: SearchServer, make: Make) -> None:
-    search.ask("PUT", "/events-1", {"aliases": {"events": {}}})
+def test_an_alias_must_be_of_one_index(search: SearchServer, make: Make) -> None:
+    search.request("PUT", "/events-1", {"aliases": {"events": {}}})
     assert make().send([event("a", 1), event("b", 2), event("a", 3, DELETE)]) == {}
     assert sizes(search) == [2]
-    search.ask("PUT", "/events-2", {"aliases": {"events": {}}})
-    with pytest.raises(Retryable, match="has to be one index, or an alias of one"):
+    search.request("PUT", "/events-2", {"aliases": {"events": {}}})
+    with pytest.raises(Retryable, match="has to be an index, or an alias of one"):
         make().send([event("c", 1)])
 
 
 def sizes(search: SearchServer) -> list[int]:
-    return [recorded(each.body)["s3"]["object"]["size"] for each in search.received()]
+    return [recorded(arrival.body)["s3"]["object"]["size"] for arrival in search.received()]
 
 
-# What the server does not take
+# Refusals of the server
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_what_does_not_fit_the_mapping_is_rejected_alone(
+def test_an_event_that_does_not_fit_the_mapping_is_rejected_alone(
     search: SearchServer, make: Make, form: str
 ) -> None:
     etag = {"s3": {"properties": {"object": {"properties": {"eTag": {"type": "integer"}}}}}}
-    search.ask("PUT", "/events", {"mappings": {"properties": {"Records": {"properties": etag}}}})
+    search.request(
+        "PUT", "/events", {"mappings": {"properties": {"Records": {"properties": etag}}}}
+    )
     batch = [event("a", 1, etag="1"), event("b", 2, etag="x"), event("c", 3, etag="3")]
     failures = make(format=form).send(batch)
     assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
@@ -265,20 +265,20 @@ def test_what_does_not_fit_the_mapping_is_rejected_alone(
 
 @pytest.mark.parametrize("block", ["write", "read_only_allow_delete"])
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_a_blocked_index_is_reported_and_waited_for(
+def test_events_wait_for_a_blocked_index(
     search: SearchServer, make: Make, form: str, block: str
 ) -> None:
     target = make(format=form)
     assert target.send(events(1, "before")) == {}
-    search.ask("PUT", "/events/_settings", {f"index.blocks.{block}": True})
+    search.request("PUT", "/events/_settings", {f"index.blocks.{block}": True})
     failures = target.send(events(3))
     assert {type(error) for error in failures.values()} == {Retryable}
     assert len(failures) == 3
     assert "take the block away" in str(failures[0])
-    last = fault(target)
-    assert f"index events is read-only: index.blocks.{block}" in last.found
-    assert "take the block away" in last.hint
-    search.ask("PUT", "/events/_settings", {f"index.blocks.{block}": None})
+    finding = fault(target)
+    assert f"index events is read-only: index.blocks.{block}" in finding.found
+    assert "take the block away" in finding.hint
+    search.request("PUT", "/events/_settings", {f"index.blocks.{block}": None})
     assert findings(target)[-1].status == "ok"
     assert target.send(events(3)) == {}
     assert len(search.received()) == 4
@@ -289,13 +289,13 @@ def test_a_server_without_memory_gets_a_pause(search: SearchServer, make: Make, 
     target = make(format=form)
     assert target.send(events(1, "before")) == {}
     limit = "network.breaker.inflight_requests.limit"
-    search.ask("PUT", "/_cluster/settings", {"transient": {limit: "4kb"}})
+    search.request("PUT", "/_cluster/settings", {"transient": {limit: "4kb"}})
     failures = target.send(events(100))
     assert len(failures) == 100
     for error in failures.values():
         assert isinstance(error, Throttled)
         assert error.after > 0
-    search.ask("PUT", "/_cluster/settings", {"transient": {limit: None}})
+    search.request("PUT", "/_cluster/settings", {"transient": {limit: None}})
     assert target.send(events(100)) == {}
 
 
@@ -314,26 +314,26 @@ def test_a_server_with_a_small_body_limit_gets_small_requests(
 def test_a_dropped_index_is_created_again(search: SearchServer, make: Make) -> None:
     target = make()
     assert target.send(events(2)) == {}
-    search.ask("DELETE", "/events")
-    search.ask("DELETE", f"/{GUARD}")
+    search.request("DELETE", "/events")
+    search.request("DELETE", f"/{GUARD}")
     failures = target.send(events(3))
     assert {type(error).__mro__[1] for error in failures.values()} == {Retryable}
     assert target.send(events(3)) == {}
     assert len(search.received()) == 3
-    assert "_meta" in search.ask("GET", "/events/_mapping")["events"]["mappings"]
+    assert "_meta" in search.request("GET", "/events/_mapping")["events"]["mappings"]
 
 
-def test_a_name_that_the_server_does_not_take_is_reported(search: SearchServer, make: Make) -> None:
-    search.ask("PUT", "/_cluster/settings", {"persistent": {"cluster.max_shards_per_node": 1}})
-    search.ask("PUT", "/only", {"settings": {"number_of_replicas": 0}})
-    with pytest.raises(Retryable, match=r"index events-guard cannot be made: .*shards"):
+def test_an_index_that_cannot_be_created_is_reported(search: SearchServer, make: Make) -> None:
+    search.request("PUT", "/_cluster/settings", {"persistent": {"cluster.max_shards_per_node": 1}})
+    search.request("PUT", "/only", {"settings": {"number_of_replicas": 0}})
+    with pytest.raises(Retryable, match=r"index events-guard cannot be created: .*shards"):
         make().send(events(1))
 
 
-def test_a_send_has_an_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_send_has_a_time_limit(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     target = make()
     assert target.send(events(1)) == {}
-    monkeypatch.setattr(es_client, "SECONDS", -1.0)
+    monkeypatch.setattr(es_client, "SEND_SECONDS", -1.0)
     failures = target.send(events(2))
     assert [str(error).partition(" took ")[1] for error in failures.values()] == [" took "] * 2
 
@@ -341,13 +341,15 @@ def test_a_send_has_an_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
 # The guard
 
 
-def test_deletes_are_remembered_longer_than_by_the_server(search: SearchServer, make: Make) -> None:
+def test_the_guard_remembers_deletes_longer_than_the_server(
+    search: SearchServer, make: Make
+) -> None:
     target = make()
     assert target.send([event("a", 5), event("b", 5)]) == {}
     for index in ("events", GUARD):
-        search.ask("PUT", f"/{index}/_settings", {"index.gc_deletes": "1ms"})
+        search.request("PUT", f"/{index}/_settings", {"index.gc_deletes": "1ms"})
     assert target.send([event("a", 7, DELETE), event("b", 7, DELETE)]) == {}
-    forgotten(search, "/events/_doc/uploads%2Fwitness")
+    wait_until_forgotten(search, "/events/_doc/uploads%2Fwitness")
     assert target.send([event("a", 6)]) == {}
     assert make().send([event("b", 6), event("a", 4), event("a", 5, DELETE)]) == {}
     assert set(rows(search.received())) == {"uploads/witness"}
@@ -355,23 +357,23 @@ def test_deletes_are_remembered_longer_than_by_the_server(search: SearchServer, 
     assert set(rows(search.received())) == {"uploads/witness", "uploads/a"}
 
 
-def forgotten(search: SearchServer, path: str) -> None:
-    """Wait until the server takes a write older than a delete of the same document."""
+def wait_until_forgotten(search: SearchServer, path: str) -> None:
+    """Wait until the server accepts a write older than a delete of the document."""
     body = msgspec.json.decode(minio.records(event("witness")))
-    search.ask("PUT", f"{path}?version=5&version_type=external", body)
-    search.ask("DELETE", f"{path}?version=7&version_type=external")
-    search.ask("POST", "/events/_flush?force=true")
+    search.request("PUT", f"{path}?version=5&version_type=external", body)
+    search.request("DELETE", f"{path}?version=7&version_type=external")
+    search.request("POST", "/events/_flush?force=true")
     for _ in range(200):
-        search.ask("POST", "/events/_refresh")
+        search.request("POST", "/events/_refresh")
         try:
-            search.ask("PUT", f"{path}?version=6&version_type=external", body)
+            search.request("PUT", f"{path}?version=6&version_type=external", body)
         except RefusedError:
             continue
         return
     pytest.fail("the server still knows its delete")
 
 
-def test_what_no_event_outlives_is_forgotten(
+def test_old_guard_documents_are_deleted(
     search: SearchServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = 86_400_000
@@ -395,15 +397,13 @@ def test_what_no_event_outlives_is_forgotten(
 
 
 def guarded(search: SearchServer) -> set[str]:
-    """Ids in the guard."""
-    search.ask("POST", f"/{GUARD}/_refresh")
-    hits = search.ask("POST", f"/{GUARD}/_search", {"size": 1000})["hits"]["hits"]
-    return {each["_id"] for each in hits}
+    """Return the ids in the guard."""
+    search.request("POST", f"/{GUARD}/_refresh")
+    hits = search.request("POST", f"/{GUARD}/_search", {"size": 1000})["hits"]["hits"]
+    return {hit["_id"] for hit in hits}
 
 
-def test_an_object_that_was_only_put_has_no_row_in_the_guard(
-    search: SearchServer, make: Make
-) -> None:
+def test_an_object_that_was_only_put_is_not_in_the_guard(search: SearchServer, make: Make) -> None:
     target = make()
     assert target.send(events(20)) == {}
     assert target.send([*events(20), event("photo-00001", 50), event("photo-00002", 1)]) == {}
@@ -413,8 +413,8 @@ def test_an_object_that_was_only_put_has_no_row_in_the_guard(
 
 def test_the_newest_overlay_wins_in_any_order(search: SearchServer, make: Make) -> None:
     target = make()
-    for one in (event("a", 1), tagged("a", 9), tagged("a", 5, principal="late")):
-        assert target.send([one]) == {}
+    for event_ in (event("a", 1), tagged("a", 9), tagged("a", 5, principal="late")):
+        assert target.send([event_]) == {}
     record = recorded(search.received()[0].body)
     assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
     assert record["userIdentity"]["principalId"] == ""
@@ -435,9 +435,11 @@ def test_a_version_has_its_own_document_in_the_guard(search: SearchServer, make:
     assert rows(search.received())["uploads/a"] == Row(TAGGED, 7, "e7", "7")
 
 
-def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, make: Make) -> None:
+def test_a_rejected_event_does_not_affect_its_object(search: SearchServer, make: Make) -> None:
     host = {"source": {"properties": {"userAgent": {"type": "integer"}}}}
-    search.ask("PUT", "/events", {"mappings": {"properties": {"Records": {"properties": host}}}})
+    search.request(
+        "PUT", "/events", {"mappings": {"properties": {"Records": {"properties": host}}}}
+    )
     target = make()
     fits, odd = {"user_agent": "1"}, {"user_agent": "odd"}
     batch = [
@@ -455,7 +457,7 @@ def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, m
         (1, 4), Rejected
     )
     assert "userAgent" in str(failures[1])
-    # What the guard took of them makes nobody else's event fail.
+    # Their entries in the guard do not make other events fail.
     assert target.send([event("tagged", 4), event("under", 3, DELETE)]) == {}
     assert target.send([event("tagged", 10, **fits), event("under", 10, **fits)]) == {}
     assert {key: row.size for key, row in rows(search.received()).items()} == {
@@ -465,15 +467,13 @@ def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, m
     }
 
 
-def test_a_reader_waits_for_an_index_without_a_shard_to_search(
-    search: SearchServer, make: Make
-) -> None:
-    search.ask("PUT", "/events?wait_for_active_shards=0", NOWHERE)
+def test_a_reader_waits_for_an_index_without_shards(search: SearchServer, make: Make) -> None:
+    search.request("PUT", "/events?wait_for_active_shards=0", NOWHERE)
     with pytest.raises(RefusedError, match=r"^503: "):
-        search.ask("POST", "/events/_search", {})
+        search.request("POST", "/events/_search", {})
     with reader("elasticsearch", search.settings()) as program:
         wait_until_reading(program, "events")
-        search.ask("PUT", "/events/_settings", {NODE: None})
-        search.ask("GET", "/_cluster/health/events?wait_for_status=yellow")
+        search.request("PUT", "/events/_settings", {NODE: None})
+        search.request("GET", "/_cluster/health/events?wait_for_status=yellow")
         assert make().send([event("a", 42)]) == {}
         assert words(program)[2:] == ["uploads/a", "42"]

@@ -1,7 +1,7 @@
 """OpenSearch and Elasticsearch from their jars, and nginx before them for logins and TLS.
 
-What the products sell as security is in no jar; nginx asks for the login and the certificates, and
-answers as it does before any server. No product's client serves both, so this speaks plain HTTP.
+The jars have no security, so nginx checks logins and certificates, and answers as it does before
+any server. No client library serves both products, so this uses plain HTTP.
 """
 
 import base64
@@ -26,7 +26,7 @@ PRODUCTS = ("opensearch", "elasticsearch")
 USER = "alice"
 PASSWORD = "alice-s3cret"
 API_KEY = "VuaCfGcBCdbkQm-e5aOx:ui2lp2-s3cret"
-"""`id:key`, as Elasticsearch shows one that was just made."""
+"""`id:key`, as Elasticsearch shows a new key."""
 
 _NGINX = """\
 daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr;
@@ -63,7 +63,7 @@ _PAGE = 10_000
 
 
 class RefusedError(Exception):
-    """The server answered, and said no."""
+    """The server refused the request."""
 
 
 class SearchServer(Server):
@@ -82,15 +82,15 @@ class SearchServer(Server):
         return f"127.0.0.1:{self._ports['plain']}"
 
     def version(self) -> str:
-        about = self.ask("GET", "/")["version"]
-        name = "OpenSearch" if about.get("distribution") == "opensearch" else "Elasticsearch"
-        return f"{name} {about['number']}"
+        version = self.request("GET", "/")["version"]
+        name = "OpenSearch" if version.get("distribution") == "opensearch" else "Elasticsearch"
+        return f"{name} {version['number']}"
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """What the node itself answers, behind the login.
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request to the node itself, without nginx.
 
         Raises:
-            RefusedError: with its answer.
+            RefusedError: the server refused it.
         """
         return json.loads(self._raw(method, path, body))
 
@@ -101,7 +101,7 @@ class SearchServer(Server):
         return self.settings(**{"password": "wr0ng-s3cret", **overrides})
 
     def api_key_settings(self, **overrides: str) -> Settings:
-        """As `settings`, with an API key for a login."""
+        """Return `settings` with an API key as the login."""
         return self._settings("plain", **{"api_key": API_KEY, **overrides})
 
     def tls_settings(self, **overrides: str) -> Settings:
@@ -116,59 +116,63 @@ class SearchServer(Server):
         }
         return self.tls_settings(**{**own, **overrides})
 
-    def _settings(self, port: str, **more: str) -> Settings:
-        return {"url": f"http://127.0.0.1:{self._ports[port]}", "index": self.destination, **more}
+    def _settings(self, port: str, **overrides: str) -> Settings:
+        return {
+            "url": f"http://127.0.0.1:{self._ports[port]}",
+            "index": self.destination,
+            **overrides,
+        }
 
     def narrow_settings(self, **overrides: str) -> Settings:
-        """As `settings`, by a proxy that takes requests of 32 KiB at most."""
+        """Return `settings` for a proxy that accepts requests of at most 32 KiB."""
         url = f"http://127.0.0.1:{self._ports['narrow']}"
         return self.settings(**{"url": url, **overrides})
 
     def write(self, settings: Settings, key: str, body: bytes) -> None:
         path = f"/{settings['index']}/_doc"
         if settings.get("format") == "access":
-            _ask(settings, "POST", path, body, 2)
+            _request(settings, "POST", path, body, 2)
         else:
-            _ask(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 2)
+            _request(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 2)
 
     def received(self, destination: str = "") -> list[Arrival]:
         """See `Server`; a document whose id is no `bucket/key` has no key."""
         index = destination or self.destination
         try:
-            self.ask("POST", f"/{index}/_refresh")
+            self.request("POST", f"/{index}/_refresh")
             hits = list(self._hits(index))
         except RefusedError:
             return []
         arrivals = [
             Arrival(
-                body=bytes(each.source),
-                key=each.id if "/" in each.id else "",
-                time=str(each.fields.get("@timestamp", [""])[0]),
+                body=bytes(hit.source),
+                key=hit.id if "/" in hit.id else "",
+                time=str(hit.fields.get("@timestamp", [""])[0]),
             )
-            for each in hits
+            for hit in hits
         ]
-        return sorted(arrivals, key=lambda each: each.key)
+        return sorted(arrivals, key=lambda hit: hit.key)
 
     def _hits(self, index: str) -> Iterator["_Hit"]:
-        """All documents, as many at once as a search gives."""
+        """Yield all documents, in pages of the largest size."""
         query: Any = {"size": _PAGE, "sort": ["_seq_no"], "docvalue_fields": ["@timestamp"]}
         while True:
-            answer = self._raw("POST", f"/{index}/_search", query)
-            hits = msgspec.json.decode(answer, type=_Answer).hits.hits
+            response = self._raw("POST", f"/{index}/_search", query)
+            hits = msgspec.json.decode(response, type=_Answer).hits.hits
             yield from hits
             if len(hits) < _PAGE:
                 return
             query["search_after"] = hits[-1].sort
 
     def clear(self) -> None:
-        for each in self.ask("GET", "/_cat/indices?format=json&expand_wildcards=all"):
-            self.ask("DELETE", f"/{each['index']}")
-        every = {"*": None}
-        self.ask("PUT", "/_cluster/settings", {"persistent": every, "transient": every})
+        for index in self.request("GET", "/_cat/indices?format=json&expand_wildcards=all"):
+            self.request("DELETE", f"/{index['index']}")
+        defaults = {"*": None}
+        self.request("PUT", "/_cluster/settings", {"persistent": defaults, "transient": defaults})
 
     def _raw(self, method: str, path: str, body: Any = None) -> bytes:
         node = {"url": f"http://127.0.0.1:{self._ports['node']}"}
-        return _ask(node, method, path, None if body is None else json.dumps(body).encode(), 20)
+        return _request(node, method, path, None if body is None else json.dumps(body).encode(), 20)
 
 
 class _Hit(msgspec.Struct):
@@ -208,12 +212,12 @@ def start(
     front = [nginx, "-c", str(folder / "nginx.conf"), "-p", str(folder)]
 
     def ready() -> None:
-        _ask(server.settings(), "GET", "/", None, 2)
-        if server.ask("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")["timed_out"]:
-            raise RefusedError("its indices are not there yet")
-        # Its first write takes Java a second or two, which would look like silence to a test.
-        server.ask("PUT", "/first/_doc/first", {})
-        server.ask("DELETE", "/first")
+        _request(server.settings(), "GET", "/", None, 2)
+        if server.request("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")["timed_out"]:
+            raise RefusedError("its indices are not ready yet")
+        # The first write takes Java a second or two: too long for the time-outs of the tests.
+        server.request("PUT", "/first/_doc/first", {})
+        server.request("DELETE", "/first")
 
     process = Process(
         [*node, str(folder), str(chosen["node"]), *front],
@@ -227,7 +231,9 @@ def start(
     return server
 
 
-def _ask(settings: Settings, method: str, path: str, body: bytes | None, timeout: float) -> bytes:
+def _request(
+    settings: Settings, method: str, path: str, body: bytes | None, timeout: float
+) -> bytes:
     parts = urlsplit(settings["url"])
     host, port = str(parts.hostname), parts.port
     connection: http.client.HTTPConnection

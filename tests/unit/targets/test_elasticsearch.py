@@ -21,7 +21,7 @@ from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.client import Client
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
-from bucketcast.targets.elasticsearch.guard import guard_document, visible_put
+from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings
 from tests.contract.oracle import visible
@@ -29,7 +29,7 @@ from tests.contract.oracle import visible
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
 MARKER, TAGGED = "s3:ObjectRemoved:DeleteMarkerCreated", "s3:ObjectCreated:PutTagging"
 HOLD = "s3:ObjectCreated:PutLegalHold"
-# Published with the algorithm: the key 0, 1, 2 … over so many bytes 0, 1, 2 …, as four numbers.
+# Published with the algorithm: the key 0, 1, 2 … over N bytes 0, 1, 2 …, as four numbers.
 VECTORS = {
     0: "DD44482AC2C874F5 D946017313C7351F B3AEBECCB98714FF 41DA233145751DF4",
     1: "EDB941BCE45F8254 E20D44EF3DCAC60F 72651B9BCB324A47 2073624CB275E484",
@@ -51,7 +51,7 @@ PI = (
 
 
 @pytest.mark.parametrize("size", VECTORS)
-def test_the_hash_is_the_published_one(size: int) -> None:
+def test_the_hash_matches_the_published_vectors(size: int) -> None:
     digest = struct.unpack("<4Q", highwayhash256(bytes(range(size)), bytes(range(32))))
     assert " ".join(f"{number:016X}" for number in digest) == VECTORS[size]
 
@@ -60,31 +60,31 @@ def test_minios_key_is_the_hash_of_pi() -> None:
     assert highwayhash256(PI.encode(), bytes(32)) == ids._KEY
 
 
-def event(name: str, at: int, **more: Any) -> Event:
-    moment = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
+def event(name: str, at: int, **fields: Any) -> Event:
+    time = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
     sequencer = "" if name == TAGGED else f"{at:X}"
-    fields = {"time": moment, "sequencer": sequencer, **more}
+    values = {"time": time, "sequencer": sequencer, **fields}
     if name == PUT:
-        fields = {"size": at, "etag": f"e{at}", **fields}
-    return Event(name=name, bucket="b", key="k", record=msgspec.Raw(b"{}"), **fields)
+        values = {"size": at, "etag": f"e{at}", **values}
+    return Event(name=name, bucket="b", key="k", record=msgspec.Raw(b"{}"), **values)
 
 
-class Shelf:
-    """What the server keeps of one object: documents by side, each written on a condition."""
+class Store:
+    """The documents of one object on the server, by slot, written on a condition."""
 
     def __init__(self) -> None:
         self.documents: dict[str, StoredDocument] = {}
         self._writes = 0
 
     def write(self, write: Write) -> Item:
-        current = self.documents.get(write.side)
+        current = self.documents.get(write.slot)
         if (current and current.seq_no) != (write.current and write.current.seq_no):
             return Item(409)
         self._writes += 1
         if write.document is None:
-            del self.documents[write.side]
+            del self.documents[write.slot]
         else:
-            self.documents[write.side] = StoredDocument(self._writes, 1, write.document)
+            self.documents[write.slot] = StoredDocument(self._writes, 1, write.document)
         return Item(200, self._writes, 1)
 
     def row(self) -> dict[str, Any]:
@@ -101,48 +101,48 @@ class Shelf:
         }
 
 
-def delivery(shelf: Shelf, events: Sequence[Event]) -> Generator[None]:
-    """One send, which can be interrupted, or end for ever, after each of its requests."""
-    it = Object("b/k", "b/k")
+def delivery(store: Store, events: Sequence[Event]) -> Generator[None]:
+    """Perform one send, which can be interrupted or abandoned after each of its requests."""
+    object_ = Object("b/k", "b/k")
     for entry in fold(events):
-        it.take((entry, msgspec.Raw(minio.records(entry.event))))
-    while not it.done:
-        for side in sorted(it.unread):
-            it.read(side, shelf.documents.get(side))
+        object_.add((entry, msgspec.Raw(minio.records(entry.event))))
+    while not object_.done:
+        for slot in sorted(object_.unread):
+            object_.set_document(slot, store.documents.get(slot))
             yield
-        for write in it.next(now=1):
-            it.wrote(write, shelf.write(write))
+        for write in object_.plan_writes(now=1):
+            object_.record_write(write, store.write(write))
             yield
 
 
 def deliver_at_once(
-    shelf: Shelf, batches: Iterable[Sequence[Event]], chance: random.Random
+    store: Store, batches: Iterable[Sequence[Event]], chance: random.Random
 ) -> None:
-    """Deliver batches side by side in any order of their requests; some crash and come again."""
-    waiting = [(batch, delivery(shelf, batch)) for batch in batches if batch]
+    """Deliver batches concurrently, in any order of their requests; some crash and are retried."""
+    waiting = [(batch, delivery(store, batch)) for batch in batches if batch]
     while waiting:
-        which = chance.randrange(len(waiting))
-        batch, one = waiting[which]
+        index = chance.randrange(len(waiting))
+        batch, steps = waiting[index]
         if chance.random() < 0.05:
-            waiting[which] = (batch, delivery(shelf, batch))
-        elif next(one, StopIteration) is StopIteration:
-            del waiting[which]
+            waiting[index] = (batch, delivery(store, batch))
+        elif next(steps, StopIteration) is StopIteration:
+            del waiting[index]
 
 
-def made(drawn: Sequence[tuple[str, str | None, int, int]]) -> list[Event]:
-    """Events whose times do not follow their sequencers, which some have not."""
+def make_events(drawn: Sequence[tuple[str, str | None, int, int]]) -> list[Event]:
+    """Return events whose times do not follow their sequencers, which some lack."""
     events = []
     for at, (name, version, sequenced, other) in enumerate(drawn, 1):
-        more: dict[str, Any] = {"version_id": version}
+        fields: dict[str, Any] = {"version_id": version}
         if not sequenced:
-            more["sequencer"] = ""
-        more["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
-        events.append(event(name, at, **more))
+            fields["sequencer"] = ""
+        fields["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
+        events.append(event(name, at, **fields))
     return events
 
 
-def test_writers_who_meet_and_crash_end_in_the_same_document() -> None:
-    one = st.tuples(
+def test_concurrent_writers_that_crash_have_the_same_result() -> None:
+    drawn_event = st.tuples(
         st.sampled_from((PUT, PUT, DELETE, MARKER, TAGGED, HOLD)),
         st.sampled_from((None, "null", "v1", "v2")),
         st.integers(0, 2),
@@ -150,49 +150,49 @@ def test_writers_who_meet_and_crash_end_in_the_same_document() -> None:
     )
 
     @settings(max_examples=200, deadline=None, database=None)
-    @given(st.lists(one, max_size=9), st.randoms(use_true_random=False))
-    def proven(drawn: list[tuple[str, str | None, int, int]], chance: random.Random) -> None:
-        events = made(drawn)
-        order = [*events, *(each for each in events if chance.random() < 0.3)]
+    @given(st.lists(drawn_event, max_size=9), st.randoms(use_true_random=False))
+    def check(drawn: list[tuple[str, str | None, int, int]], chance: random.Random) -> None:
+        events = make_events(drawn)
+        order = [*events, *(event_ for event_ in events if chance.random() < 0.3)]
         chance.shuffle(order)
         batches: list[list[Event]] = [[]]
-        for each in order:
-            batches[-1].append(each)
+        for event_ in order:
+            batches[-1].append(event_)
             if chance.random() < 0.6:
                 batches.append([])
-        shelf = Shelf()
-        deliver_at_once(shelf, batches, chance)
-        wanted = visible(events).get("b/k")
-        assert shelf.row() == (wanted._asdict() if wanted else {})
+        store = Store()
+        deliver_at_once(store, batches, chance)
+        expected = visible(events).get("b/k")
+        assert store.row() == (expected._asdict() if expected else {})
 
-    proven()
+    check()
 
 
-# Their order is that of their times alone.
-UNSEQUENCED = made([(PUT, None, 0, 1), (PUT, None, 0, 2), (TAGGED, None, 0, 3)])
+# These are ordered by their times alone.
+UNSEQUENCED = make_events([(PUT, None, 0, 1), (PUT, None, 0, 2), (TAGGED, None, 0, 3)])
 
 
 @pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
-def test_puts_without_a_sequencer_give_way_below_an_overlay(order: Sequence[int]) -> None:
-    shelf = Shelf()
+def test_the_newest_put_without_a_sequencer_wins_below_an_overlay(order: Sequence[int]) -> None:
+    store = Store()
     for at in order:
-        deque(delivery(shelf, [UNSEQUENCED[at]]), maxlen=0)
-    wanted = visible(UNSEQUENCED)["b/k"]
-    assert wanted.etag == "e2"
-    assert shelf.row() == wanted._asdict()
+        deque(delivery(store, [UNSEQUENCED[at]]), maxlen=0)
+    expected = visible(UNSEQUENCED)["b/k"]
+    assert expected.etag == "e2"
+    assert store.row() == expected._asdict()
 
 
-def test_a_put_without_a_sequencer_that_saw_no_guard_is_not_lost() -> None:
+def test_a_put_written_without_seeing_the_guard_is_not_lost() -> None:
     older, newer, tagged = UNSEQUENCED
     for steps in range(6):
-        shelf = Shelf()
-        deque(delivery(shelf, [older]), maxlen=0)
-        overlaid = delivery(shelf, [tagged])
+        store = Store()
+        deque(delivery(store, [older]), maxlen=0)
+        overlaid = delivery(store, [tagged])
         for _ in range(steps):
             next(overlaid, None)
-        deque(delivery(shelf, [newer]), maxlen=0)
+        deque(delivery(store, [newer]), maxlen=0)
         deque(overlaid, maxlen=0)
-        assert shelf.row() == visible(UNSEQUENCED)["b/k"]._asdict(), steps
+        assert store.row() == visible(UNSEQUENCED)["b/k"]._asdict(), steps
 
 
 @pytest.mark.parametrize("before", [[], [event(PUT, 1, version_id="v1")]], ids=["new", "known"])
@@ -210,72 +210,79 @@ def test_a_put_without_a_sequencer_that_saw_no_guard_is_not_lost() -> None:
         (event(DELETE, 3, version_id="v1"), event(PUT, 4, version_id="v2")),
         (event(DELETE, 3, version_id="v1"), event(DELETE, 4, version_id="v2")),
     ],
-    ids=lambda both: " and ".join(each.name.partition(":")[2] for each in both),
+    ids=lambda both: " and ".join(delivery_.name.partition(":")[2] for delivery_ in both),
 )
-def test_two_writers_meet_in_every_way(both: Sequence[Event], before: Sequence[Event]) -> None:
-    wanted = visible([*before, *both]).get("b/k")
+def test_two_concurrent_writers_have_the_same_result(
+    both: Sequence[Event], before: Sequence[Event]
+) -> None:
+    expected = visible([*before, *both]).get("b/k")
     for flags in product((0, 1), repeat=10):
-        shelf = Shelf()
-        deliver_at_once(shelf, [before], random.Random(0))  # noqa: S311 - a shuffle
-        two = [delivery(shelf, [each]) for each in both]
-        for turn in flags:
-            next(two[turn], None)
-        for each in two:
-            deque(each, maxlen=0)
-        assert shelf.row() == (wanted._asdict() if wanted else {}), flags
+        store = Store()
+        deliver_at_once(store, [before], random.Random(0))  # noqa: S311 - a shuffle
+        deliveries = [delivery(store, [delivery_]) for delivery_ in both]
+        for writer in flags:
+            next(deliveries[writer], None)
+        for delivery_ in deliveries:
+            deque(delivery_, maxlen=0)
+        assert store.row() == (expected._asdict() if expected else {}), flags
 
 
 def test_the_state_of_a_key_does_not_grow_with_its_versions() -> None:
-    shelf = Shelf()
+    store = Store()
     sizes = set()
     for at in range(301, 501, 2):
-        one, gone = event(PUT, at, version_id=f"v{at}"), event(DELETE, at, version_id=f"v{at - 4}")
-        deliver_at_once(shelf, [[one, gone]], random.Random(at))  # noqa: S311 - a shuffle
-        sizes.add(len(shelf.documents[ANY].source))
+        put, removal = (
+            event(PUT, at, version_id=f"v{at}"),
+            event(DELETE, at, version_id=f"v{at - 4}"),
+        )
+        deliver_at_once(store, [[put, removal]], random.Random(at))  # noqa: S311 - a shuffle
+        sizes.add(len(store.documents[ANY].source))
     assert len(sizes) == 1
-    assert {len(guard_document(each.source).versions) for each in shelf.documents.values()} == {
+    assert {
+        len(parse_guard(document.source).versions) for document in store.documents.values()
+    } == {
         0,
         1,
     }
     last = event(DELETE, 300, version_id="v499")
-    deliver_at_once(shelf, [[last]], random.Random(1))  # noqa: S311 - a shuffle
-    assert shelf.row() == {}
-    back = [event(PUT, 498, version_id="v498"), event(PUT, 502, version_id="v502")]
-    for each, size in zip(back, (None, 502), strict=True):
-        deliver_at_once(shelf, [[each]], random.Random(1))  # noqa: S311 - a shuffle
-        assert shelf.row().get("size") == size
+    deliver_at_once(store, [[last]], random.Random(1))  # noqa: S311 - a shuffle
+    assert store.row() == {}
+    puts = [event(PUT, 498, version_id="v498"), event(PUT, 502, version_id="v502")]
+    for document, size in zip(puts, (None, 502), strict=True):
+        deliver_at_once(store, [[document]], random.Random(1))  # noqa: S311 - a shuffle
+        assert store.row().get("size") == size
 
 
-def test_an_overlay_leaves_the_object_as_it_is_written() -> None:
-    shelf, put = Shelf(), event(PUT, 5)
+def test_an_overlay_keeps_the_object_byte_for_byte() -> None:
+    store, put = Store(), event(PUT, 5)
     current = b'{"key":"k","size":12345678901234567890,"x":1e999,"y":{},"sequencer":"5"}'
-    text = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (put.time.encode(), current)
-    shelf.documents[VISIBLE] = StoredDocument(0, 1, text)
+    document = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (put.time.encode(), current)
+    store.documents[VISIBLE] = StoredDocument(0, 1, document)
     tagged = event(TAGGED, 7, user_agent="}},{")
-    deliver_at_once(shelf, [[tagged]], random.Random(1))  # noqa: S311 - a shuffle
-    found = shelf.documents[VISIBLE].source
-    assert current in found
-    assert b'"userAgent":"}},{"' in found
+    deliver_at_once(store, [[tagged]], random.Random(1))  # noqa: S311 - a shuffle
+    stored = store.documents[VISIBLE].source
+    assert current in stored
+    assert b'"userAgent":"}},{"' in stored
 
 
-def test_a_document_of_others_is_read_and_put_on_one_line() -> None:
+def test_a_foreign_document_is_parsed_and_put_on_one_line() -> None:
     lines = (
         b'{"Records": [\n'
         b'  {"eventTime": "2017-03-30T08:00:41Z", "s3": {"object": {"sequencer": "A"}}}]}'
     )
-    put = visible_put(lines)
+    put = parse_visible(lines)
     assert put is not None
     assert put.moment == ("a".rjust(32, "0"), "2017-03-30T08:00:41.000Z")
     assert b"\n" not in bytes(put.document)
     for strange in (b"{}", b'{"Records": []}', b"[1]", b'{"Records": "x"}'):
-        assert visible_put(strange) is None
+        assert parse_visible(strange) is None
 
 
 RIGHT = {"url": "http://localhost:9200", "index": "events"}
 
 
 @pytest.mark.parametrize(
-    ("more", "wrong"),
+    ("options", "wrong"),
     [
         ({"url": "ftp://localhost"}, "url"),
         ({"url": "http://localhost/?pretty=1"}, "url"),
@@ -293,13 +300,13 @@ RIGHT = {"url": "http://localhost:9200", "index": "events"}
         ({"index": "e" * 256, "format": "access"}, "index"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(more: dict[str, str], wrong: str) -> None:
-    made = read(Target.Settings, {**RIGHT, **more})
-    assert [key for key, _, _ in Target.check(made)] == [wrong]
+def test_invalid_settings_are_refused(options: dict[str, str], wrong: str) -> None:
+    configured = read(Target.Settings, {**RIGHT, **options})
+    assert [key for key, _, _ in Target.check(configured)] == [wrong]
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         {},
         {"url": "https://alice:%20x@[::1]:9200/search/", "tls_skip_verify": "on"},
@@ -309,17 +316,17 @@ def test_settings_that_cannot_be_are_refused(more: dict[str, str], wrong: str) -
         {"index": "événements.2026_01-x"},
     ],
 )
-def test_settings_that_can_be_are_not(more: dict[str, str]) -> None:
-    assert Target.check(read(Target.Settings, {**RIGHT, **more})) == []
+def test_valid_settings_are_accepted(options: dict[str, str]) -> None:
+    assert Target.check(read(Target.Settings, {**RIGHT, **options})) == []
 
 
 def test_the_address_is_shown_without_the_login() -> None:
-    made = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
-    assert Target(made).where == "https://[::1]:9200/search, index events"
+    configured = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
+    assert Target(configured).where == "https://[::1]:9200/search, index events"
 
 
 @pytest.mark.parametrize(
-    ("texts", "authorization"),
+    ("options", "authorization"),
     [
         ({"url": "http://h"}, None),
         ({"url": "http://u:p@h"}, "u:p"),
@@ -327,9 +334,9 @@ def test_the_address_is_shown_without_the_login() -> None:
         ({"url": "http://h", "username": "u", "password": "p"}, "u:p"),
     ],
 )
-def test_a_login_is_shown_by_basic_authentication(
-    texts: dict[str, str], authorization: str | None
+def test_a_login_is_sent_by_basic_authentication(
+    options: dict[str, str], authorization: str | None
 ) -> None:
-    made = Client(read(ElasticsearchSettings, {"index": "i", **texts}), 1.0)
-    wanted = authorization and f"Basic {b64encode(authorization.encode()).decode()}"
-    assert made.pool.headers.get("Authorization") == wanted
+    configured = Client(read(ElasticsearchSettings, {"index": "i", **options}), 1.0)
+    expected = authorization and f"Basic {b64encode(authorization.encode()).decode()}"
+    assert configured.pool.headers.get("Authorization") == expected

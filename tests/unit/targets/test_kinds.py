@@ -89,7 +89,7 @@ SPECIFIC = {
     "mqtt": {"websocket.py"},
     "mysql": {"names.py", "sql.py", "tables.py"},
     "nats": {
-        *("acknowledged.py", "connection.py", "core.py", "jetstream.py", "login.py"),
+        *("connection.py", "core.py", "in_flight.py", "jetstream.py", "login.py"),
         *("protobuf.py", "streaming.py"),
     },
     "postgres": {"sql.py"},

@@ -51,11 +51,11 @@ from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.elasticsearch import access, index, mirror, state
-from bucketcast.targets.elasticsearch.client import SECONDS, Client, Requests
+from bucketcast.targets.elasticsearch.client import SEND_SECONDS, Client, Requests
 from bucketcast.targets.elasticsearch.errors import Missing
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
-SWEEP_EVERY = 3600.0
+SWEEP_SECONDS = 3600.0
 
 
 class Target(base.Mirror):
@@ -76,7 +76,7 @@ class Target(base.Mirror):
 
     @property
     def max_send_seconds(self) -> float:
-        return SECONDS + base.CONNECT_SECONDS + self.timeout
+        return SEND_SECONDS + base.CONNECT_SECONDS + self.timeout
 
     @property
     def where(self) -> str:
@@ -87,7 +87,7 @@ class Target(base.Mirror):
         if not events or (mirrors and not any(map(moves, events))):
             return {}
         requests = self._requests()
-        names = self._ready(requests)
+        names = self._prepare_indexes(requests)
         try:
             if mirrors:
                 failures = mirror.deliver(requests, names, events, _now())
@@ -108,27 +108,27 @@ class Target(base.Mirror):
         return [base.Endpoint(parts.hostname or "", port, context)]
 
     def login(self) -> None:
-        # Not every user may see the cluster's name; who they are is known by then.
-        self._requests().ask("GET", "/", accepted=(403,))
+        # Not every user may read the cluster's name; a 403 still confirms the login.
+        self._requests().send("GET", "/", accepted=(403,))
 
     def probe(self) -> None:
-        names = self._found()
-        index.refuse_blocked(self._requests(), names, self.settings.format)
+        names = self._find_indexes()
+        index.check_writable(self._requests(), names, self.settings.format)
 
     def partitions(self, count: int) -> list[str]:
-        return state.partitions(self._requests(), self._found(), count)
+        return state.partitions(self._requests(), self._find_indexes(), count)
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        return state.rows(
+        return state.read_rows(
             self._requests,
-            self._found(),
+            self._find_indexes(),
             partition,
             prefix,
             self.timeout * base.READ_TIMEOUT_FACTOR,
         )
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        return state.of(self._requests, self._found(), paths)
+        return state.read_states(self._requests, self._find_indexes(), paths)
 
     def close(self) -> None:
         with self._lock:
@@ -137,8 +137,8 @@ class Target(base.Mirror):
         if client is not None:
             client.close()
 
-    def _found(self) -> index.Names:
-        return index.found(self._requests(), self.settings.index, self.settings.format)
+    def _find_indexes(self) -> index.Names:
+        return index.find(self._requests(), self.settings.index, self.settings.format)
 
     def _requests(self) -> Requests:
         with self._lock:
@@ -146,19 +146,19 @@ class Target(base.Mirror):
                 self._client = Client(self.settings, self.timeout)
             return self._client.requests()
 
-    def _ready(self, requests: Requests) -> index.Names:
-        """Return the indexes, looked at or made once, and the guard swept now and then."""
+    def _prepare_indexes(self, requests: Requests) -> index.Names:
+        """Return the indexes; check or create them once, and sweep the guard regularly."""
         settings = self.settings
-        with self._lock:  # an index that another thread makes is seen before it can be used
+        with self._lock:  # an index that another thread creates exists before it can be used
             names = self._names
             if names is None:
                 time_field = index.CLOUDEVENTS if settings.shape == "cloudevents" else index.RECORDS
-                names = self._names = index.ready(
+                names = self._names = index.prepare(
                     requests, settings.index, settings.format, time_field
                 )
             if settings.format == "namespace" and time.monotonic() > self._sweep_at:
-                more = index.sweep(requests, names.guard, _now())
-                self._sweep_at = 0.0 if more else time.monotonic() + SWEEP_EVERY
+                has_more = index.sweep(requests, names.guard, _now())
+                self._sweep_at = 0.0 if has_more else time.monotonic() + SWEEP_SECONDS
             return names
 
 

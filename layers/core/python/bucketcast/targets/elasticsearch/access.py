@@ -8,7 +8,7 @@ from bucketcast.shapes import Shape
 from bucketcast.targets.base import Failures
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.elasticsearch import errors
-from bucketcast.targets.elasticsearch.api import append, sent
+from bucketcast.targets.elasticsearch.api import append, send_writes
 from bucketcast.targets.elasticsearch.client import Requests
 
 
@@ -21,7 +21,7 @@ def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shap
         positions.append(position)
         writes.append(append(index, document))
     try:
-        for position, item in zip(positions, sent(requests, writes), strict=True):
+        for position, item in zip(positions, send_writes(requests, writes), strict=True):
             if item.error:
                 result.settle(position, errors.of_document(item.status, item.error))
             else:

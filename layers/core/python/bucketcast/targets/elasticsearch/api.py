@@ -11,13 +11,13 @@ from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.errors import TOO_LARGE, Error
 
-MOST_BYTES = 8 * 1024 * 1024
-"""Of a request; the smallest servers that are for rent take 10 MiB."""
+MAX_REQUEST_BYTES = 8 * 1024 * 1024
+"""Maximum size of a request; the smallest hosted servers accept 10 MiB."""
 _BULK = (
     "/_bulk?timeout=10s&filter_path=items.*.status,items.*._seq_no,items.*._primary_term,"
     "items.*.error.type,items.*.error.reason"
 )
-"""A server that cannot write says so in less time than it takes us to give it up."""
+"""A server that cannot write reports it before our own time-out."""
 
 _MGET = (
     "/_mget?filter_path=docs.found,docs._seq_no,docs._primary_term,docs._source,docs.error.type,"
@@ -26,7 +26,7 @@ _MGET = (
 
 
 class Item(msgspec.Struct, gc=False):
-    """What became of one write; `seq_no` and `term` name the version that it made."""
+    """The result of one write; `seq_no` and `term` identify the version that it created."""
 
     status: int
     seq_no: int = msgspec.field(name="_seq_no", default=-1)
@@ -34,66 +34,66 @@ class Item(msgspec.Struct, gc=False):
     error: Error | None = None
 
 
-class _Answer(msgspec.Struct):
+class _BulkResponse(msgspec.Struct):
     items: list[dict[str, Item]]
 
 
-_decode = msgspec.json.Decoder(_Answer).decode
+_decode = msgspec.json.Decoder(_BulkResponse).decode
 
 
 def append(index: str, document: bytes) -> bytes:
-    """Return a write of a new document, whose id the server makes."""
-    return b'{"index":{"_index":%b}}\n%b\n' % (encode(index), one_line(document))
+    """Return a write of a new document, whose id the server assigns."""
+    return b'{"index":{"_index":%b}}\n%b\n' % (encode(index), to_one_line(document))
 
 
-def one_line(document: bytes) -> bytes:
+def to_one_line(document: bytes) -> bytes:
     """Return the same JSON on one line, as a bulk request needs it."""
     if b"\n" in document or b"\r" in document:
         return msgspec.json.format(document, indent=-1)
     return document
 
 
-def sent(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
+def send_writes(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
     """Write in bulk requests; yield the result of each write, in their order.
 
     Raises:
-        DeliveryError: this and all further ones were not confirmed.
+        DeliveryError: this and all later writes were not confirmed.
     """
     start = size = 0
     for end, write in enumerate(writes):
-        if size and size + len(write) > MOST_BYTES:
-            yield from _part(requests, writes[start:end])
+        if size and size + len(write) > MAX_REQUEST_BYTES:
+            yield from _send_part(requests, writes[start:end])
             start, size = end, 0
         size += len(write)
     if start < len(writes):
-        yield from _part(requests, writes[start:])
+        yield from _send_part(requests, writes[start:])
 
 
-def _part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
+def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
     """Send one request; halve it if a server or proxy refuses its size."""
-    answer = requests.ask("POST", _BULK, b"".join(writes), accepted=(TOO_LARGE,))
-    if answer.status == TOO_LARGE and len(writes) > 1:
+    response = requests.send("POST", _BULK, b"".join(writes), accepted=(TOO_LARGE,))
+    if response.status == TOO_LARGE and len(writes) > 1:
         half = len(writes) // 2
-        yield from _part(requests, writes[:half])
-        yield from _part(requests, writes[half:])
-    elif answer.status == TOO_LARGE:
+        yield from _send_part(requests, writes[:half])
+        yield from _send_part(requests, writes[half:])
+    elif response.status == TOO_LARGE:
         yield Item(TOO_LARGE, error=Error("413", f"{len(writes[0])} bytes"))
     else:
-        yield from _items(answer.body, len(writes))
+        yield from _items(response.body, len(writes))
 
 
 def _items(body: bytes, count: int) -> Iterator[Item]:
     try:
-        items = [item for each in _decode(body).items for item in each.values()]
+        items = [item for entry in _decode(body).items for item in entry.values()]
     except msgspec.DecodeError as error:
         raise Retryable(f"the answer to _bulk is not Elasticsearch's ({error}): see url") from None
     if len(items) != count:
-        raise Retryable(f"the answer to _bulk is about {len(items)} writes, asked were {count}")
+        raise Retryable(f"the answer to _bulk is about {len(items)} writes instead of {count}")
     yield from items
 
 
-class Read(msgspec.Struct, gc=False):
-    """A document as `_mget` answers it."""
+class Document(msgspec.Struct, gc=False):
+    """A document in the response of `_mget`."""
 
     found: bool = False
     seq_no: int = msgspec.field(name="_seq_no", default=-1)
@@ -103,30 +103,30 @@ class Read(msgspec.Struct, gc=False):
 
 
 class _Documents(msgspec.Struct):
-    docs: list[Read]
+    docs: list[Document]
 
 
 _decode_documents = msgspec.json.Decoder(_Documents).decode
 
 
-def fetched(requests: Requests, wanted: Iterable[bytes]) -> list[Read]:
-    """Return documents by id, each asked for as `{"_index": …, "_id": …}`.
+def fetch(requests: Requests, references: Iterable[bytes]) -> list[Document]:
+    """Return documents by their references, `{"_index": …, "_id": …}`.
 
     Raises:
-        DeliveryError: they cannot be read; what is about one of them stands in its `error`.
+        DeliveryError: they cannot be read; an error about one of them is in its `error`.
     """
-    docs = list(wanted)
-    if not docs:  # which the server does not take
+    docs = list(references)
+    if not docs:  # the server refuses an empty request
         return []
-    answer = requests.ask("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
+    response = requests.send("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
     try:
-        return _decode_documents(answer.body).docs
+        return _decode_documents(response.body).docs
     except msgspec.DecodeError as error:
         raise Retryable(f"the answer to _mget is not Elasticsearch's ({error}): see url") from None
 
 
 class Hit(msgspec.Struct):
-    """A document that a search found; without `_source`, it is `HIDDEN`."""
+    """A document that a search found; without `_source`, `source` is `HIDDEN`."""
 
     id: str = msgspec.field(name="_id")
     seq_no: int = msgspec.field(name="_seq_no", default=-1)
@@ -144,7 +144,7 @@ class _Shards(msgspec.Struct):
 
 
 class Page(msgspec.Struct):
-    """What a search found, in how many shards, and the id of its scroll, if it is one."""
+    """The result of a search, the number of its shards, and the id of its scroll, if any."""
 
     shards: _Shards = msgspec.field(name="_shards")
     scroll: str = msgspec.field(name="_scroll_id", default="")
@@ -154,15 +154,15 @@ class Page(msgspec.Struct):
 _decode_page = msgspec.json.Decoder(Page).decode
 
 
-def searched(requests: Requests, path: str, query: dict[str, Any], timeout: float = 0.0) -> Page:
-    """Return what a search finds in all shards.
+def search(requests: Requests, path: str, query: dict[str, Any], timeout: float = 0.0) -> Page:
+    """Return the result of a search in all shards.
 
     Raises:
-        DeliveryError: the server does not answer it, or not for every shard.
+        DeliveryError: the server does not answer, or not for every shard.
     """
-    answer = requests.ask("POST", path, encode(query), timeout=timeout)
+    response = requests.send("POST", path, encode(query), timeout=timeout)
     try:
-        page = _decode_page(answer.body)
+        page = _decode_page(response.body)
     except msgspec.DecodeError as error:
         raise Retryable(
             f"the answer to _search is not Elasticsearch's ({error}): see url"

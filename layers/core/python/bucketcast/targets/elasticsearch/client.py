@@ -1,32 +1,33 @@
-"""The connection to the server: kept alive, with the login, and a time limit for each send."""
+"""The connection to the server: kept alive, with the login and a time limit for each send."""
 
 import time
 from base64 import b64encode
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bucketcast import __version__
+from bucketcast.aws import iam_login
 from bucketcast.errors import TimedOut
 from bucketcast.targets.base import CONNECT_SECONDS, tls
-from bucketcast.targets.elasticsearch import errors, iam
+from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
 
-SECONDS = 20.0
-"""After so many no request of a send is begun."""
+SEND_SECONDS = 20.0
+"""No request of a send begins later than this after its start."""
 _CONNECTIONS = 16
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     status: int
     body: bytes
 
 
 class Client:
-    """Connections that threads share; they are opened when they are needed."""
+    """Connections that threads share, opened on demand."""
 
     def __init__(self, settings: ElasticsearchSettings, timeout: float) -> None:
         import urllib3  # noqa: PLC0415 - only its own function carries it
@@ -52,9 +53,9 @@ class Client:
         return Requests(self)
 
     def headers(self, method: str, path: str, body: bytes | None) -> dict[str, str] | None:
-        """Return the headers of one request, or None where all have the same.
+        """Return the headers of one request, or None if all requests have the same.
 
-        With `auth = iam` each is signed.
+        With `auth = iam`, each request is signed.
 
         Raises:
             NotAuthorized: it cannot be signed.
@@ -62,40 +63,40 @@ class Client:
         if not self.settings.by_iam:
             return None
         url, headers = self.server + path, dict(self.pool.headers)
-        return iam.signed(self.settings, method, url, body, headers)
+        return sign(self.settings, method, url, body, headers)
 
     def close(self) -> None:
         self.pool.close()
 
 
 class Requests:
-    """The requests of one send, of which none is begun once its time is over."""
+    """The requests of one send; none begins after its time limit."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._ends = time.monotonic() + SECONDS
+        self._deadline = time.monotonic() + SEND_SECONDS
 
-    def ask(
+    def send(
         self,
         method: str,
         path: str,
         body: bytes | None = None,
         accepted: Collection[int] = (),
         timeout: float = 0.0,
-    ) -> Answer:
-        """Send a request; return its answer if it is a success or has an accepted status.
+    ) -> Response:
+        """Send a request; return the response if it is a success or has an accepted status.
 
         Raises:
-            DeliveryError: there was none, or another one.
+            DeliveryError: there was no response, or another status.
         """
         from urllib3 import Timeout  # noqa: PLC0415 - see above
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         client = self._client
-        if time.monotonic() > self._ends:
-            raise TimedOut(f"{client.where} took more than {SECONDS:.0f} s for what came before")
+        if time.monotonic() > self._deadline:
+            raise TimedOut(f"{client.where} took more than {SEND_SECONDS:.0f} s for the batch")
         try:
-            answer = client.pool.request(
+            response = client.pool.request(
                 method,
                 client.prefix + path,
                 body=body,
@@ -104,27 +105,45 @@ class Requests:
             )
         except (HTTPError, OSError) as error:
             raise errors.of_connection(error, client.where) from None
-        if 200 <= answer.status < 300 or answer.status in accepted:  # noqa: PLR2004 - success
-            return Answer(answer.status, answer.data)
-        raise errors.of_answer(answer.status, answer.headers, answer.data, client.where)
+        if 200 <= response.status < 300 or response.status in accepted:  # noqa: PLR2004 - success
+            return Response(response.status, response.data)
+        raise errors.of_response(response.status, response.headers, response.data, client.where)
 
 
 def _headers(settings: ElasticsearchSettings, parts: SplitResult) -> dict[str, str]:
     headers = {
-        "Content-Type": "application/json",  # which also does for NDJSON, in every version
+        "Content-Type": "application/json",  # every version accepts it for NDJSON too
         "User-Agent": f"bucketcast/{__version__}",
     }
     if key := settings.api_key.reveal():
-        # It is shown as `id:key`, or encoded already.
-        headers["Authorization"] = f"ApiKey {_encoded(key) if ':' in key else key}"
+        # It is given as `id:key`, or already encoded.
+        headers["Authorization"] = f"ApiKey {_encode_base64(key) if ':' in key else key}"
     elif parts.username is not None:
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers["Authorization"] = f"Basic {_encoded(login)}"
+        headers["Authorization"] = f"Basic {_encode_base64(login)}"
     elif settings.username:
         login = f"{settings.username}:{settings.password.reveal()}"
-        headers["Authorization"] = f"Basic {_encoded(login)}"
+        headers["Authorization"] = f"Basic {_encode_base64(login)}"
     return headers
 
 
-def _encoded(text: str) -> str:
+def _encode_base64(text: str) -> str:
     return b64encode(text.encode()).decode()
+
+
+def sign(
+    settings: ElasticsearchSettings,
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+) -> dict[str, str]:
+    """Return a request's headers with a signature for an OpenSearch domain or collection.
+
+    Source: "Signing HTTP requests to Amazon OpenSearch Service", and "… OpenSearch Serverless".
+
+    Raises:
+        NotAuthorized: it cannot be signed.
+    """
+    service, region = settings.iam_parts.group("service", "region")
+    return iam_login.signed_headers(service, region, method, url, body, headers)

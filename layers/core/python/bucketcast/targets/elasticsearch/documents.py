@@ -1,4 +1,4 @@
-"""One object: what a batch says of it, its documents as they are stored, and what to write."""
+"""One object: its entries in a batch, its stored documents, and the writes to make."""
 
 from typing import NamedTuple
 
@@ -12,21 +12,21 @@ from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.guard import (
     NOTHING,
     GuardDocument,
-    guard_document,
-    home,
-    newest,
-    noted,
+    apply_moves,
+    newest_put,
+    parse_guard,
+    parse_visible,
     same_object,
-    visible_put,
+    slot_of,
 )
 from bucketcast.targets.elasticsearch.ids import version_id
 
 VISIBLE = "\0"
-"""The side that is seen; all others are versions, whose documents stand in the guard."""
+"""The slot of the visible document; all others are versions, with documents in the guard."""
 
 
 class StoredDocument(msgspec.Struct, gc=False):
-    """A document as the server had it last: what a write of it is conditional on."""
+    """A document as it was last read: writing it is conditional on its `seq_no` and `term`."""
 
     seq_no: int
     term: int
@@ -34,22 +34,25 @@ class StoredDocument(msgspec.Struct, gc=False):
 
 
 class Write(NamedTuple):
-    """`current` None makes the document, `document` None deletes it."""
+    """A write of a slot; `current` None creates the document, `document` None deletes it."""
 
-    side: str
+    slot: str
     current: StoredDocument | None
     document: bytes | None
 
 
 class Object:
-    """One object."""
+    """The state of one object during a delivery.
+
+    `unread` are the slots to read before the next writes, `done` is set once all are written.
+    """
 
     __slots__ = (
-        "_bare",
+        "_guard_at_write",
         "_id",
         "_path",
-        "_seen_with",
-        "_texts",
+        "_without_overlay",
+        "_written_documents",
         "current",
         "done",
         "indexes",
@@ -60,128 +63,133 @@ class Object:
     def __init__(self, id_: str, path: str) -> None:
         self._id = encode(id_)
         self._path = path
-        self._texts: tuple[msgspec.Raw, ...] = ()
-        self._bare = False
-        self._seen_with: dict[str, int] | None = None
+        self._written_documents: tuple[msgspec.Raw, ...] = ()
+        self._without_overlay = False
+        self._guard_at_write: dict[str, int] | None = None
         self.moves: list[Move] = []
         self.indexes: list[int] = []
         self.current: dict[str, StoredDocument | None] = {}
         self.unread: set[str] = {ANY, VISIBLE}
         self.done = False
 
-    def take(self, move: Move) -> None:
-        """Add what the batch says."""
+    def add(self, move: Move) -> None:
+        """Add an entry of the batch."""
         self.moves.append(move)
         self.indexes += move[0].indexes
-        self.unread.add(home(move[0].version))
+        self.unread.add(slot_of(move[0].version))
 
-    def id(self, side: str) -> bytes:
-        """Return the id of a document, as JSON."""
-        return self._id if side in (ANY, VISIBLE) else encode(version_id(self._path, side))
+    def id(self, slot: str) -> bytes:
+        """Return the id of a slot's document, as JSON."""
+        return self._id if slot in (ANY, VISIBLE) else encode(version_id(self._path, slot))
 
-    def read(self, side: str, found: StoredDocument | None) -> None:
-        """Take in what the server has."""
-        self.current[side] = found
-        self.unread.discard(side)
+    def set_document(self, slot: str, document: StoredDocument | None) -> None:
+        """Set the document that was read for a slot."""
+        self.current[slot] = document
+        self.unread.discard(slot)
 
-    def next(self, now: int) -> list[Write]:
-        """Return what has to be written, or read, now; when all is in step, nothing."""
-        if self._seen_with is not None:
-            # It shows what the guard said; if that still says the same, all is in step.
-            self.done = self._seen_with == self._guard()
-            self._seen_with = None
+    def plan_writes(self, now: int) -> list[Write]:
+        """Return the next writes; with none, slots are `unread`, or the object is `done`."""
+        if self._guard_at_write is not None:
+            # The visible document was written by the guard; if that is unchanged, all is done.
+            self.done = self._guard_at_write == self._guard_versions()
+            self._guard_at_write = None
         if self.done:
             return []
         stored = {
-            side: guard_document(current.source) if current else NOTHING
-            for side, current in self.current.items()
-            if side != VISIBLE
+            slot: parse_guard(current.source) if current else NOTHING
+            for slot, current in self.current.items()
+            if slot != VISIBLE
         }
         document = self.current[VISIBLE]
-        visible = visible_put(document.source) if document else None
-        put = newest(stored[ANY].put, visible, self.moves)
-        if put and home(put.version) not in stored:
-            self.unread.add(home(put.version))
+        visible = parse_visible(document.source) if document else None
+        put = newest_put(stored[ANY].put, visible, self.moves)
+        if put and slot_of(put.version) not in stored:
+            self.unread.add(slot_of(put.version))
             return []
-        after = {side: noted(of.versions, self.moves, side) for side, of in stored.items()}
-        any_ = after[ANY].get(ANY, UNKNOWN)
-        own = after[home(put.version)].get(put.version, UNKNOWN) if put else UNKNOWN
-        if put and put.document != HIDDEN and (any_.hides(put) or own.hides(put)):
+        merged = {
+            slot: apply_moves(guard.versions, self.moves, slot) for slot, guard in stored.items()
+        }
+        any_version = merged[ANY].get(ANY, UNKNOWN)
+        own_version = merged[slot_of(put.version)].get(put.version, UNKNOWN) if put else UNKNOWN
+        if put and put.document != HIDDEN and (any_version.hides(put) or own_version.hides(put)):
             put = msgspec.structs.replace(put, document=HIDDEN)
-        if writes := list(self._guarding(stored, after, put, now)):
+        if writes := list(self._guard_writes(stored, merged, put, now)):
             return writes
-        if put is None and any_ == UNKNOWN:  # a document of others, of which nothing is said
+        if put is None and any_version == UNKNOWN:  # a foreign document, which no event concerns
             document = None
-        return self._showing(document, visible, put, own)
+        return self._visible_writes(document, visible, put, own_version)
 
-    def wrote(self, write: Write, item: Item) -> None:
-        """Take in what became of a write."""
+    def record_write(self, write: Write, item: Item) -> None:
+        """Record the result of a write."""
         if item.status == errors.CONFLICT:
             self.unread.update(self.current)
         elif write.document is None:
-            self.done = True  # whoever meanwhile has something to show finds that its write failed
+            self.done = True  # a writer with a newer row meanwhile sees that its own write failed
         else:
-            self.current[write.side] = StoredDocument(item.seq_no, item.term, write.document)
-            self.unread.update(side for side in self.current if side != write.side)
-            if write.side == VISIBLE:
-                self._seen_with = self._guard()
+            self.current[write.slot] = StoredDocument(item.seq_no, item.term, write.document)
+            self.unread.update(slot for slot in self.current if slot != write.slot)
+            if write.slot == VISIBLE:
+                self._guard_at_write = self._guard_versions()
 
-    def refused(self) -> RegisterUpdate | None:
-        """Go on without the text that may not be seen; whose of the batch it is, or of none.
+    def drop_refused(self) -> RegisterUpdate | None:
+        """Continue without the refused document; return its entry, None if it was stored before.
 
-        An overlay's that does not fit is not lent to the put.
+        A refused overlay is left out, and the put is shown without it.
         """
-        lent = len(self._texts) > 1
-        self._bare = self._bare or lent
-        self.done = not lent
-        return next((entry for entry, document in self.moves if document == self._texts[-1]), None)
+        has_overlay = len(self._written_documents) > 1
+        self._without_overlay = self._without_overlay or has_overlay
+        self.done = not has_overlay
+        refused = self._written_documents[-1]
+        return next((entry for entry, document in self.moves if document == refused), None)
 
-    def _guard(self) -> dict[str, int]:
+    def _guard_versions(self) -> dict[str, int]:
         return {
-            side: current.seq_no
-            for side, current in self.current.items()
-            if current and side != VISIBLE
+            slot: current.seq_no
+            for slot, current in self.current.items()
+            if current and slot != VISIBLE
         }
 
-    def _guarding(
+    def _guard_writes(
         self,
         stored: dict[str, GuardDocument],
-        after: dict[str, dict[str, Version]],
+        merged: dict[str, dict[str, Version]],
         put: Put | None,
         now: int,
     ) -> "list[Write]":
         """Return the writes of changed guard documents; an object that was only put has none."""
-        if not any(after.values()) and not any(self.current[side] for side in stored):
+        if not any(merged.values()) and not any(self.current[slot] for slot in stored):
             return []
-        changed = {side for side, of in stored.items() if after[side] != of.versions}
-        before = max(of.noted_at for of in stored.values())
+        changed = {slot for slot, document in stored.items() if merged[slot] != document.versions}
+        noted_at = max(document.noted_at for document in stored.values())
         writes = []
-        for side, of in stored.items():
-            if side == ANY:
-                wanted = GuardDocument(put, after[ANY], now if changed else before)
+        for slot, document in stored.items():
+            if slot == ANY:
+                new = GuardDocument(put, merged[ANY], now if changed else noted_at)
             else:
-                wanted = GuardDocument(None, after[side], now if side in changed else of.noted_at)
-            if wanted != of:
-                writes.append(Write(side, self.current[side], encode(wanted)))
+                time = now if slot in changed else document.noted_at
+                new = GuardDocument(None, merged[slot], time)
+            if new != document:
+                writes.append(Write(slot, self.current[slot], encode(new)))
         return writes
 
-    def _showing(
+    def _visible_writes(
         self, document: StoredDocument | None, visible: Put | None, put: Put | None, own: Version
     ) -> list[Write]:
-        is_seen = put is not None and put.document != HIDDEN
-        show = visible_row(put, UNKNOWN if self._bare else own) if put and is_seen else None
-        if show is None and document:
+        is_shown = put is not None and put.document != HIDDEN
+        version = UNKNOWN if self._without_overlay else own
+        row = visible_row(put, version) if put and is_shown else None
+        if row is None and document:
             return [Write(VISIBLE, document, None)]
-        if put and show and not self._is_seen(put, visible, show.moment):
-            overlay = (own.overlay.document,) if own.overlay and show.moment != put.moment else ()
-            self._texts = (put.document, *overlay)
-            return [Write(VISIBLE, document, show.document)]
+        if put and row and not self._is_visible(put, visible, row.moment):
+            overlay = (own.overlay.document,) if own.overlay and row.moment != put.moment else ()
+            self._written_documents = (put.document, *overlay)
+            return [Write(VISIBLE, document, row.document)]
         self.done = True
         return []
 
-    def _is_seen(self, put: Put, visible: Put | None, moment: Moment) -> bool:
+    def _is_visible(self, put: Put, visible: Put | None, moment: Moment) -> bool:
         if visible is None:
             return False
-        # Puts without a sequencer look the same below an overlay, but for their objects.
-        same = visible.moment == moment or (self._bare and visible.sequencer == put.sequencer)
-        return same and same_object(visible, put)
+        # Below an overlay, puts without a sequencer differ in their objects only.
+        without_overlay = self._without_overlay and visible.sequencer == put.sequencer
+        return (visible.moment == moment or without_overlay) and same_object(visible, put)

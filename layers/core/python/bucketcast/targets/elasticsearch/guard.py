@@ -1,9 +1,9 @@
-"""What the documents of one object say: the registers of `bucketcast.mirror`.
+"""The documents of one object: they store the registers of `bucketcast.mirror`.
 
-An object that was only ever put is known from its visible document alone. One that saw a removal
-or an overlay has documents in the guard: one with its newest put, and with what is known of `ANY`
-and of "null"; and one for each version with an id that either named, so that none of them grows
-with the number of versions.
+An object that was only ever put has its visible document alone. One that saw a removal or an
+overlay has documents in the guard: one with its newest put, and the registers of `ANY` and "null";
+and one for each version with an id that either named, so that none of them grows with the number
+of versions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,11 +15,11 @@ from bucketcast.event.names import creates
 from bucketcast.mirror import join
 from bucketcast.mirror.join import UNKNOWN, Moment, Move, Put, Version, object_of
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register
-from bucketcast.targets.elasticsearch.api import one_line
+from bucketcast.targets.elasticsearch.api import to_one_line
 
 
 class GuardDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A document of the guard; `noted_at`, Unix ms, is when a removal or an overlay last came."""
+    """A document of the guard; `noted_at`, Unix ms, is the time of its last removal or overlay."""
 
     put: Put | None = None
     versions: dict[str, Version] = {}
@@ -27,7 +27,7 @@ class GuardDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NOTHING = GuardDocument()
-_guard_document = msgspec.json.Decoder(GuardDocument).decode
+_decode_guard = msgspec.json.Decoder(GuardDocument).decode
 
 
 class _Object(msgspec.Struct):
@@ -49,75 +49,77 @@ class _Document(msgspec.Struct):
     Records: tuple[_Record]
 
 
-_read = msgspec.json.Decoder(_Document).decode
+_decode_visible = msgspec.json.Decoder(_Document).decode
 
 
-def guard_document(document: bytes) -> GuardDocument:
-    """Return what a document of the guard says; nothing where it is none of ours."""
+def parse_guard(document: bytes) -> GuardDocument:
+    """Parse a document of the guard; a foreign document is `NOTHING`."""
     try:
-        return _guard_document(document)
+        return _decode_guard(document)
     except msgspec.DecodeError:
         return NOTHING
 
 
-def visible_put(document: bytes) -> Put | None:
-    """Return the put that a visible document shows; None if neither we nor MinIO wrote it."""
+def parse_visible(document: bytes) -> Put | None:
+    """Return the put in a visible document; None if neither we nor MinIO wrote it."""
     try:
-        (record,) = _read(document).Records
+        (record,) = _decode_visible(document).Records
     except msgspec.DecodeError:
         return None
-    described, time = record.s3.object, to_millis(record.eventTime)
+    object_, time = record.s3.object, to_millis(record.eventTime)
     sequencer, version = (
-        padded(described.sequencer or "") or FIRST,
-        described.versionId or UNVERSIONED,
+        padded(object_.sequencer or "") or FIRST,
+        object_.versionId or UNVERSIONED,
     )
-    return Put(sequencer, time, version, msgspec.Raw(one_line(document)))
+    return Put(sequencer, time, version, msgspec.Raw(to_one_line(document)))
 
 
-def home(version: str) -> str:
-    """Return which document of the guard a version stands in: `ANY` for that of the object."""
+def slot_of(version: str) -> str:
+    """Return the slot of a version's document in the guard: `ANY` for the object's own."""
     return ANY if version == UNVERSIONED else version
 
 
-def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Put | None:
-    """Return the newest put of all that are known."""
+def newest_put(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Put | None:
+    """Return the newest of the stored put, the visible one and those of the batch."""
     put = stored
-    if visible and (put is None or _passed_by(visible, put)):
-        put = visible  # by somebody who saw no guard
+    if visible and (put is None or _is_newer(visible, put)):
+        put = visible  # its writer saw no guard
     return join.newest_put(put, moves)
 
 
-def _passed_by(visible: Put, put: Put) -> bool:
-    """Return whether what is visible is newer than a put in the guard.
+def _is_newer(visible: Put, put: Put) -> bool:
+    """Return True if the visible put is newer than the put in the guard.
 
-    Puts without a sequencer are distinguished by their times, and the visible time is that of an
-    overlay unless a put is on top.
+    Puts without a sequencer are ordered by their times; a visible document has the put's own time
+    only if no overlay is on top.
     """
     if visible.sequencer != put.sequencer or visible.time <= put.time:
         return visible.sequencer > put.sequencer
-    return creates(_read(visible.document).Records[0].eventName)
+    return creates(_decode_visible(visible.document).Records[0].eventName)
 
 
-def same_object(one: Put, other: Put) -> bool:
-    """Return whether the documents of two puts say the same of the object, byte for byte."""
-    return bool(object_of(one.document) == object_of(other.document))
+def same_object(put: Put, other: Put) -> bool:
+    """Return True if the objects in the documents of two puts are equal, byte for byte."""
+    return bool(object_of(put.document) == object_of(other.document))
 
 
-def noted(versions: Mapping[str, Version], moves: Iterable[Move], side: str) -> dict[str, Version]:
-    """Return the versions in the guard's document `side` after these moves, in any order."""
-    found = dict(versions)
+def apply_moves(
+    versions: Mapping[str, Version], moves: Iterable[Move], slot: str
+) -> dict[str, Version]:
+    """Return the versions of a slot after these moves, in any order."""
+    result = dict(versions)
     for entry, document in moves:
-        if entry.register is not Register.PUT and home(entry.version) == side:
-            before = found.get(entry.version, UNKNOWN)
-            found[entry.version] = before.apply((entry, document))
-    return found
+        if entry.register is not Register.PUT and slot_of(entry.version) == slot:
+            version = result.get(entry.version, UNKNOWN)
+            result[entry.version] = version.apply((entry, document))
+    return result
 
 
-def orders(of: GuardDocument) -> Iterator[Moment]:
-    """Yield all that a document of the guard knows, as orders; "" for what one does not have."""
-    if of.put:
-        yield of.put.moment
-    for version in of.versions.values():
-        yield from (each for each in (version.removed, ("", version.removed_at)) if each[1])
+def orders(document: GuardDocument) -> Iterator[Moment]:
+    """Yield all orders in a document of the guard; "" for a missing sequencer."""
+    if document.put:
+        yield document.put.moment
+    for version in document.versions.values():
+        yield from (order for order in (version.removed, ("", version.removed_at)) if order[1])
         if version.overlay:
             yield "", version.overlay.time

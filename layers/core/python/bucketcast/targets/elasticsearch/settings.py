@@ -20,7 +20,7 @@ _is_name = re.compile(r"(?![-_+])(?!\.{1,2}\Z)[^A-Z\\/*?\"<>| ,#:]+").fullmatch
 
 @dataclass(frozen=True, kw_only=True)
 class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin):
-    """MinIO's options of `notify_elasticsearch`, and what is needed to reach other servers."""
+    """MinIO's options of `notify_elasticsearch`, and those that other servers need."""
 
     url: LoginUrl = option(
         "the server, http or https; a login in the URL overrides username and password",
@@ -58,8 +58,8 @@ class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin)
         yield from _iam_errors(self)
 
     def iam_rights(self) -> Sequence[iam.Right]:
-        found = self.iam_parts
-        if not found["domain"]:
+        parts = self.iam_parts
+        if not parts["domain"]:
             return [iam.Right(["aoss:APIAccessAll"], [self.iam_resource])]
         actions = [f"es:ESHttp{method}" for method in _METHODS]
         # `_bulk` and `_mget` name no index in their path.
@@ -67,15 +67,15 @@ class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin)
 
 
 def where(url: LoginUrl) -> str:
-    """Return the URL for people: without its login."""
+    """Return the URL without its login."""
     return redacted_url(url.reveal()).rstrip("/")
 
 
 def _url_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
-    text = settings.url.reveal()
-    if options.is_reference(text):
+    url = settings.url.reveal()
+    if options.is_reference(url):
         return
-    parts = urlsplit(text)
+    parts = urlsplit(url)
     shown = repr(where(settings.url))
     if parts.scheme not in ("http", "https"):
         yield "url", f"found {shown}", "allowed is an http:// or https:// URL"
@@ -96,25 +96,25 @@ def _login_errors(settings: ElasticsearchSettings) -> Iterator[options.Validatio
 
 
 def _iam_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
-    text = settings.url.reveal()
+    url = settings.url.reveal()
     plain = "url", "found http://", "auth = iam needs an https:// URL"
     yield from iam.errors(
         settings,
         passwords=["username", "password", "api_key"],
-        unencrypted=plain if text.startswith("http://") else None,
+        unencrypted=plain if url.startswith("http://") else None,
     )
-    if settings.by_iam and "@" in urlsplit(text).netloc:
+    if settings.by_iam and "@" in urlsplit(url).netloc:
         yield "url", "found a login in it beside auth = iam", "allowed is a URL without one"
 
 
 def _index_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     guard = GUARD if settings.format == "namespace" else ""
-    longest = _MAX_NAME - len(guard)
+    max_bytes = _MAX_NAME - len(guard)
     if options.is_reference(settings.index):
         return
     if not _is_name(settings.index):
         allowed = 'lower case, none of \\ / * ? " < > | space , # : and no - _ + at the beginning'
         yield "index", f"found {settings.index!r}", f"allowed is {allowed}"
-    elif len(settings.index.encode()) > longest:
-        why = f" (the server's {_MAX_NAME} less those of {guard})" if guard else ""
-        yield "index", f"found {settings.index!r}", f"allowed are {longest} bytes{why}"
+    elif len(settings.index.encode()) > max_bytes:
+        limit = f" (the server's {_MAX_NAME} less those of {guard})" if guard else ""
+        yield "index", f"found {settings.index!r}", f"allowed are {max_bytes} bytes{limit}"
