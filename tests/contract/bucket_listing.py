@@ -18,7 +18,8 @@ class VisibleObject(NamedTuple):
 def listed(bucket: Bucket) -> dict[str, VisibleObject]:
     """Return what the listing has of each key."""
     return {
-        key: VisibleObject(each.id, each.etag, each.size) for key, each in bucket.listing().items()
+        key: VisibleObject(version.id, version.etag, version.size)
+        for key, version in bucket.listing().items()
     }
 
 

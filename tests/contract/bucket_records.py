@@ -86,17 +86,17 @@ def unreported(dialect: Dialect, history: Iterable[Happened]) -> Untold:
     MinIO reports the removal of any marker as if one was made, and the marker that its lifecycle
     leaves as if a version of that id was removed.
     """
-    found = Untold(set(), set())
-    for each in history:
-        if each.what in (*CREATIONS, What.MARKED, What.DELETED):
-            found.may_be_stale.discard(each.key)
-        if each.what in CREATIONS:
-            found.may_be_absent.discard(each.key)
-        elif dialect == "minio" and each.what is What.UNMARKED:
-            found.may_be_absent.add(each.key)
-        elif dialect == "minio" and each.what is What.EXPIRED_MARKED:
-            found.may_be_stale.add(each.key)
-    return found
+    unknown = Untold(set(), set())
+    for happened in history:
+        if happened.what in (*CREATIONS, What.MARKED, What.DELETED):
+            unknown.may_be_stale.discard(happened.key)
+        if happened.what in CREATIONS:
+            unknown.may_be_absent.discard(happened.key)
+        elif dialect == "minio" and happened.what is What.UNMARKED:
+            unknown.may_be_absent.add(happened.key)
+        elif dialect == "minio" and happened.what is What.EXPIRED_MARKED:
+            unknown.may_be_stale.add(happened.key)
+    return unknown
 
 
 def body(

@@ -2,14 +2,13 @@
 
 ===========  ======================================================================================
 server_name  once for each server, its name: a kind, or one of its products
-trial   once for each layout: for each server, and each choice of the kind's option `format`
-mirror  as `trial`, only the layouts that keep a row an object
-log     as `trial`, only those that keep every event
-formatted  as `trial`, only kinds with a choice
-shaped  as `trial`, each in every dialect (option `shape`) that the layout supports
-one     once for each server, in its first layout: for what has nothing to do with the layout
-signed  as `one`, only kinds with a login by IAM
-readable  as `trial`, only those that `examples/consume.py` reads from a server
+case    once for each layout: for each server, and each choice of the kind's option `format`
+mirror  as `case`, only the layouts that keep a row an object
+log     as `case`, only those that keep every event
+formatted  as `case`, only kinds with a choice
+shaped  as `case`, each in every dialect (option `shape`) that the layout supports
+server_case  once for each server, in its first layout: for tests that do not depend on the layout
+readable  as `case`, only those that `examples/consume.py` reads from a server
 resumable  as `readable`, only those that keep what one reader has not confirmed
 ===========  ======================================================================================
 """
@@ -24,13 +23,13 @@ import pytest
 from bucketcast import targets
 from examples.consume import READERS
 from tests import servers
-from tests.contract.trial import Layout, Trial, in_each_shape, layouts
+from tests.contract.case import Case, Layout, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
 from tests.servers import Server
 
 
 def _first_of_each_server(kind: str) -> list[Layout]:
-    return [next(each) for _, each in groupby(layouts(kind), lambda one: one.server)]
+    return [next(group) for _, group in groupby(layouts(kind), lambda layout: layout.server)]
 
 
 RESUMABLE = "mqtt", "nats-jetstream", "nsq"
@@ -42,12 +41,12 @@ def _is_readable(layout: Layout) -> bool:
 
 
 CHOICES: dict[str, Callable[[str], list[Layout]]] = {
-    "trial": lambda kind: list(layouts(kind)),
+    "case": lambda kind: list(layouts(kind)),
     "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
     "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
     "shaped": lambda kind: list(in_each_shape(kind)),
-    "one": _first_of_each_server,
+    "server_case": _first_of_each_server,
     "readable": lambda kind: [each for each in layouts(kind) if _is_readable(each)],
     "resumable": lambda kind: [each for each in layouts(kind) if each.server in RESUMABLE],
 }
@@ -77,8 +76,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     for name, choice in CHOICES.items():
         if name in metafunc.fixturenames:
-            wanted = [layout for kind in kinds for layout in choice(kind)]
-            metafunc.parametrize(name, wanted, indirect=True, ids=str, scope="function")
+            layouts_ = [layout for kind in kinds for layout in choice(kind)]
+            metafunc.parametrize(name, layouts_, indirect=True, ids=str, scope="function")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -99,39 +98,38 @@ def _has_no_layout(item: pytest.Item) -> bool:
 
 
 def _waive(item: pytest.Function, layout: Layout) -> None:
-    for about in {layout.kind, layout.server, str(layout)}:
-        reason = WAIVERS.get((about, item.originalname))
+    for name in {layout.kind, layout.server, str(layout)}:
+        reason = WAIVERS.get((name, item.originalname))
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
-def _tried(
+def _new_case(
     request: pytest.FixtureRequest,
     server: Callable[[str], Server],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Trial]:
+) -> Iterator[Case]:
     layout: Layout = request.param
     kind = targets.load(layout.kind)
     monkeypatch.setattr(kind, "timeout", 10.0)
     caplog.set_level(logging.DEBUG)
-    trial = Trial(layout, server(layout.server))
-    yield trial
-    if not trial.server.process.running:
-        trial.server.start_again()
-    trial.server.resume()
-    trial.close()
+    case = Case(layout, server(layout.server))
+    yield case
+    if not case.server.process.running:
+        case.server.start_again()
+    case.server.resume()
+    case.close()
     formatter = logging.Formatter()
-    logged = "\n".join(formatter.format(each) for each in caplog.get_records("call"))
-    assert trial.seen_secrets(logged) == []
+    logged = "\n".join(formatter.format(record) for record in caplog.get_records("call"))
+    assert case.seen_secrets(logged) == []
 
 
-trial = pytest.fixture(_tried)
-mirror = pytest.fixture(_tried)
-log = pytest.fixture(_tried)
-formatted = pytest.fixture(_tried)
-shaped = pytest.fixture(_tried)
-one = pytest.fixture(_tried)
-signed = pytest.fixture(_tried)
-readable = pytest.fixture(_tried)
-resumable = pytest.fixture(_tried)
+case = pytest.fixture(_new_case)
+mirror = pytest.fixture(_new_case)
+log = pytest.fixture(_new_case)
+formatted = pytest.fixture(_new_case)
+shaped = pytest.fixture(_new_case)
+server_case = pytest.fixture(_new_case)
+readable = pytest.fixture(_new_case)
+resumable = pytest.fixture(_new_case)

@@ -1,22 +1,22 @@
-"""What `bucketcast doctor` finds at one target."""
+"""The findings of `bucketcast doctor` for a target."""
 
 from bucketcast.diagnose.target import diagnose
 from bucketcast.finding import Finding
 from bucketcast.targets.base import Target
-from tests.contract.trial import MARK_OF_SECRETS, bounded
+from tests.contract.case import SECRET_MARK, bounded
 
 
 def findings(target: Target) -> list[Finding]:
-    """What each step found; no secret is in it."""
-    found = bounded(lambda: diagnose(lambda _: target))
-    assert MARK_OF_SECRETS not in repr(found)
-    return found
+    """Return the findings of all steps, which contain no secret."""
+    results = bounded(lambda: diagnose(lambda _: target))
+    assert SECRET_MARK not in repr(results)
+    return results
 
 
 def fault(target: Target, check: str = "access") -> Finding:
-    """The finding of this step, which ended the steps; all before are fine."""
+    """Return the finding of the failed step `check`; all steps before succeeded."""
     *before, last = findings(target)
-    assert {each.status for each in before} <= {"ok"}, before
+    assert {finding.status for finding in before} <= {"ok"}, before
     assert (last.check, last.status) == (check, "error"), last
     assert last.hint
     assert last.hint not in last.found

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 
+from tests.contract.case import record_of
 from tests.contract.oracle import Row
-from tests.contract.trial import recorded
 from tests.servers import Arrival
 
 
@@ -12,10 +12,10 @@ def rows(
     arrivals: Iterable[Arrival], key: Callable[[Arrival], str] = attrgetter("key")
 ) -> dict[str, Row]:
     """Return the row that each arrival shows, by its key."""
-    seen = {}
+    rows_ = {}
     for arrival in arrivals:
-        record = recorded(arrival.body)
+        record = record_of(arrival.body)
         item = record["s3"]["object"]
         size, etag = item.get("size", 0), item.get("eTag", "")
-        seen[key(arrival)] = Row(record["eventName"], size, etag, item["sequencer"])
-    return seen
+        rows_[key(arrival)] = Row(record["eventName"], size, etag, item["sequencer"])
+    return rows_

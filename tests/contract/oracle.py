@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bucketcast.event import Event
 
 _CREATIONS = ("Put", "Post", "Copy", "CompleteMultipartUpload")
-CREATIONS = frozenset(f"s3:ObjectCreated:{each}" for each in _CREATIONS)
+CREATIONS = frozenset(f"s3:ObjectCreated:{event_}" for event_ in _CREATIONS)
 DELETE = "s3:ObjectRemoved:Delete"
 REMOVALS = frozenset({DELETE, "s3:ObjectRemoved:DeleteMarkerCreated"})
 OVERLAYS = frozenset({"s3:ObjectCreated:PutTagging", "s3:ObjectCreated:PutLegalHold"})
@@ -38,19 +38,19 @@ def visible(events: Iterable[Event]) -> dict[str, Row]:
     keys: dict[str, list[Event]] = {}
     for event in events:
         keys.setdefault(f"{event.bucket}/{event.key}", []).append(event)
-    rows = ((key, _row(of_key)) for key, of_key in keys.items())
+    rows = ((key, _row(events_)) for key, events_ in keys.items())
     return {key: row for key, row in rows if row}
 
 
 def _row(events: list[Event]) -> Row | None:
-    creations = [each for each in events if each.name in CREATIONS]
+    creations = [event_ for event_ in events if event_.name in CREATIONS]
     if not creations:
         return None
     put = max(creations, key=_order)
-    if any(_removes(each, put) for each in events if each.name in REMOVALS):
+    if any(_removes(event_, put) for event_ in events if event_.name in REMOVALS):
         return None
-    over = [e for e in events if e.name in OVERLAYS and _version(e) == _version(put)]
-    top = max(over, key=lambda each: each.time, default=put)
+    overlays = [e for e in events if e.name in OVERLAYS and _version(e) == _version(put)]
+    top = max(overlays, key=lambda event_: event_.time, default=put)
     top = top if top.time > put.time else put
     return Row(top.name, put.size or 0, put.etag or "", put.sequencer)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tests.contract.trial import bounded
+from tests.contract.case import bounded
 from tests.servers import Settings
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "consume.py"

@@ -16,9 +16,9 @@ from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.settings import options
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp import client as amqp_client
+from tests.contract.case import HANGS_AFTER, event, events
 from tests.contract.diagnoses import fault
-from tests.contract.made_targets import made_targets
-from tests.contract.trial import HANGS_AFTER, event, events
+from tests.contract.target_factory import target_factory
 from tests.servers.amqp import (
     LARGEST_MESSAGE,
     LIMITED_PASSWORD,
@@ -48,7 +48,7 @@ def remove(amqp: AmqpServer) -> None:
 
 @pytest.fixture
 def make(amqp: AmqpServer) -> Iterator[Callable[..., Target]]:
-    with made_targets(Target, amqp.settings) as make:
+    with target_factory(Target, amqp.settings) as make:
         yield make
 
 

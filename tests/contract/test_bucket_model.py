@@ -21,7 +21,7 @@ from bucketcast.event import Event
 from tests.contract.bucket import NULL, STEPS, Bucket, Happened, Step, perform
 from tests.contract.bucket_listing import VisibleObject, wrong
 from tests.contract.bucket_records import DIALECTS, Dialect, body
-from tests.contract.trial import Sender, Trial, recorded
+from tests.contract.case import Case, Sender, record_of
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "12"))
 TRIES = 40
@@ -31,19 +31,19 @@ LIKELY = {"create": 6, "change": 6, "delete": 2, "remove": 3, "expire": 1, "expi
 STEP = st.tuples(st.sampled_from(STEPS), st.sampled_from(("a b+%", "ä/", "c")), st.integers(0, 41))
 
 
-def mirrored(mirror: Trial, name: str) -> dict[str, VisibleObject]:
+def mirrored(mirror: Case, name: str) -> dict[str, VisibleObject]:
     """Return what the rows of a bucket show; none may come from a read."""
-    found = {}
+    rows = {}
     for arrival in mirror.arrivals():
         bucket, _, key = str(arrival.key).partition("/")
         if bucket == name:
-            record = recorded(arrival.body)
+            record = record_of(arrival.body)
             s3_object = record["s3"]["object"]
-            found[key] = VisibleObject(
+            rows[key] = VisibleObject(
                 s3_object.get("versionId") or NULL, s3_object["eTag"], s3_object.get("size", 0)
             )
             assert not record["eventName"].startswith("s3:ObjectAccessed:")
-    return found
+    return rows
 
 
 def records_of(
@@ -52,17 +52,17 @@ def records_of(
     """The events of a history, as the source's JSON says them."""
     bodies = (body(dialect, name, each, source) for each in history)
     separators = (" ,\n ", " : ") if blanks else (",", ":")
-    texts = [json.dumps(each, separators=separators) for each in bodies if each]
-    return [event for text in texts for event in sources.events(text)]
+    documents = [json.dumps(each, separators=separators) for each in bodies if each]
+    return [event for document in documents for event in sources.events(document)]
 
 
 def deliver(
-    senders: Sequence[Sender], events: Sequence[Event], source: random.Random, most: int
+    senders: Sequence[Sender], events: Sequence[Event], source: random.Random, max_size: int
 ) -> None:
     """Send all, some of it again, in any order, in batches of any size, by all senders at once."""
-    again = source.sample(events, len(events) // 3)
-    stream = source.sample([*events, *again], len(events) + len(again))
-    batches = list(_batches(stream, source, most))
+    repeated = source.sample(events, len(events) // 3)
+    stream = source.sample([*events, *repeated], len(events) + len(repeated))
+    batches = list(_batches(stream, source, max_size))
     parts = [batches[index :: len(senders)] for index in range(len(senders))]
     with ThreadPoolExecutor(len(senders)) as pool:
         list(pool.map(_send, senders, parts))
@@ -71,27 +71,27 @@ def deliver(
 def _send(sender: Sender, batches: Sequence[Sequence[Event]]) -> None:
     """As the queue does it: what fails, since another writes the same keys, comes again."""
     for batch in batches:
-        left = list(batch)
-        for tried in range(TRIES):
-            failures = sender.send(left)
-            assert {type(each) for each in failures.values()} <= {Retryable}
-            left = [left[index] for index in sorted(failures)]
-            if not left:
+        unsent = list(batch)
+        for attempt in range(TRIES):
+            failures = sender.send(unsent)
+            assert {type(error) for error in failures.values()} <= {Retryable}
+            unsent = [unsent[index] for index in sorted(failures)]
+            if not unsent:
                 break
             # As the queue does: two that come back at the same pace could always lose.
-            time.sleep(random.uniform(0, 0.02 * (tried + 1)))  # noqa: S311 - a pause
-        assert left == []
+            time.sleep(random.uniform(0, 0.02 * (attempt + 1)))  # noqa: S311 - a pause
+        assert unsent == []
 
 
-def _batches(stream: list[Event], source: random.Random, most: int) -> Iterator[list[Event]]:
+def _batches(stream: list[Event], source: random.Random, max_size: int) -> Iterator[list[Event]]:
     while stream:
-        size = source.randint(1, most)
+        size = source.randint(1, max_size)
         yield stream[:size]
         stream = stream[size:]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_mirror_is_the_bucket_in_any_order(mirror: Trial, dialect: Dialect) -> None:
+def test_a_mirror_equals_the_listing_in_any_order(mirror: Case, dialect: Dialect) -> None:
     senders = [mirror.sender(), mirror.sender()]
     buckets = count()
 
@@ -108,7 +108,7 @@ def test_a_mirror_is_the_bucket_in_any_order(mirror: Trial, dialect: Dialect) ->
             bucket.set_versioning()
         history = perform(bucket, steps)
         events = records_of(name, dialect, history, source, blanks=blanks)
-        deliver(senders, events, source, most=6)
+        deliver(senders, events, source, max_size=6)
         assert wrong(mirrored(mirror, name), bucket, dialect, history) == {}
 
     holds()
@@ -116,8 +116,8 @@ def test_a_mirror_is_the_bucket_in_any_order(mirror: Trial, dialect: Dialect) ->
 
 @pytest.mark.parametrize("blanks", [False, True], ids=["compact", "with blanks"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_thirty_keys_and_1500_events_are_the_listing(
-    mirror: Trial, dialect: Dialect, *, blanks: bool
+def test_1500_events_of_thirty_keys_give_the_listing(
+    mirror: Case, dialect: Dialect, *, blanks: bool
 ) -> None:
     source = random.Random(f"{dialect} {blanks}")  # noqa: S311 - a shuffle
     bucket, history = Bucket(versioning="on"), list[Happened]()
@@ -130,7 +130,7 @@ def test_thirty_keys_and_1500_events_are_the_listing(
         )
         history += more
         events += records_of("uploads", dialect, more, source, blanks=blanks)
-    deliver([mirror.sender(), mirror.sender()], events, source, most=100)
+    deliver([mirror.sender(), mirror.sender()], events, source, max_size=100)
     rows = mirrored(mirror, "uploads")
     assert wrong(rows, bucket, dialect, history) == {}
     assert rows.keys() & bucket.listing().keys(), "nothing was compared"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tests.contract.case import DELETE, Case, event
 from tests.contract.reader import failure, reader, wait_until_reading, words
-from tests.contract.trial import DELETE, Trial, event
 from tests.servers import Server, Settings
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD
 from tests.servers.nsq import NsqServer
@@ -25,13 +25,13 @@ def settings_of(server: Server, **more: str) -> Settings:
     return server.settings(**more)
 
 
-def test_it_waits_and_prints_what_is_delivered(readable: Trial) -> None:
+def test_a_reader_prints_delivered_events(readable: Case) -> None:
     server, kind = readable.server, readable.layout.kind
     if isinstance(server, NsqServer):
         server.configure(mem_queue_size=None)  # where a channel without a disk has its events
     sender = readable.sender()
     put, delete = event("a é.jpg", 42), event("a é.jpg", 43, DELETE)
-    with reader(kind, readable.texts(settings_of(server))) as program:
+    with reader(kind, readable.layout_settings(settings_of(server))) as program:
         wait_until_reading(program, server.destination)
         assert sender.send([put]) == {}
         assert words(program) == [put.time, put.name, "uploads/a", "é.jpg", "42"]
@@ -41,12 +41,12 @@ def test_it_waits_and_prints_what_is_delivered(readable: Trial) -> None:
         assert words(program) == [*gone, "uploads/a", "é.jpg", *size]
     if kind in KEEPS:
         assert sender.send([event("b", 44)]) == {}
-        with reader(kind, readable.texts(settings_of(server))) as again:
+        with reader(kind, readable.layout_settings(settings_of(server))) as again:
             lines = [words(again) for _ in range(1 if readable.layout.mirrors else 3)]
         assert lines[-1][2:] == ["uploads/b", "44"]
 
 
-def test_what_it_did_not_print_comes_again(resumable: Trial) -> None:
+def test_unprinted_events_are_delivered_again(resumable: Case) -> None:
     server, kind = resumable.server, resumable.layout.kind
     if isinstance(server, NsqServer):
         server.configure(msg_timeout="1s")  # until it repeats what was not confirmed
@@ -68,7 +68,7 @@ def test_what_it_did_not_print_comes_again(resumable: Trial) -> None:
             pass  # the server may not know yet that the second was printed
 
 
-def test_a_refused_login_is_reported(readable: Trial) -> None:
+def test_a_refused_login_is_reported(readable: Case) -> None:
     with reader(readable.layout.kind, readable.server.wrong_password_settings()) as program:
         reason = failure(program)
     assert f"cannot read from {readable.layout.kind}: " in reason

@@ -23,10 +23,10 @@ from bucketcast.event import Event
 from bucketcast.settings.types import REFERENCE
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Target
-from tests.contract.trial import (
+from tests.contract.case import (
     HANGS_AFTER,
-    SOON,
-    Trial,
+    SHORT_TIMEOUT,
+    Case,
     bounded,
     event,
     events,
@@ -47,7 +47,7 @@ class Context:
 class Function:
     """A target's queue with its dispatch function, and what Lambda does between them."""
 
-    trial: Trial
+    case: Case
     settings: Settings
     """With references where the options are secret."""
     queue: str = field(init=False)
@@ -61,7 +61,7 @@ class Function:
             self.sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("own", "dead")
         )
         module = import_module("functions.dispatch.handler")
-        kind, targets = self.trial.kind, self.targets
+        kind, targets = self.case.kind, self.targets
 
         class Kept(kind):  # type: ignore[valid-type,misc]  # made at run time
             def __init__(self, settings: Any) -> None:
@@ -70,7 +70,7 @@ class Function:
 
         self.handler = module.build(
             {
-                "BUCKETCAST_KIND": self.trial.layout.kind,
+                "BUCKETCAST_KIND": self.case.layout.kind,
                 "BUCKETCAST_ID": "primary",
                 "BUCKETCAST_SETTINGS": json.dumps(self.settings),
                 "BUCKETCAST_QUEUE_URL": self.queue,
@@ -156,7 +156,7 @@ def _record(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def aws(one: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def aws(server_case: Case, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     wanted = {
@@ -166,7 +166,7 @@ def aws(one: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "AWS_SECRET_ACCESS_KEY": "testing",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
         # Importing the handler's module makes a handler, of a target that is never used.
-        "BUCKETCAST_KIND": one.layout.kind,
+        "BUCKETCAST_KIND": server_case.layout.kind,
         "BUCKETCAST_ID": "unused",
         "BUCKETCAST_SETTINGS": "{}",
         "BUCKETCAST_QUEUE_URL": "unused",
@@ -181,7 +181,7 @@ def aws(one: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def function(
-    one: Trial,
+    server_case: Case,
     aws: None,  # noqa: ARG001 - it answers
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
@@ -191,27 +191,30 @@ def function(
     for handler in telemetry.logger.handlers:
         monkeypatch.setattr(handler, "stream", logged)
     caplog.set_level(logging.INFO, logger="botocore")  # below it logs what Secrets Manager says
-    texts = one.texts(one.supported(SOON))
-    made = Function(one, with_references(one, texts))
+    texts = server_case.layout_settings(server_case.supported(SHORT_TIMEOUT))
+    made = Function(server_case, with_references(server_case, texts))
     yield made
     for target in made.targets:
         target.close()
     metrics = capsys.readouterr()
-    seen = [*one.seen_secrets(logged.getvalue()), *one.seen_secrets(metrics.out + metrics.err)]
+    seen = [
+        *server_case.seen_secrets(logged.getvalue()),
+        *server_case.seen_secrets(metrics.out + metrics.err),
+    ]
     assert seen == []
 
 
-def with_references(one: Trial, texts: Settings) -> Settings:
+def with_references(server_case: Case, texts: Settings) -> Settings:
     """The texts with each secret in Secrets Manager, under the option's name."""
     manager = boto3.client("secretsmanager")
-    secret = [key for key, text in texts.items() if text and one.options[key].secret]
+    secret = [key for key, text in texts.items() if text and server_case.options[key].secret]
     for key in secret:
         manager.create_secret(Name=key, SecretString=texts[key])
     return {**texts, **{key: f"{REFERENCE}{key}" for key in secret}}
 
 
 def arrived(function: Function) -> set[str]:
-    return {path_of(arrival) for arrival in function.trial.arrivals()}
+    return {path_of(arrival) for arrival in function.case.arrivals()}
 
 
 def paths(batch: Sequence[Event]) -> set[str]:
@@ -229,11 +232,11 @@ def test_what_is_in_the_queue_arrives(function: Function) -> None:
 
 def test_events_wait_while_the_server_is_down(function: Function) -> None:
     function.put(events(5))
-    function.trial.server.stop()
+    function.case.server.stop()
     for _ in range(2):
         assert function.invoke() == [], "they go back in new messages, with the reason"
     assert (function.look(5), function.dead_letter()) == (paths(events(5)), 0)
-    function.trial.server.start_again()
+    function.case.server.start_again()
     while function.waiting():
         function.invoke()
     assert arrived(function) == paths(events(5))
@@ -244,7 +247,7 @@ def test_a_server_that_ends_between_two_invocations_loses_nothing(function: Func
     for number, change in enumerate(("kill", "start_again", "stop", "start_again")):
         function.put(events(5, f"before-{change}-{number}"))
         function.invoke()
-        getattr(function.trial.server, change)()
+        getattr(function.case.server, change)()
     while function.waiting():
         function.invoke()
     assert len(arrived(function)) == 4 * 5
@@ -254,7 +257,7 @@ def test_a_server_that_ends_between_two_invocations_loses_nothing(function: Func
 def test_a_rotated_secret_is_fetched_within_the_invocation(
     function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right, wrong = function.trial.texts(), function.trial.server.wrong_password_settings()
+    right, wrong = function.case.layout_settings(), function.case.server.wrong_password_settings()
     changed = [key for key in wrong if wrong[key] != right[key]]
     assert changed
     assert all(function.settings[key].startswith(REFERENCE) for key in changed)
@@ -273,12 +276,12 @@ def test_a_rotated_secret_is_fetched_within_the_invocation(
 def test_a_probe_answers_what_the_server_does(function: Function) -> None:
     found = function.probe()
     assert (found["online"], found["why"]) == (True, "")
-    assert function.trial.server.address in found["where"]
-    function.trial.server.stop()
+    assert function.case.server.address in found["where"]
+    function.case.server.stop()
     found = function.probe()
     assert not found["online"]
     assert found["why"]
-    assert function.trial.server.address in found["where"]
-    function.trial.server.start_again()
+    assert function.case.server.address in found["where"]
+    function.case.server.start_again()
     assert function.probe()["online"]
-    assert function.trial.arrivals() == []
+    assert function.case.arrivals() == []

@@ -17,12 +17,12 @@ from bucketcast.targets.elasticsearch import client as es_client
 from bucketcast.targets.elasticsearch.ids import document_id, version_id
 from bucketcast.targets.elasticsearch.index import Names
 from tests import servers
+from tests.contract.case import DELETE, event, events, record_of
 from tests.contract.diagnoses import fault, findings
-from tests.contract.made_targets import made_targets
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.reader import reader, wait_until_reading, words
-from tests.contract.trial import DELETE, event, events, recorded
+from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
 
@@ -47,7 +47,7 @@ def search(server: Callable[[str], Server], request: pytest.FixtureRequest) -> S
 
 @pytest.fixture
 def make(search: SearchServer) -> Iterator[Callable[..., Target]]:
-    with made_targets(Target, search.settings) as make:
+    with target_factory(Target, search.settings) as make:
         yield make
 
 
@@ -242,7 +242,7 @@ def test_an_alias_must_be_of_one_index(search: SearchServer, make: Make) -> None
 
 
 def sizes(search: SearchServer) -> list[int]:
-    return [recorded(arrival.body)["s3"]["object"]["size"] for arrival in search.received()]
+    return [record_of(arrival.body)["s3"]["object"]["size"] for arrival in search.received()]
 
 
 # Refusals of the server
@@ -415,7 +415,7 @@ def test_the_newest_overlay_wins_in_any_order(search: SearchServer, make: Make) 
     target = make()
     for event_ in (event("a", 1), tagged("a", 9), tagged("a", 5, principal="late")):
         assert target.send([event_]) == {}
-    record = recorded(search.received()[0].body)
+    record = record_of(search.received()[0].body)
     assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
     assert record["userIdentity"]["principalId"] == ""
 

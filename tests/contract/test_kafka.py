@@ -31,9 +31,9 @@ from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets import kafka as module
 from bucketcast.targets.kafka import Target
+from tests.contract.case import UNUSUAL_KEYS, bounded, event, events
 from tests.contract.diagnoses import fault, findings
-from tests.contract.made_targets import made_targets
-from tests.contract.trial import UNUSUAL_KEYS, bounded, event, events
+from tests.contract.target_factory import target_factory
 from tests.servers.kafka import USER, KafkaServer, start_with_topic_creation
 from tests.servers.tls import Tls
 
@@ -48,7 +48,7 @@ def kafka(server: Callable[[str], Any]) -> KafkaServer:
 
 @pytest.fixture
 def make(kafka: KafkaServer) -> Iterator[Make]:
-    with made_targets(Target, kafka.settings) as make:
+    with target_factory(Target, kafka.settings) as make:
         yield make
 
 

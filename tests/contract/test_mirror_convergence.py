@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from bucketcast.errors import NotConnected, Retryable, TimedOut
 from bucketcast.event import Event
+from tests.contract.case import DELETE, PUT, Case, Sender, event, path_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
-from tests.contract.trial import DELETE, PUT, Sender, Trial, event, path_of
 from tests.servers import Arrival
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "60"))
@@ -58,17 +58,17 @@ def _any_event(draw: st.DrawFn, order: int, at: int) -> Event:
 def deliveries(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
     """A history, and batches that deliver all of it in any order, some of it again."""
     history = draw(histories())
-    again = draw(st.lists(st.sampled_from(history), max_size=6))
-    stream = draw(st.permutations([*history, *again]))
+    repeated = draw(st.lists(st.sampled_from(history), max_size=6))
+    stream = draw(st.permutations([*history, *repeated]))
     batches: list[list[Event]] = [[]]
-    for one in stream:
+    for event_ in stream:
         if draw(st.booleans()) and batches[-1]:
             batches.append([])
-        batches[-1].append(one)
+        batches[-1].append(event_)
     return history, batches
 
 
-def test_any_order_split_and_repetition_ends_in_the_same_rows(mirror: Trial) -> None:
+def test_any_order_and_repetition_gives_the_same_rows(mirror: Case) -> None:
     senders = (mirror.sender(), mirror.sender())
     buckets = count()
 
@@ -85,19 +85,19 @@ def test_any_order_split_and_repetition_ends_in_the_same_rows(mirror: Trial) -> 
     converges()
 
 
-def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Trial) -> None:
+def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Case) -> None:
     """The row shows the time of the overlay, which is newer than either put."""
     without: dict[str, Any] = {"sequencer": "", "size": None}
     first, second = (event("a", at, etag=f"e{at}", **without) for at in (3, 4))
     tagged = event("a", 5, TAGGED, etag=None, **without)
     sender = mirror.sender()
-    for one in (first, tagged, second, first):
-        assert sender.send([one]) == {}
+    for event_ in (first, tagged, second, first):
+        assert sender.send([event_]) == {}
         assert rows_of(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
     assert rows_of(mirror.arrivals(), "uploads") == visible([first, second, tagged])
 
 
-def test_a_hidden_newest_put_removes_an_older_row(mirror: Trial) -> None:
+def test_a_hidden_newest_put_removes_an_older_row(mirror: Case) -> None:
     """Without sequencers, and with an overlay that makes the older row look newer."""
     without: dict[str, Any] = {"sequencer": "", "size": None}
     older = event("a", 3, etag="e3", version_id="v1", **without)
@@ -105,8 +105,8 @@ def test_a_hidden_newest_put_removes_an_older_row(mirror: Trial) -> None:
     removal = event("a", 5, DELETE, etag=None, version_id="v2", **without)
     tagged = event("a", 9, TAGGED, etag=None, version_id="v1", **without)
     sender = mirror.sender()
-    for one in (removal, older, tagged, newest):
-        assert sender.send([one]) == {}
+    for event_ in (removal, older, tagged, newest):
+        assert sender.send([event_]) == {}
     assert rows_of(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
 
 
@@ -114,7 +114,7 @@ def within(bucket: str, each: Event) -> Event:
     return msgspec.structs.replace(each, bucket=bucket)
 
 
-def test_writers_of_the_same_keys_at_once_agree(mirror: Trial) -> None:
+def test_concurrent_writers_of_the_same_keys_agree(mirror: Case) -> None:
     source = random.Random(7)  # noqa: S311 - a shuffle
     history = [_random_event(source, f"k{source.randrange(20)}", at) for at in range(1, 500)]
     senders = [mirror.sender() for _ in range(4)]

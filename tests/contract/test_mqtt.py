@@ -17,8 +17,8 @@ from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryab
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
-from tests.contract.made_targets import made_targets
-from tests.contract.trial import bounded, event, events, path_of
+from tests.contract.case import bounded, event, events, path_of
+from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
@@ -41,7 +41,7 @@ def mosquitto(server: Callable[[str], Server]) -> MqttServer:
 @pytest.fixture
 def make(mosquitto: MqttServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(Target, "timeout", 10.0)
-    with made_targets(Target, mosquitto.settings) as make:
+    with target_factory(Target, mosquitto.settings) as make:
         yield make
 
 

@@ -27,11 +27,11 @@ from bucketcast.targets import base
 from bucketcast.targets.base.tables import SWEEP_LIMIT
 from bucketcast.targets.mysql import Target, client
 from bucketcast.targets.mysql.settings import MysqlSettings
+from tests.contract.case import HANGS_AFTER, bounded
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
-from tests.contract.trial import HANGS_AFTER, bounded
 from tests.servers import Server
 from tests.servers.mysql import DATABASE, PASSWORD, USER, MysqlServer
 

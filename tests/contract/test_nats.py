@@ -17,8 +17,8 @@ from bucketcast.event import Event
 from bucketcast.settings.options import read
 from bucketcast.targets.nats import Target
 from bucketcast.targets.nats import client as nats_client
-from tests.contract.made_targets import made_targets
-from tests.contract.trial import HANGS_AFTER, bounded, event, events, path_of
+from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
+from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers import nats_stream as stream
 from tests.servers.nats import LOGIN, TOKEN, NatsServer, StreamingServer
@@ -44,7 +44,7 @@ def streaming(server: Callable[[str], Server]) -> StreamingServer:
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(Target, "timeout", 5.0)
-    with made_targets(Target, dict) as make:
+    with target_factory(Target, dict) as make:
         yield make
 
 

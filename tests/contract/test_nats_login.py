@@ -16,8 +16,8 @@ from bucketcast.event import Event
 from bucketcast.settings.options import read
 from bucketcast.settings.types import Secret
 from bucketcast.targets.nats import Target
-from tests.contract.made_targets import made_targets
-from tests.contract.trial import events
+from tests.contract.case import events
+from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
 
@@ -28,7 +28,7 @@ SERVERS = ("nats-core", "nats-jetstream", "nats-streaming")
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(Target, "timeout", 5.0)
-    with made_targets(Target, dict) as make:
+    with target_factory(Target, dict) as make:
         yield make
 
 

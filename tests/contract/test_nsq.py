@@ -16,9 +16,9 @@ from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.client import UNCONFIRMED
-from tests.contract.made_targets import made_targets
+from tests.contract.case import HANGS_AFTER, event, events, path_of
 from tests.contract.reader import failure, reader
-from tests.contract.trial import HANGS_AFTER, event, events, path_of
+from tests.contract.target_factory import target_factory
 from tests.servers import Arrival, Server
 from tests.servers.machine import ports
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
@@ -36,7 +36,7 @@ def nsqd(server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch) -> Ns
 
 @pytest.fixture
 def make(nsqd: NsqServer) -> Iterator[Callable[..., Target]]:
-    with made_targets(Target, nsqd.settings, checked=False) as make:
+    with target_factory(Target, nsqd.settings, check=False) as make:
         yield make
 
 

@@ -30,11 +30,11 @@ from bucketcast.targets.base import tables
 from bucketcast.targets.base.tables import SWEEP_LIMIT
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
+from tests.contract.case import HANGS_AFTER, bounded
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
-from tests.contract.trial import HANGS_AFTER, bounded
 from tests.servers import Server
 from tests.servers.postgres import DATABASE, PASSWORD, USER, PostgresServer
 

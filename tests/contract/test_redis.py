@@ -18,9 +18,9 @@ from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import client as redis_client
 from bucketcast.targets.redis.errors import REQUIRED_RIGHTS
 from tests.contract.diagnoses import fault
-from tests.contract.made_targets import made_targets
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
+from tests.contract.target_factory import target_factory
 from tests.servers.redis import PASSWORD, RedisServer
 
 PUT, COPY = "s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"
@@ -48,7 +48,7 @@ def redis(server: Callable[[str], Any]) -> RedisServer:
 
 @pytest.fixture
 def make(redis: RedisServer) -> Iterator[Callable[..., Target]]:
-    with made_targets(Target, redis.settings, checked=False) as make:
+    with target_factory(Target, redis.settings, check=False) as make:
         yield make
 
 

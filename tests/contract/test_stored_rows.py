@@ -11,7 +11,7 @@ from bucketcast.event import Event, padded
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Mirror
-from tests.contract.trial import DELETE, UNUSUAL_KEYS, Sender, Trial, bounded, event, events
+from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, Sender, bounded, event, events
 
 TAGGED = "s3:ObjectCreated:PutTagging"
 UPLOADS = "uploads/"
@@ -50,7 +50,7 @@ def states_of(sender: Sender, *keys: str) -> dict[str, MergedState]:
     return bounded(lambda: mirror_of(sender).merged_states([UPLOADS + key for key in keys]))
 
 
-def test_each_row_is_in_exactly_one_partition(mirror: Trial) -> None:
+def test_each_row_is_in_exactly_one_partition(mirror: Case) -> None:
     batch = events(5_000)
     sender = mirror.sender()
     for start in range(0, len(batch), 1000):
@@ -63,7 +63,7 @@ def test_each_row_is_in_exactly_one_partition(mirror: Trial) -> None:
     assert all(len(part) < len(batch) for part in parts) or len(partitions) == 1
 
 
-def test_a_row_describes_its_object(mirror: Trial) -> None:
+def test_a_row_describes_its_object(mirror: Case) -> None:
     sender = mirror.sender()
     puts = [
         event("versioned", 2, version_id="3HL4kqtJlcpXroDTDmJ"),
@@ -75,7 +75,7 @@ def test_a_row_describes_its_object(mirror: Trial) -> None:
     assert stored(sender) == sorted(map(of, puts), key=lambda each: each.path)
 
 
-def test_unusual_keys_are_stored_decoded(mirror: Trial) -> None:
+def test_unusual_keys_are_stored_decoded(mirror: Case) -> None:
     sender = mirror.sender()
     puts = [event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1)]
     assert sender.send(puts) == {}
@@ -84,7 +84,7 @@ def test_unusual_keys_are_stored_decoded(mirror: Trial) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["a", "a_b", "a%", "a*", "a?", "a[", "a\\", "a ", "ä", ""])
-def test_a_prefix_is_taken_literally(mirror: Trial, prefix: str) -> None:
+def test_a_prefix_is_taken_literally(mirror: Case, prefix: str) -> None:
     keys = ["a", "a_b/1", "axb/1", "a%1", "a*1", "a?1", "a[1]", "a\\1", "a 1", "ä1", "b", "A_b"]
     sender = mirror.sender()
     elsewhere = [event(key, 1, bucket=bucket) for key in keys for bucket in ("upload", "uploads2")]
@@ -93,21 +93,21 @@ def test_a_prefix_is_taken_literally(mirror: Trial, prefix: str) -> None:
     assert found == sorted(UPLOADS + key for key in keys if key.startswith(prefix))
 
 
-def test_an_unused_mirror_has_no_rows(mirror: Trial) -> None:
+def test_an_unused_mirror_has_no_rows(mirror: Case) -> None:
     sender = mirror.sender()
     assert stored(sender) == []
     assert states_of(sender, "a") == {}
     assert mirror.arrivals() == []
 
 
-def test_the_merged_state_has_the_row_of_a_put(mirror: Trial) -> None:
+def test_the_merged_state_has_the_row_of_a_put(mirror: Case) -> None:
     put = event("a", 5)
     sender = mirror.sender()
     assert sender.send([put]) == {}
     assert states_of(sender, "a", "b") == {"uploads/a": MergedState(of(put), padded("5"), put.time)}
 
 
-def test_the_merged_state_has_removals_without_a_row(mirror: Trial) -> None:
+def test_the_merged_state_has_removals_without_a_row(mirror: Case) -> None:
     gone = event("a", 7, DELETE)
     sender = mirror.sender()
     assert sender.send([event("a", 5), gone]) == {}
@@ -115,7 +115,7 @@ def test_the_merged_state_has_removals_without_a_row(mirror: Trial) -> None:
     assert states_of(sender, "a") == {"uploads/a": MergedState(None, padded("7"), gone.time)}
 
 
-def test_the_merged_state_has_hidden_puts(mirror: Trial) -> None:
+def test_the_merged_state_has_hidden_puts(mirror: Case) -> None:
     put = event("a", 5)
     sender = mirror.sender()
     assert sender.send([event("a", 9, DELETE, sequencer="")]) == {}
@@ -125,7 +125,7 @@ def test_the_merged_state_has_hidden_puts(mirror: Trial) -> None:
     }
 
 
-def test_the_merged_state_has_overlays(mirror: Trial) -> None:
+def test_the_merged_state_has_overlays(mirror: Case) -> None:
     put, tagged = event("a", 5), event("a", 8, TAGGED, sequencer="", size=None, etag=None)
     sender = mirror.sender()
     assert sender.send([put, tagged]) == {}
@@ -134,7 +134,7 @@ def test_the_merged_state_has_overlays(mirror: Trial) -> None:
     assert found.row == StoredRow("uploads/a", padded("5"), tagged.time, "e5", 5)
 
 
-def test_the_merged_state_has_removals_of_versions(mirror: Trial) -> None:
+def test_the_merged_state_has_removals_of_versions(mirror: Case) -> None:
     sender = mirror.sender()
     old, gone = event("a", 5, version_id="null"), event("b", 4, version_id="null")
     named = event("c", 5, version_id="3HL4kqtJlcpXroDTDmJ")
@@ -150,7 +150,7 @@ def test_the_merged_state_has_removals_of_versions(mirror: Trial) -> None:
     assert states_of(sender, "c") == {"uploads/c": MergedState(None, padded("5"), named.time)}
 
 
-def test_an_event_newer_than_the_merged_state_repairs_the_row(mirror: Trial) -> None:
+def test_an_event_newer_than_the_merged_state_repairs_the_row(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send([event("hidden", 5), event("hidden", 9, DELETE)]) == {}
     assert sender.send([event("late", 9, DELETE, sequencer=""), event("late", 5)]) == {}
@@ -179,15 +179,15 @@ def _beating(state: MergedState | None, key: str, name: str) -> Event:
     return event(key, at, *filter(None, [name]), sequencer=sequencer)
 
 
-def test_a_value_that_is_no_record_is_an_empty_row(mirror: Trial) -> None:
+def test_a_value_that_is_no_record_is_an_empty_row(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send([event("a", 5)]) == {}
-    settings = mirror.texts()
+    settings = mirror.layout_settings()
     mirror.server.write(settings, "uploads/a", b'{"damaged": [1]}')
     assert [each for each in stored(sender) if each.etag or each.size] == []
 
 
-def test_a_server_that_is_away_is_reported(mirror: Trial) -> None:
+def test_a_killed_server_is_reported(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send([event("a", 5)]) == {}
     partition, *_ = mirror_of(sender).partitions(1)
@@ -202,7 +202,7 @@ def test_a_server_that_is_away_is_reported(mirror: Trial) -> None:
         assert isinstance(raised.value, NotConnected)
 
 
-def test_reading_may_stop_half_way(mirror: Trial) -> None:
+def test_reading_may_stop_half_way(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send(events(10)) == {}
     partition, *_ = mirror_of(sender).partitions(1)

@@ -1,4 +1,4 @@
-"""What every target promises while nothing goes wrong: all arrives, and as MinIO writes it."""
+"""Every target without faults: all events arrive as MinIO writes them."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -9,19 +9,19 @@ import pytest
 from bucketcast.errors import Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.contract.trial import (
+from tests.contract.case import (
     ONE_BY_ONE,
     UNUSUAL_KEYS,
-    Trial,
+    Case,
     event,
     events,
     layouts,
     path_of,
-    recorded,
+    record_of,
 )
 
 
-def of_each_sort() -> list[Event]:
+def various_events() -> list[Event]:
     """Events that differ in what they say of the object."""
     return [
         event("photos/a b.jpg", 1, version_id="v1", principal="AWS:ü", region="eu-central-1"),
@@ -30,39 +30,41 @@ def of_each_sort() -> list[Event]:
     ]
 
 
-def test_bodies_arrive_byte_for_byte(trial: Trial) -> None:
-    for one in of_each_sort():
-        assert trial.sender().send([one]) == {}
-    bodies = [arrival.body for arrival in trial.arrivals()]
-    assert sorted(bodies) == sorted(as_written(trial, one) for one in of_each_sort())
+def test_bodies_arrive_byte_for_byte(case: Case) -> None:
+    for event_ in various_events():
+        assert case.sender().send([event_]) == {}
+    bodies = [arrival.body for arrival in case.arrivals()]
+    assert sorted(bodies) == sorted(as_written(case, event_) for event_ in various_events())
 
 
-def as_written(trial: Trial, one: Event) -> bytes:
+def as_written(case: Case, event_: Event) -> bytes:
     """MinIO's body; the format `access` has the time in it where there is no column for it."""
-    body = trial.expected(one)
-    beside = any(arrival.time for arrival in trial.arrivals())
-    if trial.layout.format == "access" and not beside:
-        return b'["%b",%b]' % (one.time.encode(), body)
+    body = case.expected(event_)
+    has_column = any(arrival.time for arrival in case.arrivals())
+    if case.layout.format == "access" and not has_column:
+        return b'["%b",%b]' % (event_.time.encode(), body)
     return body
 
 
-def test_bodies_equal_minios(trial: Trial) -> None:
-    assert trial.sender().send(of_each_sort()) == {}
-    bodies = {path_of(arrival): json.loads(arrival.body) for arrival in trial.arrivals()}
-    assert bodies == {minio.path(one): json.loads(as_written(trial, one)) for one in of_each_sort()}
+def test_bodies_equal_minios(case: Case) -> None:
+    assert case.sender().send(various_events()) == {}
+    bodies = {path_of(arrival): json.loads(arrival.body) for arrival in case.arrivals()}
+    assert bodies == {
+        minio.path(event_): json.loads(as_written(case, event_)) for event_ in various_events()
+    }
 
 
-def test_access_has_the_time_beside_it(log: Trial) -> None:
-    one = event("a", 61_003)
-    assert log.sender().send([one]) == {}
+def test_access_stores_the_time_too(log: Case) -> None:
+    event_ = event("a", 61_003)
+    assert log.sender().send([event_]) == {}
     (arrival,) = log.arrivals()
     if log.layout.format == "access":
-        assert (arrival.time or json.loads(arrival.body)[0])[:23] == one.time[:23]
+        assert (arrival.time or json.loads(arrival.body)[0])[:23] == event_.time[:23]
     else:
-        assert json.loads(arrival.body)["Key"] == minio.path(one)
+        assert json.loads(arrival.body)["Key"] == minio.path(event_)
 
 
-def test_ten_arrive_in_their_order(log: Trial) -> None:
+def test_ten_arrive_in_their_order(log: Case) -> None:
     batch = [event(f"{7 * at % 10}", at) for at in range(1, 11)]
     sender = log.sender(log.supported(ONE_BY_ONE))
     assert sender.send(batch) == {}
@@ -70,58 +72,60 @@ def test_ten_arrive_in_their_order(log: Trial) -> None:
     assert log.paths() == [*map(minio.path, batch), "uploads/last"]
 
 
-def test_nothing_is_sent_for_an_empty_batch(trial: Trial) -> None:
-    assert trial.sender().send([]) == {}
-    assert trial.arrivals() == []
+def test_nothing_is_sent_for_an_empty_batch(case: Case) -> None:
+    assert case.sender().send([]) == {}
+    assert case.arrivals() == []
 
 
-def test_a_thousand_arrive_once(trial: Trial) -> None:
+def test_a_thousand_arrive_once(case: Case) -> None:
     batch = events(1000)
-    sender, most = trial.sender(), trial.kind.batch_size
+    sender, most = case.sender(), case.kind.batch_size
     for start in range(0, len(batch), most):
         assert sender.send(batch[start : start + most]) == {}
-    assert sorted(trial.paths()) == [minio.path(each) for each in batch]
+    assert sorted(case.paths()) == [minio.path(each) for each in batch]
 
 
-def test_the_largest_batch_arrives(trial: Trial) -> None:
-    batch = events(trial.kind.batch_size)
-    assert trial.sender().send(batch) == {}
-    assert len(trial.arrivals()) == len(batch)
+def test_the_largest_batch_arrives(case: Case) -> None:
+    batch = events(case.kind.batch_size)
+    assert case.sender().send(batch) == {}
+    assert len(case.arrivals()) == len(batch)
 
 
-def test_unusual_keys_arrive_as_they_are(trial: Trial) -> None:
+def test_unusual_keys_arrive_unchanged(case: Case) -> None:
     batch = [event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1)]
-    assert trial.sender().send(batch) == {}
-    arrivals = {path_of(arrival): arrival for arrival in trial.arrivals()}
+    assert case.sender().send(batch) == {}
+    arrivals = {path_of(arrival): arrival for arrival in case.arrivals()}
     assert arrivals.keys() == {f"uploads/{key}" for key in UNUSUAL_KEYS}
     for key in UNUSUAL_KEYS:
         arrival = arrivals[f"uploads/{key}"]
-        assert recorded(arrival.body)["s3"]["object"]["key"] == quote_plus(key, safe="")
-        plain = json.loads(arrival.body)["Key"] if not trial.layout.format else arrival.key
+        assert record_of(arrival.body)["s3"]["object"]["key"] == quote_plus(key, safe="")
+        plain = json.loads(arrival.body)["Key"] if not case.layout.format else arrival.key
         assert plain in (f"uploads/{key}", "")
 
 
-def test_a_repeated_delivery_is_no_error(trial: Trial) -> None:
-    batch, sender = events(3), trial.sender()
+def test_a_repeated_delivery_is_no_error(case: Case) -> None:
+    batch, sender = events(3), case.sender()
     for _ in range(3):
         assert sender.send(batch) == {}
     assert sender.send([*batch, *batch]) == {}
-    times = 1 if trial.layout.mirrors else 5
-    assert sorted(trial.paths()) == sorted(times * [minio.path(each) for each in batch])
+    times = 1 if case.layout.mirrors else 5
+    assert sorted(case.paths()) == sorted(times * [minio.path(each) for each in batch])
 
 
-def test_eight_threads_share_a_target(trial: Trial) -> None:
-    sender = trial.sender()
+def test_eight_threads_share_a_target(case: Case) -> None:
+    sender = case.sender()
 
-    def work(which: int) -> list[dict[int, Exception]]:
-        mine = events(50, f"thread-{which}")
-        return [dict(sender.send(mine[start : start + 10])) for start in range(0, 50, 10)]
+    def work(number: int) -> list[dict[int, Exception]]:
+        batch = events(50, f"thread-{number}")
+        return [dict(sender.send(batch[start : start + 10])) for start in range(0, 50, 10)]
 
     with ThreadPoolExecutor(8) as pool:
-        answers = [each for answers in pool.map(work, range(8)) for each in answers]
-    assert answers == [{}] * 40
-    sent = (minio.path(each) for which in range(8) for each in events(50, f"thread-{which}"))
-    assert sorted(trial.paths()) == sorted(sent)
+        results = [result for results in pool.map(work, range(8)) for result in results]
+    assert results == [{}] * 40
+    expected = (
+        minio.path(result) for number in range(8) for result in events(50, f"thread-{number}")
+    )
+    assert sorted(case.paths()) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -135,49 +139,49 @@ def test_eight_threads_share_a_target(trial: Trial) -> None:
         pytest.param(event("odd", 2, etag=""), id="no eTag"),
     ],
 )
-def test_an_odd_event_arrives_whole_or_is_rejected_alone(trial: Trial, odd: Event) -> None:
+def test_an_odd_event_arrives_complete_or_is_rejected_alone(case: Case, odd: Event) -> None:
     before, after = events(3, "before"), events(3, "later")
-    failures = trial.sender().send([*before, odd, *after])
+    failures = case.sender().send([*before, odd, *after])
     assert [(index, type(error)) for index, error in failures.items()] in ([], [(3, Rejected)])
-    wanted = [*before, *after] if failures else [*before, odd, *after]
-    assert {path_of(arrival): recorded(arrival.body) for arrival in trial.arrivals()} == {
-        minio.path(each): recorded(minio.records(each)) for each in wanted
+    expected = [*before, *after] if failures else [*before, odd, *after]
+    assert {path_of(arrival): record_of(arrival.body) for arrival in case.arrivals()} == {
+        minio.path(each): record_of(minio.records(each)) for each in expected
     }
 
 
-def test_a_poison_event_is_rejected_with_its_reason_and_harms_no_neighbour(trial: Trial) -> None:
+def test_an_event_that_is_not_unicode_is_rejected_alone(case: Case) -> None:
     poison = event("lone surrogate \ud800", 9)
-    sender = trial.sender()
+    sender = case.sender()
     batch = [*events(5, "before"), poison, *events(5, "later")]
     (index, error), *others = sender.send(batch).items()
     assert (index, type(error), others) == (5, Rejected, [])
     assert "surrogate" in str(error)
-    assert len(trial.arrivals()) == 10
+    assert len(case.arrivals()) == 10
     assert type(sender.refusal([poison])) is Rejected
     assert sender.send(events(1)) == {}
 
 
-def test_close_can_be_called_at_any_time(trial: Trial) -> None:
-    sender = trial.sender()
+def test_close_can_be_called_at_any_time(case: Case) -> None:
+    sender = case.sender()
     sender.close()
-    for one in events(2):
-        assert sender.send([one]) == {}
+    for event_ in events(2):
+        assert sender.send([event_]) == {}
         sender.close()
         sender.close()
-    assert len(trial.arrivals()) == 2
+    assert len(case.arrivals()) == 2
 
 
-def test_a_probe_leaves_nothing_behind(trial: Trial) -> None:
-    sender = trial.sender()
+def test_a_probe_leaves_nothing_behind(case: Case) -> None:
+    sender = case.sender()
     assert sender.probe() is None
-    assert trial.arrivals() == []
+    assert case.arrivals() == []
     assert sender.send(events(2)) == {}
     assert sender.probe() is None
-    assert trial.sender().probe() is None
-    assert len(trial.arrivals()) == 2
+    assert case.sender().probe() is None
+    assert len(case.arrivals()) == 2
 
 
-def test_another_format_at_the_same_destination_is_refused_with_the_hint(formatted: Trial) -> None:
+def test_another_format_at_the_same_destination_is_refused(formatted: Case) -> None:
     assert formatted.sender().send(events(2)) == {}
     before = formatted.arrivals()
     for other in layouts(formatted.layout.kind):
@@ -189,7 +193,7 @@ def test_another_format_at_the_same_destination_is_refused_with_the_hint(formatt
     assert formatted.arrivals() == before
 
 
-def test_where_names_the_destination(trial: Trial) -> None:
-    where = trial.sender().target.where
-    assert trial.server.address in where
-    assert trial.server.destination in where
+def test_where_contains_the_destination(case: Case) -> None:
+    where = case.sender().target.where
+    assert case.server.address in where
+    assert case.server.destination in where

@@ -1,48 +1,52 @@
-"""What `bucketcast doctor` sees of every target from its function, before the real server."""
+"""`bucketcast doctor` for every target, with the real server."""
 
 import socket
 
 import pytest
 
+from tests.contract.case import Case
 from tests.contract.diagnoses import fault, findings
-from tests.contract.trial import Trial
 
 STEPS = ["settings", "dns", "tcp", "tls", "login", "access"]
 
 
 @pytest.mark.parametrize("login", ["settings", "tls_settings", "mtls_settings"])
-def test_each_step_is_fine_and_leaves_nothing(one: Trial, login: str) -> None:
-    found = findings(one.sender(getattr(one.server, login)()).target)
-    assert [(each.check, each.status) for each in found] == [(step, "ok") for step in STEPS]
-    by_check = {each.check: each.found for each in found}
+def test_every_step_succeeds_without_a_write(server_case: Case, login: str) -> None:
+    steps = findings(server_case.sender(getattr(server_case.server, login)()).target)
+    assert [(step.check, step.status) for step in steps] == [(step, "ok") for step in STEPS]
+    by_check = {step.check: step.found for step in steps}
     encrypted = "the certificate is valid until" in by_check["tls"]
     assert encrypted == (login != "settings"), by_check
-    assert one.arrivals() == []
+    assert server_case.arrivals() == []
 
 
-def test_a_closed_port(one: Trial) -> None:
+def test_a_closed_port_is_reported(server_case: Case) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         free = str(closed.getsockname()[1])
-    port = one.server.address.rpartition(":")[2]
-    texts = {key: text.replace(port, free) for key, text in one.server.settings().items()}
-    last = fault(one.sender(texts).target, "tcp")
-    assert f":{free} refuses connections" in last.found
-    assert "start the server, or correct host and port" in last.hint
+    port = server_case.server.address.rpartition(":")[2]
+    settings = {
+        key: value.replace(port, free) for key, value in server_case.server.settings().items()
+    }
+    finding = fault(server_case.sender(settings).target, "tcp")
+    assert f":{free} refuses connections" in finding.found
+    assert "start the server, or correct host and port" in finding.hint
 
 
-def test_an_unknown_host(one: Trial) -> None:
-    texts = one.server.settings()
+def test_an_unknown_host_is_reported(server_case: Case) -> None:
+    settings = server_case.server.settings()
     for name in ("127.0.0.1", "localhost"):
-        texts = {key: text.replace(name, "nowhere.invalid") for key, text in texts.items()}
-    last = fault(one.sender(texts).target, "dns")
-    assert "the host nowhere.invalid is unknown" in last.found
-    assert "correct the host in the settings" in last.hint
+        settings = {key: value.replace(name, "nowhere.invalid") for key, value in settings.items()}
+    finding = fault(server_case.sender(settings).target, "dns")
+    assert "the host nowhere.invalid is unknown" in finding.found
+    assert "correct the host in the settings" in finding.hint
 
 
-def test_a_wrong_password(one: Trial) -> None:
-    texts = one.server.wrong_password_settings()
-    if one.layout.kind == "webhook":  # of which only a request shows it, and that would be an event
-        assert findings(one.sender(texts).target)[-1].status == "ok"
+def test_a_wrong_password_is_reported_at_login(server_case: Case) -> None:
+    settings = server_case.server.wrong_password_settings()
+    if (
+        server_case.layout.kind == "webhook"
+    ):  # of which only a request shows it, and that would be an event
+        assert findings(server_case.sender(settings).target)[-1].status == "ok"
         return
-    last = fault(one.sender(texts).target, "login")
-    assert any(word in last.hint for word in ("password", "user", "login", "secret")), last
+    finding = fault(server_case.sender(settings).target, "login")
+    assert any(word in finding.hint for word in ("password", "user", "login", "secret")), finding

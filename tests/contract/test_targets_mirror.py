@@ -1,4 +1,4 @@
-"""What every target promises that keeps a row an object: it shows the bucket."""
+"""Every target with a row per object: it mirrors the bucket."""
 
 import random
 from itertools import permutations
@@ -6,30 +6,30 @@ from itertools import permutations
 import pytest
 
 from bucketcast.shapes import minio
+from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, event, events
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
-from tests.contract.trial import DELETE, UNUSUAL_KEYS, Trial, event, events
 
 TAGGED = "s3:ObjectCreated:PutTagging"
 OLDEST = "0" * 16
 
 
-def test_ten_arrive_under_their_keys(mirror: Trial) -> None:
+def test_ten_arrive_under_their_keys(mirror: Case) -> None:
     batch = events(10)
     assert mirror.sender().send(batch) == {}
     assert [arrival.key for arrival in mirror.arrivals()] == [minio.path(each) for each in batch]
     assert mirror.paths() == [minio.path(each) for each in batch]
 
 
-def test_unusual_keys_are_deleted_too(mirror: Trial) -> None:
+def test_unusual_keys_are_deleted_too(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send([event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1)]) == {}
-    gone = [event(key, at, DELETE) for at, key in enumerate(UNUSUAL_KEYS[1:], 100)]
-    assert sender.send(gone) == {}
+    removals = [event(key, at, DELETE) for at, key in enumerate(UNUSUAL_KEYS[1:], 100)]
+    assert sender.send(removals) == {}
     assert mirror.paths() == [f"uploads/{UNUSUAL_KEYS[0]}"]
 
 
-def test_a_row_is_changed_and_deleted_with_its_object(mirror: Trial) -> None:
+def test_a_row_is_changed_and_deleted_with_its_object(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send([event("a", 1), event("b", 1)]) == {}
     assert sender.send([event("a", 2, size=22)]) == {}
@@ -40,7 +40,7 @@ def test_a_row_is_changed_and_deleted_with_its_object(mirror: Trial) -> None:
     assert set(rows(mirror.arrivals())) == {"uploads/a", "uploads/b"}
 
 
-def test_an_older_event_changes_nothing(mirror: Trial) -> None:
+def test_an_older_event_changes_nothing(mirror: Case) -> None:
     sender = mirror.sender()
     assert sender.send([event("a", 5), event("b", 5), event("b", 7, DELETE)]) == {}
     for late in (event("a", 3), event("a", 4, DELETE), event("b", 6)):
@@ -48,7 +48,7 @@ def test_an_older_event_changes_nothing(mirror: Trial) -> None:
     assert rows(mirror.arrivals()) == visible([event("a", 5)])
 
 
-def test_reads_write_no_row(mirror: Trial) -> None:
+def test_reads_write_no_row(mirror: Case) -> None:
     sender = mirror.sender()
     read = event("a", 9, "s3:ObjectAccessed:Get", size=9, etag="e9")
     assert sender.send([read, event("never", 9, "s3:ObjectAccessed:Head")]) == {}
@@ -58,8 +58,8 @@ def test_reads_write_no_row(mirror: Trial) -> None:
 
 @pytest.mark.parametrize("sequencer", ["", "2", "9"], ids=["none", "of its version", "new"])
 @pytest.mark.parametrize("name", [TAGGED, "s3:ObjectCreated:PutRetention", "s3:ObjectAcl:Put"])
-def test_what_is_about_an_older_version_changes_nothing(
-    mirror: Trial, name: str, sequencer: str
+def test_an_event_of_an_older_version_changes_nothing(
+    mirror: Case, name: str, sequencer: str
 ) -> None:
     sender, keys = mirror.sender(), [f"k{number}" for number in range(6)]
     for key, order in zip(keys, permutations(range(3)), strict=True):
@@ -71,7 +71,7 @@ def test_what_is_about_an_older_version_changes_nothing(
     assert rows(mirror.arrivals()) == visible(newest)
 
 
-def test_an_overlay_makes_no_row_and_waits_for_its_object(mirror: Trial) -> None:
+def test_an_overlay_waits_for_its_object(mirror: Case) -> None:
     sender = mirror.sender()
     tagged = event("a", 9, TAGGED, sequencer="5", size=77, etag="other", version_id="v1")
     assert sender.send([tagged]) == {}
@@ -83,9 +83,9 @@ def test_an_overlay_makes_no_row_and_waits_for_its_object(mirror: Trial) -> None
     assert rows(mirror.arrivals()) == {}
 
 
-def test_a_removal_by_id_removes_that_version_in_any_order(mirror: Trial) -> None:
+def test_a_removal_by_id_removes_that_version_in_any_order(mirror: Case) -> None:
     v1, v2 = event("a", 2, version_id="v1"), event("a", 5, version_id="v2")
-    no_v1, no_v2 = (event("a", 1, DELETE, version_id=each) for each in ("v1", "v2"))
+    no_v1, no_v2 = (event("a", 1, DELETE, version_id=version) for version in ("v1", "v2"))
     sender = mirror.sender()
     assert sender.send([no_v1]) == {}
     assert sender.send([v1]) == {}
@@ -100,17 +100,17 @@ def test_a_removal_by_id_removes_that_version_in_any_order(mirror: Trial) -> Non
     assert set(rows(mirror.arrivals())) == {"uploads/a"}
 
 
-def test_a_put_without_a_sequencer_goes_by_its_time(mirror: Trial) -> None:
+def test_puts_without_a_sequencer_are_ordered_by_time(mirror: Case) -> None:
     sender = mirror.sender()
-    bare = [event("a", at, sequencer="") for at in (5, 7, 3)]
-    for each in bare:
-        assert sender.send([each]) == {}
-    assert rows(mirror.arrivals()) == visible(bare)
+    puts = [event("a", at, sequencer="") for at in (5, 7, 3)]
+    for put in puts:
+        assert sender.send([put]) == {}
+    assert rows(mirror.arrivals()) == visible(puts)
     assert sender.send([event("a", 2), event("a", 9, sequencer="")]) == {}
     assert rows(mirror.arrivals()) == visible([event("a", 2)])
 
 
-def test_shuffled_and_doubled_the_mirror_is_the_bucket(mirror: Trial) -> None:
+def test_shuffled_and_repeated_events_give_the_buckets_rows(mirror: Case) -> None:
     source = random.Random(3)  # noqa: S311 - a shuffle
     history = []
     for at in range(1, 501):
@@ -125,7 +125,7 @@ def test_shuffled_and_doubled_the_mirror_is_the_bucket(mirror: Trial) -> None:
     assert rows(mirror.arrivals()) == visible(history)
 
 
-def test_made_up_events_of_a_backfill_lose_against_real_ones(mirror: Trial) -> None:
+def test_synthetic_events_lose_against_real_ones(mirror: Case) -> None:
     """Their sequencer is 0; objects of which nothing real is heard appear."""
     source = random.Random(5)  # noqa: S311 - a shuffle
     keys = [f"k{number}" for number in range(30)]
@@ -133,11 +133,11 @@ def test_made_up_events_of_a_backfill_lose_against_real_ones(mirror: Trial) -> N
         event(source.choice(keys[:20]), at, source.choice(("s3:ObjectCreated:Put", DELETE)))
         for at in range(1, 61)
     ]
-    made_up = [event(key, at, sequencer=OLDEST) for at, key in enumerate(keys, 90)]
-    stream = source.sample([*real, *made_up, *made_up], 120)
+    synthetic = [event(key, at, sequencer=OLDEST) for at, key in enumerate(keys, 90)]
+    stream = source.sample([*real, *synthetic, *synthetic], 120)
     sender = mirror.sender()
     for start in range(0, 120, 17):
         assert sender.send(stream[start : start + 17]) == {}
     touched = {each.key for each in real}
-    alone = [each for each in made_up if each.key not in touched]
+    alone = [each for each in synthetic if each.key not in touched]
     assert rows(mirror.arrivals()) == visible([*real, *alone])

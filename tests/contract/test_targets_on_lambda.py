@@ -17,7 +17,7 @@ from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.awslambda.function import UNREACHABLE, Function, bundled
-from tests.contract.trial import Trial, events
+from tests.contract.case import Case, events
 
 MEMORY = 512
 """MB of a dispatch function by default."""
@@ -29,12 +29,12 @@ _numbers = count(1)
 
 
 @pytest.fixture
-def function(one: Trial, tmp_path: Path) -> Iterator[Function]:
+def function(server_case: Case, tmp_path: Path) -> Iterator[Function]:
     variables = {
         "BUCKETCAST_HANDLER": "functions.dispatch.handler",
-        "BUCKETCAST_KIND": one.layout.kind,
+        "BUCKETCAST_KIND": server_case.layout.kind,
         "BUCKETCAST_ID": "primary",
-        "BUCKETCAST_SETTINGS": json.dumps(one.texts()),
+        "BUCKETCAST_SETTINGS": json.dumps(server_case.layout_settings()),
         "BUCKETCAST_QUEUE_URL": QUEUE,
         "BUCKETCAST_DEAD_QUEUE_URL": f"{QUEUE}-dead",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
@@ -42,25 +42,27 @@ def function(one: Trial, tmp_path: Path) -> Iterator[Function]:
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-target",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(MEMORY),
     }
-    path = bundled("dispatch", "core", "shared", f"client-{one.layout.kind}")
+    path = bundled("dispatch", "core", "shared", f"client-{server_case.layout.kind}")
     with Function(tmp_path, "functions.startup.handler", variables, path) as running:
         yield running
 
 
-def test_it_delivers_within_its_memory(one: Trial, function: Function) -> None:
+def test_the_function_delivers_within_its_memory(server_case: Case, function: Function) -> None:
     assert _failed(function, _batch(events(500))) == [], function.log
-    assert sorted(one.paths()) == sorted(map(minio.path, events(500)))
+    assert sorted(server_case.paths()) == sorted(map(minio.path, events(500)))
     assert function.peak < MEMORY
 
 
-def test_frozen_while_its_server_restarts_it_connects_again(one: Trial, function: Function) -> None:
+def test_a_frozen_function_reconnects_to_a_restarted_server(
+    server_case: Case, function: Function
+) -> None:
     assert _failed(function, _batch(events(2, "before"))) == [], function.log
-    one.server.stop()
-    one.server.start_again()
+    server_case.server.stop()
+    server_case.server.start_again()
     batch = _batch(events(5))
     # A try that failed is repeated by the queue, and dispatch waits a while after it.
     assert any(_failed(function, batch) == [] for _ in _tries()), function.log
-    assert {minio.path(each) for each in events(5)} <= set(one.paths())
+    assert {minio.path(each) for each in events(5)} <= set(server_case.paths())
 
 
 def _tries() -> Iterator[int]:
@@ -71,12 +73,12 @@ def _tries() -> Iterator[int]:
 
 
 def _failed(function: Function, batch: dict[str, Any]) -> list[str]:
-    return [each["itemIdentifier"] for each in function(batch)["batchItemFailures"]]
+    return [failure["itemIdentifier"] for failure in function(batch)["batchItemFailures"]]
 
 
-def _batch(some: Sequence[Event]) -> dict[str, Any]:
+def _batch(events_: Sequence[Event]) -> dict[str, Any]:
     """Return what Lambda hands over of the queue: a message with these events."""
-    deliveries = [Delivery(rule="rule", event=each) for each in some]
+    deliveries = [Delivery(rule="rule", event=event) for event in events_]
     return {"Records": [_record(packed.body) for packed in pack(deliveries)]}
 
 

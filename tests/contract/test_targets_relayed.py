@@ -1,6 +1,6 @@
 """Records as relays write them: the same JSON with blanks, and JSON that not every product reads.
 
-An event that a product's script or statement trips over is buried alone, whatever comes with it.
+An event that makes a product's script or statement fail is dead-lettered alone.
 """
 
 import json
@@ -23,9 +23,9 @@ from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.delivery.sender import Sender as Work
 from bucketcast.event import Event
 from bucketcast.shapes import minio
+from tests.contract.case import DELETE, Case, Sender, bounded, event, record_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import visible
-from tests.contract.trial import DELETE, Sender, Trial, bounded, event, recorded
 
 TAGGED = "s3:ObjectCreated:PutTagging"
 COMPACT, BLANKS = (",", ":"), (" ,\n  ", "\t: ")
@@ -39,13 +39,13 @@ ODD = {
 }
 
 
-def relayed(one: Event, separators: tuple[str, str] = COMPACT, odd: str = '""') -> Event:
-    """The event as it is read from MinIO's record of it; `odd` is in a part that is not read."""
-    record = json.loads(minio.records(one))["Records"][0]
+def relayed(event_: Event, separators: tuple[str, str] = COMPACT, odd: str = '""') -> Event:
+    """Return the event parsed from MinIO's record; `odd` is in a part that is not parsed."""
+    record = json.loads(minio.records(event_))["Records"][0]
     record["source"]["host"] = "mark"
-    body = json.dumps({"EventName": one.name, "Records": [record]}, separators=separators)
-    (read,) = sources.events(body.replace('"mark"', odd))
-    return read
+    body = json.dumps({"EventName": event_.name, "Records": [record]}, separators=separators)
+    (parsed,) = sources.events(body.replace('"mark"', odd))
+    return parsed
 
 
 def tagged(key: str, at: int) -> Event:
@@ -56,7 +56,7 @@ def tagged(key: str, at: int) -> Event:
 @pytest.mark.parametrize("separators", [COMPACT, BLANKS], ids=["compact", "blanks"])
 @pytest.mark.parametrize("size", [1, 20], ids=["one by one", "at once"])
 def test_blanks_in_a_record_change_nothing(
-    mirror: Trial, separators: tuple[str, str], size: int
+    mirror: Case, separators: tuple[str, str], size: int
 ) -> None:
     sent = []
     for key in ("a", "b"):
@@ -69,15 +69,15 @@ def test_blanks_in_a_record_change_nothing(
     assert rows(mirror.arrivals()) == visible(sent)
 
 
-class Buried(Consumer):
-    """A way out of the queue that takes what is dead, and nothing else."""
+class DeadLetters(Consumer):
+    """A consumer that accepts dead letters only."""
 
     def __init__(self) -> None:
-        nobody: Any = None
-        super().__init__(Queue("queue", nobody), self.take)
+        no_client: Any = None
+        super().__init__(Queue("queue", no_client), self.record)
         self.dead: list[Dead] = []
 
-    def take(self, dead: Sequence[Dead]) -> set[int]:
+    def record(self, dead: Sequence[Dead]) -> set[int]:
         self.dead += dead
         return set()
 
@@ -85,37 +85,39 @@ class Buried(Consumer):
         raise AssertionError(messages)
 
 
-def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
-    """Dispatch the events in one batch; the keys of those that were buried."""
+def dispatch(sender: Sender, events: Sequence[Event]) -> list[str]:
+    """Dispatch the events in one batch; return the keys of the dead-lettered ones."""
     now = round(time.time() * 1000)
     messages = [
-        Message("id", "receipt", each.body, now, 1)
-        for each in pack([Delivery("rule", each) for each in events])
+        Message("id", "receipt", letter.body, now, 1)
+        for letter in pack([Delivery("rule", letter) for letter in events])
     ]
-    queue = Buried()
+    queue = DeadLetters()
     work = Work(Connection(lambda _: sender.target), Breaker(LocalStore()), 1_000)
     engine = Engine(queue, work)
     outcome = bounded(lambda: engine(messages, Policy(), now=now, remaining=lambda: 600.0))
     assert (outcome.stay, outcome.retried, outcome.dead) == ([], 0, len(queue.dead))
-    assert all(str(each.reason) for each in queue.dead)
-    return [one.event.key for each in queue.dead for one in unpack(each.body)]
+    assert all(str(letter.reason) for letter in queue.dead)
+    return [delivery.event.key for letter in queue.dead for delivery in unpack(letter.body)]
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_what_the_target_cannot_accept_is_dead_lettered_alone(formatted: Trial, what: str) -> None:
+def test_an_event_that_the_target_refuses_is_dead_lettered_alone(
+    formatted: Case, what: str
+) -> None:
     sender = formatted.sender()
     good = [relayed(event(f"good-{at:03}", at)) for at in range(1, 101)]
     good += [relayed(event("under", 5)), relayed(event("tagged", 5))]
-    assert dispatched(sender, [good[0]]) == []
+    assert dispatch(sender, [good[0]]) == []
     batch = [*good]
     batch.insert(30, relayed(event("odd", 5), odd=ODD[what]))
     batch.insert(60, relayed(event("under", 6), odd=ODD[what]))
     batch.insert(90, relayed(tagged("tagged", 7), odd=ODD[what]))
-    buried = dispatched(sender, batch)
-    assert sorted(buried) in ([], ["odd", "tagged", "under"])
-    arrived = [recorded(each.body)["s3"]["object"]["key"] for each in formatted.arrivals()]
+    rejected = dispatch(sender, batch)
+    assert sorted(rejected) in ([], ["odd", "tagged", "under"])
+    arrived = [record_of(each.body)["s3"]["object"]["key"] for each in formatted.arrivals()]
     if formatted.layout.mirrors:
-        assert set(arrived) == {each.key for each in good} | ({"odd"} - {*buried})
+        assert set(arrived) == {each.key for each in good} | ({"odd"} - {*rejected})
         assert len(arrived) == len(set(arrived))
     else:
         assert {each.key for each in good} <= {*arrived}

@@ -1,4 +1,4 @@
-"""Every dialect at every server: all that the target says arrives, and its readers find the key."""
+"""Every shape at every server: bodies and headers arrive, and readers find the key."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -11,12 +11,12 @@ import pytest
 from bucketcast import shapes, sources
 from bucketcast.event import Event
 from bucketcast.settings.options import read
-from tests.contract.trial import UNUSUAL_KEYS, Trial
+from tests.contract.case import UNUSUAL_KEYS, Case
 from tests.servers import Arrival
 
 KEYS = (*UNUSUAL_KEYS, "100%2F", "a%20b+c d")
 RECORDED = Path(__file__).parents[1] / "events" / "s3" / "put-2.1.json"
-OF_THE_TRANSPORT = frozenset({"host", "user-agent", "accept", "content-length", "authorization"})
+TRANSPORT_HEADERS = frozenset({"host", "user-agent", "accept", "content-length", "authorization"})
 """Headers that are not about the event."""
 
 
@@ -24,14 +24,14 @@ def put(key: str) -> Event:
     """S3's record of a put, as it came."""
     body = json.loads(RECORDED.read_text(encoding="utf-8"))
     body["Records"][0]["s3"]["object"]["key"] = quote_plus(key, safe="/")
-    (found,) = sources.events(json.dumps(body))
-    return found
+    (parsed,) = sources.events(json.dumps(body))
+    return parsed
 
 
-def document_in(arrival: Arrival) -> Any:
+def document_of(arrival: Arrival) -> Any:
     """The JSON that arrived, without the time that may stand beside it."""
-    found = json.loads(arrival.body)
-    return found[1] if isinstance(found, list) else found
+    document = json.loads(arrival.body)
+    return document[1] if isinstance(document, list) else document
 
 
 def same_json(body: bytes) -> str:
@@ -44,38 +44,38 @@ def key_of(record: Any) -> str:
     return str(record["s3"]["object"]["key"])
 
 
-def beside(arrival: Arrival) -> dict[str, str]:
-    return {name.lower(): text for name, text in arrival.headers.items()}
+def headers_of(arrival: Arrival) -> dict[str, str]:
+    return {name.lower(): value for name, value in arrival.headers.items()}
 
 
 def minios_keys(arrival: Arrival, _: str) -> Iterator[str]:
     """MinIO escapes the key in the record, and has it plain in front."""
-    document = document_in(arrival)
+    document = document_of(arrival)
     yield unquote_plus(key_of(document["Records"][0]))
     if "Key" in document:
         yield document["Key"].removeprefix("uploads/")
 
 
 def amazons_keys(arrival: Arrival, _: str) -> Iterator[str]:
-    yield unquote_plus(key_of(document_in(arrival)["Records"][0]))
+    yield unquote_plus(key_of(document_of(arrival)["Records"][0]))
 
 
 def cephs_keys(arrival: Arrival, _: str) -> Iterator[str]:
     """Ceph escapes nothing."""
-    yield key_of(document_in(arrival)["Records"][0])
+    yield key_of(document_of(arrival)["Records"][0])
 
 
 def cloud_keys(arrival: Arrival, _: str) -> Iterator[str]:
     """A subject is S3's key, as it stands in the record too."""
-    document = document_in(arrival)
+    document = document_of(arrival)
     yield unquote_plus(key_of(document["data"]))
     yield unquote_plus(document["subject"])
 
 
 def binary_keys(arrival: Arrival, prefix: str) -> Iterator[str]:
     """The bindings whose prefix is `ce-` percent-encode what stands in headers."""
-    yield unquote_plus(key_of(document_in(arrival)))
-    subject = beside(arrival)[f"{prefix}subject".lower()]
+    yield unquote_plus(key_of(document_of(arrival)))
+    subject = headers_of(arrival)[f"{prefix}subject".lower()]
     yield unquote_plus(unquote(subject) if prefix == "ce-" else subject)
 
 
@@ -92,38 +92,40 @@ def test_every_shape_has_a_reader() -> None:
     assert READERS.keys() == set(get_args(shapes.Name))
 
 
-def test_readers_find_the_same_key(shaped: Trial) -> None:
+def test_readers_find_the_same_key(shaped: Case) -> None:
     batch, sender = [put(key) for key in KEYS], shaped.sender()
     assert sender.send(batch) == {}
     arrivals, reader = shaped.arrivals(), READERS[shaped.layout.shape]
-    found = [set(reader(each, shaped.kind.attributes_prefix or "")) for each in arrivals]
-    assert sorted(map(sorted, found)) == sorted([key] for key in KEYS)
+    keys = [set(reader(arrival, shaped.kind.attributes_prefix or "")) for arrival in arrivals]
+    assert sorted(map(sorted, keys)) == sorted([key] for key in KEYS)
     bodies = map(sender.target.body, batch)
-    assert sorted(same_json(each.body) for each in arrivals) == sorted(map(same_json, bodies))
-    types = {beside(each).get("content-type", "") for each in arrivals}
+    assert sorted(same_json(arrival.body) for arrival in arrivals) == sorted(map(same_json, bodies))
+    types = {headers_of(arrival).get("content-type", "") for arrival in arrivals}
     assert types <= {"", sender.target.shape.content_type}
 
 
-def test_what_arrives_is_what_the_target_says(shaped: Trial) -> None:
+def test_bodies_and_headers_arrive_unchanged(shaped: Case) -> None:
     batch, sender = [put(key) for key in KEYS], shaped.sender()
     assert sender.send(batch) == {}
-    arrived = {each.body: beside(each) for each in shaped.arrivals()}
+    arrived = {each.body: headers_of(each) for each in shaped.arrivals()}
     target = sender.target
     assert arrived.keys() == {target.body(each) for each in batch}
     for each in batch:
-        headers = {name.lower(): text for name, text in target.headers(each).items()}
-        found = arrived[target.body(each)]
-        assert {name: found[name] for name in found if name not in OF_THE_TRANSPORT} == headers
+        headers = {name.lower(): value for name, value in target.headers(each).items()}
+        received = arrived[target.body(each)]
+        assert {
+            name: received[name] for name in received if name not in TRANSPORT_HEADERS
+        } == headers
 
 
 @pytest.mark.parametrize("name", get_args(shapes.Name))
-def test_a_shape_that_the_kind_lacks_is_refused_with_the_hint(trial: Trial, name: str) -> None:
+def test_an_unsupported_shape_is_refused(case: Case, name: str) -> None:
     """A mirror is guarded by what its records say; attributes need headers."""
-    plain = trial.sender().target
-    refused = trial.layout.mirrors and name != "minio"
+    plain = case.sender().target
+    refused = case.layout.mirrors and name != "minio"
     if name == "cloudevents-binary" and not plain.headers(put("a")):
         refused = True
-    made = read(trial.kind.Settings, trial.texts(shape=name))
-    errors = [(key, allowed) for key, _, allowed in trial.kind.check(made)]
+    settings = read(case.kind.Settings, case.layout_settings(shape=name))
+    errors = [(key, allowed) for key, _, allowed in case.kind.check(settings)]
     assert {key for key, _ in errors} == ({"shape"} if refused else set())
     assert all(allowed.startswith("allowed is ") for _, allowed in errors)

@@ -1,6 +1,6 @@
-"""What every target promises while its server is away: it says so, and nothing is lost.
+"""Every target while its server is away: it reports that, and loses nothing.
 
-No test measures time. A call that hangs fails by `trial.bounded`; targets that wait for a silent
+No test measures time. A call that hangs fails by `case.bounded`; targets that wait for a silent
 server have short timeouts.
 """
 
@@ -14,54 +14,54 @@ import pytest
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.contract.trial import HANGS_AFTER, SOON, Sender, Trial, event, events
+from tests.contract.case import HANGS_AFTER, SHORT_TIMEOUT, Case, Sender, event, events
 
 ABOUT_THE_LOGIN = re.compile(r"password|auth|login|token|credential|denied", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("connected", [True, False], ids=["connected before", "from the start"])
-def test_a_server_that_is_down_is_not_connected_until_it_is_up(
-    trial: Trial, *, connected: bool
+def test_a_stopped_server_is_not_connected_until_it_runs_again(
+    case: Case, *, connected: bool
 ) -> None:
-    sender = trial.sender()
+    sender = case.sender()
     before = events(2, "before") if connected else []
     assert sender.send(before) == {}
-    trial.server.stop()
+    case.server.stop()
     for _ in range(2):
         reason = sender.refusal(events(3))
         assert isinstance(reason, NotConnected)
         assert not isinstance(reason, NotAuthorized)
     assert isinstance(sender.probe(), NotConnected)
-    trial.server.start_again()
-    assert sorted(trial.paths()) == sorted(map(minio.path, before))
-    sender.send_within_two_tries(events(3))
-    assert sorted(trial.paths()) == sorted(map(minio.path, [*before, *events(3)]))
+    case.server.start_again()
+    assert sorted(case.paths()) == sorted(map(minio.path, before))
+    sender.send_twice_at_most(events(3))
+    assert sorted(case.paths()) == sorted(map(minio.path, [*before, *events(3)]))
     assert sender.probe() is None
 
 
-def test_after_a_failure_and_a_close_it_delivers_again(trial: Trial) -> None:
-    """As dispatch does: it closes what is not connected any more."""
-    sender = trial.sender()
+def test_a_closed_target_delivers_again_after_a_failure(case: Case) -> None:
+    """Dispatch closes a target that is not connected any more."""
+    sender = case.sender()
     assert sender.send(events(1)) == {}
-    trial.server.stop()
+    case.server.stop()
     assert isinstance(sender.refusal(events(2)), NotConnected)
     sender.close()
-    trial.server.start_again()
+    case.server.start_again()
     assert sender.send(events(2)) == {}
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_restart_between_two_batches_costs_one_try_at_most(trial: Trial, end: str) -> None:
-    sender = trial.sender()
+def test_a_restart_between_two_batches_costs_one_attempt_at_most(case: Case, end: str) -> None:
+    sender = case.sender()
     assert sender.send(events(2)) == {}
-    getattr(trial.server, end)()
-    trial.server.start_again()
-    sender.send_within_two_tries(events(5))
-    assert set(trial.paths()) == {minio.path(each) for each in events(5)}
+    getattr(case.server, end)()
+    case.server.start_again()
+    sender.send_twice_at_most(events(5))
+    assert set(case.paths()) == {minio.path(each) for each in events(5)}
 
 
 class Run(threading.Thread):
-    """Batches sent one after the other until one fails or it is enough, and what was answered."""
+    """Send batches until one fails or `stopped` is set, and record the results."""
 
     def __init__(self, sender: Sender) -> None:
         super().__init__(daemon=True)
@@ -69,7 +69,7 @@ class Run(threading.Thread):
         self.delivered: list[Event] = []
         self.failed: dict[str, tuple[Event, DeliveryError]] = {}
         self.under_way = threading.Event()
-        self.enough = False
+        self.stopped = False
 
     def run(self) -> None:
         for number in count():
@@ -79,79 +79,83 @@ class Run(threading.Thread):
                 minio.path(batch[index]): (batch[index], failures[index]) for index in failures
             }
             self.delivered += [each for each in batch if minio.path(each) not in self.failed]
-            if failures or self.enough:
+            if failures or self.stopped:
                 return
             if number:
                 self.under_way.set()
 
 
-def test_a_server_killed_in_a_run_of_sends_loses_nothing(trial: Trial) -> None:
-    sender = trial.sender()
+def test_a_server_killed_between_sends_loses_nothing(case: Case) -> None:
+    sender = case.sender()
     run = Run(sender)
     run.start()
     assert run.under_way.wait(HANGS_AFTER), "not even two batches were delivered"
-    trial.server.kill()
+    case.server.kill()
     run.join(HANGS_AFTER)
-    run.enough = True
+    run.stopped = True
     assert run.failed, "no send failed, although the server is gone"
     assert {type(error) for _, error in run.failed.values()} <= {NotConnected, Retryable, TimedOut}
-    trial.server.start_again()
+    case.server.start_again()
     delivered = {minio.path(each) for each in run.delivered}
-    kept = delivered if trial.server.keeps_what_it_confirmed else set()
-    assert kept <= set(trial.paths()), "events that were called delivered are not there"
-    sender.send_within_two_tries([one for one, _ in run.failed.values()])
-    arrived = Counter(trial.paths())
+    kept = delivered if case.server.keeps_what_it_confirmed else set()
+    assert kept <= set(case.paths()), "events that were called delivered are not there"
+    sender.send_twice_at_most([event_ for event_, _ in run.failed.values()])
+    arrived = Counter(case.paths())
     assert kept | run.failed.keys() <= arrived.keys() <= delivered | run.failed.keys()
-    twice = {path for path, times in arrived.items() if times > 1}
-    assert twice <= (set() if trial.layout.mirrors else run.failed.keys())
+    repeated = {path for path, times in arrived.items() if times > 1}
+    assert repeated <= (set() if case.layout.mirrors else run.failed.keys())
 
 
-def test_a_silent_server_is_given_up_and_later_used_again(
-    one: Trial, monkeypatch: pytest.MonkeyPatch
+def test_a_silent_server_times_out_and_is_used_again(
+    server_case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one.kind, "timeout", 2.0)
-    soon = one.supported(SOON)
-    connected, new = one.sender(soon), one.sender(soon)
+    monkeypatch.setattr(server_case.kind, "timeout", 2.0)
+    settings = server_case.supported(SHORT_TIMEOUT)
+    connected, new = server_case.sender(settings), server_case.sender(settings)
     assert connected.send(events(1, "before")) == {}
-    one.server.pause()
+    server_case.server.pause()
     assert isinstance(connected.refusal(events(2, "connected")), TimedOut)
     assert isinstance(new.refusal(events(2, "new")), TimedOut)
-    one.server.resume()
-    connected.send_within_two_tries(events(2, "connected"))
-    new.send_within_two_tries(events(2, "new"))
-    wanted = [*events(1, "before"), *events(2, "connected"), *events(2, "new")]
-    assert set(one.paths()) == {minio.path(each) for each in wanted}
+    server_case.server.resume()
+    connected.send_twice_at_most(events(2, "connected"))
+    new.send_twice_at_most(events(2, "new"))
+    expected = [*events(1, "before"), *events(2, "connected"), *events(2, "new")]
+    assert set(server_case.paths()) == {minio.path(each) for each in expected}
 
 
-def test_a_probe_sees_a_silent_server(one: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    sender = one.sender(one.supported(SOON))
+def test_a_probe_detects_a_silent_server(
+    server_case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender = server_case.sender(server_case.supported(SHORT_TIMEOUT))
     with monkeypatch.context() as patched:
-        patched.setattr(one.kind, "timeout", 2.0)
-        one.server.pause()
+        patched.setattr(server_case.kind, "timeout", 2.0)
+        server_case.server.pause()
         assert isinstance(sender.probe(), TimedOut)
-    one.server.resume()
+    server_case.server.resume()
     # Its first answers may be late on a busy machine.
     assert None in (sender.probe() for _ in range(10))
 
 
-def test_a_wrong_password_is_reported_and_nothing_arrives(one: Trial) -> None:
-    sender = one.sender(one.server.wrong_password_settings())
+def test_a_wrong_password_is_reported_and_nothing_arrives(server_case: Case) -> None:
+    sender = server_case.sender(server_case.server.wrong_password_settings())
     for error in (sender.refusal([event("a")]), sender.refusal(events(50))):
         assert isinstance(error, NotAuthorized)
         assert ABOUT_THE_LOGIN.search(str(error)), error
-    assert one.arrivals() == []
+    assert server_case.arrivals() == []
 
 
-def test_a_probe_sees_a_wrong_password(one: Trial) -> None:
-    error = one.sender(one.server.wrong_password_settings()).probe()
+def test_a_probe_detects_a_wrong_password(server_case: Case) -> None:
+    error = server_case.sender(server_case.server.wrong_password_settings()).probe()
     assert isinstance(error, NotAuthorized)
     assert ABOUT_THE_LOGIN.search(str(error)), error
 
 
-def test_a_missing_password_is_reported(one: Trial) -> None:
-    without = [key for key, each in one.options.items() if each.secret and not each.required]
-    texts = {**one.server.settings(), **dict.fromkeys(without, "")}
-    error = one.sender(texts).refusal(events(2))
+def test_a_missing_password_is_reported(server_case: Case) -> None:
+    secrets = [
+        key for key, option in server_case.options.items() if option.secret and not option.required
+    ]
+    settings = {**server_case.server.settings(), **dict.fromkeys(secrets, "")}
+    error = server_case.sender(settings).refusal(events(2))
     assert isinstance(error, NotAuthorized)
     assert ABOUT_THE_LOGIN.search(str(error)), error
-    assert one.arrivals() == []
+    assert server_case.arrivals() == []

@@ -4,15 +4,15 @@ import ast
 from pathlib import Path
 
 from tests import servers
-from tests.contract.trial import MARK_OF_SECRETS, Trial, in_each_shape, layouts
+from tests.contract.case import SECRET_MARK, Case, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
 
 
-def test_waivers_are_about_tests_and_kinds_that_exist() -> None:
+def test_waivers_name_existing_tests_and_kinds() -> None:
     existing = {
-        each
+        existing_name
         for kind in servers.kinds()
-        for each in (
+        for existing_name in (
             kind,
             *servers.names(kind),
             *map(str, layouts(kind)),
@@ -25,16 +25,16 @@ def test_waivers_are_about_tests_and_kinds_that_exist() -> None:
         for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
     }
-    for about, test in WAIVERS:
-        assert about in existing
+    for name, test in WAIVERS:
+        assert name in existing
         assert test in tests
 
 
-def test_secrets_of_the_servers_can_be_found(trial: Trial) -> None:
-    """The fixtures look for this mark in all that was said: it has to be in what is secret."""
-    for texts in (trial.server.settings(), trial.server.wrong_password_settings()):
-        secret = [text for key, text in texts.items() if trial.options[key].secret]
-        assert any(MARK_OF_SECRETS in text for text in secret)
+def test_secrets_of_the_servers_can_be_found(case: Case) -> None:
+    """The fixtures search all output for this mark, so every secret must contain it."""
+    for settings in (case.server.settings(), case.server.wrong_password_settings()):
+        secrets = [value for key, value in settings.items() if case.options[key].secret]
+        assert any(SECRET_MARK in value for value in secrets)
         assert not any(
-            MARK_OF_SECRETS in text for key, text in texts.items() if not trial.options[key].secret
+            SECRET_MARK in value for key, value in settings.items() if not case.options[key].secret
         )

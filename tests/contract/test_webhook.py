@@ -29,8 +29,8 @@ from bucketcast.event import Event
 from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target
-from tests.contract.made_targets import made_targets
-from tests.contract.trial import bounded
+from tests.contract.case import bounded
+from tests.contract.target_factory import target_factory
 from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
 from tests.servers.webhook import TOKEN, WebhookServer
@@ -55,7 +55,7 @@ def webhook(server: Callable[[str], Any]) -> WebhookServer:
 
 @pytest.fixture
 def make(webhook: WebhookServer) -> Iterator[Make]:
-    with made_targets(Target, webhook.settings, checked=False) as make:
+    with target_factory(Target, webhook.settings, check=False) as make:
         yield make
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.case import DELETE
 from tests.contract.reader import Reader, failure, reader, wait_until_reading
-from tests.contract.trial import DELETE
 from tests.servers.machine import ports
 
 

@@ -1,6 +1,6 @@
-"""What does not apply to a kind, each with its reason: the only such list.
+"""Tests that do not apply to a kind, each with the reason: the only such list.
 
-A waived test still runs, and must fail: a waiver that is not needed any more fails the run.
+A waived test still runs, and must fail: an unnecessary waiver fails the run.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ WAIVERS: Mapping[tuple[str, str], str] = {
     ("amqp", "test_a_missing_password_is_reported"): "it is a part of url",
     ("elasticsearch", "test_a_missing_password_is_reported"): "a username alone is refused before",
     ("mysql", "test_a_missing_password_is_reported"): "it is a part of dsn_string",
-    ("mysql-access", "test_access_has_the_time_beside_it"): "MinIO's DATETIME has whole seconds",
+    ("mysql-access", "test_access_stores_the_time_too"): "MinIO's DATETIME has whole seconds",
     ("nats-core", "test_a_repeated_delivery_is_no_error"): _DROPS_REPEATS,
     ("nats-jetstream", "test_a_repeated_delivery_is_no_error"): _DROPS_REPEATS,
     ("nats-streaming-cloudevents-binary", "test_readers_find_the_same_key"): _NO_HEADERS,
-    ("nats-streaming-cloudevents-binary", "test_what_arrives_is_what_the_target_says"): _NO_HEADERS,
-    ("postgres", "test_what_arrives_is_what_the_target_says"): "JSONB prints the JSON anew",
+    ("nats-streaming-cloudevents-binary", "test_bodies_and_headers_arrive_unchanged"): _NO_HEADERS,
+    ("postgres", "test_bodies_and_headers_arrive_unchanged"): "JSONB prints the JSON anew",
     ("postgres", "test_bodies_arrive_byte_for_byte"): "JSONB prints the JSON anew",
     ("postgres", "test_a_missing_password_is_reported"): "it is a part of connection_string",
-    ("webhook", "test_a_probe_sees_a_silent_server"): _ONLY_CONNECTS,
-    ("webhook", "test_a_probe_sees_a_wrong_password"): _ONLY_CONNECTS,
+    ("webhook", "test_a_probe_detects_a_silent_server"): _ONLY_CONNECTS,
+    ("webhook", "test_a_probe_detects_a_wrong_password"): _ONLY_CONNECTS,
 }
 """(kind, server such as `nats-core`, or layout such as `redis-access`; name of the test) → why."""

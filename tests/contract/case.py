@@ -1,6 +1,6 @@
-"""A kind before its real server, as the suite for all kinds sees it: `Server`, options, events.
+"""A case of the suite for all kinds: a kind, its real server and its layout.
 
-Nothing here names a kind: the ways of a kind to lay events down are the choices of its option
+Nothing here names a kind: the layouts of a kind are the choices of its option
 `format`, and a behaviour that a kind lacks is a waiver (`waivers.py`).
 """
 
@@ -44,11 +44,11 @@ UNUSUAL_KEYS = (
 )
 HANGS_AFTER = 60.0
 """Seconds until a call counts as hung: far more than any takes, as machines may be busy."""
-SOON = {"timeout": "1s"}
+SHORT_TIMEOUT = {"timeout": "1s"}
 """Given where there is such an option, so that a test does not wait for what never comes."""
 ONE_BY_ONE = {"in_flight": "1"}
 """Given where there is such an option and the order matters."""
-MARK_OF_SECRETS = "s3cret"
+SECRET_MARK = "s3cret"
 """Part of each password of the test servers, and of nothing else."""
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
 
 
 def layouts(kind: str) -> Iterator[Layout]:
-    """Each way in which a kind lays events down."""
+    """Yield the layouts of a kind."""
     declared: Any = targets.load(kind).Settings
     option = options_of(declared).get("format")
     for server in servers.names(kind):
@@ -93,37 +93,37 @@ def in_each_shape(kind: str) -> Iterator[Layout]:
             yield layout._replace(shape=name)
 
 
-def event(key: str, at: int = 1, name: str = PUT, **more: Any) -> Event:
-    """An event in the bucket uploads, `at` so many ms, with a sequencer that says the same."""
+def event(key: str, at: int = 1, name: str = PUT, **fields: Any) -> Event:
+    """Return an event in the bucket uploads at `at` ms, with an equal sequencer."""
     time = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
-    fields = {"bucket": "uploads", "time": time, "sequencer": f"{at:X}", **more}
+    values = {"bucket": "uploads", "time": time, "sequencer": f"{at:X}", **fields}
     if name == PUT:
-        fields = {"size": at, "etag": f"e{at}", **fields}
-    return Event(name=name, key=key, record=msgspec.Raw(b"{}"), **fields)
+        values = {"size": at, "etag": f"e{at}", **values}
+    return Event(name=name, key=key, record=msgspec.Raw(b"{}"), **values)
 
 
 def events(count: int, prefix: str = "photo") -> list[Event]:
-    """Puts of different keys, in the order of their keys and times."""
+    """Return puts of different keys, in the order of their keys and times."""
     return [event(f"{prefix}-{at:05}", at) for at in range(1, count + 1)]
 
 
-def recorded(body: bytes) -> dict[str, Any]:
-    """MinIO's record in a body, however it is wrapped."""
-    found = json.loads(body)
-    if isinstance(found, list):  # the time beside it
-        (_, found) = found
-    (record,) = found["Records"]
+def record_of(body: bytes) -> dict[str, Any]:
+    """Return MinIO's record in a body, with or without a time."""
+    document = json.loads(body)
+    if isinstance(document, list):  # the time beside it
+        (_, document) = document
+    (record,) = document["Records"]
     return dict(record)
 
 
 def path_of(arrival: Arrival) -> str:
-    """`bucket/key` of what arrived, from its body."""
-    s3 = recorded(arrival.body)["s3"]
+    """Return the `bucket/key` in the body of an arrival."""
+    s3 = record_of(arrival.body)["s3"]
     return f"{s3['bucket']['name']}/{unquote_plus(s3['object']['key'])}"
 
 
 def bounded(call: Callable[[], T]) -> T:
-    """What `call` gives or raises; one that hangs fails the test, and not the run."""
+    """Return the result of `call`, or raise its error; a call that hangs fails the test."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -139,7 +139,7 @@ def bounded(call: Callable[[], T]) -> T:
 
 
 class Sender:
-    """A target whose every call comes back, and whose errors are kept to be searched."""
+    """A target with time limits, whose errors are kept to be searched for secrets."""
 
     def __init__(self, target: Target, printed: list[str]) -> None:
         self.target = target
@@ -152,26 +152,28 @@ class Sender:
         except DeliveryError as error:
             failures = dict.fromkeys(range(len(events)), error)
         assert failures.keys() <= set(range(len(events)))
-        for reason in {id(each): each for each in failures.values()}.values():
+        for reason in {id(reason): reason for reason in failures.values()}.values():
             self._keep(reason)
         return failures
 
-    def send_within_two_tries(self, events: Sequence[Event]) -> None:
-        """As the queue does it: what failed comes again, here once."""
+    def send_twice_at_most(self, events: Sequence[Event]) -> None:
+        """Send, and retry failed events once, as the queue would."""
         failures = self.send(events)
-        again = [events[index] for index in sorted(failures)]
-        left = self.send(again) if again else {}
-        assert not left, f"{len(left)} of {len(again)} failed twice: {list(left.values())[:3]}"
+        retried = [events[index] for index in sorted(failures)]
+        failed = self.send(retried) if retried else {}
+        assert not failed, (
+            f"{len(failed)} of {len(retried)} failed twice: {list(failed.values())[:3]}"
+        )
 
     def refusal(self, events: Sequence[Event]) -> DeliveryError:
-        """The one reason why none of these arrived."""
+        """Return the single reason why none of these arrived."""
         failures = self.send(events)
         assert failures.keys() == set(range(len(events))), "some arrived"
-        assert len({type(each) for each in failures.values()}) == 1
+        assert len({type(error) for error in failures.values()}) == 1
         return failures[0]
 
     def probe(self) -> DeliveryError | None:
-        """Why nothing could be delivered now; None where it could."""
+        """Return the error of a probe; None if it succeeded."""
         try:
             bounded(self.target.probe)
         except DeliveryError as error:
@@ -186,7 +188,7 @@ class Sender:
         self._printed += [repr(error), *traceback.format_exception(error)]
 
 
-class Trial:
+class Case:
     """A running server without events, and targets that deliver to it in one layout."""
 
     def __init__(self, layout: Layout, server: Server) -> None:
@@ -198,29 +200,29 @@ class Trial:
         self.printed: list[str] = []
         self._senders: list[Sender] = []
 
-    def texts(self, settings: Settings | None = None, **more: str) -> Settings:
-        """Settings in text: the server's plain ones, or these, for the layout."""
-        texts = self.server.settings() if settings is None else settings
-        chosen = {"format": self.layout.format, "shape": self.layout.shape}
-        return {**texts, **{key: text for key, text in chosen.items() if text}, **more}
+    def layout_settings(self, given: Settings | None = None, **overrides: str) -> Settings:
+        """Return the given settings, by default the server's, for the layout."""
+        settings = self.server.settings() if given is None else given
+        choices = {"format": self.layout.format, "shape": self.layout.shape}
+        return {**settings, **{key: value for key, value in choices.items() if value}, **overrides}
 
-    def sender(self, settings: Settings | None = None, **more: str) -> Sender:
-        """A target with these settings, closed in the end."""
-        made = read(self.kind.Settings, self.texts(settings, **more))
-        assert list(self.kind.check(made)) == []
-        sender = Sender(self.kind(made), self.printed)
+    def sender(self, settings: Settings | None = None, **overrides: str) -> Sender:
+        """Return a sender with these settings, which `close` closes."""
+        parsed = read(self.kind.Settings, self.layout_settings(settings, **overrides))
+        assert list(self.kind.check(parsed)) == []
+        sender = Sender(self.kind(parsed), self.printed)
         self._senders.append(sender)
-        self.printed += [repr(made), repr(sender.target), sender.target.where]
+        self.printed += [repr(parsed), repr(sender.target), sender.target.where]
         return sender
 
     def supported(self, wanted: Mapping[str, str]) -> Settings:
-        """The server's plain settings, and those wanted for which the kind has an option."""
-        settings = {key: text for key, text in wanted.items() if key in self.options}
+        """Return the server's settings, and the wanted ones that the kind supports."""
+        settings = {key: value for key, value in wanted.items() if key in self.options}
         return {**self.server.settings(), **settings}
 
-    def expected(self, one: Event) -> bytes:
-        """The body that MinIO writes, without the time that may stand beside it."""
-        return minio.records(one) if self.layout.format else minio.log(one)
+    def expected(self, event_: Event) -> bytes:
+        """Return the body that MinIO writes, without the time that some formats add."""
+        return minio.records(event_) if self.layout.format else minio.log(event_)
 
     def arrivals(self) -> list[Arrival]:
         return self.server.received()
@@ -233,7 +235,7 @@ class Trial:
             sender.close()
 
     def seen_secrets(self, logged: str) -> list[str]:
-        """Lines of errors, representations and logs that show a secret."""
+        """Return lines of errors, representations and logs that contain a secret."""
         keys = [line for line in self.server.tls.client_key.read_text().split("\n") if line]
         lines = "\n".join([*self.printed, logged]).split("\n")
-        return [line for line in lines if any(part in line for part in (MARK_OF_SECRETS, *keys))]
+        return [line for line in lines if any(part in line for part in (SECRET_MARK, *keys))]
