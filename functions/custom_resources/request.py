@@ -12,7 +12,7 @@ DELETE: Final = "Delete"
 RESERVE: Final = 100.0
 """Seconds for a call of AWS that is in progress when the time is up, and for the answer.
 
-A call that nobody answers is made four times, 13 seconds each and up to 7 between them; the answer
+A call without an answer is made four times, 13 seconds each and up to 7 between them; the answer
 is given three times, 10 seconds each and 3 between them.
 """
 
@@ -23,28 +23,28 @@ def client(service: str) -> Any:
 
 
 def is_rolled_back(event: Mapping[str, Any], clients: Clients) -> bool:
-    """Return whether the deploy of the request has failed and is being undone."""
-    found = clients("cloudformation").describe_stacks(StackName=event["StackId"])
-    (stack,) = found["Stacks"]
+    """Return True if the deploy of the request has failed and is being undone."""
+    response = clients("cloudformation").describe_stacks(StackName=event["StackId"])
+    (stack,) = response["Stacks"]
     return "ROLLBACK" in stack["StackStatus"]
 
 
 class Deadline:
-    """Waits until `left` seconds from now, less the `RESERVE`, are over.
+    """Waits until `seconds` from now, less the `RESERVE`, are over.
 
     Each wait has an end of its own, and their sum may be longer than the function runs.
     """
 
     def __init__(
         self,
-        left: float,
+        seconds: float,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._end = clock() + left - RESERVE
+        self._end = clock() + seconds - RESERVE
 
     def sleep(self, seconds: float) -> None:
         """Wait, as `time.sleep` does.

@@ -12,7 +12,7 @@ from bucketcast import telemetry
 from bucketcast.aws.clients import Aws
 from bucketcast.gateway.factory import create_app
 from bucketcast.settings.environment import GatewaySettings
-from functions.gateway.url import answered
+from functions.gateway.url import answer
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
@@ -24,7 +24,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     loop = asyncio.new_event_loop()
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
-        return loop.run_until_complete(answered(app, event))
+        return loop.run_until_complete(answer(app, event))
 
     return handler
 

@@ -10,8 +10,8 @@ from starlette.types import ASGIApp
 _TEXTS = ("text/", "application/xml", "application/json")
 
 
-async def answered(app: ASGIApp, event: Mapping[str, Any]) -> dict[str, Any]:
-    """Let the application answer one call, given and answered in payload format 2.0."""
+async def answer(app: ASGIApp, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the application's answer to a call, both in payload format 2.0."""
     text: str = event.get("body") or ""
     body = base64.b64decode(text) if event.get("isBase64Encoded") else text.encode()
     messages: list[MutableMapping[str, Any]] = []
@@ -31,7 +31,7 @@ async def answered(app: ASGIApp, event: Mapping[str, Any]) -> dict[str, Any]:
         # The framework answers and logs an error, and raises it again for its server.
         if not _is_whole(messages):
             raise
-    return _answer(messages)
+    return _response(messages)
 
 
 def _scope(event: Mapping[str, Any], size: int) -> MutableMapping[str, Any]:
@@ -70,13 +70,13 @@ def _is_whole(messages: list[MutableMapping[str, Any]]) -> bool:
     return len(messages) > 1 and not messages[-1].get("more_body", False)
 
 
-def _answer(messages: list[MutableMapping[str, Any]]) -> dict[str, Any]:
+def _response(messages: list[MutableMapping[str, Any]]) -> dict[str, Any]:
     start = messages[0]
     body = b"".join(message.get("body", b"") for message in messages[1:])
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     headers.pop("content-length", None)
     kind = headers.get("content-type", "application/xml")
-    answer = {"statusCode": start["status"], "headers": headers}
+    response = {"statusCode": start["status"], "headers": headers}
     if kind.startswith(_TEXTS):
-        return {**answer, "body": body.decode()}
-    return {**answer, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+        return {**response, "body": body.decode()}
+    return {**response, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}

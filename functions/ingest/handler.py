@@ -45,22 +45,24 @@ def build(environ: Mapping[str, str]) -> Handler:
     table = settings.state_table
     listeners = ListenerCache(Listeners(table, dynamodb))
     rules = RuleCache(Rules(table, dynamodb), listeners)
-    made = QueueCache(Table(table, dynamodb), TopicTable(table, dynamodb), settings.dynamic_prefix)
+    dynamic = QueueCache(
+        Table(table, dynamodb), TopicTable(table, dynamodb), settings.dynamic_prefix
+    )
     counters = Counters(table, lambda: dynamodb)
-    looked_at = settings.object_facts
+    facts = settings.object_facts
     objects = (
-        ObjectReader(function_clients.client("s3"), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"])
-        if looked_at.buckets
+        ObjectReader(function_clients.client("s3"), facts, environ["AWS_LAMBDA_FUNCTION_NAME"])
+        if facts.buckets
         else None
     )
     fanout = Fanout(
         settings.target_queues,
         sqs,
         deployed=settings.targets.__contains__,
-        dynamic_queue=made.queue,
+        dynamic_queue=dynamic.queue,
         listener_queue=listeners.queue,
         is_full=QueueLimits(
-            lambda arn: settings.queue_limits.limit(arn) or made.limit(arn), sqs
+            lambda arn: settings.queue_limits.limit(arn) or dynamic.limit(arn), sqs
         ).is_full,
     )
     dead = DeadLetters("", Queue(settings.ingress_dead_queue_url, sqs))
@@ -78,7 +80,7 @@ def build(environ: Mapping[str, str]) -> Handler:
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         nonlocal triggered
-        made.begin()
+        dynamic.begin()
         triggered = 0
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
         outcome = engine(
@@ -126,10 +128,10 @@ def _report(routes: Routes) -> None:
 
 def _report_discarded(fanout: Fanout) -> None:
     """Log, count and trace the events that full queues did not get."""
-    for arn, gone in fanout.take_discarded().items():
-        telemetry.logger.warning(_DISCARDED, target=arn, discarded=len(gone))
-        telemetry.trace(tracing.dispatched(arn, tracing.Outcomes(dead={_DISCARDED: [*gone]})))
-        telemetry.measure(arn, EventsDiscarded=len(gone))
+    for arn, events in fanout.take_discarded().items():
+        telemetry.logger.warning(_DISCARDED, target=arn, discarded=len(events))
+        telemetry.trace(tracing.dispatched(arn, tracing.Outcomes(dead={_DISCARDED: [*events]})))
+        telemetry.measure(arn, EventsDiscarded=len(events))
 
 
 handler = telemetry.logger.inject_lambda_context(build(os.environ))

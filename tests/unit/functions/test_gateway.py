@@ -12,7 +12,7 @@ from bucketcast.gateway.app import S3, build
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send, send_response
-from functions.gateway.url import answered
+from functions.gateway import url
 from tests.unit.web.requests import HOST, authenticator, signed
 
 
@@ -48,7 +48,7 @@ def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mappin
 
 def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
     app = build(S3(authenticator(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com"))
-    return asyncio.run(answered(app, event(method, target, body, **changed)))
+    return asyncio.run(url.answer(app, event(method, target, body, **changed)))
 
 
 def test_a_call_is_answered() -> None:
@@ -92,7 +92,7 @@ async def half(_: AuthenticatedRequest, send: Send) -> None:
 def test_a_fault_is_answered_as_s3_does() -> None:
     """The framework answers, and raises again for its server to log."""
     app = build(S3(authenticator(), answers, fault, objects="https://s3.us-east-1.amazonaws.com"))
-    answer = asyncio.run(answered(app, event("GET", "/")))
+    answer = asyncio.run(url.answer(app, event("GET", "/")))
     assert answer["statusCode"] == 500
     assert "<Code>InternalError</Code>" in answer["body"]
 
@@ -100,7 +100,7 @@ def test_a_fault_is_answered_as_s3_does() -> None:
 def test_half_an_answer_is_none() -> None:
     app = build(S3(authenticator(), answers, half, objects="https://s3.us-east-1.amazonaws.com"))
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
-        asyncio.run(answered(app, event("GET", "/")))
+        asyncio.run(url.answer(app, event("GET", "/")))
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_without_the_right_to_look_the_events_wait_in_the_queue(
 
     ingest.put(TABLE)
     ingest.put(bucket="photos")
-    monkeypatch.setattr("bucketcast.ingest.aws.object_facts.ObjectReader._look", refuse)
+    monkeypatch.setattr("bucketcast.ingest.aws.object_facts.ObjectReader._read", refuse)
     other = record("b", s3__bucket__name="photos")
     assert ingest(message(record("payroll"), other), message(other), message(record("c"))) == []
     assert ingest.keys("webhook-primary") == [["b", "b"]]
@@ -249,7 +249,7 @@ def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
     """It was waited for with each chunk: two took longer than the function may."""
     answered = threading.Event()
     monkeypatch.setattr(
-        "bucketcast.ingest.aws.object_facts.ObjectReader._look", lambda *_: answered.wait(60)
+        "bucketcast.ingest.aws.object_facts.ObjectReader._read", lambda *_: answered.wait(60)
     )
     ingest.put(TABLE)
     ingest.put(bucket="photos")

@@ -102,18 +102,20 @@ def test_no_event_asks_for_the_rules_of_no_bucket(messages: Iterable[tuple[str, 
 class Facts:
     """What objects are said to have; records what was requested."""
 
-    def __init__(self, tags: Mapping[str, str], **wants: Fact) -> None:
-        self.wants = {HOOK if name == "hook" else TABLE: fact for name, fact in wants.items()}
+    def __init__(self, tags: Mapping[str, str], **facts: Fact) -> None:
+        self.facts_by_target = {
+            HOOK if name == "hook" else TABLE: fact for name, fact in facts.items()
+        }
         self._tags = tags
         self.requested: list[tuple[str, Fact]] = []
         self.mirrors = frozenset({TABLE})
-        self.shows: dict[str, str] = {}
-        self.looked: list[tuple[str, str | None, Fact]] = []
+        self.current: dict[str, str] = {}
+        self.current_requests: list[tuple[str, str | None, Fact]] = []
 
-    def self_caused(self, event: Event) -> bool:
+    def is_self_caused(self, event: Event) -> bool:
         return event.principal == "ours"
 
-    def enriched(
+    def enrich(
         self,
         requested: Sequence[tuple[Event, Fact]],
         seconds: float,  # noqa: ARG002
@@ -126,18 +128,18 @@ class Facts:
             for event, _ in requested
         ]
 
-    def uncovers(self, event: Event) -> bool:
+    def may_reveal_version(self, event: Event) -> bool:
         return event.name == "s3:ObjectRemoved:Delete" and bool(event.version_id)
 
-    def shown(
+    def read_current(
         self,
         requested: Sequence[tuple[Event, Fact]],
         seconds: float,  # noqa: ARG002
     ) -> list[Event | None]:
-        self.looked += [(event.key, event.version_id, fact) for event, fact in requested]
+        self.current_requests += [(event.key, event.version_id, fact) for event, fact in requested]
         return [
-            replace(event, name="s3:ObjectCreated:Put", version_id=self.shows[event.key])
-            if event.key in self.shows
+            replace(event, name="s3:ObjectCreated:Put", version_id=self.current[event.key])
+            if event.key in self.current
             else None
             for event, _ in requested
         ]
@@ -219,7 +221,7 @@ def contents_of(batch: Sequence[Routed]) -> list[tuple[str, str | None, str]]:
 
 def test_only_mirrors_get_the_version_that_surfaces_after_a_removal() -> None:
     facts = Facts({})
-    facts.shows = {"in/a": "v1"}
+    facts.current = {"in/a": "v1"}
     routed = route(
         [("1", message(removed("in/a", "v2"))), ("2", message(removed("in/b", "v2")))],
         Rulebook(everything(TABLE), everything(HOOK)),
@@ -241,25 +243,25 @@ def test_each_key_is_looked_at_once_a_batch_for_its_last_removal() -> None:
         ("2", message(removed("in/a", "v10", "0A"), removed("in/b", None))),
     ]
     route(messages, Rulebook(everything(TABLE)), facts)
-    assert facts.looked == [("in/a", "v10", Fact.HEAD)]
+    assert facts.current_requests == [("in/a", "v10", Fact.HEAD)]
 
 
 def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
     facts = Facts({})
     rulebook = Rulebook(everything(HOOK), everything(TABLE, prefix="in/"))
     routed = route([("1", message(removed("out", "v2"), removed("in/c", None)))], rulebook, facts)
-    assert facts.looked == []
+    assert facts.current_requests == []
     assert contents_of(batches(routed)[TABLE]) == [("Delete", "", "1")]
 
 
 def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
     """The rule of the removals does not ask for puts, and the other for those of a tag."""
     facts = Facts({})
-    facts.shows = {"in/a": "v1"}
+    facts.current = {"in/a": "v1"}
     removals = Rule(bucket="uploads", arn=TABLE, events=("s3:ObjectRemoved:*",))
     rulebook = Rulebook(removals, tagged(TABLE))
     routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
-    assert facts.looked == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
+    assert facts.current_requests == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
     # An unknown tag counts as a match, as of any event.
     assert contents_of(batches(routed)[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
     routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)

@@ -38,23 +38,23 @@ TIMEOUT = 30
 class Unreadable:
     """The facts of objects that ingest may not read: S3 refuses each look after a moment."""
 
-    wants: Mapping[str, Fact] = {}
+    facts_by_target: Mapping[str, Fact] = {}
     mirrors: frozenset[str] = frozenset()
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def self_caused(self, _event: Event) -> bool:
+    def is_self_caused(self, _event: Event) -> bool:
         return False
 
-    def enriched(self, requested: Sequence[Any], _seconds: float) -> Sequence[Event | None]:
+    def enrich(self, requested: Sequence[Any], _seconds: float) -> Sequence[Event | None]:
         self._clock.now += 0.1
         return [None] * len(requested)
 
-    def uncovers(self, _event: Event) -> bool:
+    def may_reveal_version(self, _event: Event) -> bool:
         return False
 
-    def shown(self, _requested: Sequence[Any], _seconds: float) -> Sequence[Event | None]:
+    def read_current(self, _requested: Sequence[Any], _seconds: float) -> Sequence[Event | None]:
         return ()
 
 

@@ -1,7 +1,7 @@
-"""Destinations: what a rule sends events to, and the ARNs that name them.
+"""Destinations: targets, topics and listeners that a rule sends events to, and their ARNs.
 
-`Destination.of` reads an ARN once, where a rule is compiled or a user names something. From there
-on the class says what it is.
+`Destination.of` reads an ARN once, where a rule is compiled or a user enters one. From there on the
+class decides.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ _OF_TOPIC: Final = re.compile(r"topic-[0-9a-f]{16}")
 
 
 class Destination(msgspec.Struct, frozen=True, cache_hash=True):
-    """What a rule sends events to; `form` is how the ARNs of its class look."""
+    """A destination of a rule's events; `form` is the form of its class's ARNs."""
 
     form: ClassVar[str] = "arn:"
 
     @staticmethod
     def of(arn: str) -> "Destination":
-        """Return what an ARN names, which need not exist; `Unknown` if it has no known form."""
+        """Return the destination of an ARN; it need not exist. `Unknown` if the form is."""
         match arn.split(":"):
             case ["arn", "minio", "sqs", region, id_, type_] if id_ and type_:
                 return TargetArn(id_, type_, region)
@@ -41,10 +41,10 @@ class Destination(msgspec.Struct, frozen=True, cache_hash=True):
         Raises:
             ValueError: it has another form.
         """
-        found = Destination.of(text)
-        if not isinstance(found, cls):
+        destination = Destination.of(text)
+        if not isinstance(destination, cls):
             raise ValueError(f"invalid ARN '{text}': the form is {cls.form}")  # noqa: TRY004
-        return found
+        return destination
 
     @property
     def arn(self) -> str:
@@ -127,6 +127,6 @@ class ListenerArn(Destination, frozen=True):
 
 
 class Unknown(Destination, frozen=True):
-    """Nothing that exists: its ARN has no known form."""
+    """No destination that exists: its ARN has no known form."""
 
     arn: str

@@ -43,7 +43,7 @@ def objects(s3: "S3Client", *buckets: str) -> ObjectReader:
 
 
 def look(reader: ObjectReader, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
-    return reader.enriched(requested, 30.0)
+    return reader.enrich(requested, 30.0)
 
 
 def put(s3: "S3Client", key: str = "a", body: bytes = b"x", **more: Any) -> Event:
@@ -225,7 +225,7 @@ def test_no_batch_waits_longer_than_it_may() -> None:
     s3: Any = Silent()
     try:
         asking = [(event(str(number)), Fact.HEAD) for number in range(40)]
-        assert objects(s3).enriched(asking, 0.2) == [None] * 40
+        assert objects(s3).enrich(asking, 0.2) == [None] * 40
     finally:
         over.set()
 
@@ -233,9 +233,9 @@ def test_no_batch_waits_longer_than_it_may() -> None:
 def test_our_own_reads_are_recognized_by_their_session(bucket: "S3Client") -> None:
     requested = objects(bucket)
     ours = event(dialect="cloudtrail", principal="AROAEXAMPLE:Bucketcast-ingest")
-    assert requested.self_caused(ours)
-    assert not requested.self_caused(event(dialect="cloudtrail", principal="AROAEXAMPLE:anna"))
-    assert not requested.self_caused(event(principal="AROAEXAMPLE:Bucketcast-ingest"))
+    assert requested.is_self_caused(ours)
+    assert not requested.is_self_caused(event(dialect="cloudtrail", principal="AROAEXAMPLE:anna"))
+    assert not requested.is_self_caused(event(principal="AROAEXAMPLE:Bucketcast-ingest"))
 
 
 def test_what_minio_lists_among_metadata_becomes_headers(s3: "S3Client") -> None:

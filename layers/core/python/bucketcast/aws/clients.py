@@ -1,4 +1,4 @@
-"""AWS clients for the command line: created lazily, with errors that say what to do."""
+"""AWS clients for the command line: created lazily, with errors that have a hint."""
 
 import os
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ class Aws:
         self._read_seconds = read_seconds
 
     def client(self, service: str, attempts: int) -> Any:
-        """Return a new client of a service, which makes a call so often at most."""
+        """Return a new client of a service, with so many attempts a call."""
         import boto3  # noqa: PLC0415 - takes longer than all that needs no AWS
         from botocore.config import Config  # noqa: PLC0415 - as boto3
 
@@ -122,12 +122,12 @@ def aws_errors() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _refused(error) from error
+        raise _refusal(error) from error
     except BotoCoreError as error:
-        raise _unreached(error) from error
+        raise _connection_error(error) from error
 
 
-def _refused(error: Any) -> AwsError:
+def _refusal(error: Any) -> AwsError:
     code = error.response.get("Error", {}).get("Code", "")
     text = error.response.get("Error", {}).get("Message", "") or str(error)
     if code in _EXPIRED_LOGIN:
@@ -143,7 +143,7 @@ def _refused(error: Any) -> AwsError:
     return AwsError(f"AWS refused {error.operation_name}: {code}: {text}", code=code)
 
 
-def _unreached(error: Exception) -> AwsError:
+def _connection_error(error: Exception) -> AwsError:
     kind = type(error).__name__
     if kind in _LOGIN_ERRORS:
         return AwsError(f"no AWS login: {error}; {LOGIN_HINT}")

@@ -1,4 +1,4 @@
-"""Logins by IAM to AWS's databases and brokers: what is signed with this process's credentials.
+"""Logins by IAM to AWS's databases and brokers, signed with this process's credentials.
 
 RDS, ElastiCache, MemoryDB and MSK take the URL of a request that was signed and never sent, for 15
 minutes at most, and no longer than the credentials that signed it. OpenSearch takes requests signed
@@ -40,9 +40,9 @@ def token(service: str, region: str, host: str, query: Mapping[str, str]) -> Tok
     Raises:
         NotAuthorized: there are no credentials, or they cannot be refreshed.
     """
-    frozen, ends = _credentials()
+    frozen, end = _credentials()
     url = _signed_url(frozen, service, region, f"https://{host}/", query)
-    expires = min(time.time() + TOKEN_SECONDS, ends)
+    expires = min(time.time() + TOKEN_SECONDS, end)
     return Token(Secret(url.removeprefix("https://")), expires)
 
 
@@ -101,8 +101,8 @@ def _credentials() -> "tuple[ReadOnlyCredentials, float]":
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
 
     try:
-        found: Any = _session().get_credentials()
-        frozen = found.get_frozen_credentials() if found else None
+        credentials: Any = _session().get_credentials()
+        frozen = credentials.get_frozen_credentials() if credentials else None
     except (BotoCoreError, ClientError) as error:
         raise NotAuthorized(f"no AWS credentials to sign the login with: {error}") from None
     if frozen is None:
@@ -110,7 +110,7 @@ def _credentials() -> "tuple[ReadOnlyCredentials, float]":
             "no AWS credentials to sign the login with: the function's role has them on AWS; "
             "elsewhere set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
-    expiry = getattr(found, "_expiry_time", None)
+    expiry = getattr(credentials, "_expiry_time", None)
     return frozen, expiry.timestamp() if expiry else float("inf")
 
 
@@ -118,6 +118,6 @@ def _credentials() -> "tuple[ReadOnlyCredentials, float]":
 def _session() -> "Session":
     import botocore.session  # noqa: PLC0415 - as above
 
-    # At DEBUG it logs signatures with all that they sign, which together are the login.
+    # At DEBUG it logs signatures and the signed text, which together are the login.
     logging.getLogger("botocore.auth").setLevel(logging.INFO)
     return botocore.session.get_session()

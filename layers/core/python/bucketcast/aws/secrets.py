@@ -1,8 +1,8 @@
 """Secrets: settings of the form `secret:NAME` are read from Secrets Manager.
 
 `secret:NAME` is the whole secret, `secret:NAME#FIELD` one field of a secret that is a JSON
-object, such as those that RDS rotates. The line end of a secret of one line is no part of it: it is
-there if a file was stored that an editor or `echo` wrote. PEM blocks stay as they are.
+object, such as those that RDS rotates. The line end of a secret of one line is cut: editors and
+`echo` write one into a stored file. PEM blocks stay as they are.
 
 A target that refuses its login has its secret read afresh for every batch, which costs money, and
 time where it cannot be read: so that happens once a minute at most.
@@ -24,25 +24,24 @@ from bucketcast.settings.types import REFERENCE
 
 MAX_AGE_SECONDS: Final = 300
 FRESH_SECONDS: Final = 60
-"""For so long a secret that was read afresh is fresh, and one that could not be read is not asked
-for again."""
+"""A secret that was read afresh, or could not be read, is not read again for so long."""
 _LINE = re.compile(r"([^\r\n]*)\r?\n")
 
 
 def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, str]:
-    """Return the settings with every reference replaced; `fresh` reads what was not read so lately.
+    """Return the settings with every reference replaced; `fresh` reads secrets anew, if it may.
 
     Raises:
         NotAuthorized: a secret cannot be read; the text has its name, never a value.
     """
     return {
-        key: _secret(key, text, fresh=fresh) if text.startswith(REFERENCE) else text
+        key: _resolve(key, text, fresh=fresh) if text.startswith(REFERENCE) else text
         for key, text in settings.items()
     }
 
 
 def forget() -> None:
-    """Read every secret afresh from now on: somebody asks what is true now."""
+    """Read every secret afresh from now on: a probe is to see the current ones."""
     _reader.cache_clear()
 
 
@@ -60,13 +59,13 @@ class _Reader(SecretsProvider):
         Raises:
             GetParameterError: it cannot be read, or could not within the last minute.
         """
-        due = fresh and not _is_recent(self._fresh.get(name, 0.0))
-        found = self.get(name, max_age=MAX_AGE_SECONDS, force_fetch=due)
-        if name not in self._fresh:  # the first time, as by a probe, it was no change that asked
+        refetch = fresh and not _is_recent(self._fresh.get(name, 0.0))
+        secret = self.get(name, max_age=MAX_AGE_SECONDS, force_fetch=refetch)
+        if name not in self._fresh:  # a first read, as by a probe, follows no refused login
             self._fresh[name] = 0.0
-        elif due:
+        elif refetch:
             self._fresh[name] = time.time()
-        return found
+        return secret
 
     def _get(self, name: str, **options: Any) -> str | bytes:
         since, failure = self._failures.get(name, (0.0, ""))
@@ -86,7 +85,7 @@ def _is_recent(since: float) -> bool:
     return 0 <= time.time() - since < FRESH_SECONDS
 
 
-def _secret(key: str, reference: str, *, fresh: bool) -> str:
+def _resolve(key: str, reference: str, *, fresh: bool) -> str:
     name, _, member = reference.removeprefix(REFERENCE).partition("#")
     try:
         text = _reader().read(name, fresh=fresh)

@@ -4,7 +4,7 @@
 outcome of an event            what happens
 =============================  ===============================================================
 it is on all queues            it is deleted with its message
-nobody can read its message    that is dead-lettered to `ingress-dead` with the reason
+its message is unreadable      that is dead-lettered to `ingress-dead` with the reason
 one queue refuses it           it goes back to the ingress queue, addressed to that destination
                                alone: no other gets it again
 the target is not deployed     it is dropped, as in MinIO

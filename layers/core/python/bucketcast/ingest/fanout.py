@@ -27,8 +27,8 @@ _NO_QUEUE: Final = (
     "QueueDoesNotExist",
     "AccessDenied",
 )
-"""How SQS refuses a queue that is not there: by its name, or because the role has no right to it.
-Codes may go on, as `AccessDeniedException` does."""
+"""The codes of SQS for a missing queue: it does not exist, or the role has no right to it.
+They may go on, as `AccessDeniedException` does."""
 
 
 class Unsent(NamedTuple):
@@ -50,9 +50,9 @@ class _Address(NamedTuple):
 class Fanout:
     """Sends batches; `queues` is the URL of every target's queue, with a `*` for kind and id.
 
-    `deployed` returns whether the target of an ARN is deployed. `dynamic_queue` returns the queue
-    name of a dynamic target or topic, `listener_queue` that of a listener. `is_full` returns
-    whether the queue of an ARN, of this URL, takes no more events.
+    `deployed` returns True if the target of an ARN is deployed. `dynamic_queue` returns the queue
+    name of a dynamic target or topic, `listener_queue` that of a listener. `is_full` returns True
+    if the queue of an ARN, of this URL, takes no more events.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Fanout:
         """Send all batches, the listeners' in parallel; yield what the queues did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
-        and logged with their trace ids. What is for a full queue is discarded, if the target is
+        and logged with their trace ids. Events for a full queue are discarded, if the target is
         configured so.
         """
         listeners = [to for to in batches if isinstance(to, ListenerArn)]
@@ -90,9 +90,9 @@ class Fanout:
             if isinstance(to, ListenerArn):
                 continue
             if remaining() < SPARE:
-                yield from (Unsent(to, one, OutOfTime("no time to send it")) for one in batch)
+                yield from (Unsent(to, routed, OutOfTime("no time to send it")) for routed in batch)
             else:
-                for part in _by_limits(to, batch):
+                for part in _split_by_limits(to, batch):
                     yield from self._send_to(to, part)
         if listeners:
             self._pool = self._pool or ThreadPoolExecutor(LISTENERS_TOGETHER)
@@ -100,7 +100,7 @@ class Fanout:
             yield from chain.from_iterable(unsent)
 
     def take_skipped(self) -> Mapping[str, int]:
-        """Return how many events were dropped since the last call, by target ARN."""
+        """Return the number of events dropped since the last call, by target ARN."""
         skipped, self._skipped = self._skipped, Counter()
         return skipped
 
@@ -112,81 +112,82 @@ class Fanout:
     def _send_to(self, to: Destination, batch: Sequence[Routed]) -> list[Unsent]:
         breaker = self._breakers.get(to)
         if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
-            why = breaker.outage.reason if breaker.outage else ""
+            reason = breaker.outage.reason if breaker.outage else ""
             pause = breaker.pause()
-            return [Unsent(to, one, BreakerOpen(why, pause, "Retryable"), pause) for one in batch]
-        where = self._address(to)
-        if where.queue and where.certain and self._is_full(to.arn, where.queue.url):
-            gone = self._discarded.setdefault(to.arn, [])
-            gone.extend(one.delivery.event for one in batch)
+            error = BreakerOpen(reason, pause, "Retryable")
+            return [Unsent(to, routed, error, pause) for routed in batch]
+        address = self._address(to)
+        if address.queue and address.certain and self._is_full(to.arn, address.queue.url):
+            discarded = self._discarded.setdefault(to.arn, [])
+            discarded.extend(routed.delivery.event for routed in batch)
             return []
-        packed, unsent = self._packed(to, batch, where)
-        refused = self._send(to, where, [_message(to, batch, one) for one in packed])
+        packed, unsent = self._pack(to, batch, address)
+        refused = self._send(to, address, [_message(to, batch, part) for part in packed])
         if refused is None:
             self._drop(to, batch)
             return unsent
         for index, reason in refused.items():
             part = batch[packed[index].start : packed[index].stop]
-            unsent += [Unsent(to, one, Retryable(reason)) for one in part]
-        self._note(to, next(iter(refused.values()), "") if len(refused) == len(packed) else "")
+            unsent += [Unsent(to, routed, Retryable(reason)) for routed in part]
+        self._record(to, next(iter(refused.values()), "") if len(refused) == len(packed) else "")
         return unsent
 
-    def _packed(
-        self, to: Destination, batch: Sequence[Routed], where: _Address, start: int = 0
+    def _pack(
+        self, to: Destination, batch: Sequence[Routed], address: _Address, start: int = 0
     ) -> tuple[list[Packed], list[Unsent]]:
         """Return the messages of a batch, and the events that fit in none."""
-        most = LISTENER_EVENTS if isinstance(to, ListenerArn) else MAX_EVENTS
-        if where.queue:
-            most = together(where.queue.url, most)
-        deliveries = [one.delivery for one in batch]
+        max_events = LISTENER_EVENTS if isinstance(to, ListenerArn) else MAX_EVENTS
+        if address.queue:
+            max_events = together(address.queue.url, max_events)
+        deliveries = [routed.delivery for routed in batch]
         try:
-            found = [
-                one._replace(start=one.start + start, stop=one.stop + start)
-                for one in pack(deliveries, most)
+            packed = [
+                part._replace(start=part.start + start, stop=part.stop + start)
+                for part in pack(deliveries, max_events)
             ]
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             if len(batch) == 1:
                 logger.error("an event cannot be sent", target=to.arn, reason=str(error))
-                return [], [Unsent(to, batch[0], _translated(error))]
+                return [], [Unsent(to, batch[0], _delivery_error(error))]
             middle = len(batch) // 2
-            first, lost = self._packed(to, batch[:middle], where, start)
-            second, more = self._packed(to, batch[middle:], where, start + middle)
-            return [*first, *second], [*lost, *more]
-        return found, []
+            first, first_unsent = self._pack(to, batch[:middle], address, start)
+            second, second_unsent = self._pack(to, batch[middle:], address, start + middle)
+            return [*first, *second], [*first_unsent, *second_unsent]
+        return packed, []
 
     def _send(
-        self, to: Destination, where: _Address, messages: Sequence[Outgoing]
+        self, to: Destination, address: _Address, messages: Sequence[Outgoing]
     ) -> dict[int, str] | None:
-        """Return what SQS did not take, by index; None if the queue does not exist."""
+        """Return the reasons of refused messages, by index; None if the queue does not exist."""
         everything = range(len(messages))
-        if where.queue is None:
-            return (
-                dict.fromkeys(everything, "its queue is not known now") if where.certain else None
-            )
+        if address.queue is None:
+            if not address.certain:
+                return None
+            return dict.fromkeys(everything, "its queue is not known now")
         try:
-            refused = where.queue.send(messages)
+            refused = address.queue.send(messages)
         except SQS_ERRORS as error:
-            if code_of(error).startswith(_NO_QUEUE) and not where.certain:
+            if code_of(error).startswith(_NO_QUEUE) and not address.certain:
                 return None
             refused = dict.fromkeys(everything, str(error))
         for index, reason in refused.items():
             logger.error("SQS did not take a message", target=to.arn, reason=reason, index=index)
         return refused
 
-    def _note(self, to: Destination, refusal: str) -> None:
-        """Remember that a queue refused everything, so it is asked less often; or forget it."""
+    def _record(self, to: Destination, refusal: str) -> None:
+        """Record that a queue refused everything, so it is tried less often; or clear that."""
         if refusal:
             self._breakers.setdefault(to, Breaker(LocalStore())).record_failure(Retryable(refusal))
         elif to in self._breakers:
             del self._breakers[to]
 
     def _drop(self, to: Destination, batch: Sequence[Routed]) -> None:
-        """Drop events for a target that is not deployed; a listener's client just went away."""
+        """Drop events for a target that is not deployed, or for a listener without a client."""
         if isinstance(to, ListenerArn):
             return
         logger.warning("a rule names a target that is not deployed", target=to.arn)
         self._skipped[to.arn] += len(batch)
-        trace(tracing.dropped(to.arn, [one.delivery.event for one in batch]))
+        trace(tracing.dropped(to.arn, [routed.delivery.event for routed in batch]))
 
     def _address(self, to: Destination) -> _Address:
         try:
@@ -203,12 +204,12 @@ class Fanout:
             return _Address(self._queue(queue_url(self._queues, to)), certain)
         except ValueError:
             return _Address(None, certain)
-        except ImportError:  # raised further, it would repeat what other targets were sent
+        except ImportError:  # raised further, it would repeat events that other targets were sent
             logger.exception("the kinds of targets cannot be read", target=to.arn)
             return _Address(None, certain=True)
 
     def _name(self, to: Destination) -> str | None:
-        """Return the name of the queue of what is not deployed, None if there is none."""
+        """Return the name of the queue of a dynamic destination, None if there is none."""
         if isinstance(to, ListenerArn):
             return self._listener_queue(to)
         return None if self._deployed(to.arn) else self._dynamic_queue(to)
@@ -217,28 +218,31 @@ class Fanout:
         return Queue(url, self._client)
 
 
-def _translated(error: Exception) -> DeliveryError:
+def _delivery_error(error: Exception) -> DeliveryError:
     name = type(error).__name__
     if isinstance(error, TooLarge):
         return GivenUp(str(error), name)
     return Retryable(f"unexpected {name}: {error}")
 
 
-def _message(to: Destination, batch: Sequence[Routed], one: Packed) -> Outgoing:
-    first = batch[one.start]
+def _message(to: Destination, batch: Sequence[Routed], packed: Packed) -> Outgoing:
+    first = batch[packed.start]
     history = History()
     if isinstance(to, TopicArn):
         history = History(topic=to.arn, redriven=_is_redriven(first))
-    return Outgoing(one.body, history=history, token=first.delivery.copy_id)
+    return Outgoing(packed.body, history=history, token=first.delivery.copy_id)
 
 
-def _by_limits(to: Destination, batch: Sequence[Routed]) -> Sequence[Sequence[Routed]]:
-    """Return what may share messages: a redrive lifts a topic's limits; targets have none."""
+def _split_by_limits(to: Destination, batch: Sequence[Routed]) -> Sequence[Sequence[Routed]]:
+    """Return the parts that may share messages: a redrive lifts a topic's limits."""
     if not isinstance(to, TopicArn):
         return [batch]
-    parts = [[one for one in batch if _is_redriven(one) is mark] for mark in (False, True)]
+    parts = [
+        [routed for routed in batch if _is_redriven(routed) is redriven]
+        for redriven in (False, True)
+    ]
     return [part for part in parts if part]
 
 
-def _is_redriven(one: Routed) -> bool:
-    return one.item.received.message.history.redriven
+def _is_redriven(routed: Routed) -> bool:
+    return routed.item.received.message.history.redriven

@@ -1,4 +1,4 @@
-"""Whether the queues of targets with a limit are full, by SQS's approximate counts of messages."""
+"""The limits of targets' queues, by SQS's approximate counts of messages."""
 
 import time
 from collections.abc import Callable
@@ -16,29 +16,29 @@ _FRESH_SECONDS: Final = 1.0
 class QueueLimits:
     """The limits of targets' queues; `limit` returns a target's, None for none.
 
-    SQS is asked at most once a second for each limited queue, and not for others. While it does not
+    Each limited queue is counted at most once a second, the others never. While SQS does not
     answer, no queue is full.
     """
 
     def __init__(self, limit: Callable[[str], int | None], client: "SQSClient") -> None:
         self._limit = limit
         self._client = client
-        self._seen: dict[str, tuple[float, int]] = {}
+        self._counts: dict[str, tuple[float, int]] = {}
 
     def is_full(self, arn: str, url: str) -> bool:
-        """Return whether a target's queue, of this URL, has as many messages as it may have."""
+        """Return True if a target's queue, of this URL, has as many messages as it may have."""
         limit = self._limit(arn)
         if limit is None:
             return False
         now = time.monotonic()
-        at, messages = self._seen.get(url, (-_FRESH_SECONDS, 0))
-        if now - at >= _FRESH_SECONDS:
+        counted_at, messages = self._counts.get(url, (-_FRESH_SECONDS, 0))
+        if now - counted_at >= _FRESH_SECONDS:
             messages = self._messages(arn, url)
-            self._seen[url] = now, messages
+            self._counts[url] = now, messages
         return messages >= limit
 
     def _messages(self, arn: str, url: str) -> int:
-        """Return how many messages wait, are delayed or in flight; 0 if that is unknown."""
+        """Return the messages that wait, are delayed or in flight; 0 if that is unknown."""
         try:
             return depth(url, self._client).all
         except SQS_ERRORS as error:

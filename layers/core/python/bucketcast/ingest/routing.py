@@ -33,7 +33,7 @@ class Routed(msgspec.Struct, frozen=True, gc=False):
     delivery: Delivery
 
 
-class _Matched(msgspec.Struct, frozen=True, gc=False):
+class _Match(msgspec.Struct, frozen=True, gc=False):
     """An event, None if it is not known now, and the matches of its rules."""
 
     item: Item
@@ -61,65 +61,68 @@ class Routes:
 
 
 class EnrichmentError(Retryable):
-    """S3 could not be asked about an object that a rule or a target needs to know more about."""
+    """S3 could not be asked about an object whose facts a rule or a target needs."""
 
 
 class Facts(Protocol):
-    """Where the facts about objects come from that events do not carry."""
+    """The source of facts about objects that events do not carry."""
 
     @property
-    def wants(self) -> Mapping[str, Fact]:
-        """The facts that targets, by ARN, want for every object."""
+    def facts_by_target(self) -> Mapping[str, Fact]:
+        """The facts that each target, by ARN, needs for every object."""
 
-    def self_caused(self, event: Event) -> bool:
-        """Return whether the event was only caused by a request of ours, and must be ignored."""
+    def is_self_caused(self, event: Event) -> bool:
+        """Return True if a request of ours caused the event, which must be ignored."""
 
-    def enriched(
+    def enrich(
         self, requested: Sequence[tuple[Event, Fact]], seconds: float
     ) -> Sequence[Event | None]:
         """Return the events in the same order with the requested facts, within so many seconds.
 
-        Without, if the object is gone; None if its facts cannot be read now.
+        Without them, if the object is gone; None if they cannot be read now.
         """
 
     @property
     def mirrors(self) -> frozenset[str]:
         """The ARNs of the targets that mirror a bucket."""
 
-    def uncovers(self, event: Event) -> bool:
-        """Return whether the key may show another version after it, for which no event comes."""
+    def may_reveal_version(self, event: Event) -> bool:
+        """Return True if the key may show another version now, for which no event comes."""
 
-    def shown(
+    def read_current(
         self, requested: Sequence[tuple[Event, Fact]], seconds: float
     ) -> Sequence[Event | None]:
-        """Return a put of the version that each key shows now; None if that is not known."""
+        """Return a put of the version that each key shows now; None if it is unknown."""
 
 
 def route(
-    items: Sequence[Item], lookup: RuleLookup, facts: Facts | None, left: Callable[[], float]
+    items: Sequence[Item],
+    lookup: RuleLookup,
+    facts: Facts | None,
+    seconds_left: Callable[[], float],
 ) -> Routes:
     """Match each event with the rules.
 
     S3 is asked about an object only if a rule that would match depends on it, or if the target
-    wants facts, for the seconds that are `left`; without `facts` they stay unknown.
+    needs facts, and for no more than `seconds_left`; without `facts` they stay unknown.
     """
     routes = Routes()
     try:
-        rules = lookup(frozenset([one.delivery.event.bucket for one in items]))
-    except Exception as error:  # noqa: BLE001 - whatever the table's trouble is, all of them wait
+        rules = lookup(frozenset([item.delivery.event.bucket for item in items]))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the table, all of them wait
         routes.failed += [(item, Retryable(f"{error or type(error).__name__}")) for item in items]
         return routes
-    matched = _matched(items, rules, facts, routes, left)
-    for one in matched:
-        if one.event is not None:
-            routes.matches.append((one.event, _by_rules(one.hits)))
-            _deliver(routes, one.item, one.event, one.hits)
+    matches = _match_all(items, rules, facts, routes, seconds_left)
+    for match in matches:
+        if match.event is not None:
+            routes.matches.append((match.event, _without_listeners(match.hits)))
+            _deliver(routes, match.item, match.event, match.hits)
     if facts and any(to.arn in facts.mirrors for to in routes.batches):
-        _uncover(routes, matched, rules, facts, left)
+        _add_revealed(routes, matches, rules, facts, seconds_left)
     return routes
 
 
-def _by_rules(hits: Collection[Hit]) -> Collection[Hit]:
+def _without_listeners(hits: Collection[Hit]) -> Collection[Hit]:
     """Return the matches without listeners, which traces leave out."""
     return [hit for hit in hits if not isinstance(hit.to, ListenerArn)]
 
@@ -129,32 +132,34 @@ def _deliver(routes: Routes, item: Item, event: Event, hits: Iterable[Hit]) -> N
         routes.add(to, item, Delivery(rule, event, named, item.delivery.created))
 
 
-def _uncover(
+def _add_revealed(
     routes: Routes,
-    matched: Iterable[_Matched],
+    matches: Iterable[_Match],
     rules: Mapping[str, RuleIndex],
     facts: Facts,
-    left: Callable[[], float],
+    seconds_left: Callable[[], float],
 ) -> None:
-    """Add to mirrors what keys show after a version or a marker was removed.
+    """Add for mirrors the versions that keys show after a version or a marker was removed.
 
     Each key is looked up once, for its last removal, and only for those targets that its rules send
     both that removal and the put.
     """
     last: dict[tuple[str, str], tuple[Item, Event]] = {}
-    for one in matched:
-        event = one.event
-        if event and facts.uncovers(event) and any(h.to.arn in facts.mirrors for h in one.hits):
+    for match in matches:
+        event = match.event
+        if event is None or not facts.may_reveal_version(event):
+            continue
+        if any(hit.to.arn in facts.mirrors for hit in match.hits):
             before = last.get((event.bucket, event.key))
             if before is None or before[1].order < event.order:
-                last[event.bucket, event.key] = (one.item, event)
+                last[event.bucket, event.key] = (match.item, event)
     requests = [(event, _facts_for_put(event, rules[event.bucket])) for _, event in last.values()]
     try:
-        shown = facts.shown(requests, left())
+        puts = facts.read_current(requests, seconds_left())
     except Exception:  # noqa: BLE001 - as where it is not known: the removals themselves go on
         logger.exception("cannot read what keys show after removals")
         return
-    for (item, _), event in zip(last.values(), shown, strict=True):
+    for (item, _), event in zip(last.values(), puts, strict=True):
         if event is not None:
             hits = rules[event.bucket].match(event)
             _deliver(routes, item, event, (hit for hit in hits if hit.to.arn in facts.mirrors))
@@ -167,15 +172,15 @@ def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
     return reduce(or_, needed, Fact.HEAD)
 
 
-def _matched(
+def _match_all(
     items: Sequence[Item],
     rules: Mapping[str, RuleIndex],
     facts: Facts | None,
     routes: Routes,
-    left: Callable[[], float],
-) -> list[_Matched]:
+    seconds_left: Callable[[], float],
+) -> list[_Match]:
     """Return every event, in order; None for those whose rules or facts fail now."""
-    found: list[_Matched] = []
+    matches: list[_Match] = []
     requests: list[tuple[int, Event, Fact]] = []
     for item in items:
         event = item.delivery.event
@@ -185,11 +190,11 @@ def _matched(
             routes.failed.append((item, Retryable(f"{error or type(error).__name__}")))
             continue
         if needed:
-            requests.append((len(found), event, reduce(or_, needed)))
-        found.append(_Matched(item, event, hits))
+            requests.append((len(matches), event, reduce(or_, needed)))
+        matches.append(_Match(item, event, hits))
     if facts and requests:
-        _enrich(requests, facts, rules, found, routes, left)
-    return found
+        _enrich(requests, facts, rules, matches, routes, seconds_left)
+    return matches
 
 
 def _match(
@@ -197,12 +202,12 @@ def _match(
 ) -> tuple[Collection[Hit], set[Fact]]:
     """Return the matches that the event alone decides, and the facts that others need."""
     needed: set[Fact] = set()
-    if index is None or (facts and facts.self_caused(event)):
+    if index is None or (facts and facts.is_self_caused(event)):
         return (), needed
     hits = index.match(event, needed if facts else None)
-    if facts and (wants := facts.wants):
+    if facts and (by_target := facts.facts_by_target):
         likely = index.match(event) if needed else hits
-        needed.update(wants[arn] for hit in likely if (arn := hit.to.arn) in wants)
+        needed.update(by_target[arn] for hit in likely if (arn := hit.to.arn) in by_target)
     return hits, needed
 
 
@@ -210,23 +215,24 @@ def _enrich(
     requests: Sequence[tuple[int, Event, Fact]],
     facts: Facts,
     rules: Mapping[str, RuleIndex],
-    found: list[_Matched],
+    matches: list[_Match],
     routes: Routes,
-    left: Callable[[], float],
+    seconds_left: Callable[[], float],
 ) -> None:
     """Fetch facts of objects, and match their events again."""
     try:
-        enriched = facts.enriched([(event, fact) for _, event, fact in requests], left())
+        enriched = facts.enrich([(event, fact) for _, event, fact in requests], seconds_left())
     except Exception as error:  # noqa: BLE001 - only these events have to wait
         logger.exception("objects cannot be looked at")
-        why = f"objects cannot be looked at: {type(error).__name__}"
+        reason = f"objects cannot be looked at: {type(error).__name__}"
         enriched = [None] * len(requests)
     else:
-        why = "S3 could not be asked about an object of"
-    for (index, event, _), known in zip(requests, enriched, strict=True):
-        item = found[index].item
-        if known is None:
-            routes.failed.append((item, EnrichmentError(f"{why} {event.bucket}")))
-            found[index] = _Matched(item, None, ())
+        reason = "S3 could not be asked about an object of"
+    for (index, event, _), enriched_event in zip(requests, enriched, strict=True):
+        item = matches[index].item
+        if enriched_event is None:
+            routes.failed.append((item, EnrichmentError(f"{reason} {event.bucket}")))
+            matches[index] = _Match(item, None, ())
         else:
-            found[index] = _Matched(item, known, rules[known.bucket].match(known))
+            hits = rules[enriched_event.bucket].match(enriched_event)
+            matches[index] = _Match(item, enriched_event, hits)

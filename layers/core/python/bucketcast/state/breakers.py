@@ -43,7 +43,7 @@ class Breakers:
         return {item[SORT_KEY]["S"]: outage for item in items if (outage := _outage(item))}
 
     def pause(self, arn: str, now: int) -> int:
-        """Pause a target; return since when it is paused, in Unix ms.
+        """Pause a target; return the time from which it is paused, in Unix ms.
 
         Raises:
             BotoCoreError, ClientError: the table did not answer.
@@ -59,7 +59,7 @@ class Breakers:
         return int(answer["Attributes"]["paused"]["N"])
 
     def resume(self, arn: str) -> int:
-        """End a pause; return since when the target was paused, 0 if it was not.
+        """End a pause; return the time from which the target was paused, 0 if it was not.
 
         Raises:
             BotoCoreError, ClientError: the table did not answer.
@@ -91,11 +91,11 @@ class SharedBreakers:
     def read(self) -> Outage | None:
         answer = self._items.call("get_item", self._arn)
         if answer is not None:
-            found = _outage(answer.get("Item", {}))
-            self._paused = found.paused if found else 0
-            return found
+            outage = _outage(answer.get("Item", {}))
+            self._paused = outage.paused if outage else 0
+            return outage
         own = self._own.read()
-        # A table that does not answer now must not resume what is paused.
+        # A table that does not answer now must not resume a paused target.
         return (own or Outage(0, 0))._replace(paused=self._paused) if self._paused else own
 
     def record(self, outage: Outage, *, probed: bool) -> Outage:
@@ -117,12 +117,12 @@ class SharedBreakers:
             ":reason": {"S": outage.reason[:REASON_LENGTH]},
             ":one": {"N": "1"},
         }
-        more = {}
+        condition = {}
         if expires:
             sets.append("#expires = :expires")
             names["#expires"] = EXPIRES
             values[":expires"] = {"N": str(outage.next // 1_000 + KEPT_DAYS * 86_400)}
-            more["ConditionExpression"] = "attribute_not_exists(paused)"
+            condition["ConditionExpression"] = "attribute_not_exists(paused)"
         removed = " REMOVE holder, leased_until" if probed else ""
         return self._items.call(
             "update_item",
@@ -131,7 +131,7 @@ class SharedBreakers:
             ExpressionAttributeNames=names,
             ExpressionAttributeValues=values,
             ReturnValues="ALL_NEW",
-            **more,
+            **condition,
         )
 
     def start_probe(self, now: int, until: int) -> bool:
@@ -168,11 +168,11 @@ class SharedBreakers:
 
 
 def _outage(item: Mapping[str, Any]) -> Outage | None:
-    """Return what an item says; None if the target is neither unreachable nor paused."""
+    """Return the outage of an item; None if the target is neither unreachable nor paused."""
     since, next_, probing, tries, paused = (
         int(item.get(name, {"N": "0"})["N"])
         for name in ("since", "next", "leased_until", "tries", "paused")
     )
     error, reason = (item.get(name, {"S": ""})["S"] for name in ("error", "reason"))
-    found = Outage(since, next_, probing, tries, error, reason, paused)
-    return found if since or paused else None
+    outage = Outage(since, next_, probing, tries, error, reason, paused)
+    return outage if since or paused else None

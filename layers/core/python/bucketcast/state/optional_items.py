@@ -1,6 +1,6 @@
 """Items of the state table that a batch can do without.
 
-If a call times out, as from a VPC without access to DynamoDB, the table is not asked again for a
+If a call times out, as from a VPC without access to DynamoDB, the table is not called again for a
 while, since each call would make its batch wait.
 """
 
@@ -23,25 +23,25 @@ _PAUSE_SECONDS: Final = 60.0
 class OptionalItems:
     """The items of a partition, read without strong consistency.
 
-    `client` creates the client on first use. `meanwhile` says what happens while the table does not
-    answer, for the log.
+    `client` creates the client on first use. `consequence` is the log's text for when the table
+    does not answer.
     """
 
     def __init__(
-        self, table: str, partition: str, client: "Callable[[], DynamoDBClient]", meanwhile: str
+        self, table: str, partition: str, client: "Callable[[], DynamoDBClient]", consequence: str
     ) -> None:
-        self._make: Callable[[], Partition] = lambda: Partition(
+        self._create: Callable[[], Partition] = lambda: Partition(
             table, partition, client(), consistent=False
         )
-        self._meanwhile = meanwhile
+        self._consequence = consequence
         self._not_before = 0.0
 
     @cached_property
     def partition(self) -> Partition:
         """The partition, for calls that raise when the table does not answer."""
-        return self._make()
+        return self._create()
 
-    def call(self, operation: str, name: str, **more: Any) -> Any:
+    def call(self, operation: str, key: str, **parameters: Any) -> Any:
         """Return DynamoDB's response about one item; None if it gives none.
 
         Raises:
@@ -51,7 +51,7 @@ class OptionalItems:
             return None
         reason: Exception
         try:
-            return self.partition.call(operation, name, **more)
+            return self.partition.call(operation, key, **parameters)
         except ClientError as error:
             if is_refusal(error):
                 raise
@@ -60,5 +60,5 @@ class OptionalItems:
             reason = error
         if isinstance(reason, ConnectTimeoutError | ReadTimeoutError):
             self._not_before = time.monotonic() + _PAUSE_SECONDS
-        logger.warning(self._meanwhile, target=name, reason=str(reason))
+        logger.warning(self._consequence, target=key, reason=str(reason))
         return None

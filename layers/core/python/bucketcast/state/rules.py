@@ -1,7 +1,7 @@
 """Rules in DynamoDB: all of a bucket together, and a number that grows with every change.
 
 Ingest reads that number consistently before each batch, and reads the bucket's rules anew when it
-grew. So a rule is active for everything that arrives after the command that added it returned, and
+grew. So a rule is active for all events that arrive after the command that added it returned, and
 an unchanged bucket costs one small read a batch.
 
 A change reads the rules, and writes them if nobody else did meanwhile: so any change, even of ten
@@ -57,47 +57,45 @@ class Rules:
             RuleExistsError: there is one with the same target, events, prefix and suffix.
         """
 
-        def added(stored: list[Rule]) -> list[Rule]:
-            if any(each.id == rule.id for each in stored):
+        def append(stored: list[Rule]) -> list[Rule]:
+            if any(existing.id == rule.id for existing in stored):
                 raise RuleExistsError(
                     f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
                     f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
                 )
             return [*stored, rule]
 
-        self.change(rule.bucket, added)
+        self.change(rule.bucket, append)
 
     def remove(self, rules: Sequence[Rule]) -> None:
         """Remove rules of one bucket; a missing one is no error."""
         if not rules:
             return
-        gone = {rule.id for rule in rules}
-        self.change(
-            rules[0].bucket, lambda stored: [each for each in stored if each.id not in gone]
-        )
+        ids = {rule.id for rule in rules}
+        self.change(rules[0].bucket, lambda stored: [rule for rule in stored if rule.id not in ids])
 
     def change(self, bucket: str, edit: Edit) -> list[Rule]:
-        """Replace a bucket's rules by what `edit` returns for them, and return that.
+        """Replace a bucket's rules by the result of `edit`, and return that.
 
-        `edit` is called again if another process changed the rules meanwhile; what it raises
-        leaves them as they are.
+        `edit` is called again if another process changed the rules meanwhile; if it raises, they
+        stay as they are.
         """
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             stored = self._stored(bucket)
-            wanted = edit(list(stored.rules))
-            if wanted == stored.rules:
-                return wanted
+            edited = edit(list(stored.rules))
+            if edited == stored.rules:
+                return edited
             try:
-                self._write(bucket, stored, wanted)
+                self._write(bucket, stored, edited)
             except self._client.exceptions.TransactionCanceledException as error:
                 # Of two simultaneous changes of one bucket, one is first.
-                if not left or refusals(error).isdisjoint(
+                if not tries_left or refusals(error).isdisjoint(
                     ("TransactionConflict", "ConditionalCheckFailed")
                 ):
                     raise
                 time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
             else:
-                return wanted
+                return edited
         raise RuntimeError("not reached: the last try raises")
 
     def of(self, bucket: str) -> list[Rule]:
@@ -110,7 +108,7 @@ class Rules:
 
     def buckets(self) -> list[str]:
         """Return the buckets that have rules, by a scan of the table."""
-        found = self._client.get_paginator("scan").paginate(
+        pages = self._client.get_paginator("scan").paginate(
             TableName=self._table,
             FilterExpression="#key = :version AND pages > :none",
             ProjectionExpression="#partition",
@@ -118,24 +116,24 @@ class Rules:
             ExpressionAttributeValues={":version": {"S": _VERSION}, ":none": {"N": "0"}},
             ConsistentRead=True,
         )
-        return sorted(item[PARTITION_KEY]["S"] for page in found for item in page["Items"])
+        return sorted(item[PARTITION_KEY]["S"] for page in pages for item in page["Items"])
 
     def versions(self, buckets: Iterable[str]) -> dict[str, int]:
         """Return the change number of each bucket that ever had a rule."""
         keys = [{PARTITION_KEY: {"S": name}, SORT_KEY: {"S": _VERSION}} for name in sorted(buckets)]
-        found: dict[str, int] = {}
+        versions: dict[str, int] = {}
         for start in range(0, len(keys), _BATCH_GET):
-            wanted: Any = {
+            keys_left: Any = {
                 self._table: {"Keys": keys[start : start + _BATCH_GET], "ConsistentRead": True}
             }
-            while wanted:
-                answer = self._client.batch_get_item(RequestItems=wanted)
-                for item in answer["Responses"].get(self._table, ()):
-                    found[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
-                wanted = answer.get("UnprocessedKeys")
-                if wanted:  # the table is busy, and more so if it is asked again at once
+            while keys_left:
+                response = self._client.batch_get_item(RequestItems=keys_left)
+                for item in response["Responses"].get(self._table, ()):
+                    versions[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
+                keys_left = response.get("UnprocessedKeys")
+                if keys_left:  # the table is busy, and more so if it is called again at once
                     time.sleep(random.uniform(_PAUSE_SECONDS, 5 * _PAUSE_SECONDS))  # noqa: S311
-        return found
+        return versions
 
     def _stored(self, bucket: str) -> _StoredRules:
         """Return the rules after one change; a read during a change is retried."""
@@ -146,7 +144,7 @@ class Rules:
             if "pages" not in number:
                 return _StoredRules([], version, 0)
             count, written = int(number["pages"]["N"]), number["written"]["N"]
-            parts = [items.get(rule_items.name(each)) for each in range(count)]
+            parts = [items.get(rule_items.name(index)) for index in range(count)]
             if all(part and part["written"]["N"] == written for part in parts):
                 whole = rule_items.unpack(bytes(part["rules"]["B"]) for part in parts if part)
                 return _StoredRules(whole, version, count)
@@ -155,17 +153,17 @@ class Rules:
     def _partition(self, bucket: str) -> Partition:
         return Partition(self._table, bucket, self._client)
 
-    def _write(self, bucket: str, stored: _StoredRules, wanted: Sequence[Rule]) -> None:
-        parts = rule_items.pack(wanted)
+    def _write(self, bucket: str, stored: _StoredRules, rules: Sequence[Rule]) -> None:
+        parts = rule_items.pack(rules)
         written = {"N": str(stored.version + 1)}
         items = self._partition(bucket)
         changes = [
             items.put_part(rule_items.name(number), {"rules": {"B": part}, "written": written})
             for number, part in enumerate(parts)
         ]
-        gone = [rule_items.name(number) for number in range(len(parts), stored.pages)]
-        changes += map(items.delete_part, gone)
-        number: Any = {
+        unused = [rule_items.name(number) for number in range(len(parts), stored.pages)]
+        changes += map(items.delete_part, unused)
+        version: Any = {
             "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
             "ConditionExpression": "version = :seen",
             "ExpressionAttributeValues": {
@@ -175,5 +173,5 @@ class Rules:
             },
         }
         if not stored.version:
-            number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
-        items.transact(*changes, items.update_part(_VERSION, **number))
+            version["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
+        items.transact(*changes, items.update_part(_VERSION, **version))

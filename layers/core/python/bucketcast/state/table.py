@@ -1,7 +1,7 @@
 """A partition of the state table: the items under one partition key, by their sort key.
 
-A bucket's partition has the bucket's name; what is no bucket's has one whose name no bucket can
-have, such as `#breakers`.
+A bucket's partition has the bucket's name; all others have names that no bucket can have, such as
+`#breakers`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,10 +38,9 @@ class Partition:
 
     def get(self, key: str) -> Mapping[str, Any]:
         """Return an item, an empty one if there is none."""
-        found: Mapping[str, Any] = self.call("get_item", key, ConsistentRead=self._consistent).get(
-            "Item", {}
-        )
-        return found
+        response = self.call("get_item", key, ConsistentRead=self._consistent)
+        item: Mapping[str, Any] = response.get("Item", {})
+        return item
 
     def items(self, begins: str = "", after: str = "", **more: Any) -> Iterator[Mapping[str, Any]]:
         """Yield the items whose sort key begins so, ordered by it, from behind the key `after`."""
@@ -64,15 +63,15 @@ class Partition:
             yield from page["Items"]
 
     def put(self, key: str, item: Mapping[str, Any], **condition: Any) -> bool:
-        """Store an item; return whether the condition held."""
+        """Store an item; return True if the condition held."""
         return self.write(self.put_part(key, item, **condition))
 
     def delete(self, key: str, **condition: Any) -> bool:
-        """Delete an item; return whether the condition held."""
+        """Delete an item; return True if the condition held."""
         return self.write(self.delete_part(key, **condition))
 
     def write(self, part: Part) -> bool:
-        """Do one part by itself; return whether its condition held."""
+        """Do one part by itself; return True if its condition held."""
         ((operation, arguments),) = part.items()
         try:
             getattr(self.client, f"{operation.lower()}_item")(**arguments)
@@ -109,11 +108,11 @@ class Partition:
 
 
 def is_refusal(error: ClientError) -> bool:
-    """Return whether a condition on an item did not hold."""
+    """Return True if a condition on an item did not hold."""
     return error.response.get("Error", {}).get("Code") == _CONDITION
 
 
 def refusals(error: ClientError) -> set[str]:
-    """Return why DynamoDB cancelled a transaction, for all its items."""
+    """Return the codes for which DynamoDB cancelled a transaction."""
     reasons: Any = error.response.get("CancellationReasons", ())
     return {reason.get("Code", "") for reason in reasons}

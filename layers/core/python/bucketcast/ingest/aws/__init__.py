@@ -1,1 +1,1 @@
-"""What ingest asks S3 about an object, where the record says too little."""
+"""Facts about an object that ingest reads from S3, where the record lacks them."""

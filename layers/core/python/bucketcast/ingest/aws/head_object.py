@@ -39,11 +39,11 @@ def event_fields(head: Mapping[str, Any]) -> dict[str, Any]:
 
 def _headers(head: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the headers that MinIO lists as metadata, in its spelling."""
-    for answered, name in _HEADERS.items():
-        text = head.get(answered, "")
-        if answered == "ContentEncoding":
+    for field, name in _HEADERS.items():
+        text = head.get(field, "")
+        if field == "ContentEncoding":
             text = ",".join(part for part in text.split(",") if part.strip() != _CHUNKED)
-        if text and (answered, text) != ("StorageClass", "STANDARD"):
+        if text and (field, text) != ("StorageClass", "STANDARD"):
             yield name, text
     if until := head.get("ObjectLockRetainUntilDate"):
         at = f"{until.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{until.microsecond // 1000:03}Z"

@@ -29,8 +29,8 @@ from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-SECONDS_FOR_SHOWN: Final = 5.0
-"""The longest time for reading what keys show, which does not hold up their messages."""
+SECONDS_FOR_CURRENT: Final = 5.0
+"""The longest time for reading the versions that keys show; their messages do not wait for it."""
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _OVERWRITTEN: Final = (None, "", "null")
 """Version ids of objects that the next put of their key replaces."""
@@ -43,116 +43,121 @@ _HINT: Final = (
 _DENIED: Final = ("403", "AccessDenied")
 
 Fields = dict[str, Any]
-"""Fields of an event; empty if the object is gone or cannot be read by anyone."""
+"""Fields of an event; empty if the object is gone or unreadable."""
 _MODIFIED: Final = "LastModified"
 """Stands among the fields of an object without a version: when it was put."""
 _Object = tuple[str, str, str | None, str | None]
 
 
 class ObjectReader:
-    """Reads objects from S3 for the function called `asker`; `client` is shared by its threads."""
+    """Reads objects from S3 for the function of this name; `client` is shared by its threads."""
 
-    def __init__(self, client: "S3Client", facts: ObjectFacts, asker: str) -> None:
+    def __init__(self, client: "S3Client", facts: ObjectFacts, function: str) -> None:
         self._client = client
-        self._session = f":{asker}"
+        self._session = f":{function}"
         self._buckets = facts.buckets
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self.mirrors = facts.mirrors
-        self.wants: Mapping[str, Fact] = {
+        self.facts_by_target: Mapping[str, Fact] = {
             arn: reduce(or_, (FACTS[name] for name in names))
             for arn, names in facts.targets.items()
         }
 
-    def self_caused(self, event: Event) -> bool:
-        """Return whether the event is of our own read of an object, which would cause the next."""
+    def is_self_caused(self, event: Event) -> bool:
+        """Return True if the event is of our own read of an object, which would cause the next."""
         return event.dialect == "cloudtrail" and event.principal.endswith(self._session)
 
-    def enriched(
-        self, requested: Sequence[tuple[Event, Fact]], seconds: float
-    ) -> list[Event | None]:
+    def enrich(self, requested: Sequence[tuple[Event, Fact]], seconds: float) -> list[Event | None]:
         """Return each event with the requested facts, or unchanged if its object is gone.
 
         None is an event whose facts are not available now: S3 refused, or did not answer within so
         many seconds.
         """
-        wanted: dict[_Object, Fact] = {}
+        facts: dict[_Object, Fact] = {}
         for event, fact in requested:
-            if self._is_there(event):
+            if self._may_exist(event):
                 object_ = _object(event)
-                wanted[object_] = wanted.get(object_, fact) | fact
-        futures = {self._pool.submit(self._look, *each): each[0] for each in wanted.items()}
+                facts[object_] = facts.get(object_, fact) | fact
+        futures = {
+            self._pool.submit(self._read, object_, fact): object_ for object_, fact in facts.items()
+        }
         wait(futures, seconds)
         answers = {object_: _answer(future) for future, object_ in futures.items()}
-        _log(answers)
+        _log_failures(answers)
         return [
-            _with(event, answers[_object(event)]) if _object(event) in answers else event
+            _with_facts(event, answers[_object(event)]) if _object(event) in answers else event
             for event, _ in requested
         ]
 
-    def uncovers(self, event: Event) -> bool:
-        """Return whether a version or marker was removed, so that another version may show now.
+    def may_reveal_version(self, event: Event) -> bool:
+        """Return True if a version or marker was removed, so that another version may show now.
 
         S3 sends no event of that one. Without a sequencer it would have no order among the others.
         """
         return (
             event.name == "s3:ObjectRemoved:Delete"
             and bool(event.version_id and event.sequencer)
-            and self._may_look(event)
+            and self._may_read(event)
         )
 
-    def shown(self, requested: Sequence[tuple[Event, Fact]], seconds: float) -> list[Event | None]:
-        """Return synthetic puts of what keys show after such events, ordered after them.
+    def read_current(
+        self, requested: Sequence[tuple[Event, Fact]], seconds: float
+    ) -> list[Event | None]:
+        """Return synthetic puts of the versions that keys show now, ordered after these events.
 
         None is a key that shows nothing, or that S3 did not return: reconcile repairs it.
         """
-        futures = [self._pool.submit(self._show, event, fact) for event, fact in requested]
-        wait(futures, min(seconds, SECONDS_FOR_SHOWN))
+        futures = [self._pool.submit(self._read_current, event, fact) for event, fact in requested]
+        wait(futures, min(seconds, SECONDS_FOR_CURRENT))
         answers = [_answer(future) for future in futures]
-        _log_unseen([answer for answer in answers if isinstance(answer, Exception)])
+        _log_unread([answer for answer in answers if isinstance(answer, Exception)])
         return [
             _put(event, answer) if answer and not isinstance(answer, Exception) else None
             for (event, _), answer in zip(requested, answers, strict=True)
         ]
 
-    def _may_look(self, event: Event) -> bool:
-        named = not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))
-        return named and event.key != ""
+    def _may_read(self, event: Event) -> bool:
+        is_listed = not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))
+        return is_listed and event.key != ""
 
-    def _is_there(self, event: Event) -> bool:
-        """Return whether the object may exist, and may be read."""
-        gone = event.name in REMOVALS or event.name == NOTHING_HAPPENED
-        return not gone and self._may_look(event)
+    def _may_exist(self, event: Event) -> bool:
+        """Return True if the object may exist, and may be read."""
+        removed = event.name in REMOVALS or event.name == NOTHING_HAPPENED
+        return not removed and self._may_read(event)
 
-    def _show(self, event: Event, fact: Fact) -> Fields:
+    def _read_current(self, event: Event, fact: Fact) -> Fields:
         """Return the object that the key shows, with its version, and its tags if requested."""
         head = self._client.head_object(Bucket=event.bucket, Key=event.key)
         version = head.get("VersionId")
-        found = event_fields(head) | {"version_id": version}
+        fields = event_fields(head) | {"version_id": version}
         if Fact.TAGS in fact:
-            which: Any = {"Bucket": event.bucket, "Key": event.key}
-            which |= {"VersionId": version} if version else {}
-            found["tags"] = self._tags(which)
-        return found
+            fields["tags"] = self._tags(_address(event.bucket, event.key, version))
+        return fields
 
-    def _tags(self, which: Any) -> list[tuple[str, str]]:
-        found = self._client.get_object_tagging(**which)["TagSet"]
-        return [(tag["Key"], tag["Value"]) for tag in found]
+    def _tags(self, address: Any) -> list[tuple[str, str]]:
+        tags = self._client.get_object_tagging(**address)["TagSet"]
+        return [(tag["Key"], tag["Value"]) for tag in tags]
 
-    def _look(self, object_: _Object, fact: Fact) -> Fields:
+    def _read(self, object_: _Object, fact: Fact) -> Fields:
         bucket, key, version, etag = object_
-        which: Any = {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
-        found: Fields = {}
+        address = _address(bucket, key, version)
+        fields: Fields = {}
         if Fact.TAGS in fact:
-            found["tags"] = self._tags(which)
+            fields["tags"] = self._tags(address)
         if Fact.HEAD in fact or version in _OVERWRITTEN:
-            head = self._client.head_object(**which)
+            head = self._client.head_object(**address)
             if etag and head["ETag"].strip('"') != etag:
                 return {}
             if Fact.HEAD in fact:
-                found |= event_fields(head)
+                fields |= event_fields(head)
             if not etag and version in _OVERWRITTEN:
-                found[_MODIFIED] = head.get(_MODIFIED)
-        return found
+                fields[_MODIFIED] = head.get(_MODIFIED)
+        return fields
+
+
+def _address(bucket: str, key: str, version: str | None) -> Any:
+    """Return S3's parameters for an object, or for a version of it."""
+    return {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
 
 
 def _object(event: Event) -> _Object:
@@ -174,18 +179,18 @@ def _answer(future: "Future[Fields]") -> Fields | Exception:
 
 
 def _put(after: Event, fields: Fields) -> Event | None:
-    """Return the put of what a key shows, ordered right after another event."""
-    known = ("version_id", "size", "etag", "storage_class")
-    found = Object(after.bucket, after.key, **{name: fields[name] for name in known})
-    more = {name: text for name, text in fields.items() if name not in known}
+    """Return the put of the version that a key shows, ordered right after another event."""
+    names = ("version_id", "size", "etag", "storage_class")
+    object_ = Object(after.bucket, after.key, **{name: fields[name] for name in names})
+    facts = {name: value for name, value in fields.items() if name not in names}
     try:
         sequencer, time = just_after((after.sequencer, after.time))
     except ValueError:  # an invalid date
         return None
-    return created(found, sequencer=sequencer, time=time, by="ingest", facts=more)
+    return created(object_, sequencer=sequencer, time=time, by="ingest", facts=facts)
 
 
-def _log_unseen(failed: Sequence[Exception]) -> None:
+def _log_unread(failed: Sequence[Exception]) -> None:
     if failed:
         telemetry.measure(telemetry.INGRESS, ObjectsUnseen=len(failed))
     for reason, count in Counter(map(_reason, failed)).items():
@@ -197,39 +202,39 @@ def _log_unseen(failed: Sequence[Exception]) -> None:
         )
 
 
-def _with(event: Event, answer: Fields | Exception) -> Event | None:
+def _with_facts(event: Event, answer: Fields | Exception) -> Event | None:
     if isinstance(answer, Exception):
         return None
-    if _is_another(event, answer):
+    if _was_replaced(event, answer):
         return event
-    lacking = {
-        name: fields
-        for name, fields in answer.items()
+    missing = {
+        name: value
+        for name, value in answer.items()
         if name != _MODIFIED and getattr(event, name) is None
     }
-    return msgspec.structs.replace(event, **lacking)
+    return msgspec.structs.replace(event, **missing)
 
 
-def _is_another(event: Event, answer: Fields) -> bool:
-    """Return whether the object was replaced after an event that names no version and no ETag."""
+def _was_replaced(event: Event, answer: Fields) -> bool:
+    """Return True if the object was replaced after an event that names no version and no ETag."""
     put: datetime | None = answer.get(_MODIFIED)
     if put is None:
         return False
     size = answer.get("size", event.size)
-    # Of the second in which it was put, S3 says the beginning.
+    # S3 truncates LastModified to whole seconds.
     return to_millis(f"{put:%Y-%m-%dT%H:%M:%SZ}") > event.time or event.size not in (None, size)
 
 
-def _log(answers: Mapping[_Object, Fields | Exception]) -> None:
+def _log_failures(answers: Mapping[_Object, Fields | Exception]) -> None:
     """Log one line for unreadable objects, and one per reason of the others, without keys."""
-    untold = [object_[0] for object_, answer in answers.items() if not answer]
-    if untold:
-        telemetry.measure(telemetry.INGRESS, ObjectsGone=len(untold))
+    unreadable = [bucket for (bucket, *_), answer in answers.items() if not answer]
+    if unreadable:
+        telemetry.measure(telemetry.INGRESS, ObjectsGone=len(unreadable))
         telemetry.logger.warning(
             "objects are gone, others by now or under a customer's key: what a rule asks of them "
             "counts as met",
-            count=len(untold),
-            bucket=untold[0],
+            count=len(unreadable),
+            bucket=unreadable[0],
         )
     failed = Counter(
         (_reason(answer), bucket)
