@@ -2,13 +2,18 @@
 
 Context: `config` (path, default `bucketcast.toml`), `stack` (name, default `Bucketcast`) and
 `local` (`true`: the functions run on this machine, so they are bundled for its interpreter, plain
-secrets are allowed, and nothing outlives the stack).
+secrets are allowed, and nothing outlives the stack). What `cdk.json` has under `context` overrides
+the feature flags below.
 """
 
+import json
 import os
 import sys
+import tarfile
 from pathlib import Path
+from typing import IO, cast
 
+import aws_cdk
 from aws_cdk import App, Environment, Stack, Validations
 from cdk_nag import AwsSolutionsChecks
 
@@ -19,6 +24,24 @@ from bucketcast_cdk import Bucketcast, limits
 ROOT = Path(__file__).resolve().parent
 FAILED = 1
 MISUSE = 2
+
+
+def feature_flags() -> dict[str, object]:
+    """Return the flags that this version of CDK recommends, and two for large stacks.
+
+    `cdk init` would copy the recommended ones, some ninety, into `cdk.json`. The library has them
+    in a file that Python offers no name for.
+    """
+    (library,) = Path(aws_cdk.__file__).parent.glob("_jsii/aws-cdk-lib@*.tgz")
+    with tarfile.open(library) as files:
+        recommended = files.extractfile("package/recommended-feature-flags.json")
+        return {
+            **json.load(cast("IO[bytes]", recommended)),
+            # `limits.check_size` counts the resources, and says what to do about too many.
+            "@aws-cdk/core:stackResourceLimit": 0,
+            # CloudFormation takes a template of 1 MB, spaces included.
+            "@aws-cdk/core:suppressTemplateIndentation": True,
+        }
 
 
 def build(app: App) -> Stack:
@@ -53,7 +76,7 @@ def build(app: App) -> Stack:
 
 
 def main() -> int:
-    app = App()
+    app = App(context=feature_flags())
     try:
         build(app)
     except ConfigErrors as errors:

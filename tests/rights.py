@@ -4,7 +4,6 @@
 reason here is used, and that nothing is called without a right (`tests/e2e/iam.py`).
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -230,10 +229,11 @@ def example() -> dict[str, Any]:
     from aws_cdk import App, Stack  # noqa: PLC0415
     from aws_cdk.assertions import Template  # noqa: PLC0415
 
+    from app import feature_flags  # noqa: PLC0415
     from bucketcast_cdk import Bucketcast  # noqa: PLC0415
 
-    context = json.loads((ROOT / "cdk.json").read_text("utf-8"))["context"]
-    stack = Stack(App(context={**context, "aws:cdk:bundling-stacks": []}), "Bucketcast")
+    context = {**feature_flags(), "aws:cdk:bundling-stacks": []}
+    stack = Stack(App(context=context), "Bucketcast")
     Bucketcast(stack, "Default", config=EXAMPLE)
     return dict(Template.from_stack(stack).to_json())
 

@@ -9,16 +9,14 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
+from app import feature_flags
 from bucketcast.config import load
 from bucketcast_cdk import Bucketcast
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# As the CDK command hands it to the app, but nothing is bundled.
-CONTEXT = {
-    **json.loads((ROOT / "cdk.json").read_text())["context"],
-    "aws:cdk:bundling-stacks": [],
-}
+UNBUNDLED: dict[str, Any] = {"aws:cdk:bundling-stacks": []}
+CONTEXT = {**feature_flags(), **UNBUNDLED}
 
 PIPELINE = """
 [pipeline]

@@ -11,7 +11,7 @@ import pytest
 
 from bucketcast.config import load
 from bucketcast.config.loopback import unreachable
-from tests.infra.conftest import CONTEXT, ROOT, TYPICAL
+from tests.infra.conftest import ROOT, TYPICAL, UNBUNDLED
 
 
 def test_all_problems_are_printed_without_a_traceback(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def _run(
     config = folder / "bucketcast.toml"
     if text is not None:
         config.write_text(text)
-    words = {**CONTEXT, "config": str(config), **context}
+    words = {**UNBUNDLED, "config": str(config), **context}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MINIO_")}
     kept |= {"CDK_CONTEXT_JSON": json.dumps(words), "CDK_OUTDIR": str(folder / "out")}
     return subprocess.run(
