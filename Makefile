@@ -12,16 +12,19 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo spark stop lint type unit contract model glue infra e2e test chaos synth lock bench clean
+.PHONY: help demo up spark stop test check model chaos bench setup lock clean synth dist
+.PHONY: python deployable servers
 
-help: ## print this help
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help:
+	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) } \
+		/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ run it
+demo: deployable ## run the demo: real S3 operations, and every event as it arrives
+	@$(RUN) -m localstack.demo --config "$(CONFIG)"
 
 up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566)
 	@$(RUN) -m localstack.up --config "$(CONFIG)"
-
-demo: deployable ## run the demo: real S3 operations, and every event as it arrives
-	@$(RUN) -m localstack.demo --config "$(CONFIG)"
 
 spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
 	@$(PYTHON) -m localstack.install spark
@@ -30,52 +33,23 @@ spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
 stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
 	@$(PYTHON) -m localstack.stop
 
-setup: python ## install the development environment into .venv, .local and node_modules
-	@$(PYTHON) -m localstack.install dev
+##@ test it
+# Unit tests and those of the templates need no server.
+test: python ## install the servers, then run all tests (PARTS="unit glue contract-redis" for some; JOBS=4 at a time)
+	@$(MAKE) --no-print-directory --jobs 2 setup $(if $(filter-out unit infra,$(or $(PARTS),all)),servers)
+	@JOBS="$(JOBS)" $(RUN) -m tests.suite $(PARTS)
 
-lint: setup ## ruff (checks and format) and import-linter
+check: setup ## ruff (checks and format), import-linter and mypy
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	.venv/bin/lint-imports
-
-type: setup ## mypy, strict
 	$(RUN) -m mypy
-
-unit: setup ## unit tests, without sockets
-	$(RUN) -m pytest tests/unit
-
-contract: setup servers ## contract tests: every target with its real server
-	$(RUN) -m pytest tests/contract
 
 model: setup servers ## model-based tests of queues and mirrors, with more examples than in `make test` (KIND=redis for one)
 	MODEL_EXAMPLES=300 $(RUN) -m pytest tests/unit/simulation tests/contract/test_bucket_model.py $(if $(KIND),--kind $(KIND))
 
-glue: setup servers ## tests of the Spark jobs, on Spark 4.1
-	$(RUN) -m pytest tests/glue
-
-infra: setup ## tests of the templates and bundles
-	$(RUN) -m pytest tests/infra
-
-e2e: setup servers ## end-to-end tests: the stack on the local AWS, with real servers
-	$(RUN) -m pytest tests/e2e
-
-test: python ## install the servers, then run all tests (PARTS="e2e glue isolated-redis" for some; JOBS=4 at a time)
-	@$(MAKE) --no-print-directory --jobs 2 setup servers
-	@JOBS="$(JOBS)" $(RUN) -m tests.suite $(PARTS)
-
 chaos: setup servers ## chaos test: N events to ten targets while everything around them fails (N=100000 SEED=1)
 	@$(RUN) -m tests.chaos --events "$(N)" --seed "$(SEED)" --report .local/chaos/$(N)-$(SEED).md
-
-synth: CONFIG = examples/aws/bucketcast.toml
-synth: setup ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
-	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
-
-dist: setup ## build the wheel and the source archive into dist
-	$(RUN) -m uv build --no-build-isolation --offline --out-dir dist
-
-lock: setup ## resolve all requirements and write the pinned files
-	$(RUN) requirements/lock.py
-	npm install --package-lock-only --loglevel=error
 
 bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's and the scanner's
 	$(RUN) -m benchmarks.dispatch
@@ -83,10 +57,26 @@ bench: setup servers ## measure the figures in benchmarks/README.md, except the 
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.price
 
+##@ change it
+setup: python ## install the development environment into .venv, .local and node_modules
+	@$(PYTHON) -m localstack.install dev
+
+lock: setup ## resolve all requirements and write the pinned files
+	$(RUN) requirements/lock.py
+	npm install --package-lock-only --loglevel=error
+
 clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: servers
+##@ ship it
+synth: CONFIG = examples/aws/bucketcast.toml
+synth: setup ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
+	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
+
+dist: setup ## build the wheel and the source archive into dist
+	$(RUN) -m uv build --no-build-isolation --offline --out-dir dist
+
+# What the targets above need.
 servers:
 	@tests/servers/install
 

@@ -2,7 +2,7 @@
 
 python -m tests.suite [PART ...]    all parts unless some are named; exit 1 if one failed
 
-`glue` names `glue-4.1` and `glue-3.5`; `isolated`, the contract tests of each kind of target, where
+`glue` names `glue-4.1` and `glue-3.5`; `contract`, the contract tests of each kind of target, where
 no other kind's client is installed. Each part writes a log into .local/tests. Printed are a line as
 a part begins and as it ends, what has passed so far, the log of a part that failed, and the slowest
 tests of all. Much of a part is waiting, for servers that start, time-outs and pauses, so that more
@@ -25,22 +25,22 @@ from tests.environment import ROOT, SPARK
 PYTEST: Final = ("-m", "pytest", "-q")
 
 
-def isolated(*kinds: str) -> dict[str, tuple[str, ...]]:
+def contract(*kinds: str) -> dict[str, tuple[str, ...]]:
     """Return the parts of these kinds of target."""
     tests = (*PYTEST, "tests/contract", "--kind")
-    return {f"isolated-{kind}": ("-m", "tests.environment", kind, *tests, kind) for kind in kinds}
+    return {f"contract-{kind}": ("-m", "tests.environment", kind, *tests, kind) for kind in kinds}
 
 
 PARTS: Final = {
     "e2e": (*PYTEST, "tests/e2e", "--ignore", "tests/e2e/own_stack"),
-    **isolated("elasticsearch"),
+    **contract("elasticsearch"),
     "glue-4.1": (*PYTEST, "tests/glue"),
     "infra": (*PYTEST, "tests/infra"),
     "deploys": (*PYTEST, "tests/e2e/own_stack"),
     "unit": (*PYTEST, "tests/unit"),
     # What is marked is whole scans and states: half of the time, and our logic, not Spark's.
     "glue-3.5": ("-m", "tests.environment", SPARK, *PYTEST, "tests/glue", "-m", "not one_spark"),
-    **isolated(*servers.kinds()),
+    **contract(*servers.kinds()),
 }
 JOBS: Final = 4
 LOGS: Final = ROOT / ".local" / "tests"

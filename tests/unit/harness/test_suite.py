@@ -21,7 +21,7 @@ def test_each_folder_of_tests_is_a_part() -> None:
     folders = {word for command in suite.PARTS.values() for word in command if "/" in word}
     found = {f"tests/{file.relative_to(ROOT / 'tests').parts[0]}" for file in _files()}
     assert {"/".join(folder.split("/")[:2]) for folder in folders} == found
-    assert {f"isolated-{kind}" for kind in servers.kinds()} < set(suite.PARTS)
+    assert {f"contract-{kind}" for kind in servers.kinds()} < set(suite.PARTS)
 
 
 def _files() -> list[Path]:
