@@ -42,7 +42,7 @@ def apply(
 
     Raises:
         Overlap: another entry takes our events.
-        EntryLostError: S3 did not keep an entry of somebody else.
+        EntryLostError: S3 lost an entry that is not ours.
         ClientError: AWS refused, also after a while where waiting could have helped.
     """
     properties, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
@@ -96,16 +96,16 @@ def follow(
         rules = Rules(properties["StateTable"], clients("dynamodb"))
         trail = _trail(properties, clients, sleep)
         propagation.retry(lambda: trail.follow(properties["Bucket"], rules), sleep)
-    was = {**properties, **before}
-    left = event["RequestType"] == DELETE or was.get("Trail") != properties.get("Trail")
-    if "Trail" in was and left:
+    old = {**properties, **before}
+    leaves = event["RequestType"] == DELETE or old.get("Trail") != properties.get("Trail")
+    if "Trail" in old and leaves:
         cloudtrail = clients("cloudtrail")
         own = {"cloudtrail": cloudtrail}
-        trail = _trail(was, lambda name: own.get(name) or clients(name), sleep)
+        trail = _trail(old, lambda name: own.get(name) or clients(name), sleep)
         try:
-            propagation.retry(lambda: trail.remove(was["Bucket"]), sleep)
+            propagation.retry(lambda: trail.remove(old["Bucket"]), sleep)
         except cloudtrail.exceptions.TrailNotFoundException:
-            return  # what it logged for us is gone with it
+            return  # the selectors for the bucket went with it
 
 
 def _trail(

@@ -32,7 +32,7 @@ def test_text_and_arn_are_one(text: str, arn: TargetArn) -> None:
         " arn:minio:sqs::1:webhook",
     ],
 )
-def test_what_is_no_arn_is_shown_with_the_form(text: str) -> None:
+def test_invalid_arn_is_reported_with_the_form(text: str) -> None:
     with pytest.raises(ValueError, match="invalid ARN") as refused:
         TargetArn.parse(text)
     assert f"'{text}'" in str(refused.value)
@@ -61,9 +61,7 @@ def test_what_is_no_arn_is_shown_with_the_form(text: str) -> None:
         ("hook", Unknown("hook"), False),
     ],
 )
-def test_an_arn_says_what_it_names_and_who_owns_it(
-    arn: str, what: Destination, *, of_topic: bool
-) -> None:
+def test_arn_is_read_as_its_destination(arn: str, what: Destination, *, of_topic: bool) -> None:
     assert Destination.of(arn) == what
     assert (what.arn, str(what), what.of_topic) == (arn, arn, of_topic)
 

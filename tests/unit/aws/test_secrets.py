@@ -179,7 +179,7 @@ def test_secret_that_changes_after_a_probe_is_read_afresh_at_once(
     assert resolve({"password": "secret:db"}, fresh=True) == {"password": "new"}
 
 
-def test_whoever_asks_anew_gets_what_is_true_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fresh_read_gets_the_current_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls(monkeypatch, "old")
     resolve({"password": "secret:db"}, fresh=True)
     calls.answer = "new"

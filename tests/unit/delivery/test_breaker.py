@@ -74,7 +74,7 @@ def paused_bench(since: int = NOW, policy: Policy = PLAIN) -> Bench:
 # While it is paused
 
 
-def test_nothing_is_sent_to_a_paused_target_and_the_message_says_why_it_waits() -> None:
+def test_paused_target_is_sent_nothing_and_the_reason_is_stored() -> None:
     bench = paused_bench()
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert (bench.target.batches, outcome.stay, bench.queue.back) == ([], [], [["a", "b", "c"]])
@@ -89,7 +89,7 @@ def test_in_order_the_events_of_a_paused_target_stay_where_they_are() -> None:
     assert (outcome.stay, bench.queue.sent) == (["1", "2"], [])
 
 
-def test_what_waits_for_a_paused_target_is_dead_lettered_before_sqs_drops_it() -> None:
+def test_events_of_a_paused_target_are_dead_lettered_before_sqs_drops_them() -> None:
     bench = paused_bench()
     bench(message("1", "a", failed(0, PAUSED, NOW - TERM_MS - 1)))
     assert bench.queue.dead_keys == ["a"]
@@ -129,7 +129,7 @@ def test_after_a_pause_everything_is_sent() -> None:
 
 
 @pytest.mark.parametrize("error", [SILENT, NotAuthorized("password"), NotConnected("hung up")])
-def test_whatever_makes_tries_pointless_opens_it(error: DeliveryError) -> None:
+def test_connection_errors_open_the_breaker(error: DeliveryError) -> None:
     bench = silent_bench(error)
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert (bench.target.batches, outcome.stay) == ([], [])
@@ -138,13 +138,13 @@ def test_whatever_makes_tries_pointless_opens_it(error: DeliveryError) -> None:
 
 
 @pytest.mark.parametrize("error", [Retryable("busy"), Throttled("slow", 9), Rejected("never")])
-def test_what_it_says_of_one_event_does_not(error: DeliveryError) -> None:
+def test_error_about_one_event_does_not_open_the_breaker(error: DeliveryError) -> None:
     bench = silent_bench(error)
     bench(message("1", "a"))
     assert bench.target.batches == [["a"]]
 
 
-def test_what_waits_is_put_together_with_the_reason_and_no_try_is_counted() -> None:
+def test_waiting_events_are_merged_and_no_try_is_counted() -> None:
     bench = silent_bench()
     bench(message("1", "ab", failed(2)), message("2", "c", failed(2)))
     assert bench.queue.back == [["a", "b", "c"]]
@@ -162,20 +162,20 @@ def test_a_message_that_cannot_be_merged_is_sent_again_unopened(keys: list[str])
     assert sent.history == History(SENT, 0, str(SILENT), "NotConnected", created=SENT)
 
 
-def test_what_was_only_waiting_is_buried_at_the_end_of_its_term() -> None:
+def test_waiting_event_is_dead_lettered_at_the_end_of_its_term() -> None:
     bench = silent_bench()
     assert bench(message("1", "a", failed(0, str(SILENT), NOW - TERM_MS - 1))).dead == 1
     assert bench.queue.reasons[0].startswith("no answer within 10 s (given up after 13 days")
 
 
-def test_broken_messages_are_buried_all_the_same() -> None:
+def test_broken_messages_are_dead_lettered_while_it_is_open() -> None:
     bench = silent_bench()
     broken = message("1", "a")._replace(body="rubbish")
     assert counts(bench(broken, broken, message("2", "b"))) == (0, 0, 2)
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])
-def test_in_order_what_waits_stays_where_it_is(policy: Policy) -> None:
+def test_in_order_waiting_messages_stay(policy: Policy) -> None:
     """Also behind what cannot be opened: what is not said to stay is deleted."""
     bench = silent_bench(policy=policy)
     outcome = bench(NEWER, message("1", "a"), message("2", "b"))
@@ -183,7 +183,7 @@ def test_in_order_what_waits_stays_where_it_is(policy: Policy) -> None:
     assert bench.queue.sent == []
 
 
-def test_once_what_comes_meanwhile_is_lost_and_counted() -> None:
+def test_once_events_are_lost_while_it_is_open() -> None:
     bench = silent_bench(policy=ONCE)
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert (bench.target.batches, counts(outcome), outcome.stay) == ([], (0, 0, 3), [])

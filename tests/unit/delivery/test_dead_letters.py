@@ -35,7 +35,7 @@ def texts(sqs: "SQSClient", dead: Dead) -> Mapping[str, str]:
     return attributes
 
 
-def test_a_dead_letter_holds_the_original_and_what_a_redrive_needs(sqs: "SQSClient") -> None:
+def test_dead_letter_holds_the_original_and_the_data_of_a_redrive(sqs: "SQSClient") -> None:
     """Its term begins anew, and its topic's limits would end it at once."""
     history = History(7, 3, "busy", "Retryable", created=5, to="arn", topic="topic", not_before=9)
     (found,) = written(sqs, Dead("the body", history, "Rejected", "no such table", "rule"))
@@ -50,14 +50,14 @@ def test_a_dead_letter_holds_the_original_and_what_a_redrive_needs(sqs: "SQSClie
     }
 
 
-def test_what_ingest_gives_up_names_its_destination(sqs: "SQSClient") -> None:
+def test_dead_letter_of_ingest_names_its_destination(sqs: "SQSClient") -> None:
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
     dead = Dead("body", History(to=ARN), "Retryable", "full")
     assert DeadLetters("", Queue(url, sqs)).write([dead]) == set()
     assert received(sqs, url)[0]["texts"]["target"] == ARN
 
 
-def test_an_event_that_fits_in_no_envelope_is_buried_as_its_record(sqs: "SQSClient") -> None:
+def test_event_too_large_for_an_envelope_is_dead_lettered_as_its_record(sqs: "SQSClient") -> None:
     noise = b64encode(Random(1).randbytes(800_000)).decode()  # noqa: S311 - repeatable
     record = json.dumps({"key": "\ufffe", "noise": noise}, ensure_ascii=False).encode()
     delivery = Delivery("rule", event(record=msgspec.Raw(record)))
@@ -79,12 +79,14 @@ def test_an_event_that_fits_in_no_envelope_is_buried_as_its_record(sqs: "SQSClie
         ("", "unknown"),
     ],
 )
-def test_reason_holds_only_what_sqs_takes(reason: str, expected: str, sqs: "SQSClient") -> None:
+def test_reason_holds_only_characters_that_sqs_takes(
+    reason: str, expected: str, sqs: "SQSClient"
+) -> None:
     assert texts(sqs, Dead("body", History(), "", reason))["reason"] == expected
 
 
 @pytest.mark.parametrize("size", [MESSAGE_BYTES - 2_000, MESSAGE_BYTES])
-def test_body_without_room_for_its_reason_is_buried_compressed(size: int, sqs: "SQSClient") -> None:
+def test_body_without_room_for_its_reason_is_compressed(size: int, sqs: "SQSClient") -> None:
     body = ("0123456789" * (size // 10 + 1))[:size]
     (found,) = written(sqs, Dead(body, History(), "BadEvent", "é" * 2_000))
     assert found["texts"]["reason"] == "é" * 1_000
@@ -107,9 +109,7 @@ def test_body_is_compressed_only_if_it_has_to_be(
 
 
 @pytest.mark.parametrize("character", ["", "é", "😀"])
-def test_rubbish_that_does_not_compress_is_buried_with_its_beginning(
-    character: str, sqs: "SQSClient"
-) -> None:
+def test_incompressible_body_is_dead_lettered_cut(character: str, sqs: "SQSClient") -> None:
     """Staying where it is, it would come back for hours; a cut never leaves half a character."""
     rubbish = character + b64encode(Random(1).randbytes(786_400)).decode()  # noqa: S311 - repeatable
     rubbish += character * ((MESSAGE_BYTES - len(rubbish)) // 4)
@@ -128,6 +128,6 @@ def test_each_is_a_group_of_its_own_in_a_fifo_queue(sqs: "SQSClient") -> None:
     assert len({each["Attributes"]["MessageGroupId"] for each in received(sqs, url)}) == 3
 
 
-def test_what_sqs_does_not_take_is_said(sqs: "SQSClient") -> None:
+def test_refused_dead_letters_are_logged(sqs: "SQSClient") -> None:
     missing = Queue("https://sqs.eu-west-1.amazonaws.com/123456789012/none", sqs)
     assert DeadLetters(ARN, missing).write([Dead("a", History(), "", "why")] * 2) == {0, 1}

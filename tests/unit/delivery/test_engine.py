@@ -43,7 +43,7 @@ def test_delivered_events_go_with_their_messages() -> None:
     assert (bench.queue.sent, bench.queue.dead, bench.queue.pauses) == ([], [], {})
 
 
-def test_old_event_that_arrives_is_not_buried() -> None:
+def test_old_event_that_arrives_is_delivered() -> None:
     old = message("1", "a", History(NOW - TERM_MS - 1, 1))
     assert Bench()(old) == Outcome(delivered=1)
 
@@ -67,7 +67,7 @@ def test_every_event_is_delivered_retried_or_dead() -> None:
 # Rejected
 
 
-def test_rejected_event_is_buried_alone() -> None:
+def test_rejected_event_is_dead_lettered_alone() -> None:
     bench = Bench(only({"b": Rejected("too long")}))
     outcome = bench(message("1", "abc", failed(2)))
     assert (counts(outcome), outcome.stay, str(outcome.reason)) == ((2, 0, 1), [], "too long")
@@ -76,7 +76,7 @@ def test_rejected_event_is_buried_alone() -> None:
     assert unpack(dead.body)[0].created == SENT
 
 
-def test_rejected_event_that_cannot_be_buried_is_tried_again() -> None:
+def test_rejected_event_without_a_dead_letter_is_tried_again() -> None:
     bench = Bench(only({"b": Rejected("too long")}))
     bench.queue.no_dead = True
     outcome = bench(message("1", "ab"), message("2", "c"))
@@ -96,7 +96,7 @@ def test_rejected_and_retryable_of_one_message_go_their_own_ways() -> None:
 # Retryable
 
 
-def test_what_failed_is_sent_again_with_its_history() -> None:
+def test_failed_event_is_sent_again_with_its_history() -> None:
     bench = Bench(only({"b": BUSY}))
     outcome = bench(message("1", "abc", failed(4, since=NOW - 9_000, topic="t"), receives=3))
     assert (outcome.stay, counts(outcome), bench.queue.pauses) == ([], (2, 1, 0), {})
@@ -113,13 +113,13 @@ def test_a_first_failure_begins_the_term_when_the_message_was_sent() -> None:
     assert [each.created for each in unpack(sent.body)] == [SENT, SENT]
 
 
-def test_what_fails_alike_goes_into_one_message() -> None:
+def test_events_that_fail_alike_share_a_message() -> None:
     bench = Bench(everything(BUSY))
     bench(*(message(f"{n}", f"{n}") for n in range(9)), message("old", "o", failed(1)))
     assert sorted(bench.queue.back) == [[*"012345678"], ["o"]]
 
 
-def test_what_waits_behind_the_one_event_that_was_tried_joins_those_tried_as_often() -> None:
+def test_untried_events_join_events_tried_as_often() -> None:
     bench = Bench(everything(GONE), first_alone=True)
     bench(message("1", "abc"), message("2", "d", failed(1)))
     assert bench.target.batches == [["a"]]
@@ -127,7 +127,7 @@ def test_what_waits_behind_the_one_event_that_was_tried_joins_those_tried_as_oft
     assert [one.history.tries for one in bench.queue.sent] == [1, 0]
 
 
-def test_only_what_began_within_an_hour_goes_together() -> None:
+def test_only_terms_begun_within_an_hour_are_merged() -> None:
     """Else one of them would be given up days before its time."""
     bench = Bench(everything(BUSY))
     ages = (2_000, 2_001, 3_602_000, 5 * 3_600_000)
@@ -137,7 +137,7 @@ def test_only_what_began_within_an_hour_goes_together() -> None:
 
 
 @pytest.mark.parametrize("other", [{"to": "elsewhere"}, {"topic": "t"}, {"redriven": True}])
-def test_what_is_not_for_the_same_is_not_merged(other: dict[str, Any]) -> None:
+def test_events_for_different_destinations_are_not_merged(other: dict[str, Any]) -> None:
     bench = Bench(everything(BUSY))
     bench(message("1", "a", failed()), message("2", "b", failed(**other)))
     assert bench.queue.back == [["a"], ["b"]]
@@ -145,7 +145,7 @@ def test_what_is_not_for_the_same_is_not_merged(other: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_what_failed_and_what_was_never_tried_wait_for_a_target_apart(order: int) -> None:
+def test_failed_and_untried_events_wait_apart(order: int) -> None:
     """Together the one would be given up untried, or the other's term would begin again."""
     days = 10 * DAY_MS
     untried = message("1", "a", History(NOW - days, created=NOW - days))
@@ -159,7 +159,7 @@ def test_what_failed_and_what_was_never_tried_wait_for_a_target_apart(order: int
 
 
 @pytest.mark.parametrize("given", [{"created": 10**400}, {"created": -1}, {"since": 1 << 60}])
-def test_a_foreign_history_harms_nobody(given: dict[str, int]) -> None:
+def test_foreign_history_is_ignored(given: dict[str, int]) -> None:
     bench = Bench(everything(BUSY), Policy(time_to_live=60))
     history = History.read(json.dumps(given))
     assert bench(message("1", "a", history), message("2", "b")).retried == 2
@@ -171,7 +171,7 @@ def test_a_foreign_pause_of_years_is_not_kept() -> None:
     assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
 
 
-def test_what_was_redriven_is_tried_once_where_all_is() -> None:
+def test_once_a_redriven_event_is_tried_once() -> None:
     bench = Bench(everything(BUSY), ONCE)
     assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
 
@@ -197,7 +197,7 @@ def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:
 
 
 @pytest.mark.parametrize("error", [BUSY, GONE, Throttled("slow", 9)])
-def test_what_sqs_does_not_take_stays(error: DeliveryError) -> None:
+def test_messages_that_sqs_does_not_take_stay(error: DeliveryError) -> None:
     bench = Bench(everything(error))
     bench.queue.full = True
     outcome = bench(message("1", "a"), message("2", "b"))
@@ -212,7 +212,7 @@ def test_longest_pause_of_a_message_that_stays_counts() -> None:
     assert 600 <= bench.queue.pauses["receipt of 1"] <= 750
 
 
-def test_what_is_sent_back_is_sent_ten_at_a_time_while_there_is_time() -> None:
+def test_events_are_sent_back_ten_at_a_time_while_there_is_time() -> None:
     bench = Bench(everything(BUSY))
     some = [message(f"{n}", "a", failed(topic=f"{n}")) for n in range(25)]
     assert (bench(*some).stay, bench.queue.calls) == ([], [10, 10, 5])
@@ -237,7 +237,7 @@ def test_no_more_messages_are_postponed_than_there_is_time_for() -> None:
 # Out of time
 
 
-def test_what_there_is_no_time_for_comes_back_at_once_and_no_try_counts() -> None:
+def test_events_out_of_time_come_back_at_once_without_a_try() -> None:
     """40 s may be what the next batch takes, and 5 s are for saying what became of it."""
     bench = Bench(batch_size=2)
     outcome = bench(message("1", "abc"), message("2", "d", failed(3)), left=[60, 60, 44.9])
@@ -250,7 +250,7 @@ def test_what_there_is_no_time_for_comes_back_at_once_and_no_try_counts() -> Non
     assert bench.target.closed == 0
 
 
-def test_in_order_what_there_is_no_time_for_comes_back_at_once_however_long_it_has_waited() -> None:
+def test_in_order_events_out_of_time_come_back_at_once() -> None:
     """The target takes events: were they hidden for longer, a long queue would never be done."""
     bench = Bench(policy=IN_ORDER, chunk_bytes=4)
     messages = [message(key, key, sent=NOW - 7_200_000) for key in "abcd"]
@@ -259,7 +259,7 @@ def test_in_order_what_there_is_no_time_for_comes_back_at_once_however_long_it_h
     assert {*bench.queue.pauses.values()} == {0}
 
 
-def test_what_had_no_turn_is_not_buried_however_old_it_is() -> None:
+def test_untried_event_is_not_dead_lettered_however_old_it_is() -> None:
     bench = Bench(everything(BUSY), batch_size=1)
     old = History(NOW - TERM_MS - 1, 3)
     bench(message("1", "a", old), message("2", "b", old), left=[60, 60, 1.0])
@@ -268,7 +268,7 @@ def test_what_had_no_turn_is_not_buried_however_old_it_is() -> None:
     assert bench.queue.back == [["b"]]
 
 
-def test_messages_that_are_not_opened_for_want_of_time_stay_and_are_seen_at_once() -> None:
+def test_unopened_messages_stay_and_are_visible_at_once() -> None:
     bench = Bench(chunk_bytes=1)
     outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"), left=[60, 60, 1.0])
     assert (bench.target.batches, outcome.stay) == ([["a"]], ["3"])
@@ -279,7 +279,7 @@ def test_messages_that_are_not_opened_for_want_of_time_stay_and_are_seen_at_once
 
 
 @pytest.mark.parametrize("body", ["rubbish", '{"v": 1, "events": ""}', "[" * 100_000])
-def test_broken_message_is_buried_as_it_is_and_its_neighbours_go_on(body: str) -> None:
+def test_broken_message_is_dead_lettered_whole_beside_good_ones(body: str) -> None:
     bench = Bench()
     outcome = bench(message("1", "a"), Message("broken", "r", body, NOW, 1), message("2", "b"))
     assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
@@ -287,7 +287,7 @@ def test_broken_message_is_buried_as_it_is_and_its_neighbours_go_on(body: str) -
     assert (dead.body, "envelope" in dead.reason) == (body, True)
 
 
-def test_broken_message_that_cannot_be_buried_stays() -> None:
+def test_broken_message_without_a_dead_letter_stays() -> None:
     bench = Bench()
     bench.queue.no_dead = True
     assert bench(Message("broken", "r", "rubbish", NOW, 1)).stay == ["broken"]
@@ -314,7 +314,7 @@ def test_message_of_a_newer_release_waits_for_it_as_it_is(body: str) -> None:
 
 
 @NEWER
-def test_what_comes_behind_a_message_of_a_newer_release_waits_where_order_counts(body: str) -> None:
+def test_in_order_messages_wait_behind_one_of_a_newer_release(body: str) -> None:
     bench = Bench(policy=IN_ORDER)
     outcome = bench(message("1", "a"), Message("2", "r", body, NOW, 1), message("3", "c"))
     assert (outcome.stay, bench.target.batches) == (["2", "3"], [["a"]])
@@ -335,7 +335,7 @@ def test_a_message_of_a_newer_release_is_at_last_dead_lettered(body: str, policy
 
 
 @pytest.mark.parametrize(
-    ("sent", "history", "buried"),
+    ("sent", "history", "dead_lettered"),
     [
         (NOW - TERM_MS - 1, History(), True),
         (NOW - TERM_MS, History(), False),
@@ -347,17 +347,17 @@ def test_a_message_of_a_newer_release_is_at_last_dead_lettered(body: str, policy
         (SENT, History(NOW - 2 * TERM_MS, 7), False),
     ],
 )
-def test_what_fails_too_late_is_buried_with_its_last_reason(
-    sent: int, history: History, *, buried: bool
+def test_event_past_its_term_is_dead_lettered_with_its_last_reason(
+    sent: int, history: History, *, dead_lettered: bool
 ) -> None:
     bench = Bench(everything(GONE))
     outcome = bench(message("1", "a", history, sent=sent))
     assert (bench.target.batches, str(outcome.reason)[:7]) == ([["a"]], "refused")
-    assert bench.queue.dead_keys == (["a"] if buried else [])
-    assert bench.queue.back == ([] if buried else [["a"]])
+    assert bench.queue.dead_keys == (["a"] if dead_lettered else [])
+    assert bench.queue.back == ([] if dead_lettered else [["a"]])
 
 
-def test_what_failed_before_is_buried_up_front_with_the_reason_that_it_has_with_it() -> None:
+def test_expired_message_is_dead_lettered_untried_with_its_reason() -> None:
     """A target that says nothing takes a minute for each try: too long for all that waits."""
     bench = Bench()
     old = failed(9, since=NOW - TERM_MS - 1, to="arn", topic="t")
@@ -370,7 +370,7 @@ def test_what_failed_before_is_buried_up_front_with_the_reason_that_it_has_with_
     assert unpack(first.body)[0].created == unpack(second.body)[0].created == 7
 
 
-def test_what_cannot_be_buried_up_front_is_kept_and_its_reason_does_not_grow() -> None:
+def test_expired_message_without_a_dead_letter_keeps_its_reason() -> None:
     bench = Bench()
     bench.queue.no_dead = True
     bench(message("1", "a", failed(9, since=NOW - TERM_MS - 1)))
@@ -382,7 +382,7 @@ def test_what_cannot_be_buried_up_front_is_kept_and_its_reason_does_not_grow() -
     assert left.delay >= 1
 
 
-def test_what_the_function_dies_of_is_buried_unopened_in_the_end() -> None:
+def test_message_that_crashes_the_function_is_dead_lettered_unopened() -> None:
     bench = Bench()
     old = History(AT_ITS_END, 1)
     outcome = bench(
@@ -413,21 +413,21 @@ def test_aged_message_is_sent_again_before_anything_else(how: dict[str, Any]) ->
     assert sent.history.since == sent.history.created == aged.sent, "it is as old as before"
 
 
-def test_what_is_given_up_is_buried_ten_at_a_time_and_reported_per_chunk() -> None:
+def test_given_up_events_are_dead_lettered_and_reported_per_chunk() -> None:
     bench = Bench(chunk_bytes=30)
     over = failed(since=NOW - TERM_MS - 1)
-    buried: list[int] = []
+    dead_lettered: list[int] = []
     reported: list[int] = []
-    bench.queue.dead_letter = lambda dead: buried.append(len(dead)) or set()  # type: ignore[method-assign,func-returns-value]
+    bench.queue.dead_letter = lambda dead: dead_lettered.append(len(dead)) or set()  # type: ignore[method-assign,func-returns-value]
     outcome = bench(
         *(message(str(n), str(n % 10), over) for n in range(30)),
         on_outcomes=lambda each: reported.append(sum(map(len, each.dead.values()))),
     )
-    assert (outcome.dead, buried) == (30, [10, 5, 10, 5])
+    assert (outcome.dead, dead_lettered) == (30, [10, 5, 10, 5])
     assert reported == [15, 15, 0]
 
 
-def test_a_queue_that_takes_nothing_is_not_asked_until_the_function_is_killed() -> None:
+def test_queue_that_takes_nothing_is_called_once() -> None:
     bench = Bench(everything(BUSY))
     bench.queue.full = True
     hour = 3_600_000
@@ -488,7 +488,7 @@ def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryErr
     assert bench.queue.sent == [], "it would be last"
 
 
-def test_in_order_a_rejected_event_is_buried_and_the_next_is_sent() -> None:
+def test_in_order_a_rejected_event_lets_the_next_go() -> None:
     bench = Bench(only({"b": Rejected("never")}), IN_ORDER)
     outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
     assert bench.target.batches == [["a"], ["b"], ["c"]]
@@ -507,7 +507,7 @@ def test_in_order_an_aged_message_is_not_put_behind_the_others() -> None:
     assert (bench.queue.sent, outcome.stay) == ([], ["1"])
 
 
-def test_in_order_what_never_had_a_turn_is_buried_alone_before_sqs_drops_it() -> None:
+def test_in_order_an_untried_message_is_dead_lettered_alone() -> None:
     """None is tried beside it: if that crashed the function, it would not be deleted."""
     bench = Bench(everything(GONE), IN_ORDER)
     bench(message("1", "a"))
@@ -527,7 +527,7 @@ def test_progress_is_reported_per_chunk() -> None:
     assert [[each.key for each in one.retried.get("busy", ())] for one in seen] == [["a"], [], []]
 
 
-def test_a_message_of_a_thousand_events_and_ten_thousand_messages_are_taken() -> None:
+def test_large_message_and_ten_thousand_messages_are_delivered() -> None:
     bench = Bench()
     large = message("large", [f"{n}" for n in range(1_000)])
     small = message("", "a")

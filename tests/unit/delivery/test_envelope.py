@@ -178,7 +178,7 @@ EVENTS = st.builds(
     ),
     st.integers(1, 4),
 )
-def test_whatever_is_packed_comes_out(made: list[Delivery], most: int) -> None:
+def test_packed_deliveries_unpack_unchanged(made: list[Delivery], most: int) -> None:
     packed = list(pack(made, most))
     opened = [unpack(each.body) for each in packed]
     assert all(map(same, [one for found in opened for one in found], made))

@@ -23,7 +23,7 @@ def after(*seconds: float, **more: str) -> Histogram:
 
 
 @pytest.mark.parametrize("seconds", [0.011, 0.1, 0.25, 1, 59, 900, 86_400, 90 * 86_400])
-def test_a_value_is_near_to_what_was_measured(seconds: float) -> None:
+def test_value_is_near_to_the_measurement(seconds: float) -> None:
     ((value, count),) = after(seconds).items()
     assert count == 1
     assert value == pytest.approx(seconds * 1_000, rel=0.12)

@@ -3,7 +3,7 @@
 from bucketcast import limits
 
 
-def test_we_bury_before_sqs_drops() -> None:
+def test_events_are_dead_lettered_before_sqs_drops_them() -> None:
     assert limits.TERM_DAYS < limits.RETENTION_DAYS <= 14
 
 
@@ -16,6 +16,6 @@ def test_an_event_redriven_twice_is_still_accepted_by_a_mirror() -> None:
     assert 3 * term <= limits.LONGEST_LIFE_DAYS
 
 
-def test_what_is_made_from_a_listing_has_terms_left() -> None:
+def test_events_of_a_listing_have_terms_left() -> None:
     term = limits.RETENTION_DAYS + limits.DEAD_DAYS
     assert limits.LISTING_DAYS + 2 * term <= limits.LONGEST_LIFE_DAYS

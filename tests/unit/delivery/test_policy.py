@@ -107,7 +107,7 @@ def test_a_pause_that_never_ends_ends_with_the_term() -> None:
     assert run.bench.queue.reasons == ["503 (given up after 13 days and 1 tries)"]
 
 
-def test_what_sleeps_for_long_is_sent_again_ten_at_a_time_and_hidden_for_less_than_hours() -> None:
+def test_long_pauses_are_sent_again_ten_at_a_time() -> None:
     """SQS refuses to hide a message for more than twelve."""
     bench = Bench()
     some = [message(f"{n}", "a", failed(not_before=NOW + 3 * DAY_MS)) for n in range(25)]
@@ -126,7 +126,7 @@ def test_time_to_live_counts_from_the_event_and_ends_it_in_time() -> None:
     assert run.bench.queue.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
 
 
-def test_time_to_live_is_each_events_own_and_what_came_too_late_is_not_tried() -> None:
+def test_time_to_live_counts_for_each_event_by_itself() -> None:
     bench = Bench(policy=Policy(time_to_live=10))
     outcome = bench(
         message("1", "a", created=NOW - 10_001), message("2", "b", created=NOW - 10_000)
@@ -139,7 +139,7 @@ def test_time_to_live_is_each_events_own_and_what_came_too_late_is_not_tried() -
     assert bench.queue.reasons == ["time_to_live of 10 s is over after 0 tries"]
 
 
-def test_what_is_too_old_and_cannot_be_dead_lettered_does_not_come_back_at_once() -> None:
+def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
     bench = Bench(policy=Policy(time_to_live=10))
     bench.queue.no_dead = True
     bench(message("1", "a", sent=NOW - 60_000))
@@ -153,7 +153,7 @@ def test_what_is_too_old_and_cannot_be_dead_lettered_does_not_come_back_at_once(
         (Policy(time_to_live=60, retries=1, pause=3), "max_retries of 1"),
     ],
 )
-def test_whichever_comes_first_ends_it(policy: Policy, expected: str) -> None:
+def test_first_limit_reached_gives_an_event_up(policy: Policy, expected: str) -> None:
     run = Run(policy, a=BUSY)
     run.give("a")
     run.to_the_end()
@@ -161,7 +161,7 @@ def test_whichever_comes_first_ends_it(policy: Policy, expected: str) -> None:
     assert expected in reason
 
 
-def test_what_there_was_no_time_for_is_no_try() -> None:
+def test_untried_event_counts_no_try() -> None:
     bench = Bench(everything(BUSY), Policy(retries=1, pause=2))
     bench(message("1", "a"), left=[60, 5.0])
     assert bench.target.batches == []
@@ -182,7 +182,7 @@ def test_with_an_endpoint_that_is_gone_the_rest_waits_without_a_try() -> None:
 # Once, and redriven
 
 
-def test_once_what_failed_is_lost_and_counted() -> None:
+def test_once_a_failed_event_is_lost_and_counted() -> None:
     bench = Bench(only({"a": BUSY, "b": Rejected("never")}), ONCE)
     outcome = bench(message("1", "abc"))
     assert (counts(outcome), outcome.stay, bench.queue.sent) == ((1, 0, 2), [], [])
@@ -243,7 +243,7 @@ def test_in_order_the_pause_is_a_part_of_the_time_it_waited(waited: int, pause: 
     assert bench.queue.pauses == {"receipt of 1": pause}
 
 
-def test_in_order_what_waits_for_a_paused_target_is_not_looked_at_more_often() -> None:
+def test_in_order_a_pause_of_the_target_adds_no_receives() -> None:
     bench = Bench(policy=Policy(in_order=True, time_to_live=14 * 86_400))
     bench.store.record(Outage(0, 0, paused=NOW), probed=False)
     bench(message("1", "a", sent=NOW - DAY_MS))
@@ -271,7 +271,7 @@ def test_in_order_the_receives_that_sqs_counts_to_last_for_the_term(policy: Poli
 @pytest.mark.parametrize(
     "text", ["", "x", "[" * 100_000, "[]", "null", '{"since": "x", "tries": true, "other": 1}']
 )
-def test_a_history_that_is_broken_or_of_somebody_else_is_none(text: str) -> None:
+def test_broken_or_foreign_history_is_empty(text: str) -> None:
     attributes = {"SentTimestamp": f"{NOW}", "ApproximateReceiveCount": "1"}
     told = {"bucketcast": {"dataType": "String", "stringValue": text}}
     record = {"messageId": "1", "receiptHandle": "r", "body": "", "attributes": attributes}
@@ -284,7 +284,7 @@ def test_a_history_that_began_tomorrow_does_not_keep_a_message_for_ever() -> Non
     assert (term.first_sent, term.expired) == (old, True)
 
 
-def test_a_history_says_only_what_is_known_and_reads_as_it_was() -> None:
+def test_history_is_written_without_defaults_and_read_unchanged() -> None:
     known = failed(3, 'an "answer" 😀', to="arn", created=7)
     assert History.read(known.json) == known
     assert json.loads(known.json).keys() == {"since", "tries", "reason", "error", "to", "created"}

@@ -118,7 +118,7 @@ def test_fault_of_sqs_is_tried_once_more_and_alone() -> None:
     assert client.bodies == [["a", "b", "c"], ["b"]]
 
 
-def test_what_is_refused_twice_is_reported_by_its_index() -> None:
+def test_message_refused_twice_is_reported_by_its_index() -> None:
     client = Sqs(lambda body: OF_SQS if body == "11" else None)
     assert send(client, *map(str, range(13))) == {11: "InternalError: why"}
     assert client.bodies[1:] == [["10", "11", "12"], ["11"]]
@@ -131,13 +131,13 @@ def test_fault_of_ours_is_not_tried_again() -> None:
     assert client.bodies == [["a", "b", "c"], ["b"]]
 
 
-def test_what_was_taken_stays_taken_if_the_repeat_fails() -> None:
+def test_sent_messages_stay_sent_if_the_repeat_fails() -> None:
     """All of it would be sent again, and be there twice."""
     client = Sqs({"b": OF_SQS}.get, breaks=1)
     assert send(client, "a", "b", "c") == {1: "InternalError: why"}
 
 
-def test_what_was_taken_stays_taken_if_a_later_call_fails() -> None:
+def test_sent_messages_stay_sent_if_a_later_call_fails() -> None:
     client = Sqs(breaks=1)
     assert send(client, *map(str, range(12))) == {10: str(BROKEN), 11: str(BROKEN)}
 
@@ -149,7 +149,7 @@ def test_a_call_that_took_nothing_fails(refused: tuple[str, ...]) -> None:
         send(client, "a", "b")
 
 
-def test_a_message_says_only_what_differs() -> None:
+def test_message_has_only_attributes_that_differ() -> None:
     client = Sqs()
     history = History(since=7, tries=2, reason="a\0b")
     messages = [
@@ -178,7 +178,7 @@ def test_a_message_says_only_what_differs() -> None:
     ]
 
 
-def test_all_is_in_order_in_a_fifo_queue_but_for_what_says_otherwise() -> None:
+def test_fifo_messages_share_a_group_unless_they_name_another() -> None:
     """SQS refuses a delay there, and drops a token that it has seen within five minutes."""
     client = Sqs()
     messages = [

@@ -64,9 +64,7 @@ def test_all_that_is_of_an_event_is_hidden() -> None:
         ("10.0.0.7", "10.0.0.71 and 110.0.0.7", "10.0.0.71 and 110.0.0.7"),
     ],
 )
-def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
-    ip: str, written: str, redacted: str
-) -> None:
+def test_address_of_the_server_stays_visible(ip: str, written: str, redacted: str) -> None:
     """On one machine, or behind one gateway, it is the same."""
     assert hide_data(written, [event("k.jpg", source_ip=ip)]) == redacted
 
@@ -81,7 +79,7 @@ def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
         ("k" * 900, "x" + "k" * 900, "x" + "k" * 900),
     ],
 )
-def test_what_only_looks_like_it_stays(key: str, written: str, redacted: str) -> None:
+def test_similar_text_stays_visible(key: str, written: str, redacted: str) -> None:
     assert hide_data(written, [event(key, sequencer="")]) == redacted
 
 
@@ -91,7 +89,7 @@ def test_a_key_that_contains_the_source_address_is_redacted_whole() -> None:
     assert redacted == "document '***' of *** exists"
 
 
-def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
+def test_each_error_is_redacted_by_its_own_events() -> None:
     gone = NotConnected("hung up over one.jpg and two.jpg")
     slow = Throttled("too many: three.jpg", 9)
     failures: dict[int, DeliveryError] = {0: gone, 1: gone, 2: slow, 3: Rejected("fine")}
@@ -122,7 +120,7 @@ def test_a_dead_letter_has_a_reason_without_the_key() -> None:
     assert str(outcome.reason) == "document '***' cannot be parsed"
 
 
-def test_what_a_target_should_have_translated_is_logged_without_the_key(
+def test_unexpected_error_is_logged_without_the_key(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def answer(keys: list[str]) -> dict[int, DeliveryError]:

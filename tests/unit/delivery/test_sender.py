@@ -64,7 +64,7 @@ def test_connection_is_made_when_needed_and_kept() -> None:
     assert bench.target.closed == 1
 
 
-def test_first_event_of_an_invocation_is_confirmed_before_the_others_are_sent() -> None:
+def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:
     bench = Bench(batch_size=3, first_alone=True)
     assert bench(message("1", "abc"), message("2", "def")).delivered == 6
     assert bench.target.batches == [["a"], ["b", "c", "d"], ["e", "f"]]
@@ -87,7 +87,7 @@ def test_rest_is_not_tried_where_the_target_is_gone() -> None:
     assert str(outcome.reason) == "refused"
 
 
-def test_connection_lost_in_a_batch_leaves_what_arrived() -> None:
+def test_lost_connection_keeps_the_events_that_arrived() -> None:
     bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
     outcome = bench(message("1", "abc"), message("2", "d"))
     assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"]], (1, 3, 0))
@@ -97,7 +97,7 @@ def test_connection_lost_in_a_batch_leaves_what_arrived() -> None:
 # A batch that gets no answer
 
 
-def test_a_slow_target_gets_what_it_can_take_and_more_when_it_can(
+def test_batch_size_follows_a_slow_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Bench(batch_size=8)
@@ -119,9 +119,7 @@ def test_a_slow_target_gets_what_it_can_take_and_more_when_it_can(
 
 
 @pytest.mark.parametrize(("error", "keys"), [(SILENT, "a"), (GONE, "abcdefgh")])
-def test_one_event_that_gets_no_answer_and_a_refused_connection_halve_nothing(
-    error: NotConnected, keys: str
-) -> None:
+def test_single_event_and_refused_connection_halve_nothing(error: NotConnected, keys: str) -> None:
     bench = Bench(everything(error), Policy(retries=1), batch_size=8)
     bench(message("1", keys))
     bench.target.answer = lambda _: {}
@@ -238,14 +236,14 @@ def test_the_first_batch_is_tried_however_little_time_there_is() -> None:
     assert bench(message("1", "ab"), left=[0.1, 0.1]).delivered == 2
 
 
-def test_first_batch_is_not_begun_where_what_came_before_took_the_time() -> None:
+def test_first_batch_is_not_begun_if_earlier_work_took_the_time() -> None:
     bench = Bench()
     outcome = bench(message("1", "ab"), left=[60, 30])
     assert (bench.target.batches, outcome.waiting, bench.queue.back) == ([], 2, [["a", "b"]])
     assert bench.queue.sent[0].delay == 0
 
 
-def test_what_comes_after_the_first_is_sent_in_the_least_time_that_a_function_may_have() -> None:
+def test_second_part_is_sent_within_the_shortest_timeout() -> None:
     """Else each invocation would send one event."""
     for left, delivered in (([45.0, 44.9, 43.1], 3), ([45.0, 44.9, 42.9], 1), ([9.0, 8.9, 8.8], 3)):
         bench = Bench(first_alone=True)
@@ -255,7 +253,7 @@ def test_what_comes_after_the_first_is_sent_in_the_least_time_that_a_function_ma
 # Mirrors, and targets that are not there
 
 
-def test_mirror_is_not_given_what_it_may_have_forgotten() -> None:
+def test_mirror_is_not_given_events_older_than_its_tombstones() -> None:
     bench = Bench()
     bench.target.rows = True
     outcome = bench(
@@ -274,7 +272,7 @@ def test_other_targets_take_events_of_any_age() -> None:
 
 
 @pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
-def test_messages_of_a_target_that_is_off_wait_and_their_term_does_not_begin(
+def test_messages_of_a_target_that_is_off_wait_without_a_term(
     policy: Policy,
 ) -> None:
     queue = FakeQueue(in_order=policy.in_order)

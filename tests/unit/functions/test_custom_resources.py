@@ -106,7 +106,7 @@ def test_create_adds_our_entry_and_delete_removes_it(s3: Any, put: Mock) -> None
     assert put.call_args.kwargs["SkipDestinationValidation"] is True
 
 
-def test_what_is_there_already_is_not_written_again(s3: Any, put: Mock) -> None:
+def test_existing_notification_is_not_written_again(s3: Any, put: Mock) -> None:
     for _ in range(2):
         apply(request("Create", properties()), s3, sleep=no_sleep)
     assert put.call_count == 1
@@ -182,7 +182,7 @@ def test_an_error_that_does_not_pass_is_raised_at_once(s3: Any) -> None:
 @pytest.mark.parametrize(
     ("state", "stays"), [("UPDATE_ROLLBACK_IN_PROGRESS", True), ("UPDATE_COMPLETE", False)]
 )
-def test_a_deploy_that_is_rolled_back_leaves_what_attach_had_made(
+def test_rolled_back_deploy_keeps_an_attached_bucket(
     s3: Any, dynamodb: Any, state_table: str, state: str, *, stays: bool
 ) -> None:
     """CloudFormation deletes what the deploy had created, as it does where a bucket goes."""
@@ -218,7 +218,7 @@ def taken_over(s3: Any, dynamodb: Any, state_table: str) -> Any:
     return take_over
 
 
-def test_a_bucket_that_a_deploy_took_over_from_the_queue_is_attached_again_in_a_rollback(
+def test_rollback_attaches_a_bucket_to_the_queue_again(
     taken_over: Any,
 ) -> None:
     """The rule of EventBridge goes after the answer: both are kept until S3 heeds our entry."""
@@ -246,7 +246,7 @@ def test_a_part_that_a_deploy_took_over_is_a_part_again_in_a_roll_back(
     assert (found.by, found.part.prefix) == ("attach", "in/")
 
 
-def test_a_bucket_that_a_deploy_took_over_from_its_rule_is_by_it_again_in_a_rollback(
+def test_rollback_attaches_a_bucket_by_its_rule_again(
     taken_over: Any,
 ) -> None:
     stored, switch, pauses = taken_over("eventbridge", "sqs", "ROLLBACK_IN_PROGRESS")
@@ -368,7 +368,7 @@ def test_even_a_malformed_request_is_answered(function: Any, answers: Answers) -
     assert "Bucket" in answer["Reason"]
 
 
-def test_what_does_not_come_is_answered_while_there_is_time(
+def test_timed_out_wait_is_answered_while_there_is_time(
     function: Any, put: Mock, answers: Answers
 ) -> None:
     """Each wait of a request has its own end, and their sum is longer than the function runs."""
@@ -419,7 +419,7 @@ def follow(clients: Any, kind: str, wanted: Any, before: Any = None) -> None:
     follow_trail(request(kind, wanted, before), clients, no_sleep)
 
 
-def test_a_trail_logs_what_the_rules_of_the_bucket_need(trails: Any, watch: Watch) -> None:
+def test_trail_logs_the_calls_that_the_bucket_s_rules_need(trails: Any, watch: Watch) -> None:
     own, cloudtrail = logging("ours"), trails("cloudtrail")
     written = watch(cloudtrail, "put_event_selectors")
     follow(trails, "Create", properties())
@@ -444,9 +444,7 @@ def test_the_trail_of_before_logs_nothing_more_where_another_is_named(trails: An
     assert (logged_calls("ours"), logged_calls("theirs")) == ([], ["GetObject"])
 
 
-def test_a_trail_that_was_refused_does_not_keep_the_deploy_from_being_rolled_back(
-    trails: Any, watch: Watch
-) -> None:
+def test_refused_trail_does_not_block_a_rollback(trails: Any, watch: Watch) -> None:
     """CloudFormation then removes the entry, and could not if that were refused too."""
     data = [{"Type": "AWS::S3::Object", "Values": ["arn:aws:s3:::theirs/"]}]
     select("theirs", EventSelectors=[{"ReadWriteType": "All", "DataResources": data}])

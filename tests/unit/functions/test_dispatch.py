@@ -146,7 +146,7 @@ def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
     assert received(dispatch.sqs, dispatch.dead) == []
 
 
-def test_what_failed_goes_back_or_is_buried(dispatch: Dispatch) -> None:
+def test_failed_events_go_back_or_are_dead_lettered(dispatch: Dispatch) -> None:
     Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
     assert dispatch(body("a", "b"), body("c"), body("d", "e"), "rubbish") == []
     (back,) = received(dispatch.sqs, dispatch.own, wait=2)
@@ -330,7 +330,7 @@ def test_a_pause_is_seen_and_obeyed(
 
 
 @pytest.mark.parametrize(("referring", "services"), [(True, 3), (False, 2)])
-def test_doctor_first_learns_which_services_of_aws_cannot_be_reached(
+def test_doctor_lists_unreachable_services_of_aws_first(
     dispatch: Dispatch,
     monkeypatch: pytest.MonkeyPatch,
     referring: bool,  # noqa: FBT001 - a case

@@ -149,7 +149,7 @@ def test_messages_wait_while_their_target_is_not_there(
         assert (told.tries, told.reason) == (0, "")
 
 
-def test_what_is_refused_is_buried_beside_its_own_queue(setup: DynamicFunction) -> None:
+def test_rejected_event_goes_to_the_dead_letters_of_its_queue(setup: DynamicFunction) -> None:
     from bucketcast.errors import Rejected  # noqa: PLC0415 - only here
 
     queue = setup.put("audit")

@@ -73,7 +73,7 @@ def test_a_header_beyond_ascii_may_come_decoded_in_any_way(note: str) -> None:
     assert answer["statusCode"] == 200
 
 
-def test_what_was_changed_on_the_way_is_refused() -> None:
+def test_changed_request_is_refused() -> None:
     answer = called("PUT", "/images?notification", b"<xml/>", host="other.example")
     assert answer["statusCode"] == 403
     assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
@@ -106,7 +106,7 @@ def test_half_an_answer_is_none() -> None:
 @pytest.mark.parametrize(
     ("method", "target"), [("GET", "/"), ("HEAD", "/images"), ("GET", "/images?location")]
 )
-def test_what_every_client_asks_first_is_forwarded_to_s3(method: str, target: str) -> None:
+def test_first_request_of_every_client_is_forwarded_to_s3(method: str, target: str) -> None:
     assert called(method, target)["statusCode"] == 200
 
 

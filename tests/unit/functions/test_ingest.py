@@ -164,7 +164,7 @@ def test_keys_that_grow_by_the_same_piece_are_warned_of(
     assert '"LoopsSuspected":1' in capsys.readouterr().out
 
 
-def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Ingest) -> None:
+def test_broken_message_is_dead_lettered_with_its_reason(ingest: Ingest) -> None:
     ingest.put()
     rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
     assert ingest(message(record("a")), *rubbish, message(record("b"))) == []
@@ -188,7 +188,7 @@ def test_message_without_events_makes_none(ingest: Ingest, body: str) -> None:
     assert len(ingest.dead()) == (0 if body else 1)
 
 
-def test_broken_message_stays_where_it_cannot_be_buried(ingest: Ingest) -> None:
+def test_broken_message_stays_without_a_dead_letter(ingest: Ingest) -> None:
     ingest.put()
     ingest.sqs.delete_queue(QueueUrl=ingest.urls["ingress-dead"])
     assert ingest(message(record("a")), "rubbish") == ["1"]
@@ -243,7 +243,7 @@ def test_without_the_right_to_look_the_events_wait_in_the_queue(
     assert (keys, history.tries, history.to) == (["payroll", "c"], 1, "")
 
 
-def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
+def test_silent_s3_leaves_time_to_send_other_events(
     ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was waited for with each chunk: two took longer than the function may."""
@@ -267,7 +267,7 @@ def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
     assert sorted(key for one in ingest.waiting() for key in _keys(one)) == ["a", "c", "d"]
 
 
-def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(
+def test_refusing_queue_alone_gets_its_events_again(
     ingest: Ingest,
 ) -> None:
     """The messages were read again until it did: neighbours got their events a hundred times."""
@@ -284,7 +284,7 @@ def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_not
     assert not ingest.any_waiting()
 
 
-def test_what_is_addressed_waits_while_its_queue_still_refuses(ingest: Ingest) -> None:
+def test_addressed_event_waits_while_its_queue_refuses(ingest: Ingest) -> None:
     ingest.put(LOST)
     assert ingest(message(record("a"))) == []
     for tries in (1, 2):
@@ -295,7 +295,7 @@ def test_what_is_addressed_waits_while_its_queue_still_refuses(ingest: Ingest) -
         assert ingest.handle(back) == []
 
 
-def test_what_is_addressed_and_nobody_reads_stops_nobody(ingest: Ingest) -> None:
+def test_unreadable_addressed_message_stops_no_other(ingest: Ingest) -> None:
     ingest.put()
     strange = _record(0, "x", to="no arn")
     assert ingest.handle(strange, _record(1, message(record("a")))) == []
@@ -303,7 +303,7 @@ def test_what_is_addressed_and_nobody_reads_stops_nobody(ingest: Ingest) -> None
     assert [each["Body"] for each in ingest.dead()] == ["x"]
 
 
-def test_records_that_are_addressed_go_to_their_target_alone_without_a_rule(
+def test_addressed_records_go_to_their_target_without_a_rule(
     ingest: Ingest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ingest.put()
@@ -413,7 +413,7 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     assert counters.read_triggered() == 6
 
 
-def test_a_listener_gets_events_beside_the_rules_and_a_removed_one_harms_none(
+def test_listener_gets_events_and_a_removed_one_stops_no_other(
     ingest: Ingest, state_table: str, dynamodb: "DynamoDBClient"
 ) -> None:
     ingest.put()

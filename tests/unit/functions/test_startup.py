@@ -107,7 +107,7 @@ def test_it_fails_and_lets_messages_wait(broken: Broken) -> None:
         ("Bucketcast-webhook-primary.fifo", DAY, 1_300),
     ],
 )
-def test_messages_wait_for_a_part_of_what_they_waited(
+def test_messages_wait_for_a_part_of_their_age(
     sqs: "SQSClient", name: str, age: int, seconds: int
 ) -> None:
     broken = Broken(sqs, name)
@@ -126,7 +126,7 @@ def test_it_keeps_no_message_in_memory(broken: Broken) -> None:
 
 
 @pytest.mark.parametrize(("receives", "age"), [(500, 0.0), (3, 13.6 * DAY)])
-def test_what_sqs_would_soon_move_or_drop_is_sent_again(
+def test_messages_that_sqs_would_soon_move_or_drop_are_sent_again(
     broken: Broken, receives: int, age: float
 ) -> None:
     told = History(since=17, tries=3, reason="busy", error="Retryable")
@@ -146,7 +146,7 @@ def test_in_a_fifo_queue_nothing_is_sent_again(sqs: "SQSClient") -> None:
     assert (broken.count(""), broken.count("NotVisible")) == (0, 1)
 
 
-def test_what_is_tried_once_is_not_lost(sqs: "SQSClient") -> None:
+def test_message_that_is_tried_once_is_not_lost(sqs: "SQSClient") -> None:
     """Received more than three times it would be given up untried by a function that starts."""
     broken = Broken(sqs, f"Bucketcast-dynamic-webhook-{ONCE}")
     with pytest.raises(ImportError):

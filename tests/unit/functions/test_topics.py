@@ -133,7 +133,7 @@ def routed(key: str, history: History = NEW) -> Routed:
     return Routed(Item(Received(Message(key, key, "", 1, 1, history), nothing), delivery), delivery)
 
 
-def test_what_was_redriven_to_ingest_is_tried_without_the_limits_of_its_topic(stack: Stack) -> None:
+def test_events_redriven_to_ingest_have_no_limits_of_their_topic(stack: Stack) -> None:
     topic = stack.put("once")
     fanout = Fanout(
         f"{DYNAMIC.queues}/Bucketcast-*",
@@ -176,7 +176,7 @@ def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
     assert stack.counts() == {first.arn: Counts(sent=3), second.arn: Counts(sent=1)}
 
 
-def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> None:
+def test_failed_event_is_lost_counted_and_not_retried(stack: Stack) -> None:
     topic = stack.put("once")
     Fake.answers = {"a": Retryable("busy"), "b": Rejected("never"), "d": NotConnected("gone")}
     assert stack(body(topic.arn, "a", "b", "c")) == []
@@ -202,7 +202,7 @@ def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
     assert stack.counts() == {topic.arn: Counts(dead=1)}
 
 
-def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
+def test_events_out_of_time_are_visible_again_at_once(stack: Stack) -> None:
     topic = stack.put("once")
     assert stack(body(topic.arn, "x"), then=2) == []
     assert Fake.sent == []
@@ -211,7 +211,7 @@ def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
     assert stack.counts() == {}
 
 
-def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None:
+def test_first_batch_of_a_short_function_is_sent(stack: Stack) -> None:
     """Where the time limit was lowered it was sent to the queue again at once, and for ever."""
     first, second = stack.put("first"), stack.put("second")
     assert stack(body(first.arn, "x"), body(second.arn, "y"), seconds=5) == []
@@ -220,14 +220,14 @@ def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None
     assert [each.event.key for each in unpack(again["Body"])] == ["y"]
 
 
-def test_an_event_over_which_the_function_ends_is_abandoned(stack: Stack) -> None:
+def test_event_that_crashes_the_function_is_given_up(stack: Stack) -> None:
     topic = stack.put("once")
     assert stack(body(topic.arn, "x"), receives=4) == []
     assert Fake.sent == []
     assert stack.counts() == {topic.arn: Counts(dead=1)}
 
 
-def test_what_nobody_could_try_is_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untried_events_are_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table refuses for as long as it does: a received message that is not tried is new."""
     topic = stack.put("once")
 

@@ -94,7 +94,7 @@ def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
     assert [unpack(each["Body"])[0].rule for each in found] == ["one", "two", "id"]
 
 
-def test_what_is_for_a_full_queue_is_discarded_and_told_once(sqs: "SQSClient") -> None:
+def test_events_for_a_full_queue_are_discarded_and_reported_once(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
     full = {url}
     sender = fanout(sqs, is_full=lambda arn, queue: arn == HOOK and queue in full)
@@ -159,7 +159,7 @@ def test_only_the_events_of_a_refused_message_are_left(sqs: "SQSClient") -> None
     assert left == [(f"k{n}", "InternalError: ") for n in range(1_000, 2_000)]
 
 
-def test_a_queue_that_refused_everything_is_not_asked_until_its_pause_is_over(
+def test_queue_that_refused_everything_is_called_after_its_pause(
     sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1_800_000_000.0]
@@ -174,7 +174,7 @@ def test_a_queue_that_refused_everything_is_not_asked_until_its_pause_is_over(
     assert send(sender, HOOK, batch("c")) == []
 
 
-def test_what_there_is_no_time_for_is_left(sqs: "SQSClient") -> None:
+def test_events_out_of_time_are_unsent(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
     (left,) = fanout(sqs).send({Destination.of(HOOK): batch("a")}, lambda: 1.0)
     assert isinstance(left.error, OutOfTime)
@@ -312,7 +312,7 @@ def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPa
         targets.kinds.cache_clear()
 
 
-def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClient") -> None:
+def test_deployed_target_wins_over_a_dynamic_one_of_its_name(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
     lookups: list[Destination] = []
 

@@ -66,12 +66,12 @@ def test_only_a_queue_with_a_limit_is_asked_for() -> None:
     assert queue.reads == 0
 
 
-def test_a_queue_that_nobody_knows_is_not_full(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_queue_is_not_full(caplog: pytest.LogCaptureFixture) -> None:
     assert not limits(Queue(None)).is_full(HOOK, URL)
     assert "what waits is unknown: all is kept" in caplog.text
 
 
-def test_what_waits_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_depth_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     queue = Queue(3)

@@ -169,7 +169,7 @@ def test_objects_are_read_once_a_batch_and_only_for_rules_that_need_it() -> None
     }
 
 
-def test_a_target_gets_the_facts_that_it_needs_also_if_its_rule_needs_others() -> None:
+def test_target_gets_its_facts_also_if_its_rule_needs_others() -> None:
     facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
     route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
     assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
@@ -254,7 +254,7 @@ def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
     assert contents_of(batches(routed)[TABLE]) == [("Delete", "", "1")]
 
 
-def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
+def test_revealed_version_goes_to_mirrors_whose_rules_match_it() -> None:
     """The rule of the removals does not ask for puts, and the other for those of a tag."""
     facts = Facts({})
     facts.current = {"in/a": "v1"}

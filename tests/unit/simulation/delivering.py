@@ -261,7 +261,7 @@ class Delivering:
         self.simulation.sqs.redrive(self.dead, self.queue)
 
     def letters(self) -> Counter[str]:
-        """What was ever buried."""
+        """What was ever dead-lettered."""
         return Counter(
             f"{one.event.key} {one.rule}"
             for letter in self.dead.arrived
@@ -275,7 +275,7 @@ class Delivering:
 
     def check(self) -> None:
         """Every event was delivered, or is dead with a reason of ours and a week left."""
-        assert not self.queue.dropped, "SQS dropped events that nobody had buried"
+        assert not self.queue.dropped, "SQS dropped events that were not dead-lettered"
         assert not self.queue.moved, "SQS itself moved events to the dead letters"
         assert not self.queue.messages, "events still wait"
         assert not self.simulation.sqs.refused, "SQS refused what breaks its rules"

@@ -35,7 +35,7 @@ SENDS = st.lists(
 
 @settings(max_examples=10 * EXAMPLES, deadline=None)
 @given(sends=SENDS)
-def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
+def test_each_rule_gets_one_copy_within_five_minutes(
     sends: list[tuple[int, list[tuple[str, tuple[str, bool]]]]],
 ) -> None:
     one = Delivering([Phase(30, "up")], fifo=True)

@@ -119,7 +119,7 @@ def test_tries_without_a_pause_are_one_a_second(number: int) -> None:
     assert one.function.calls <= 10 * MINUTE + 10 * number
 
 
-def test_what_waited_with_limits_for_a_pause_of_days_is_tried_after_it() -> None:
+def test_events_with_limits_are_tried_after_a_pause_of_days() -> None:
     """One in 500 was dead-lettered untried, when it had been received for the 500th time."""
     one = Delivering([Phase(30, "up")], workers=1, retries=3)
     now = round(one.simulation.clock.now * 1_000)
@@ -132,7 +132,7 @@ def test_what_waited_with_limits_for_a_pause_of_days_is_tried_after_it() -> None
     assert not one.dead.arrived
 
 
-def test_what_sqs_took_of_a_merged_batch_is_there_once() -> None:
+def test_merged_events_that_sqs_took_are_there_once() -> None:
     """Where one part of it was refused, the messages of all its parts stayed."""
     one = Delivering([Phase(1 / DAY, "busy"), Phase(30, "up")], workers=1, grain=1)
     random = Random(0)  # noqa: S311 - what does not compress

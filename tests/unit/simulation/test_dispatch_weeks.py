@@ -34,17 +34,17 @@ def test_a_target_that_is_back_in_time_gets_everything(*, fifo: bool) -> None:
     assert (set(one.target.taken), one.letters()) == (set(one.sent), {})
 
 
-def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
-    """Of 3,000 that were redriven, 2,000 were buried at once because "time was up"."""
+def test_redriven_events_are_tried_for_a_whole_term() -> None:
+    """Of 3,000 that were redriven, 2,000 were dead-lettered at once because "time was up"."""
     one = Delivering([Phase(14, "down"), Phase(2, "slow")], batch_size=5, grain=60)
     one.put(*(f"{n}" for n in range(24)))
     one.simulation.run(days=16, actions={14 * DAY: one.redrive})
     one.check()
-    assert one.letters() == one.sent, "nothing was buried twice"
+    assert one.letters() == one.sent, "no event was dead-lettered twice"
     assert set(one.target.taken) == set(one.sent)
 
 
-def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> None:
+def test_backlog_of_a_silent_target_is_dead_lettered_in_time() -> None:
     """Each call takes all of its time, so no more than some can be tried on the last day."""
     one = Delivering([Phase(30, "hole")], timeout=900, workers=1, batch_size=10, grain=60)
     one.target.max_seconds = 800.0
@@ -55,7 +55,7 @@ def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> Non
     assert one.letters() == one.sent
 
 
-def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
+def test_in_order_events_of_a_silent_target_are_dead_lettered_in_time() -> None:
     one = Delivering([Phase(30, "hole")], timeout=900, fifo=True, grain=60)
     one.target.max_seconds = 800.0
     one.put(*(f"{n}" for n in range(150)))
@@ -65,7 +65,7 @@ def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
     assert len(one.reasons()) > 1
 
 
-def test_a_black_hole_gets_few_events_and_what_waits_needs_few_calls() -> None:
+def test_silent_target_gets_few_events_and_costs_few_calls() -> None:
     """Each of its events was tried every 20 minutes, for as long as the function waits for it."""
     one = Delivering([Phase(30, "hole")], workers=5, grain=0.05)
     one.target.max_seconds = 10.0
@@ -80,9 +80,7 @@ def test_a_black_hole_gets_few_events_and_what_waits_needs_few_calls() -> None:
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_what_is_frozen_for_a_minute_gets_few_repeats_and_all_the_rest_soon_after(
-    *, fifo: bool
-) -> None:
+def test_frozen_target_gets_few_repeats_and_the_rest_soon(*, fifo: bool) -> None:
     minute = 60 / DAY
     one = Delivering([Phase(minute, "hole"), Phase(30, "up")], fifo=fifo, workers=5, grain=0.05)
     one.target.max_seconds = 10.0
@@ -94,7 +92,7 @@ def test_what_is_frozen_for_a_minute_gets_few_repeats_and_all_the_rest_soon_afte
     assert one.book.read() is None
 
 
-def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
+def test_messages_of_a_killed_function_are_tried_within_seconds() -> None:
     one = Delivering([Phase(1 / DAY, "late"), Phase(30, "up")])
     one.put("a", "b")
     one.simulation.run(days=80 / DAY)
@@ -102,7 +100,7 @@ def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
     assert set(one.target.taken) == set(one.sent)
 
 
-def test_what_is_refused_is_dead_at_once() -> None:
+def test_rejected_events_are_dead_at_once() -> None:
     one = Delivering([Phase(30, "refusing")])
     one.put(*"abcdefgh")
     one.simulation.run(days=0.1)

@@ -100,7 +100,7 @@ class Ingesting:
         return Counter(event.key for kept in self.dead.arrived for event in _events(kept.body))
 
     def check(self) -> None:
-        assert not self.ingress.dropped, "SQS dropped what nobody had buried"
+        assert not self.ingress.dropped, "SQS dropped events that were not dead-lettered"
         assert not self.ingress.moved, "SQS itself moved messages to the dead letters"
         assert not self.ingress.messages, "messages still wait"
         assert not self.simulation.sqs.refused, "SQS refused what breaks its rules"
@@ -125,7 +125,7 @@ def test_a_long_outage_of_ours_is_waited_out() -> None:
     assert not one.dead.arrived
 
 
-def test_what_never_gets_through_is_dead_with_our_reason() -> None:
+def test_events_that_never_get_through_are_dead_with_our_reason() -> None:
     one = Ingesting()
     one.dynamodb_down = True
     one.put("a", "b")
@@ -136,7 +136,7 @@ def test_what_never_gets_through_is_dead_with_our_reason() -> None:
     assert all(each.startswith("DynamoDB does not answer (given up after 13") for each in reasons)
 
 
-def test_what_a_function_killed_at_once_had_is_tried_again_after_the_queues_time_out() -> None:
+def test_messages_of_a_killed_function_return_after_the_timeout() -> None:
     one = Ingesting(grain=1)
     one.crashes_on = "a"
     one.put("a", "b")
@@ -149,7 +149,7 @@ def test_what_a_function_killed_at_once_had_is_tried_again_after_the_queues_time
     assert not one.ingress.messages
 
 
-def test_what_the_function_dies_of_is_dead_with_our_reason() -> None:
+def test_message_that_crashes_the_function_is_dead_with_our_reason() -> None:
     one = Ingesting(grain=60)
     one.crashes_on = "poison"
     one.put("poison")
@@ -173,7 +173,7 @@ def test_a_queue_that_refuses_for_days_gives_its_neighbours_nothing_again(
     assert not one.dead.arrived
 
 
-def test_what_a_queue_refuses_for_ever_is_dead_and_can_be_redriven() -> None:
+def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
     one = Ingesting()
     one.table.denied = True
     one.put("a", "b")
@@ -189,7 +189,7 @@ def test_what_a_queue_refuses_for_ever_is_dead_and_can_be_redriven() -> None:
     assert arrived == {round(first * 1_000)}
 
 
-def test_a_target_that_is_not_deployed_is_nobodys_trouble() -> None:
+def test_undeployed_target_delays_no_other() -> None:
     one = Ingesting()
     one.put("a")
     one.simulation.run(days=1)

@@ -102,7 +102,7 @@ def test_sqs_and_its_simulation_refuse_the_same(
         ),
     ],
 )
-def test_the_simulation_refuses_what_only_the_real_sqs_does(
+def test_simulation_refuses_entries_that_the_real_sqs_refuses(
     name: str, wrong: dict[str, Any], code: str
 ) -> None:
     assert simulated([entry(id="1", **IN_ORDER if "." in name else {}), wrong], name) == code
@@ -138,7 +138,7 @@ def test_an_answer_that_names_an_unknown_message_fails_the_whole_batch(named: st
     assert len(one.queue.messages) == 3
 
 
-def test_an_answer_deletes_what_it_does_not_name() -> None:
+def test_answer_deletes_messages_that_it_does_not_name() -> None:
     one = Calls(lambda ids: failed(ids[0]), batch=10)
     one.put(*"abc")
     one.run(seconds=5)

@@ -99,7 +99,7 @@ class Topics:
         Queue(self.queue.name, client).send([Outgoing(body, history=History(topic=to.arn))])
 
 
-def test_an_endpoint_that_hangs_delays_no_other_topic_and_each_of_its_losses_is_counted() -> None:
+def test_hanging_endpoint_delays_no_other_topic() -> None:
     """Ten events a second of it came before one of another topic: that waited for over an hour."""
     one = Topics()
     todo: dict[float, Callable[[], None]] = {}
@@ -116,7 +116,7 @@ def test_an_endpoint_that_hangs_delays_no_other_topic_and_each_of_its_losses_is_
     assert not one.queue.messages
 
 
-def test_what_a_newer_release_wrote_is_left_to_it() -> None:
+def test_messages_of_a_newer_release_wait_for_it() -> None:
     """As while an update goes on: it was dropped, and not counted."""
     one = Topics()
     client: Any = one.simulation.sqs

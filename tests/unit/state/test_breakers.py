@@ -31,7 +31,7 @@ def test_a_target_that_answers_has_no_item(breakers: Breakers) -> None:
     assert breakers.read() == {}
 
 
-def test_what_one_function_saw_all_others_know(breakers: Breakers) -> None:
+def test_outage_is_shared_by_all_functions(breakers: Breakers) -> None:
     one, other = breakers.of(HOOK), breakers.of(HOOK)
     assert one.record(SEEN, probed=False) == SEEN
     assert other.read() == SEEN
@@ -76,7 +76,7 @@ def test_only_the_probe_ends_a_probe(breakers: Breakers) -> None:
     assert one.record(SEEN, probed=True).probing == 0
 
 
-def test_after_an_answer_the_item_is_gone_and_nobody_probes(breakers: Breakers) -> None:
+def test_item_is_deleted_after_an_answer(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
     one.record(SEEN, probed=False)
     breakers.of(HOOK).clear()
@@ -107,7 +107,7 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
     assert item["tries"]["N"] == "3"
 
 
-def test_without_the_table_a_function_knows_what_it_saw_itself(
+def test_without_the_table_a_function_uses_its_own_state(
     mocked_aws: None,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -150,7 +150,7 @@ def test_a_pause_outlives_an_outage_and_an_outage_a_pause(breakers: Breakers) ->
     assert breakers.read() == {}
 
 
-def test_what_is_left_of_a_pause_is_no_outage(breakers: Breakers) -> None:
+def test_ended_pause_is_no_outage(breakers: Breakers) -> None:
     breakers.pause(HOOK, 5_000)
     breakers.resume(HOOK)
     assert (breakers.of(HOOK).read(), breakers.read()) == (None, {})

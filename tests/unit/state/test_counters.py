@@ -1,6 +1,7 @@
-"""Counters: one call a minute and target, and no event waits for one."""
+"""Counters: one call a minute and target, and no event waits for a call."""
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,12 +29,29 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_counts_add_up_by_target(dynamodb: "DynamoDBClient", state_table: str) -> None:
-    table = Counters(state_table, lambda: dynamodb)
-    table.add(HOOK, Counts(sent=10, failed=2))
-    table.add(HOOK, Counts(sent=1, dead=3))
-    table.add("arn:minio:sqs::gone:webhook", Counts(skipped=4))
-    assert table.read() == {
+@pytest.fixture
+def counters(dynamodb: "DynamoDBClient", state_table: str) -> Counters:
+    return Counters(state_table, lambda: dynamodb)
+
+
+@pytest.fixture
+def operations(dynamodb: "DynamoDBClient", state_table: str) -> Iterator[list[str]]:  # noqa: ARG001 - made before
+    """The calls of DynamoDB, by name."""
+    names: list[str] = []
+
+    def record(model: Any, **_: Any) -> None:
+        names.append(model.name)
+
+    dynamodb.meta.events.register("before-call", record)
+    yield names
+    dynamodb.meta.events.unregister("before-call", record)
+
+
+def test_counts_add_up_by_target(counters: Counters) -> None:
+    counters.add(HOOK, Counts(sent=10, failed=2))
+    counters.add(HOOK, Counts(sent=1, dead=3))
+    counters.add("arn:minio:sqs::gone:webhook", Counts(skipped=4))
+    assert counters.read() == {
         HOOK: Counts(sent=11, failed=2, dead=3),
         "arn:minio:sqs::gone:webhook": Counts(skipped=4),
     }
@@ -48,30 +66,20 @@ class Table:
         self.down = down
         self.error: Exception = ConnectTimeoutError(endpoint_url="https://dynamodb")
 
-    def update_item(self, **given: Any) -> Any:
+    def update_item(self, **parameters: Any) -> Any:
         self.calls += 1
         if self.down:
             raise self.error
-        return self.client.update_item(**given)
+        return self.client.update_item(**parameters)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 
 
-def test_a_batch_is_one_call_and_an_empty_one_none(
-    dynamodb: "DynamoDBClient", state_table: str
-) -> None:
-    names: list[str] = []
-
-    def count(model: Any, **_: Any) -> None:
-        names.append(model.name)
-
-    dynamodb.meta.events.register("before-call", count)
-    table = Counters(state_table, lambda: dynamodb)
-    table.add(HOOK, Counts(sent=10_000, failed=1, dead=1))
-    table.add(HOOK, Counts())
-    dynamodb.meta.events.unregister("before-call", count)
-    assert names == ["UpdateItem"]
+def test_batch_is_one_call_and_an_empty_one_none(counters: Counters, operations: list[str]) -> None:
+    counters.add(HOOK, Counts(sent=10_000, failed=1, dead=1))
+    counters.add(HOOK, Counts())
+    assert operations == ["UpdateItem"]
 
 
 def test_counts_that_could_not_be_written_are_written_later(
@@ -79,7 +87,6 @@ def test_counts_that_could_not_be_written_are_written_later(
 ) -> None:
     table: Any = Table(dynamodb)
     counters = Counters(state_table, lambda: table)
-    reader = Counters(state_table, lambda: dynamodb)
     for _ in range(3):
         counters.add(HOOK, Counts(sent=1))
         counters.add(OTHER, Counts(sent=10))
@@ -88,51 +95,39 @@ def test_counts_that_could_not_be_written_are_written_later(
     table.down = False
     counters.add(HOOK, Counts(failed=2))
     assert table.calls == 3, "each item is written once"
-    assert reader.read() == {HOOK: Counts(sent=3, failed=2), OTHER: Counts(sent=30)}
+    assert counters.read() == {HOOK: Counts(sent=3, failed=2), OTHER: Counts(sent=30)}
 
 
-def test_a_batch_and_what_is_last_known_is_one_call(
-    dynamodb: "DynamoDBClient", state_table: str
-) -> None:
-    names: list[str] = []
-
-    def count(model: Any, **_: Any) -> None:
-        names.append(model.name)
-
-    dynamodb.meta.events.register("before-call", count)
+def test_counts_and_last_outcome_are_one_call(counters: Counters, operations: list[str]) -> None:
     last = Last(1, 2, "Error", "why", 3)
-    Counters(state_table, lambda: dynamodb).add(HOOK, Counts(sent=4, dead=1), last)
-    dynamodb.meta.events.unregister("before-call", count)
-    assert names == ["UpdateItem"]
-    reader = Counters(state_table, lambda: dynamodb)
-    assert (reader.read(), reader.read_last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
+    counters.add(HOOK, Counts(sent=4, dead=1), last)
+    assert operations == ["UpdateItem"]
+    assert (counters.read(), counters.read_last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
 
 
-def test_what_a_batch_does_not_know_stays(dynamodb: "DynamoDBClient", state_table: str) -> None:
-    table = Counters(state_table, lambda: dynamodb)
-    table.add(HOOK, Counts(failed=1), Last(failure=50, error="Throttled", reason="so", oldest=90))
-    table.add(HOOK, Counts(sent=1), Last(success=300, oldest=60))
-    assert table.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 60)}
-    table.add(HOOK, Counts(), Last(oldest=70))
-    assert table.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 70)}
-    assert table.read() == {HOOK: Counts(sent=1, failed=1)}
+def test_fields_that_a_batch_does_not_know_stay(counters: Counters) -> None:
+    failure = Last(failure=50, error="Throttled", reason="so", oldest=90)
+    counters.add(HOOK, Counts(failed=1), failure)
+    counters.add(HOOK, Counts(sent=1), Last(success=300, oldest=60))
+    assert counters.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 60)}
+    counters.add(HOOK, Counts(), Last(oldest=70))
+    assert counters.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 70)}
+    assert counters.read() == {HOOK: Counts(sent=1, failed=1)}
 
 
-def test_counts_that_there_is_no_time_for_are_written_later(
-    dynamodb: "DynamoDBClient", state_table: str
-) -> None:
-    table = Counters(state_table, lambda: dynamodb)
-    table.add(HOOK, Counts(sent=1), Last(success=7), lambda: True)
-    assert table.read() == {}
-    table.add(HOOK, Counts(sent=2), Last(success=8))
-    assert (table.read(), table.read_last()) == ({HOOK: Counts(sent=3)}, {HOOK: Last(success=8)})
+def test_counts_out_of_time_are_written_later(counters: Counters) -> None:
+    counters.add(HOOK, Counts(sent=1), Last(success=7), lambda: True)
+    assert counters.read() == {}
+    counters.add(HOOK, Counts(sent=2), Last(success=8))
+    assert counters.read() == {HOOK: Counts(sent=3)}
+    assert counters.read_last() == {HOOK: Last(success=8)}
 
 
 BROKEN = Last(failure=7, error="Throttled", reason="busy")
 
 
 @pytest.mark.usefixtures("in_steps")
-def test_a_burst_is_one_call_a_minute_and_target(
+def test_burst_is_one_call_a_minute_and_target(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
     table: Any = Table(dynamodb, down=False)
@@ -144,7 +139,7 @@ def test_a_burst_is_one_call_a_minute_and_target(
     assert table.calls == 2 * 2
     clock[0] += 60
     counters.add(OTHER, Counts(sent=1))
-    assert table.calls == 2 * 3, "what another target left is written with it"
+    assert table.calls == 2 * 3, "the rest of another target is written with it"
     assert counters.read() == {
         HOOK: Counts(sent=1_200),
         OTHER: Counts(sent=121),
@@ -153,7 +148,7 @@ def test_a_burst_is_one_call_a_minute_and_target(
 
 
 @pytest.mark.usefixtures("in_steps")
-def test_an_outage_is_told_at_once_and_then_once_a_minute(
+def test_outage_is_written_at_once_and_then_once_a_minute(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
     table: Any = Table(dynamodb, down=False)
@@ -176,7 +171,7 @@ def test_an_outage_is_told_at_once_and_then_once_a_minute(
 
 
 @pytest.mark.usefixtures("in_steps")
-def test_a_table_that_refuses_is_asked_once_a_minute(
+def test_refusing_table_is_called_once_a_minute(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
     table: Any = Table(dynamodb)

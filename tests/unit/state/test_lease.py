@@ -82,7 +82,7 @@ def test_a_renewal_puts_the_end_off(machine: Machine) -> None:
     assert not next_.take()
 
 
-def test_who_was_suspended_keeps_the_lease_if_nobody_took_it(machine: Machine) -> None:
+def test_suspended_holder_keeps_a_lease_that_was_not_taken(machine: Machine) -> None:
     suspended, next_ = machine.lease("suspended"), machine.lease("next")
     suspended.take()
     machine.now += 10 * LEASE_MS
@@ -104,7 +104,7 @@ def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended:
     assert next_.renew() is not ended
 
 
-def test_clocks_may_differ_by_what_is_left_of_a_lease(
+def test_clocks_may_differ_by_the_rest_of_a_lease(
     machine: Machine, state_table: str, dynamodb: Any
 ) -> None:
     owner, ahead = machine.lease("owner"), Machine(state_table, dynamodb)

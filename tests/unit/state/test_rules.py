@@ -107,7 +107,7 @@ def test_more_buckets_than_one_call_reads_are_all_read(rules: Rules) -> None:
     assert rules.versions(buckets) == {f"b{number:03}": 1 for number in (0, 99, 100, 249)}
 
 
-def test_what_a_busy_table_left_out_is_asked_for_after_a_pause(
+def test_keys_that_a_busy_table_left_out_are_read_after_a_pause(
     rules: Rules, dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
@@ -151,7 +151,7 @@ def read(dynamodb: "DynamoDBClient", state_table: str) -> Read:
 UPLOADS = frozenset({"uploads"})
 
 
-def test_rulebook_sees_a_rule_at_once_and_reads_only_what_changed(read: Read) -> None:
+def test_cache_has_a_rule_at_once_and_reads_changed_buckets_only(read: Read) -> None:
     rulebook = RuleCache(read)
     assert rulebook(UPLOADS) == {}
     read.add(rule("a"))

@@ -30,7 +30,7 @@ class BucketcastError(Exception):
 
 
 class ConfigError(BucketcastError):
-    """One invalid setting: its key, what was found, what is allowed."""
+    """One invalid setting: its key, the value found, the values allowed."""
 
     def __init__(self, key: str, found: str, allowed: str) -> None:
         super().__init__(f"{key}: {found}; {allowed}")
@@ -52,7 +52,7 @@ class BadEvent(BucketcastError):
 
 
 class DeliveryError(BucketcastError):
-    """Why one event did not arrive; `hint` is the end of the text that says what to do, if any."""
+    """The reason why one event did not arrive; `hint` is the advice at the end of its text."""
 
     hint: str = ""
 

@@ -1,4 +1,4 @@
-"""Every figure of delivery, once: how long, how often, how large, and when somebody is told.
+"""Every figure of delivery, once: times, tries, sizes and alarms.
 
 ::
 
@@ -16,54 +16,54 @@ from typing import Any
 DAY = 86_400
 DAY_MS = DAY * 1_000
 
-# How long
+# Days
 RETENTION_DAYS = 14
-"""How long SQS keeps a message of any queue here: the longest that it can."""
+"""SQS keeps a message of any queue for so long: its maximum."""
 TERM_DAYS = 13
-"""How long one queue's function tries; then it moves what is left to the DLQ, with its reason.
-The day up to `RETENTION_DAYS` is for that."""
+"""A queue's function tries for so long; then it dead-letters the rest, with its reasons. The day up
+to `RETENTION_DAYS` is for that."""
 TERM_MS = TERM_DAYS * DAY_MS
 LAST_CALL_MS = (TERM_DAYS + RETENTION_DAYS) * DAY_MS // 2
-"""Half of the day between the end of the term and SQS' dropping a message that began it."""
+"""The middle of the day between the end of a term and the drop of its first message by SQS."""
 DEAD_DAYS = 14
-"""How long a dead letter waits for somebody: the longest that SQS can. A dead letter of ours is a
-new message, so these are whole; one that SQS itself moved would keep the time it was sent at."""
+"""SQS keeps a dead letter for so long: its maximum. A dead letter of ours is a new message, so it
+has all these days; one that SQS itself moved would keep its old time of sending."""
 LONGEST_LIFE_DAYS = 90
-"""How long after it came an event may still change a mirror, its redrives included: three terms
-with three times in the dead letters. A mirror refuses an older one, and `reconcile` repairs."""
+"""An event may change a mirror for so long after it arrived, redrives included: three terms with
+three stays in the dead letters. A mirror refuses an older one, and `reconcile` repairs."""
 TOMBSTONE_DAYS = LONGEST_LIFE_DAYS + RETENTION_DAYS
-"""How long a mirror remembers a removal: longer than any older event can come. The fortnight on
-top is for what an event waited before it came to us, at S3 or in MinIO's own queue."""
+"""A mirror remembers a removal for so long: longer than any older event can arrive. The fortnight
+on top is for the time before an event reached us, at S3 or in MinIO's own queue."""
 ONCE_DAYS = 1
-"""How long SQS keeps a message that is tried once: what nobody has tried for so long is lost, and
-was to be."""
+"""SQS keeps a message that is tried once for so long: an event that was not tried by then is lost,
+as its topic allows."""
 LISTING_DAYS = 14
-"""How old a listing may be when the last event that is made from it is sent: such an event counts
-as come when the listing was taken, and is to have terms left for a target that is down."""
+"""A listing may be so old when the last event from it is sent: such an event counts as arrived when
+the listing was taken, and needs terms left for a target that is down."""
 
-# How often
+# Receives
 MAX_RECEIVES = 1_000
-"""After how often SQS itself moves a message to the dead letters: the most that it can count to."""
+"""After so many receives SQS itself moves a message to the dead letters: its maximum."""
 RENEW_AFTER = MAX_RECEIVES // 2
 """After so many receives a message is sent again: as many are left for a function that crashes."""
 LAST_RECEIVES = 3
-"""How often a message is given to a function that has never yet said what became of it, once its
-term is over; and one that is tried once, at all."""
+"""After so many receives without an outcome a message is given up, once its term is over; one that
+is tried once, in any case."""
 
 # Pauses, in seconds
 LONGEST_DELAY = 900
 """The longest for which SQS keeps a new message back; also the longest pause."""
 SHARE = 6
-"""What waits is looked at again after this part of the time that it has waited for."""
+"""A waiting message is looked at again after this part of its age."""
 LONGEST_IN_ORDER = 1_300
-"""The longest pause of what waits in order: so its receives, which nothing can reset there, last
-for its term, with some left for a function that crashes."""
+"""The longest pause in order: so a message's receives, which nothing can reset there, last for its
+term, with some left for a function that crashes."""
 LONGEST_OUTAGE_PAUSE = 300
-"""A target that is away is tried, and what waits for it comes back, at least so often."""
+"""A target that is down is tried, and its messages come back, at least so often."""
 LONGEST_PAUSED = 60
 """So long after a paused target is resumed, its waiting messages come back at the latest."""
 THROTTLED = 30
-"""What a queue hides a message for beyond its function's timeout: for calls that are throttled."""
+"""A queue hides a message for so long beyond its function's timeout: for throttled calls."""
 TIMEOUTS_IN_ORDER = 6
 """The same of a queue that keeps its order, in timeouts of the function."""
 TIMEOUTS_ONCE = 6
@@ -72,33 +72,33 @@ VISIBILITY = 15
 """After these a message that a killed function had is seen again; longer each time."""
 LONGEST_VISIBILITY = 300
 FIRST_BEAT = 2.0
-"""What is settled sooner makes no call to stay in flight."""
+"""A batch that is settled sooner makes no call to stay in flight."""
 BEAT = 5.0
 BEAT_CALL = 0.1
-"""What one call may take, of a function with little of a processor and much to do."""
+"""One call may take so long, in a function with a small share of a processor."""
 LAST_BEAT = 5.0
-"""For how long a call that is being made is waited for, once all is settled."""
+"""The end of a call in progress is awaited for so long, once all is settled."""
 TRUSTED_MS = 1_000
-"""For how long a target is taken to answer because it did when its breaker was read last."""
+"""A breaker that was closed is not read again for so long."""
 
 # A function's time, in seconds
 TIMEOUT = 60
 """Of one that sends, unless another is configured."""
 INGEST_TIMEOUT = 30
 SPARE = 5.0
-"""What a function needs, after its last batch, to report what was not sent."""
+"""The time that a function needs after its last batch, to settle the rest."""
 TO_SEND_BACK = 1.0
-"""What is left for the answer when nothing is sent back to a queue any more."""
+"""With less time nothing is sent back to a queue: the rest is for the answer."""
 TO_POSTPONE = 3.0
-"""What is left for the answer and the counts when no message is postponed any more."""
+"""With less time no message is postponed: the rest is for the answer and the counts."""
 TO_COUNT = 1.0
-"""What counting leaves: a function that is killed does all its work again."""
+"""With less time nothing is counted: a function that is killed does all its work again."""
 TO_SEND = 10.0
-"""What ingest leaves of its time, when it asks S3, to send what it routed."""
+"""Ingest leaves so much of its time, when it reads from S3, to send the routed events."""
 FOR_THE_FIRST = 2.0
-"""What something else may take before the first batch without being in its way."""
+"""The time that may pass before the first batch without counting as used."""
 LONGEST_SEND = 40.0
-"""What a batch to a target takes that cannot be made, and so cannot say."""
+"""The longest batch of a target that cannot be created, and so cannot tell its own."""
 
 # Calls of AWS
 CALLS: dict[str, Any] = {
@@ -110,7 +110,7 @@ CALLS: dict[str, Any] = {
 answered is retried with its message; the second try is for a connection that was lost while the
 function was frozen."""
 
-# How much at once
+# Sizes
 MEMORY = 512
 """MB of a function that sends, unless another is configured."""
 INGEST_MEMORY = 512
@@ -130,13 +130,13 @@ INGEST_GATHERED = 1_000
 TOGETHER = 10
 """Messages in one call of SQS."""
 POSTPONED = 100
-"""How many messages are postponed before the time is looked at."""
+"""Messages that are postponed between two looks at the time."""
 MESSAGE_BYTES = 1_048_576
 """Of a message, and of a call, with attributes."""
 MAX_EVENTS = 1_000
 """One message is the unit of a retry, and of what a function holds in memory."""
 MAX_LISTED = 8_388_608
-"""So many bytes the records of one message have together, unless it is a single event."""
+"""The bytes of all records of one message, unless it is a single event."""
 MAX_UNPACKED = 4 * MAX_LISTED
 """A message that would unpack to more is not opened: it could end the function, again and again."""
 COMPRESS_PAST_BYTES = 4_096
@@ -145,25 +145,25 @@ REASON_LENGTH = 1_000
 """Characters of an error's text that a message carries."""
 CHUNK_EVENTS = 5_000
 CHUNK_BYTES = 16_777_216
-"""So many events, or so much of records, are in memory at once, beside the messages themselves."""
+"""The most events, and bytes of records, in memory at once, beside the messages themselves."""
 INGEST_CHUNK_BYTES = 1_048_576
 """The same for ingest, where one event may go to many targets."""
 MERGED_EVENTS = 500
 """A message of so many events is not opened to be merged with others."""
 LISTENER_EVENTS = 100
-"""Events in a message for a listener: whoever streams them holds a few messages of each."""
+"""Events in a message for a listener: the gateway holds a few messages of each."""
 LISTENERS_TOGETHER = 8
 """Listeners that are sent to at the same time."""
 GROWS_AFTER = 16
 """So many batches that a target took, one after the other, before it is given twice as much again:
 one that gets no answer in time is halved."""
 QUEUE_LIMIT = 100_000
-"""How many messages may wait where a target discards what comes beyond, and sets no `queue_limit`:
-MinIO's default."""
+"""Messages that may wait where a target discards further ones, and sets no `queue_limit`: MinIO's
+default."""
 
-# When somebody is told
+# Alarms
 OLDEST = "OldestEventAge"
-"""The metric that a function writes of what has waited for long."""
+"""The metric that a function writes of messages that have waited for long."""
 WAITED = 60
 """Seconds from which on a function writes it."""
 TOO_OLD = 900

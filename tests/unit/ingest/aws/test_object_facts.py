@@ -94,7 +94,7 @@ def test_only_requested_facts_are_read_once_per_object(bucket: "S3Client") -> No
     assert (two.tags, two.content_type) == (None, "image/png")
 
 
-def test_what_the_event_says_itself_stays(bucket: "S3Client") -> None:
+def test_fields_of_the_event_stay(bucket: "S3Client") -> None:
     put(bucket, **CREATED, StorageClass="STANDARD_IA")
     changed = event("a", size=1, storage_class="GLACIER", time=LATER)
     (enriched,) = look(objects(bucket), [(changed, Fact.HEAD)])
@@ -163,7 +163,7 @@ def test_the_version_null_is_overwritten_like_none() -> None:
     ],
     ids=lambda each: f"{each.name}-{each.dialect}-{each.bucket}",
 )
-def test_what_cannot_be_there_is_not_looked_for(bucket: "S3Client", unseen: Event) -> None:
+def test_removed_objects_are_not_read(bucket: "S3Client", unseen: Event) -> None:
     with counted(bucket) as calls:
         assert look(objects(bucket), [(unseen, BOTH)]) == [unseen]
     assert not calls
@@ -238,7 +238,7 @@ def test_our_own_reads_are_recognized_by_their_session(bucket: "S3Client") -> No
     assert not requested.is_self_caused(event(principal="AROAEXAMPLE:Bucketcast-ingest"))
 
 
-def test_what_minio_lists_among_metadata_becomes_headers(s3: "S3Client") -> None:
+def test_metadata_of_minio_becomes_headers(s3: "S3Client") -> None:
     s3.create_bucket(Bucket="uploads", ObjectLockEnabledForBucket=True)
     until = datetime(2099, 1, 2, 3, 4, 5, tzinfo=UTC)
     made = put(
@@ -266,7 +266,7 @@ def test_what_minio_lists_among_metadata_becomes_headers(s3: "S3Client") -> None
     }
 
 
-def test_what_is_as_usual_is_no_header() -> None:
+def test_default_values_are_no_headers() -> None:
     head = {"ETag": '"e"', "ContentLength": 0, "ContentEncoding": "aws-chunked"}
     assert event_fields(head | {"StorageClass": "STANDARD"})["headers"] == {}
     replicated = event_fields(head | {"ReplicationStatus": "COMPLETED"})["headers"]

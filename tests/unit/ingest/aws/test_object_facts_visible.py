@@ -125,7 +125,7 @@ def test_a_refusal_is_reported_and_delays_nothing(
     def refuse(*_: Any) -> None:
         raise refused
 
-    monkeypatch.setattr(ObjectReader, "_show", refuse)
+    monkeypatch.setattr(ObjectReader, "_read_current", refuse)
     body = message(record_of("Delete", "a", 7, versionId="v1"))
     routed = route([("1", body)], rulebook(), objects(bucket))
     (one,) = batches(routed)[MIRROR]
@@ -195,7 +195,7 @@ class Bucket:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_mirror_is_what_the_bucket_lists_though_versions_and_markers_go(
+def test_mirror_equals_the_listing_after_removed_versions_and_markers(
     bucket: "S3Client", seed: int
 ) -> None:
     """Read by ingest sooner or later, some twice, and delivered in any order."""

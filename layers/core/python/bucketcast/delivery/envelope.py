@@ -57,7 +57,7 @@ class TooLarge(BucketcastError):
 class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One event for one target, and the rule that it matched.
 
-    `named` says that `rule` is a name, not an id: such a rule sends a copy of its own. `created` is
+    `named`: `rule` is a name, not an id, and such a rule sends a copy of its own. `created` is
     when the event arrived, in Unix ms, 0 for when its message was sent. `reason` and `error` are
     those of its last failure where they are not its message's.
     """

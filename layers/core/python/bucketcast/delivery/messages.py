@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
     @property
     def created(self) -> int:
-        """When its events arrived, in Unix ms, unless they say it themselves."""
+        """When its events arrived, in Unix ms, unless they have a time of their own."""
         return self.history.created or self.sent
 
 

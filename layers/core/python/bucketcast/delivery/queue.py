@@ -150,12 +150,12 @@ class Queue:
             )
 
 
-def together(queue: str, most: int) -> int:
-    """Return the events that a message may hold: `most`, or one in order, by the queue's URL.
+def together(queue: str, max_events: int) -> int:
+    """Return the events that a message may hold: `max_events`, or one in a FIFO queue, by its URL.
 
     The next event goes only when the one before is done, and what is done is whole messages.
     """
-    return 1 if keeps_order(queue) else most
+    return 1 if keeps_order(queue) else max_events
 
 
 def depth(url: str, client: "SQSClient") -> Depth:

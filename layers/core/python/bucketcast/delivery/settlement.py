@@ -181,12 +181,12 @@ def _merge_histories(group: Sequence[Failed]) -> History:
         since=min(history.since for history in histories.values()),
         tries=max(history.tries for history in histories.values()),
         to=group[0].to or first.to,
-        created=0,  # each event says it
+        created=0,  # each event has its own
     )
 
 
 def _with_reason(failure: Failed, history: History) -> Delivery:
-    """Return an event with the reason of its last failure, where its message says another one."""
+    """Return an event with the reason of its last failure, if its message has another one."""
     if isinstance(failure.error, Waiting | OutOfTime):
         return failure.delivery
     reason, error = last_reason(failure.error), name_of(failure.error)

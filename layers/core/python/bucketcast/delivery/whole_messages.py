@@ -140,5 +140,5 @@ def last_reason(error: DeliveryError) -> str:
 
 
 def _with_creation(received: Received, history: History) -> History:
-    """Return the history with when its events arrived: an unopened envelope may not say it."""
+    """Return the history with the arrival of its events: an unopened envelope may lack it."""
     return history._replace(created=history.created or received.message.sent)

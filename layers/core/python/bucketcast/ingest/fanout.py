@@ -41,7 +41,7 @@ class Unsent(NamedTuple):
 
 
 class _Address(NamedTuple):
-    """A destination's queue, if known; `certain` says that there is such a destination."""
+    """A destination's queue, if known; `certain` if there is such a destination."""
 
     queue: Queue | None
     certain: bool

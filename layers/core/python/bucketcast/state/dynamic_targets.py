@@ -33,8 +33,8 @@ class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     `settings` hold references instead of secrets, and `secret` is the name of the one secret
     that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
-    settings say enable = off; `kept` where it was removed while messages waited. What is `off`
-    is given events, which wait; what is `kept` is given none.
+    settings say enable = off; `kept` where it was removed while messages waited. A target
+    that is `off` is given events, which wait; one that is `kept` is given none.
     """
 
     arn: str

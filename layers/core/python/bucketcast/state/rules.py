@@ -4,7 +4,7 @@ Ingest reads that number consistently before each batch, and reads the bucket's 
 grew. So a rule is active for all events that arrive after the command that added it returned, and
 an unchanged bucket costs one small read a batch.
 
-A change reads the rules, and writes them if nobody else did meanwhile: so any change, even of ten
+A change reads the rules, and writes them if no other did meanwhile: so any change, even of ten
 thousand rules, is atomic.
 """
 

@@ -23,7 +23,7 @@ Part = dict[str, Any]
 
 
 class Partition:
-    """The items of one partition; reads are strongly consistent unless it says otherwise.
+    """The items of one partition; reads are strongly consistent, unless told otherwise.
 
     Keyword arguments are those of DynamoDB's own operations, such as `ConditionExpression`.
     """

@@ -174,7 +174,7 @@ def _answer(future: "Future[Fields]") -> Fields | Exception:
     if not isinstance(error, BotoCoreError | ClientError):
         raise error
     status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode")
-    # 400 is an object encrypted with a customer's key, which nobody else can read.
+    # 400 is an object encrypted with a customer's key, which no other can read.
     return {} if status in (*_GONE, HTTPStatus.BAD_REQUEST) else error
 
 
