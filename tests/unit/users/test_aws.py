@@ -16,7 +16,7 @@ SECRET = "anna-s3cret"
 
 
 @pytest.fixture
-def secretsmanager(mocked_aws: None) -> Any:  # noqa: ARG001 - it answers
+def secretsmanager(mocked_aws: None) -> Any:  # noqa: ARG001 - it mocks AWS
     return client("secretsmanager")
 
 
@@ -25,7 +25,7 @@ def users(dynamodb: Any, state_table: str, secretsmanager: Any) -> Users:
     return Users("Bucketcast", state_table, dynamodb, secretsmanager)
 
 
-def test_who_was_added_is_found_by_the_access_key(users: Users) -> None:
+def test_an_added_user_is_found_by_the_access_key(users: Users) -> None:
     users.add(ANNA, SECRET)
     account = users.find("ANNAKEY")
     assert account
@@ -35,10 +35,10 @@ def test_who_was_added_is_found_by_the_access_key(users: Users) -> None:
 
 
 @pytest.mark.parametrize("key", ["x" * 129, "x" * 16_000, "ä" * 600])
-def test_what_can_be_no_access_key_is_nobodys(key: str) -> None:
+def test_a_key_longer_than_dynamodb_allows_belongs_to_no_user(key: str) -> None:
     """DynamoDB refuses keys above 1,024 bytes: an unknown caller would get a temporary error."""
-    nobody: Any = None
-    assert Users("Bucketcast", "table", nobody, nobody).find(key) is None
+    unused: Any = None
+    assert Users("Bucketcast", "table", unused, unused).find(key) is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,9 @@ def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User) -> None:
     assert users.all() == [ANNA]
 
 
-def test_who_was_removed_is_nobody_and_may_come_back(users: Users, secretsmanager: Any) -> None:
+def test_a_removed_user_is_not_found_and_can_be_added_again(
+    users: Users, secretsmanager: Any
+) -> None:
     users.add(ANNA, SECRET)
     assert users.remove("anna") == ANNA
     assert users.find("ANNAKEY") is None
@@ -70,7 +72,7 @@ def test_the_table_has_no_secret(users: Users, dynamodb: Any, state_table: str) 
     assert Rules(state_table, dynamodb).of("#users") == []
 
 
-def test_who_has_no_secret_is_not_let_in_and_not_in_the_way(
+def test_a_user_whose_secret_was_not_stored_can_be_added_again(
     users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(**_: Any) -> None:
@@ -85,8 +87,8 @@ def test_who_has_no_secret_is_not_let_in_and_not_in_the_way(
     assert users.find("ANNAKEY")
 
 
-def test_keys_are_made_of_letters_and_digits_and_never_twice() -> None:
-    made = {new_keys() for _ in range(50)}
-    assert len(made) == 50
-    assert all(len(key) == 20 and len(secret) == 40 for key, secret in made)
-    assert all((key + secret).isalnum() for key, secret in made)
+def test_new_keys_are_unique_letters_and_digits() -> None:
+    keys = {new_keys() for _ in range(50)}
+    assert len(keys) == 50
+    assert all(len(key) == 20 and len(secret) == 40 for key, secret in keys)
+    assert all((key + secret).isalnum() for key, secret in keys)

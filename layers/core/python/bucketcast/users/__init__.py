@@ -1,4 +1,4 @@
-"""Users of the gateway: who they are, and what they sign with."""
+"""Users of the gateway and their keys; `aws` stores them, `command` is `bucketcast user`."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user with its secret key, which is not in the repr."""
+    """A user with its secret key, which the repr omits."""
 
     user: User
     secret: str = field(repr=False)

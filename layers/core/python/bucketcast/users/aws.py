@@ -1,8 +1,8 @@
-"""Users: their names in the state table, their secrets in Secrets Manager, one each.
+"""Users in the state table, and their secret keys in Secrets Manager.
 
-Signature Version 4 is an HMAC: checking it needs the secret itself, a hash is not enough. So the
-secrets are in Secrets Manager, readable by the gateway's function alone, and the table that ingest
-and others read holds none.
+Signature Version 4 is an HMAC: checking it needs the secret key itself, a hash is not enough. So
+only the gateway's function can read the secret keys, and the table that other functions read has
+none.
 """
 
 import json
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-# No bucket can have this name: the users are the rows of a bucket that cannot exist.
-_ROW: Final = "#users"
+# No bucket can have this name.
+_PARTITION: Final = "#users"
 _NAME: Final = "name#"
 _KEY: Final = "key#"
-_LONGEST_KEY: Final = 128
+_MAX_KEY_LENGTH: Final = 128
 _LETTERS: Final = string.ascii_uppercase + string.digits
 _ALPHABET: Final = string.ascii_letters + string.digits
 
@@ -42,27 +42,27 @@ class Users:
         secretsmanager: "SecretsManagerClient",
     ) -> None:
         self._stack = stack
-        self._items = Partition(table, _ROW, dynamodb)
+        self._items = Partition(table, _PARTITION, dynamodb)
         self._secrets = secretsmanager
 
     def add(self, user: User, secret: str) -> None:
         """Add a user.
 
         Raises:
-            UserExistsError: the name or the access key is taken; nothing was changed.
+            UserExistsError: the name or the access key is taken; nothing has changed.
         """
-        # The table first, since only it can refuse; a user without a secret is not admitted.
+        # The table first: only it refuses duplicates. A user without a secret cannot log in.
         try:
-            self._items.transact(*(self._put(key, user) for key in _keys(user)))
+            self._items.transact(*(self._put_part(key, user) for key in _keys(user)))
         except self._items.client.exceptions.TransactionCanceledException:
             raise UserExistsError(
                 f"there is a user {user.name}, or one with the access key {user.access_key}, "
                 "already; `bucketcast user ls` shows them"
             ) from None
         try:
-            self._keep(user, json.dumps({"secret_key": secret}))
+            self._store_secret(user, json.dumps({"secret_key": secret}))
         except BaseException:
-            self._forget(user)
+            self._remove_items(user)
             raise
 
     def all(self) -> list[User]:
@@ -80,45 +80,45 @@ class Users:
             known = ", ".join(user.name for user in self.all()) or "none"
             raise BucketcastError(f"no user {name}: there is {known}")
         user = _user(item)
-        self._forget(user)
-        # At once: its name must become free, and unused secrets must not remain.
+        self._remove_items(user)
+        # Without a recovery window: its name must be free at once, and no unused secret may remain.
         self._secrets.delete_secret(
             SecretId=self._secret_name(user.access_key), ForceDeleteWithoutRecovery=True
         )
         return user
 
     def find(self, access_key: str) -> Account | None:
-        """Return the account of an access key, with its secret; None if there is none."""
-        # An unknown one may be longer than DynamoDB allows.
-        item = self._items.get(_KEY + access_key) if len(access_key) <= _LONGEST_KEY else None
+        """Return the account of an access key; None if there is none."""
+        # An unknown access key may be longer than DynamoDB allows.
+        item = self._items.get(_KEY + access_key) if len(access_key) <= _MAX_KEY_LENGTH else None
         if not item:
             return None
         try:
-            answer = self._secrets.get_secret_value(SecretId=self._secret_name(access_key))
+            response = self._secrets.get_secret_value(SecretId=self._secret_name(access_key))
         except self._secrets.exceptions.ResourceNotFoundException:
             return None
-        secret: str = json.loads(answer["SecretString"])["secret_key"]
+        secret: str = json.loads(response["SecretString"])["secret_key"]
         return Account(_user(item), secret)
 
     def _secret_name(self, access_key: str) -> str:
         return f"{self._stack}/users/{access_key}"
 
-    def _keep(self, user: User, text: str) -> None:
+    def _store_secret(self, user: User, value: str) -> None:
         name = self._secret_name(user.access_key)
         try:
             self._secrets.create_secret(
                 Name=name,
                 Description=f"The secret key of Bucketcast's user {user.name}",
-                SecretString=text,
+                SecretString=value,
             )
         except self._secrets.exceptions.ResourceExistsException:
-            # Left by an interrupted removal: it admits nobody.
-            self._secrets.put_secret_value(SecretId=name, SecretString=text)
+            # An interrupted removal left it; no user has it.
+            self._secrets.put_secret_value(SecretId=name, SecretString=value)
 
-    def _forget(self, user: User) -> None:
+    def _remove_items(self, user: User) -> None:
         self._items.transact(*map(self._items.delete_part, _keys(user)))
 
-    def _put(self, key: str, user: User) -> Part:
+    def _put_part(self, key: str, user: User) -> Part:
         item = {
             "name": {"S": user.name},
             "tenant": {"S": user.tenant},
@@ -134,13 +134,13 @@ class Users:
 
 
 def new_keys() -> tuple[str, str]:
-    """Return an access key of 20 letters and digits and a secret key of 40, as AWS's are."""
+    """Return a new access key of 20 characters and a secret key of 40, as those of AWS."""
     access = "BC" + "".join(secrets.choice(_LETTERS) for _ in range(18))
     return access, "".join(secrets.choice(_ALPHABET) for _ in range(40))
 
 
 def _keys(user: User) -> tuple[str, str]:
-    """Return the keys of a user's two rows: found by name, and by access key."""
+    """Return the keys of a user's two items, one by name and one by access key."""
     return _NAME + user.name, _KEY + user.access_key
 
 

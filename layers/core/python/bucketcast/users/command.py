@@ -11,7 +11,7 @@ from bucketcast.terminal.output import Output, shared
 from bucketcast.users import User
 from bucketcast.users.aws import Users, new_keys
 
-_SHORTEST, _LONGEST = 8, 128
+_MIN_LENGTH, _MAX_LENGTH = 8, 128
 _name = params.matching(
     "name",
     r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
@@ -25,8 +25,8 @@ _access_key = params.matching(
 )
 
 
-def _tenant(text: str) -> str:
-    return _name(text) if text else ""
+def _tenant(value: str) -> str:
+    return _name(value) if value else ""
 
 
 @click.group()
@@ -68,9 +68,9 @@ def add(
       bucketcast user add thumbnailer
       bucketcast user add backup --access-key BACKUP --secret-key-file key.txt
     """  # noqa: D301 - click reads the character
-    made_key, made_secret = new_keys()
-    secret = _read(secret_key_file) if secret_key_file else made_secret
-    user = User(name, tenant, access_key or made_key, admin)
+    generated_key, generated_secret = new_keys()
+    secret = _read_secret(secret_key_file) if secret_key_file else generated_secret
+    user = User(name, tenant, access_key or generated_key, admin)
     with aws_errors():
         _users(out).add(user, secret)
     document = {**_document(user), "secret_key": secret}
@@ -121,13 +121,17 @@ def _users(out: Output) -> Users:
     return Users(deployment.stack, deployment.state_table, aws.dynamodb, aws.secretsmanager)
 
 
-def _read(file: Path) -> str:
-    with click.open_file(str(file)) as opened:
-        secret: str = opened.read().strip()
-    if not _SHORTEST <= len(secret) <= _LONGEST or not secret.isascii() or not secret.isprintable():
+def _read_secret(file: Path) -> str:
+    with click.open_file(str(file)) as stream:
+        secret: str = stream.read().strip()
+    if (
+        not _MIN_LENGTH <= len(secret) <= _MAX_LENGTH
+        or not secret.isascii()
+        or not secret.isprintable()
+    ):
         raise click.BadParameter(
-            f"the secret key in {file} has {len(secret)} characters; allowed are {_SHORTEST} to "
-            f"{_LONGEST} printable ASCII characters",
+            f"the secret key in {file} has {len(secret)} characters; allowed are {_MIN_LENGTH} to "
+            f"{_MAX_LENGTH} printable ASCII characters",
             param_hint="--secret-key-file",
         )
     return secret
