@@ -423,7 +423,7 @@ def test_listener_gets_events_and_a_removed_one_stops_no_other(
     )
     listeners.renew()
     stays, goes = (
-        listeners.take(ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",), key))
+        listeners.acquire(ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",), key))
         for key in ("", "a")
     )
     assert ingest(message(record("a"))) == []

@@ -1,4 +1,4 @@
-"""Creating and removing a bucket through the gateway sends an event, once S3 has done it."""
+"""Creating and removing a bucket through the gateway sends an event, if S3 succeeds."""
 
 import asyncio
 import json
@@ -14,8 +14,8 @@ from tests.unit.web.requests import ACCESS, Wire, authenticator, scope_of, signe
 
 
 def events_of(method: str, target: str, status: int = 200) -> list[str]:
-    """Return what listeners get of a call that S3 answers with this status."""
-    found: list[str] = []
+    """Return the notifications of a call that S3 answers with this status."""
+    notifications: list[str] = []
 
     async def forward(_: AuthenticatedRequest, send: Any) -> None:
         headers = [(b"x-amz-request-id", b"R1")]
@@ -24,13 +24,10 @@ def events_of(method: str, target: str, status: int = 200) -> list[str]:
 
     async def test() -> None:
         sent: list[MutableMapping[str, Any]] = []
-        logged_in = asyncio.Event()
-        loop = asyncio.get_running_loop()
 
         def notify(bucket: str, body: str) -> None:
             assert bucket == "fresh"
-            found.append(body)
-            loop.call_soon_threadsafe(logged_in.set)
+            notifications.append(body)
 
         async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message)
@@ -38,12 +35,15 @@ def events_of(method: str, target: str, status: int = 200) -> list[str]:
         scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
         admitted = await authenticator().authenticate(scope, Wire(b""))
         await BucketEvents(forward, notify, "eu-central-1")(admitted, send)
-        assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
+        assert [message["type"] for message in sent] == [
+            "http.response.start",
+            "http.response.body",
+        ]
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others)
 
     asyncio.run(test())
-    return found
+    return notifications
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def events_of(method: str, target: str, status: int = 200) -> list[str]:
         ("DELETE", "/fresh?x-id=DeleteBucket", 204, "s3:BucketRemoved:*"),
     ],
 )
-def test_ingest_reads_the_configured_object_facts(
+def test_a_created_or_removed_bucket_sends_an_event_that_ingest_reads(
     method: str, target: str, status: int, name: str
 ) -> None:
     (body,) = events_of(method, target, status)

@@ -1,4 +1,4 @@
-"""Listeners as they are stored: limits, expiry, taking over, and what ingest makes of them."""
+"""Stored listeners: limits, expiry, takeover, and the rules that ingest adds for them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,14 +11,14 @@ from bucketcast.listen import listener as listeners
 from bucketcast.listen.aws.cache import FRESH_SECONDS, ListenerCache
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import (
-    IN_ALL,
-    KEPT_SECONDS,
+    KEEP_LOST_SECONDS,
+    KEEP_SECONDS,
     LEASE_SECONDS,
-    LOST_SECONDS,
+    MAX_IN_TOTAL,
     PARTITION,
     EventsLostError,
     ListenFilter,
-    Seen,
+    Snapshot,
     TooManyListenersError,
 )
 from bucketcast.rules import Rule, RuleIndex
@@ -33,7 +33,7 @@ FILTER = ListenFilter("anna", "uploads", PUTS, "photos/", ".jpg")
 
 
 class Clock:
-    """Seconds that pass only when somebody waits."""
+    """Seconds that pass only during `sleep`."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
@@ -46,7 +46,7 @@ class Clock:
 
 
 class Gateway:
-    """Processes that share a table; each clock is the same one."""
+    """Processes that share a table and a clock."""
 
     def __init__(self, table: Table, sqs: "SQSClient") -> None:
         self.clock = Clock()
@@ -55,7 +55,7 @@ class Gateway:
         self.prefix = sqs.create_queue(QueueName="any")["QueueUrl"].rpartition("/")[0]
 
     def process(self) -> Listeners:
-        made = Listeners(
+        process = Listeners(
             "Bucketcast",
             self.table,
             self.sqs,
@@ -63,12 +63,12 @@ class Gateway:
             clock=self.clock,
             sleep=self.clock.sleep,
         )
-        made.renew()
-        return made
+        process.renew()
+        return process
 
     def queues(self) -> list[str]:
-        found = self.sqs.list_queues(QueueNamePrefix="Bucketcast-listen-").get("QueueUrls", [])
-        return [url.rpartition("/")[2] for url in found]
+        urls = self.sqs.list_queues(QueueNamePrefix="Bucketcast-listen-").get("QueueUrls", [])
+        return [url.rpartition("/")[2] for url in urls]
 
 
 @pytest.fixture
@@ -81,69 +81,69 @@ def gateway(table: Table, sqs: "SQSClient") -> Gateway:
     return Gateway(table, sqs)
 
 
-def test_a_listener_has_a_queue_and_is_there_at_once(gateway: Gateway) -> None:
-    one = gateway.process().take(FILTER)
-    assert gateway.queues() == [one.queue]
-    assert gateway.table.seen().listeners == (one,)
+def test_a_listener_is_stored_with_its_queue_at_once(gateway: Gateway) -> None:
+    listener = gateway.process().acquire(FILTER)
+    assert gateway.queues() == [listener.queue]
+    assert gateway.table.read().listeners == (listener,)
 
 
-def test_with_a_key_its_queue_is_encrypted_by_it(table: Table, sqs: "SQSClient") -> None:
+def test_a_queue_is_encrypted_with_the_configured_key(table: Table, sqs: "SQSClient") -> None:
     gateway = Gateway(table, sqs)
     key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     process = Listeners("Bucketcast", table, sqs, lambda: gateway.prefix, kms_key=lambda: key)
     process.renew()
-    one = process.take(FILTER)
-    found = sqs.get_queue_attributes(QueueUrl=process.url(one), AttributeNames=["All"])
-    assert found["Attributes"]["KmsMasterKeyId"] == key
+    listener = process.acquire(FILTER)
+    attributes = sqs.get_queue_attributes(QueueUrl=process.url(listener), AttributeNames=["All"])
+    assert attributes["Attributes"]["KmsMasterKeyId"] == key
 
 
-def test_who_comes_back_within_a_minute_gets_the_queue_that_was_kept(gateway: Gateway) -> None:
+def test_a_client_that_returns_within_a_minute_gets_its_queue(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(FILTER)
-    process.release(one)
-    gateway.clock.now += KEPT_SECONDS - 1
+    listener = process.acquire(FILTER)
+    process.release(listener)
+    gateway.clock.now += KEEP_SECONDS - 1
     process.renew()
     assert process.sweep() == 1
-    again = process.take(replace(FILTER, events=PUTS))
-    assert (again.id, again.queue) == (one.id, one.queue)
+    resumed = process.acquire(replace(FILTER, events=PUTS))
+    assert (resumed.id, resumed.queue) == (listener.id, listener.queue)
 
 
-def test_after_a_minute_all_of_it_is_gone(gateway: Gateway) -> None:
+def test_a_listener_is_removed_after_a_minute(gateway: Gateway) -> None:
     process = gateway.process()
-    process.release(process.take(FILTER))
-    gateway.clock.now += KEPT_SECONDS + LEASE_SECONDS + 1
+    process.release(process.acquire(FILTER))
+    gateway.clock.now += KEEP_SECONDS + LEASE_SECONDS + 1
     assert process.sweep() == 0
     assert gateway.queues() == []
-    assert gateway.table.seen().listeners == ()
-    gateway.clock.now += KEPT_SECONDS
+    assert gateway.table.read().listeners == ()
+    gateway.clock.now += KEEP_SECONDS
     assert gateway.process().sweep() == 0
-    assert len(gateway.table.seen().leases) == 1
+    assert len(gateway.table.read().leases) == 1
 
 
-def test_two_that_ask_the_same_at_once_have_a_queue_each(gateway: Gateway) -> None:
+def test_equal_concurrent_calls_get_a_queue_each(gateway: Gateway) -> None:
     process, other = gateway.process(), gateway.process()
-    first, second = process.take(FILTER), process.take(FILTER)
+    first, second = process.acquire(FILTER), process.acquire(FILTER)
     assert first.id != second.id
-    # Another process' lease is looked at until it is renewed.
+    # A process waits for the renewal of the other's lease.
     gateway.clock.sleep = _renewing(gateway, process)  # type: ignore[assignment,method-assign]
     other = gateway.process()
-    assert other.take(FILTER).id not in (first.id, second.id)
+    assert other.acquire(FILTER).id not in (first.id, second.id)
 
 
-def test_one_that_is_released_meanwhile_is_taken_over_at_once(gateway: Gateway) -> None:
-    """On Lambda a lease is as long as an answer may take, and is not renewed meanwhile."""
+def test_a_listener_released_during_the_wait_is_taken_over_at_once(gateway: Gateway) -> None:
+    """On Lambda a lease lasts for the whole call and is not renewed."""
     process, other = gateway.process(), gateway.process()
     process.renew(30)
-    one, began = process.take(FILTER), gateway.clock.now
+    listener, began = process.acquire(FILTER), gateway.clock.now
 
     def sleep(seconds: float) -> None:
         gateway.clock.now += seconds
         if gateway.clock.now - began < 2 * seconds:
-            process.release(one)
+            process.release(listener)
 
     other.sleep = sleep
     other.renew(30)
-    assert other.take(FILTER).id == one.id
+    assert other.acquire(FILTER).id == listener.id
     assert gateway.clock.now - began < LEASE_SECONDS
 
 
@@ -156,16 +156,16 @@ def _renewing(gateway: Gateway, process: Listeners) -> Callable[[float], None]:
 
 
 def test_the_listener_of_a_killed_process_is_taken_over(gateway: Gateway) -> None:
-    one = gateway.process().take(FILTER)
+    listener = gateway.process().acquire(FILTER)
     began = gateway.clock.now
-    assert gateway.process().take(FILTER).id == one.id
+    assert gateway.process().acquire(FILTER).id == listener.id
     assert gateway.clock.now - began <= LEASE_SECONDS + 1
 
 
-def test_nobody_takes_over_what_another_user_or_another_filter_heard(gateway: Gateway) -> None:
+def test_another_user_or_filter_does_not_take_over_a_listener(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(FILTER)
-    process.release(one)
+    listener = process.acquire(FILTER)
+    process.release(listener)
     others = [
         replace(FILTER, user="berta"),
         replace(FILTER, bucket=""),
@@ -173,53 +173,53 @@ def test_nobody_takes_over_what_another_user_or_another_filter_heard(gateway: Ga
         replace(FILTER, suffix=""),
         replace(FILTER, events=("s3:ObjectCreated:Put",)),
     ]
-    assert one.id not in {process.take(each).id for each in others}
+    assert listener.id not in {process.acquire(other).id for other in others}
 
 
-def test_a_user_and_a_deployment_have_so_many_and_no_more(
+def test_users_and_deployments_have_a_maximum_of_listeners(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listeners, "A_USER", 3)
+    monkeypatch.setattr(listeners, "MAX_PER_USER", 3)
     process = gateway.process()
     for number in range(3):
-        process.take(replace(FILTER, prefix=str(number)))
+        process.acquire(replace(FILTER, prefix=str(number)))
     with pytest.raises(TooManyListenersError, match="anna has 3 listeners; a user may have 3"):
-        process.take(FILTER)
-    kept = gateway.table.seen()
-    many = replace(kept, listeners=kept.listeners * (IN_ALL // 3 + 1))
+        process.acquire(FILTER)
+    snapshot = gateway.table.read()
+    many = replace(snapshot, listeners=snapshot.listeners * (MAX_IN_TOTAL // 3 + 1))
     now = round(gateway.clock.now * 1_000)
-    assert "a deployment may have" in many.refusal("berta", now)
+    assert "a deployment may have" in many.limit_error("berta", now)
     assert len(gateway.queues()) == 3
-    # Those that are over count no more, whether they were removed or not.
-    assert not kept.refusal("anna", now + 2 * KEPT_SECONDS * 1_000)
+    # Expired listeners do not count, even before they are removed.
+    assert not snapshot.limit_error("anna", now + 2 * KEEP_SECONDS * 1_000)
 
 
-def test_a_stream_that_lost_events_gets_one_note(gateway: Gateway) -> None:
+def test_a_client_whose_events_were_lost_gets_one_error(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(FILTER)
-    process.lose(one, "nobody read")
+    listener = process.acquire(FILTER)
+    process.mark_lost(listener, "not read")
     assert gateway.queues() == []
     assert process.sweep() == 1
-    with pytest.raises(EventsLostError, match="nobody read"):
-        process.take(FILTER)
-    assert process.take(FILTER).id != one.id
-    process.lose(process.take(replace(FILTER, prefix="b")), "nobody read")
-    gateway.clock.now += LOST_SECONDS + 1
+    with pytest.raises(EventsLostError, match="not read"):
+        process.acquire(FILTER)
+    assert process.acquire(FILTER).id != listener.id
+    process.mark_lost(process.acquire(replace(FILTER, prefix="b")), "not read")
+    gateway.clock.now += KEEP_LOST_SECONDS + 1
     assert process.sweep() == 0
 
 
 def test_a_listener_that_was_taken_over_is_not_swept(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(FILTER)
-    process.release(one)
-    (released,) = gateway.table.seen().listeners
-    process.take(FILTER)
+    listener = process.acquire(FILTER)
+    process.release(listener)
+    (released,) = gateway.table.read().listeners
+    process.acquire(FILTER)
     process.remove(released)
-    assert len(gateway.table.seen().listeners) == 1
-    assert gateway.queues() == [one.queue]
+    assert len(gateway.table.read().listeners) == 1
+    assert gateway.queues() == [listener.queue]
 
 
-def test_a_queue_that_cannot_be_made_leaves_no_listener(
+def test_a_queue_that_cannot_be_created_leaves_no_listener(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = gateway.process()
@@ -228,102 +228,100 @@ def test_a_queue_that_cannot_be_made_leaves_no_listener(
         raise OSError("no network")
 
     with monkeypatch.context() as broken:
-        broken.setattr(process, "_make_queue", refuse)
+        broken.setattr(process, "_create_queue", refuse)
         with pytest.raises(OSError, match="no network"):
-            process.take(FILTER)
-    assert gateway.table.seen().listeners == ()
+            process.acquire(FILTER)
+    assert gateway.table.read().listeners == ()
 
 
 def matched(
-    heard: ListenerCache, table: Table, key: str, bucket: str = "uploads", **more: str
+    cache: ListenerCache, table: Table, key: str, bucket: str = "uploads", **fields: str
 ) -> list[str]:
     rules = {"uploads": RuleIndex([Rule(bucket="uploads", arn="hook", events=PUTS)])}
-    found = heard.add_to(rules, {bucket}, table.seen().version).get(bucket)
-    hits = found.match(event(key, bucket=bucket, **more)) if found else ()
+    index = cache.add_to(rules, {bucket}, table.read().version).get(bucket)
+    hits = index.match(event(key, bucket=bucket, **fields)) if index else ()
     return [hit.to.arn for hit in hits]
 
 
 def test_ingest_finds_a_new_listener_with_the_next_batch(gateway: Gateway) -> None:
-    heard = ListenerCache(gateway.table, gateway.clock)
-    assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
-    one = gateway.process().take(FILTER)
-    everywhere = gateway.process().take(ListenFilter("anna", "", ("s3:BucketCreated:*", *PUTS)))
-    wanted = {"hook", ListenerArn(one.id).arn, ListenerArn(everywhere.id).arn}
-    assert set(matched(heard, gateway.table, "photos/a.jpg")) == wanted
-    assert set(matched(heard, gateway.table, "photos/a.png")) == {
+    cache = ListenerCache(gateway.table, gateway.clock)
+    assert matched(cache, gateway.table, "photos/a.jpg") == ["hook"]
+    listener = gateway.process().acquire(FILTER)
+    everywhere = gateway.process().acquire(ListenFilter("anna", "", ("s3:BucketCreated:*", *PUTS)))
+    expected = {"hook", ListenerArn(listener.id).arn, ListenerArn(everywhere.id).arn}
+    assert set(matched(cache, gateway.table, "photos/a.jpg")) == expected
+    assert set(matched(cache, gateway.table, "photos/a.png")) == {
         "hook",
         ListenerArn(everywhere.id).arn,
     }
-    assert matched(heard, gateway.table, "photos/a.jpg", "other") == [
+    assert matched(cache, gateway.table, "photos/a.jpg", "other") == [
         ListenerArn(everywhere.id).arn
     ]
-    made = matched(heard, gateway.table, "", "other", name="s3:BucketCreated:*")
-    assert made == [ListenerArn(everywhere.id).arn]
-    assert heard.queue(ListenerArn(one.id)) == one.queue
+    created = matched(cache, gateway.table, "", "other", name="s3:BucketCreated:*")
+    assert created == [ListenerArn(everywhere.id).arn]
+    assert cache.queue(ListenerArn(listener.id)) == listener.queue
 
 
-def test_a_listener_lives_as_long_as_its_process_renews(gateway: Gateway) -> None:
-    heard, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
-    one = process.take(FILTER)
+def test_a_listener_gets_events_while_its_process_renews_its_lease(gateway: Gateway) -> None:
+    cache, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
+    listener = process.acquire(FILTER)
     for _ in range(100):
         gateway.clock.now += LEASE_SECONDS
         process.renew()
-        assert ListenerArn(one.id).arn in matched(heard, gateway.table, "photos/a.jpg")
-    gateway.clock.now += LEASE_SECONDS + KEPT_SECONDS + FRESH_SECONDS + 1
-    assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
-    assert heard.queue(ListenerArn(one.id)) is None
+        assert ListenerArn(listener.id).arn in matched(cache, gateway.table, "photos/a.jpg")
+    gateway.clock.now += LEASE_SECONDS + KEEP_SECONDS + FRESH_SECONDS + 1
+    assert matched(cache, gateway.table, "photos/a.jpg") == ["hook"]
+    assert cache.queue(ListenerArn(listener.id)) is None
 
 
-def test_a_listener_whose_process_stood_still_gets_events_again_and_a_note(
-    gateway: Gateway,
-) -> None:
-    heard, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
-    one = process.take(FILTER)
-    assert ListenerArn(one.id).arn in matched(heard, gateway.table, "photos/a.jpg")
-    gateway.clock.now += LEASE_SECONDS + KEPT_SECONDS + 1
-    assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
+def test_a_listener_of_a_resumed_process_gets_events_again(gateway: Gateway) -> None:
+    cache, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
+    listener = process.acquire(FILTER)
+    assert ListenerArn(listener.id).arn in matched(cache, gateway.table, "photos/a.jpg")
+    gateway.clock.now += LEASE_SECONDS + KEEP_SECONDS + 1
+    assert matched(cache, gateway.table, "photos/a.jpg") == ["hook"]
     lapse = process.renew()
-    assert lapse > KEPT_SECONDS
-    assert process.leased(lapse) == frozenset()
+    assert lapse > KEEP_SECONDS
+    assert process.held_after(lapse) == frozenset()
     gateway.clock.now += LEASE_SECONDS
     assert process.renew() == 0
     gateway.clock.now += FRESH_SECONDS
     process.renew()
-    assert ListenerArn(one.id).arn in matched(heard, gateway.table, "photos/a.jpg")
+    assert ListenerArn(listener.id).arn in matched(cache, gateway.table, "photos/a.jpg")
 
 
-def test_who_stood_still_for_a_moment_holds_what_nobody_took_over(gateway: Gateway) -> None:
+def test_a_resumed_process_holds_its_listeners_unless_taken_over(gateway: Gateway) -> None:
     process = gateway.process()
-    one, other = process.take(FILTER), process.take(ListenFilter("anna", "", PUTS))
+    listener, other = process.acquire(FILTER), process.acquire(ListenFilter("anna", "", PUTS))
     gateway.clock.now += LEASE_SECONDS + 1
-    assert gateway.process().take(FILTER).id == one.id
-    assert process.leased(process.renew()) == {other.id}
+    assert gateway.process().acquire(FILTER).id == listener.id
+    assert process.held_after(process.renew()) == {other.id}
 
 
-def test_where_nobody_listens_nothing_is_read(gateway: Gateway) -> None:
-    class Never(Table):
-        def seen(self) -> Seen:
-            raise AssertionError("a read for nobody")
+def test_listeners_are_not_read_while_there_are_none(gateway: Gateway) -> None:
+    class UnreadTable(Table):
+        def read(self) -> Snapshot:
+            raise AssertionError("listeners were read")
 
-    heard = ListenerCache(Never("none", gateway.sqs), gateway.clock)  # type: ignore[arg-type]
+    cache = ListenerCache(UnreadTable("none", gateway.sqs), gateway.clock)  # type: ignore[arg-type]
     rules = {"uploads": RuleIndex([])}
     for _ in range(3):
-        assert heard.add_to(rules, {"uploads"}, 0) is rules
+        assert cache.add_to(rules, {"uploads"}, 0) is rules
         gateway.clock.now += FRESH_SECONDS + 1
 
 
-def test_listeners_that_cannot_be_read_stop_no_rule(
+def test_rules_match_while_listeners_cannot_be_read(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         raise OSError("no network")
 
-    heard = ListenerCache(gateway.table, gateway.clock)
+    cache = ListenerCache(gateway.table, gateway.clock)
     version = 7
-    monkeypatch.setattr(gateway.table, "seen", fail)
+    monkeypatch.setattr(gateway.table, "read", fail)
     rules = {"uploads": RuleIndex([])}
-    assert heard.add_to(rules, {"uploads"}, version) is rules
+    assert cache.add_to(rules, {"uploads"}, version) is rules
 
 
-def test_no_bucket_is_called_as_the_partition_is() -> None:
+def test_no_bucket_can_have_the_name_of_the_partition() -> None:
     assert "#" in PARTITION

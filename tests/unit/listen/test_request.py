@@ -1,4 +1,4 @@
-"""What a listen call may request, and how it is refused."""
+"""Listen calls are parsed, and refused as by MinIO."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def call(path: str, query: str, method: str = "GET") -> RawRequest:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "query", "listens"),
+    ("method", "path", "query", "expected"),
     [
         ("GET", "/images", PUTS, True),
         ("GET", "/images/", f"{PUTS}&ping=10", True),
@@ -27,15 +27,20 @@ def call(path: str, query: str, method: str = "GET") -> RawRequest:
         ("HEAD", "/images", PUTS, False),
     ],
 )
-def test_the_query_identifies_a_listener(method: str, path: str, query: str, listens: bool) -> None:  # noqa: FBT001
-    assert request.is_listening(call(path, query, method)) == listens
+def test_the_query_marks_a_listen_call(
+    method: str,
+    path: str,
+    query: str,
+    expected: bool,  # noqa: FBT001
+) -> None:
+    assert request.is_listen_call(call(path, query, method)) == expected
 
 
-def test_events_and_ends_are_as_they_were_given() -> None:
+def test_a_call_without_a_bucket_has_its_events_and_key_parts() -> None:
     query = f"prefix=photos%2F&suffix=.jpg&{PUTS}&events=s3%3ABucketRemoved%3A%2A"
-    found = request.read(call("/", query), "anna")
-    assert found.events == ("s3:ObjectCreated:*", "s3:BucketRemoved:*")
-    assert (found.prefix, found.suffix) == ("photos/", ".jpg")
+    listen_filter = request.read_filter(call("/", query), "anna")
+    assert listen_filter.events == ("s3:ObjectCreated:*", "s3:BucketRemoved:*")
+    assert (listen_filter.prefix, listen_filter.suffix) == ("photos/", ".jpg")
 
 
 @pytest.mark.parametrize(
@@ -57,22 +62,25 @@ def test_events_and_ends_are_as_they_were_given() -> None:
 )
 def test_errors_have_minios_order_and_messages(query: str, message: str) -> None:
     with pytest.raises(S3Error, match="InvalidArgument") as refused:
-        request.read(call("/images", query), "anna")
+        request.read_filter(call("/images", query), "anna")
     assert message in refused.value.message
 
 
-def test_a_value_of_1024_bytes_is_not_too_long() -> None:
-    assert request.read(call("/", f"prefix={'%C3%BC' * 512}&{PUTS}"), "anna").prefix == "ü" * 512
+def test_a_prefix_may_have_1024_bytes() -> None:
+    assert (
+        request.read_filter(call("/", f"prefix={'%C3%BC' * 512}&{PUTS}"), "anna").prefix
+        == "ü" * 512
+    )
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("ping=10", 10), ("ping=1", 1), ("", 0)])
-def test_ping_is_in_seconds(text: str, seconds: int) -> None:
-    assert request.ping(call("/", f"{PUTS}&{text}")) == seconds
+@pytest.mark.parametrize(("query", "seconds"), [("ping=10", 10), ("ping=1", 1), ("", 0)])
+def test_ping_is_in_seconds(query: str, seconds: int) -> None:
+    assert request.read_ping(call("/", f"{PUTS}&{query}")) == seconds
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "x", "-1", "1.5", "²", "9" * 400, "0000036000", "000000001" + "9" * 5_000]
+    "ping", ["0", "x", "-1", "1.5", "²", "9" * 400, "0000036000", "000000001" + "9" * 5_000]
 )
-def test_any_other_ping_is_refused_with_minios_code(text: str) -> None:
+def test_any_other_ping_is_refused_with_minios_code(ping: str) -> None:
     with pytest.raises(S3Error, match="AuthorizationQueryParametersError: ping is the number"):
-        request.ping(call("/", f"{PUTS}&ping={text}"))
+        request.read_ping(call("/", f"{PUTS}&ping={ping}"))

@@ -1,4 +1,4 @@
-"""One listener's stream: what is written, what is deleted then, and what a slow client costs."""
+"""The stream of a listener: lines, deleted and released messages, and slow clients."""
 
 import asyncio
 import json
@@ -10,21 +10,21 @@ import pytest
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.listen.listener import EventsLostError
-from bucketcast.listen.queue import Message, Queue, QueueGoneError, QueueTimeoutError
+from bucketcast.listen.queue import Message, Queue, QueueNotFoundError, QueueUnavailableError
 from bucketcast.listen.stream import PING, KeepAlive, Stream, keep_alive
 from tests.unit.samples import event
 
-WALL = 1_800_000_000.0
+NOW = 1_800_000_000.0
 
 
 @dataclass
-class Shelf(Queue):
-    """A queue in memory: what is received lies apart until it is deleted or released."""
+class MemoryQueue(Queue):
+    """A queue in memory; received messages are hidden until they are deleted or released."""
 
     waiting: list[Message] = field(default_factory=list)
-    taken: dict[str, Message] = field(default_factory=dict)
-    fetched: int = 0
-    fails: list[Exception] = field(default_factory=list)
+    received: dict[str, Message] = field(default_factory=dict)
+    received_count: int = 0
+    errors: list[Exception] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, *keys: str, age: float = 0.0) -> None:
@@ -32,30 +32,30 @@ class Shelf(Queue):
             Delivery("rule", event(key, sequencer=f"{n:04x}")) for n, key in enumerate(keys)
         ]
         (packed,) = pack(deliveries)
-        id_ = f"m{self.fetched + len(self.waiting) + len(self.taken)}-{keys[0]}"
-        sent = round((WALL - age) * 1_000)
+        id_ = f"m{self.received_count + len(self.waiting) + len(self.received)}-{keys[0]}"
+        sent = round((NOW - age) * 1_000)
         self.waiting.append(Message(id_, f"receipt of {id_}", packed.body, sent))
         self.changed.set()
 
     async def receive(self, seconds: float) -> Sequence[Message]:
-        if self.fails:
-            raise self.fails.pop(0)
+        if self.errors:
+            raise self.errors.pop(0)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self.waiting:
                     self.changed.clear()
                     await self.changed.wait()
-        found, self.waiting = self.waiting[:10], self.waiting[10:]
-        self.fetched += len(found)
-        self.taken |= {each.receipt: each for each in found}
-        return found
+        messages, self.waiting = self.waiting[:10], self.waiting[10:]
+        self.received_count += len(messages)
+        self.received |= {message.receipt: message for message in messages}
+        return messages
 
     async def delete(self, receipts: Sequence[str]) -> None:
         for receipt in receipts:
-            del self.taken[receipt]
+            del self.received[receipt]
 
     async def release(self, receipts: Sequence[str]) -> None:
-        self.waiting[:0] = [self.taken.pop(receipt) for receipt in receipts]
+        self.waiting[:0] = [self.received.pop(receipt) for receipt in receipts]
         self.changed.set()
 
 
@@ -63,247 +63,249 @@ class Shelf(Queue):
 class Client:
     """A client that reads lines by default."""
 
-    text: bytes = b""
+    content: bytes = b""
     reads: asyncio.Event = field(default_factory=asyncio.Event)
     wrote: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def write(self, text: bytes) -> None:
+    async def write(self, content: bytes) -> None:
         await self.reads.wait()
-        self.text += text
+        self.content += content
         self.wrote.set()
 
     def keys(self) -> list[str]:
-        lines = [json.loads(line) for line in self.text.splitlines() if line.strip()]
-        return [one["Records"][0]["s3"]["object"]["key"] for one in lines if one["Records"]]
+        lines = [json.loads(line) for line in self.content.splitlines() if line.strip()]
+        return [line["Records"][0]["s3"]["object"]["key"] for line in lines if line["Records"]]
 
-    async def until(self, count: int) -> None:
+    async def wait_for(self, count: int) -> None:
         while len(self.keys()) < count:
             self.wrote.clear()
             await self.wrote.wait()
 
 
-def made(
-    shelf: Shelf, client: Client, alive: KeepAlive | None = None, bound: float = 600.0
+def stream_of(
+    queue: MemoryQueue, client: Client, alive: KeepAlive | None = None, max_age: float = 600.0
 ) -> Stream:
     log: Callable[[str], None] = lambda _: None  # noqa: E731
-    return Stream(shelf, client.write, alive, bound, log, wall=lambda: WALL)
+    return Stream(queue, client.write, alive, max_age, log, clock=lambda: NOW)
 
 
-def client(*, reads: bool = True) -> Client:
-    one = Client()
+def new_client(*, reads: bool = True) -> Client:
+    client = Client()
     if reads:
-        one.reads.set()
-    return one
+        client.reads.set()
+    return client
 
 
-async def until(is_true: Callable[[], object]) -> None:
-    while not is_true():  # noqa: ASYNC110 - what it waits for tells nobody
+async def wait_until(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110 - no condition sets an event
         await asyncio.sleep(0.001)
 
 
-async def ended(stream: Stream, running: "asyncio.Task[None]") -> None:
+async def end(stream: Stream, running: "asyncio.Task[None]") -> None:
     stream.end()
     await running
 
 
-def test_lines_are_records_with_the_key_as_it_is() -> None:
+def test_lines_are_records_with_unencoded_keys() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
-        shelf.put("a b/ü+.jpg")
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(), new_client()
+        queue.put("a b/ü+.jpg")
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await one.until(1)
-        assert one.text.startswith(b'{"Records":[{"eventVersion":"2.0","eventSource":"minio:s3"')
-        assert one.text.endswith(b"}]}\n")
-        assert one.keys() == ["a b/ü+.jpg"]
-        await ended(stream, running)
+        await reader.wait_for(1)
+        assert reader.content.startswith(
+            b'{"Records":[{"eventVersion":"2.0","eventSource":"minio:s3"'
+        )
+        assert reader.content.endswith(b"}]}\n")
+        assert reader.keys() == ["a b/ü+.jpg"]
+        await end(stream, running)
 
     asyncio.run(test())
 
 
-@pytest.mark.parametrize(("ping", "text", "seconds"), [(10, PING, 10), (0, b" ", 0.5)])
-def test_it_is_kept_alive_as_the_client_asks(ping: int, text: bytes, seconds: float) -> None:
-    assert keep_alive(ping) == (text, seconds)
+@pytest.mark.parametrize(("ping", "content", "seconds"), [(10, PING, 10), (0, b" ", 0.5)])
+def test_the_client_chooses_the_keep_alive(ping: int, content: bytes, seconds: float) -> None:
+    assert keep_alive(ping) == (content, seconds)
 
     async def test() -> None:
-        one = client()
-        stream = made(Shelf(), one, keep_alive(ping)._replace(seconds=0.01))
+        reader = new_client()
+        stream = stream_of(MemoryQueue(), reader, keep_alive(ping)._replace(seconds=0.01))
         running = asyncio.create_task(stream.run())
-        while len(one.text) < 2 * len(text):
-            one.wrote.clear()
-            await one.wrote.wait()
-        assert one.text.startswith(text * 2)
-        await ended(stream, running)
+        while len(reader.content) < 2 * len(content):
+            reader.wrote.clear()
+            await reader.wrote.wait()
+        assert reader.content.startswith(content * 2)
+        await end(stream, running)
 
     asyncio.run(test())
 
 
-def test_a_message_is_deleted_when_it_was_written_and_the_client_is_still_there() -> None:
+def test_a_written_message_is_deleted_while_the_client_is_connected() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
-        shelf.put("a", "b")
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(), new_client()
+        queue.put("a", "b")
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await one.until(2)
-        assert len(shelf.taken) == 1
-        await until(lambda: not shelf.taken)
-        await ended(stream, running)
-        assert shelf.waiting == []
+        await reader.wait_for(2)
+        assert len(queue.received) == 1
+        await wait_until(lambda: not queue.received)
+        await end(stream, running)
+        assert queue.waiting == []
 
     asyncio.run(test())
 
 
-def test_who_goes_away_gets_again_what_may_not_have_arrived() -> None:
+def test_a_returning_client_gets_its_last_messages_again() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
-        shelf.put("a")
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(), new_client()
+        queue.put("a")
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await one.until(1)
-        await ended(stream, running)
-        # the wait that was broken off gets it too, and gives it back
-        await until(lambda: not shelf.taken)
-        assert len(shelf.waiting) == 1
-        again = client()
-        second = made(shelf, again)
+        await reader.wait_for(1)
+        await end(stream, running)
+        # The cancelled wait may receive it too, and releases it.
+        await wait_until(lambda: not queue.received)
+        assert len(queue.waiting) == 1
+        returned = new_client()
+        second = stream_of(queue, returned)
         running = asyncio.create_task(second.run())
-        await again.until(1)
-        assert again.keys() == ["a"]
-        await ended(second, running)
+        await returned.wait_for(1)
+        assert returned.keys() == ["a"]
+        await end(second, running)
 
     asyncio.run(test())
 
 
-def test_what_is_received_while_the_client_goes_is_given_back() -> None:
+def test_messages_received_during_a_disconnect_are_released() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(), new_client()
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
         await asyncio.sleep(0.01)
-        await ended(stream, running)
-        shelf.put("late")  # the wait that was broken off still gets it
-        await until(lambda: shelf.fetched and shelf.waiting)
-        assert shelf.taken == {}
+        await end(stream, running)
+        queue.put("late")  # the cancelled wait still receives it
+        await wait_until(lambda: queue.received_count and queue.waiting)
+        assert queue.received == {}
 
     asyncio.run(test())
 
 
-def test_for_a_client_that_does_not_read_ten_messages_are_received_and_no_more() -> None:
+def test_ten_messages_are_received_while_the_client_does_not_read() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client(reads=False)
+        queue, reader = MemoryQueue(), new_client(reads=False)
         keys = [f"{number:04}-{'k' * 900}" for number in range(2_000)]
         for start in range(0, 2_000, 20):
-            shelf.put(*keys[start : start + 20])
-        stream = made(shelf, one)
+            queue.put(*keys[start : start + 20])
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await until(lambda: shelf.taken)
+        await wait_until(lambda: queue.received)
         await asyncio.sleep(0.2)
-        assert (shelf.fetched, len(shelf.waiting)) == (10, 90)
-        one.reads.set()
-        await one.until(2_000)
-        assert sorted(one.keys()) == keys
-        await ended(stream, running)
+        assert (queue.received_count, len(queue.waiting)) == (10, 90)
+        reader.reads.set()
+        await reader.wait_for(2_000)
+        assert sorted(reader.keys()) == keys
+        await end(stream, running)
 
     asyncio.run(test())
 
 
-def test_a_client_that_does_not_read_within_the_bound_gets_a_note() -> None:
+def test_a_client_that_does_not_read_in_time_gets_an_error() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client(reads=False)
-        shelf.put("a")
+        queue, reader = MemoryQueue(), new_client(reads=False)
+        queue.put("a")
         with pytest.raises(EventsLostError, match="are lost: list the bucket"):
-            await made(shelf, one, bound=0.01).run()
+            await stream_of(queue, reader, max_age=0.01).run()
 
     asyncio.run(test())
 
 
-def test_a_client_that_reads_too_slowly_gets_a_note_before_anything_is_dropped() -> None:
+def test_a_slow_client_gets_an_error_before_messages_are_dropped() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
+        queue, reader = MemoryQueue(), new_client()
 
-        async def slowly(text: bytes) -> None:
+        async def write_slowly(content: bytes) -> None:
             await asyncio.sleep(0.03)
-            await one.write(text)
+            await reader.write(content)
 
-        shelf.put("a")
-        shelf.put("b")
-        stream = made(shelf, one, bound=0.05)
-        stream.write = slowly
+        queue.put("a")
+        queue.put("b")
+        stream = stream_of(queue, reader, max_age=0.05)
+        stream.write = write_slowly
         with pytest.raises(EventsLostError):
             await stream.run()
-        assert one.keys() == ["a"]
+        assert reader.keys() == ["a"]
 
     asyncio.run(test())
 
 
-def test_what_waited_longer_than_the_bound_is_sent_too() -> None:
+def test_a_message_above_the_maximum_age_ends_the_stream() -> None:
     async def test() -> None:
-        shelf = Shelf()
-        shelf.put("a", age=601)
+        queue = MemoryQueue()
+        queue.put("a", age=601)
         with pytest.raises(EventsLostError):
-            await made(shelf, client()).run()
+            await stream_of(queue, new_client()).run()
 
     asyncio.run(test())
 
 
-def test_a_message_that_is_seen_again_is_written_once() -> None:
+def test_a_message_that_is_received_again_is_written_once() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client(reads=False)
-        shelf.put("a")
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(), new_client(reads=False)
+        queue.put("a")
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await until(lambda: shelf.taken)
-        (message,) = shelf.taken.values()
-        shelf.taken.clear()
-        shelf.waiting.append(message._replace(receipt="a newer one"))
-        shelf.changed.set()
-        one.reads.set()
-        shelf.put("b")
-        await one.until(2)
-        await until(lambda: not shelf.taken)
-        assert one.keys() == ["a", "b"]
-        await ended(stream, running)
+        await wait_until(lambda: queue.received)
+        (message,) = queue.received.values()
+        queue.received.clear()
+        queue.waiting.append(message._replace(receipt="a newer reader"))
+        queue.changed.set()
+        reader.reads.set()
+        queue.put("b")
+        await reader.wait_for(2)
+        await wait_until(lambda: not queue.received)
+        assert reader.keys() == ["a", "b"]
+        await end(stream, running)
 
     asyncio.run(test())
 
 
-def test_sqs_that_does_not_answer_is_waited_for_and_a_queue_that_is_gone_ends_it() -> None:
+def test_a_stream_waits_for_sqs_and_ends_with_its_queue() -> None:
     async def test() -> None:
-        shelf, one = Shelf(fails=[QueueTimeoutError("no answer")]), client()
-        shelf.put("a")
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(errors=[QueueUnavailableError("no answer")]), new_client()
+        queue.put("a")
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await one.until(1)
-        shelf.fails.append(QueueGoneError("no queue"))
-        shelf.put("b")
-        with pytest.raises(QueueGoneError):
+        await reader.wait_for(1)
+        queue.errors.append(QueueNotFoundError("no queue"))
+        queue.put("b")
+        with pytest.raises(QueueNotFoundError):
             await running
 
     asyncio.run(test())
 
 
-def test_an_unreadable_message_stops_nothing() -> None:
+def test_an_unreadable_message_does_not_end_the_stream() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
-        shelf.waiting.append(Message("x", "x", "no envelope", round(WALL * 1_000)))
-        shelf.put("a")
-        stream = made(shelf, one)
+        queue, reader = MemoryQueue(), new_client()
+        queue.waiting.append(Message("x", "x", "no envelope", round(NOW * 1_000)))
+        queue.put("a")
+        stream = stream_of(queue, reader)
         running = asyncio.create_task(stream.run())
-        await one.until(1)
-        await until(lambda: not shelf.taken)
-        await ended(stream, running)
+        await reader.wait_for(1)
+        await wait_until(lambda: not queue.received)
+        await end(stream, running)
 
     asyncio.run(test())
 
 
-def test_a_bounded_poll_writes_what_is_there_and_returns() -> None:
+def test_a_poll_writes_the_available_events_and_returns() -> None:
     async def test() -> None:
-        shelf, one = Shelf(), client()
-        shelf.put("a", "b")
-        await made(shelf, one).once(5.0)
-        assert one.keys() == ["a", "b"]
-        assert (shelf.waiting, shelf.taken) == ([], {})
-        await made(shelf, one).once(0.01)
-        assert one.keys() == ["a", "b"]
+        queue, reader = MemoryQueue(), new_client()
+        queue.put("a", "b")
+        await stream_of(queue, reader).poll(5.0)
+        assert reader.keys() == ["a", "b"]
+        assert (queue.waiting, queue.received) == ([], {})
+        await stream_of(queue, reader).poll(0.01)
+        assert reader.keys() == ["a", "b"]
 
     asyncio.run(test())

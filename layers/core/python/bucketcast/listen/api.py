@@ -1,4 +1,4 @@
-"""The listen calls: an endless stream, or on Lambda the events of some seconds."""
+"""The listen calls: an endless stream, or on Lambda the events of a few seconds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bucketcast.listen import request
 from bucketcast.listen.aws.listeners import Listeners
 from bucketcast.listen.listener import (
     LEASE_SECONDS,
-    RENEWED_SECONDS,
+    RENEWAL_SECONDS,
     EventsLostError,
     Listener,
     ListenFilter,
     TooManyListenersError,
 )
-from bucketcast.listen.queue import Queue, QueueGoneError
+from bucketcast.listen.queue import Queue, QueueNotFoundError
 from bucketcast.listen.stream import Stream, keep_alive
 from bucketcast.telemetry import logger
 from bucketcast.web.authentication import AuthenticatedRequest, FindAccount
@@ -30,9 +30,9 @@ from bucketcast.web.responses import Handler, Send
 P = ParamSpec("P")
 T = TypeVar("T")
 POLL_SECONDS: Final = 15.0
-_LEASE_OF_POLL: Final = POLL_SECONDS + 15.0
-_SWEPT_SECONDS: Final = 30.0
-_PREPARED_SECONDS: Final = 5.0
+_POLL_LEASE_SECONDS: Final = POLL_SECONDS + 15.0
+_SWEEP_SECONDS: Final = 30.0
+_ATTACHED_SECONDS: Final = 5.0
 _HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -42,129 +42,133 @@ _HEADERS: Final = (
 
 
 class Listen:
-    """The listen calls of one deployment; `prepare` attaches a bucket.
+    """The listen calls of one deployment; `attach` attaches a bucket.
 
-    With `endless` streams end when the client disconnects, else after `POLL_SECONDS`.
+    A call ends when its client disconnects if `endless`, else after at most `POLL_SECONDS`.
     """
 
     def __init__(
         self,
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
-        prepare: Callable[[str], None],
+        attach: Callable[[str], None],
         find_account: FindAccount,
         *,
         endless: bool,
     ) -> None:
         self._listeners = listeners
         self._queue = queue
-        self._prepare = prepare
+        self._attach = attach
         self._find_account = find_account
         self._endless = endless
-        self._taking: asyncio.Lock | None = None
-        self._renewing: asyncio.Task[None] | None = None
+        self._acquire_lock: asyncio.Lock | None = None
+        self._renewal: asyncio.Task[None] | None = None
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
         self._swept_at = time.monotonic()
-        self._prepared: dict[str, tuple[float, asyncio.Future[None]]] = {}
+        self._attachments: dict[str, tuple[float, asyncio.Future[None]]] = {}
         self._streams: dict[Stream, tuple[str, str]] = {}
         """The access key of each stream's user, and the id of its listener."""
         self._closed = False
 
     def answers(self, call: RawRequest) -> Handler | None:
         """Return the handler of a call; None if it is no listen call."""
-        return self._answer if request.is_listening(call) else None
+        return self._answer if request.is_listen_call(call) else None
 
     def close(self) -> None:
-        """End all streams; clients may resume elsewhere within a minute."""
+        """End all streams; clients may resume at another gateway within a minute."""
         self._closed = True
         for stream in self._streams:
             stream.end()
 
     def clean(self) -> int:
-        """Remove the listeners whose clients did not come back; return how many are left."""
-        return _explained(self._listeners.sweep)
+        """Remove the expired listeners; return the number of the others."""
+        return _call_aws(self._listeners.sweep)
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        wanted = request.read(admitted.call, admitted.user.name)
-        if wanted.bucket:
-            await self._attach(wanted.bucket)
-        ping = request.ping(admitted.call)
-        self._taking = self._taking or asyncio.Lock()
-        async with self._taking:
-            listener = await self._take(wanted)
+        listen_filter = request.read_filter(admitted.call, admitted.user.name)
+        if listen_filter.bucket:
+            await self._attach_once(listen_filter.bucket)
+        ping = request.read_ping(admitted.call)
+        self._acquire_lock = self._acquire_lock or asyncio.Lock()
+        async with self._acquire_lock:
+            listener = await self._acquire(listen_filter)
         if self._endless:
             await self._stream(admitted, send, listener, ping)
         else:
             await self._poll(send, listener, ping)
 
-    async def _take(self, wanted: ListenFilter) -> Listener:
+    async def _acquire(self, listen_filter: ListenFilter) -> Listener:
         try:
             if self._endless:
-                await self._hold()
+                await self._hold_lease()
             else:
-                await asyncio.to_thread(_explained, self._listeners.renew, _LEASE_OF_POLL)
-                await self._sweep_now_and_then()
-            return await asyncio.to_thread(_explained, self._listeners.take, wanted)
+                await asyncio.to_thread(_call_aws, self._listeners.renew, _POLL_LEASE_SECONDS)
+                await self._sweep_if_due()
+            return await asyncio.to_thread(_call_aws, self._listeners.acquire, listen_filter)
         except TooManyListenersError as error:
             raise S3Error("TooManyListeners", str(error)) from None
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
 
-    async def _attach(self, bucket: str) -> None:
-        """Attach a bucket, once for calls at the same time."""
-        fresh = time.monotonic() - _PREPARED_SECONDS
-        self._prepared = {name: one for name, one in self._prepared.items() if one[0] > fresh}
-        if bucket not in self._prepared:
-            done = asyncio.ensure_future(asyncio.to_thread(self._prepare, bucket))
-            self._prepared[bucket] = (time.monotonic(), done)
+    async def _attach_once(self, bucket: str) -> None:
+        """Attach a bucket, once for concurrent calls."""
+        now = time.monotonic()
+        self._attachments = {
+            name: (began, task)
+            for name, (began, task) in self._attachments.items()
+            if began > now - _ATTACHED_SECONDS
+        }
+        if bucket not in self._attachments:
+            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, bucket))
+            self._attachments[bucket] = (now, attachment)
         try:
-            await asyncio.shield(self._prepared[bucket][1])
+            await asyncio.shield(self._attachments[bucket][1])
         except Exception:
-            self._prepared.pop(bucket, None)
+            self._attachments.pop(bucket, None)
             raise
 
-    async def _hold(self) -> None:
+    async def _hold_lease(self) -> None:
         """Renew the lease, now and periodically."""
-        if time.monotonic() - self._renewed_at > RENEWED_SECONDS:
-            await self._renew_now()
-        if self._renewing is None or self._renewing.done():
-            self._renewing = asyncio.create_task(self._renew())
+        if time.monotonic() - self._renewed_at > RENEWAL_SECONDS:
+            await self._renew_lease()
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew_periodically())
 
-    async def _renew_now(self) -> None:
-        at, streams = time.monotonic(), dict(self._streams)
-        lapse = await asyncio.to_thread(_explained, self._listeners.renew)
-        self._renewed_at, self._lapse = at, max(lapse, self._lapse)
+    async def _renew_lease(self) -> None:
+        renewed_at, streams = time.monotonic(), dict(self._streams)
+        lapse = await asyncio.to_thread(_call_aws, self._listeners.renew)
+        self._renewed_at, self._lapse = renewed_at, max(lapse, self._lapse)
         if self._lapse and streams:
-            leased = await asyncio.to_thread(_explained, self._listeners.leased, self._lapse)
-            for stream, (_, listener) in streams.items():
-                if listener not in leased:
-                    stream.lose()
+            held = await asyncio.to_thread(_call_aws, self._listeners.held_after, self._lapse)
+            for stream, (_, listener_id) in streams.items():
+                if listener_id not in held:
+                    stream.report_loss()
         self._lapse = 0.0
 
-    async def _renew(self) -> None:
-        """Renew leases while there are streams or listeners left."""
-        left = 1
-        while left or self._streams:
-            await asyncio.sleep(RENEWED_SECONDS)
+    async def _renew_periodically(self) -> None:
+        """Renew the lease while there are streams or listeners."""
+        remaining = 1
+        while remaining or self._streams:
+            await asyncio.sleep(RENEWAL_SECONDS)
             try:
                 if self._streams:
-                    await self._renew_now()
+                    await self._renew_lease()
                     await self._end_unauthorized()
-                left = await self._sweep_now_and_then()
-            except Exception as error:  # noqa: BLE001 - it goes on when AWS answers again
+                remaining = await self._sweep_if_due()
+            except Exception as error:  # noqa: BLE001 - it continues when AWS answers again
                 logger.warning("listeners cannot be kept now", reason=str(error))
 
     async def _end_unauthorized(self) -> None:
         """End the streams of users who were removed."""
-        for access_key in {its for its, _ in self._streams.values()}:
+        for access_key in {key for key, _ in self._streams.values()}:
             if await self._find_account(access_key) is None:
-                for stream, (its, _) in self._streams.items():
-                    if its == access_key:
+                for stream, (key, _) in self._streams.items():
+                    if key == access_key:
                         stream.end()
 
-    async def _sweep_now_and_then(self) -> int:
-        if time.monotonic() - self._swept_at < _SWEPT_SECONDS:
+    async def _sweep_if_due(self) -> int:
+        if time.monotonic() - self._swept_at < _SWEEP_SECONDS:
             return 1
         self._swept_at = time.monotonic()
         return await asyncio.to_thread(self.clean)
@@ -172,15 +176,15 @@ class Listen:
     async def _stream(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
     ) -> None:
-        stream = Stream(self._queue(listener), _writing(send), keep_alive(ping))
+        stream = Stream(self._queue(listener), _body_writer(send), keep_alive(ping))
         self._streams[stream] = (admitted.user.access_key, listener.id)
         if self._closed:
             stream.end()
-        watching = asyncio.ensure_future(admitted.body.wait_for_disconnect())
-        watching.add_done_callback(lambda _: stream.end())
+        disconnect = asyncio.ensure_future(admitted.body.wait_for_disconnect())
+        disconnect.add_done_callback(lambda _: stream.end())
         try:
-            async with self._settling(listener):
-                await send(_start())
+            async with self._store_end(listener):
+                await send(_response_start())
                 await stream.run()
         except EventsLostError as error:
             logger.warning("a listener lost events", listener=listener.id, reason=str(error))
@@ -188,56 +192,56 @@ class Listen:
             return
         finally:
             self._streams.pop(stream, None)
-            watching.cancel()
+            disconnect.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _poll(self, send: Send, listener: Listener, ping: int) -> None:
-        """Answer the events of some seconds, after which the client calls again."""
-        written = bytearray()
+        """Answer with the events of a few seconds; the client calls again."""
+        body = bytearray()
 
-        async def write(text: bytes) -> None:
-            written.extend(text)
+        async def write(content: bytes) -> None:
+            body.extend(content)
 
         stream = Stream(self._queue(listener), write)
         try:
-            async with self._settling(listener):
-                await stream.once(POLL_SECONDS)
+            async with self._store_end(listener):
+                await stream.poll(POLL_SECONDS)
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
-        await send(_start())
-        body = bytes(written) or keep_alive(ping).text
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        await send(_response_start())
+        content = bytes(body) or keep_alive(ping).content
+        await send({"type": "http.response.body", "body": content, "more_body": False})
 
     @asynccontextmanager
-    async def _settling(self, listener: Listener) -> AsyncIterator[None]:
-        """Store how a listener's stream ended."""
+    async def _store_end(self, listener: Listener) -> AsyncIterator[None]:
+        """Store the end of a listener's stream: lost, removed or released."""
         try:
             yield
         except EventsLostError as error:
-            await self._change(self._listeners.lose, listener, str(error))
+            await self._update(self._listeners.mark_lost, listener, str(error))
             raise
-        except QueueGoneError:
-            await self._change(self._listeners.remove, listener)
+        except QueueNotFoundError:
+            await self._update(self._listeners.remove, listener)
         else:
-            await self._change(self._listeners.release, listener)
+            await self._update(self._listeners.release, listener)
 
-    async def _change(self, change: Callable[..., None], *given: object) -> None:
-        """Change a listener; on failure its lease expires by itself."""
+    async def _update(self, update: Callable[..., None], *arguments: object) -> None:
+        """Update a listener; if that fails, its lease expires by itself."""
         with suppress(Exception):
-            await asyncio.to_thread(_explained, change, *given)
+            await asyncio.to_thread(_call_aws, update, *arguments)
 
 
-def _start() -> dict[str, object]:
+def _response_start() -> dict[str, object]:
     return {"type": "http.response.start", "status": 200, "headers": list(_HEADERS)}
 
 
-def _writing(send: Send) -> Callable[[bytes], Awaitable[None]]:
-    async def write(text: bytes) -> None:
-        await send({"type": "http.response.body", "body": text, "more_body": True})
+def _body_writer(send: Send) -> Callable[[bytes], Awaitable[None]]:
+    async def write(content: bytes) -> None:
+        await send({"type": "http.response.body", "body": content, "more_body": True})
 
     return write
 
 
-def _explained(call: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
+def _call_aws(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     with aws_errors():
-        return call(*given, **more)
+        return call(*args, **kwargs)

@@ -1,7 +1,7 @@
-"""Events of buckets created and removed through the gateway, of which S3 does not notify.
+"""Events of buckets created and removed through the gateway; S3 does not notify of these.
 
-On AWS, CloudTrail logs these calls by anyone, if the deployment enables it; of such buckets the
-gateway sends nothing, to avoid duplicates.
+On AWS, CloudTrail logs such calls by any client, if the deployment enables it. The gateway sends no
+events of the buckets that CloudTrail logs, to avoid duplicates.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler, Send
 
-_NAMES: Final = {"PUT": BUCKET_CREATED, "DELETE": BUCKET_REMOVED}
+_EVENTS: Final = {"PUT": BUCKET_CREATED, "DELETE": BUCKET_REMOVED}
 _NO_SUBRESOURCE: Final = ("x-id",)
-_SIGNATURE: Final = "x-amz-"
-_at_work: set["asyncio.Task[None]"] = set()
+_SIGNATURE_PREFIX: Final = "x-amz-"
+_publications: set["asyncio.Task[None]"] = set()
 
 
 class BucketEvents:
-    """Wraps the proxy to S3; `notify` is called with a bucket and a notification, and may wait."""
+    """Wraps the proxy to S3; `notify` gets a bucket and a notification, and may block."""
 
     def __init__(self, forward: Handler, notify: Callable[[str, str], None], region: str) -> None:
         self._forward = forward
@@ -34,42 +34,42 @@ class BucketEvents:
         self._region = region
 
     async def __call__(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        """Proxy a call, and send an event of what S3 did."""
+        """Proxy a call, and send its event if S3 succeeds."""
         name = _name(admitted.call)
         if not name:
             await self._forward(admitted, send)
             return
         start: MutableMapping[str, Any] = {}
 
-        async def seen(message: MutableMapping[str, Any]) -> None:
+        async def send_on(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 start.update(message)
             await send(message)
 
-        await self._forward(admitted, seen)
+        await self._forward(admitted, send_on)
         if HTTPStatus.OK <= start["status"] < HTTPStatus.MULTIPLE_CHOICES:
             headers = {key.decode().lower(): value.decode() for key, value in start["headers"]}
             task = asyncio.create_task(
                 self._publish(_record(name, admitted, headers, self._region))
             )
-            _at_work.add(task)
-            task.add_done_callback(_at_work.discard)
+            _publications.add(task)
+            task.add_done_callback(_publications.discard)
 
     async def _publish(self, record: dict[str, Any]) -> None:
         try:
             body = msgspec.json.encode({"Records": [record]}).decode()
             await asyncio.to_thread(self._notify, record["s3"]["bucket"]["name"], body)
-        except Exception as error:  # noqa: BLE001 - the bucket is made, or removed, all the same
+        except Exception as error:  # noqa: BLE001 - S3 has already answered
             logger.error("listeners were not notified of a bucket", reason=str(error))
 
 
 def _name(call: RawRequest) -> str:
-    """Return the event of a call; "" if it creates or removes no bucket."""
+    """Return the name of a call's event; "" if it creates or removes no bucket."""
     if not call.bucket or call.key:
         return ""
     params = {name.lower() for name in call.params}
-    plain = all(name in _NO_SUBRESOURCE or name.startswith(_SIGNATURE) for name in params)
-    return _NAMES.get(call.method, "") if plain else ""
+    plain = all(name in _NO_SUBRESOURCE or name.startswith(_SIGNATURE_PREFIX) for name in params)
+    return _EVENTS.get(call.method, "") if plain else ""
 
 
 def _record(
@@ -77,12 +77,12 @@ def _record(
 ) -> dict[str, Any]:
     """Return the record as MinIO writes it."""
     user, bucket, now = admitted.user.access_key, admitted.call.bucket, time.time_ns()
-    at = datetime.fromtimestamp(now / 1e9, UTC)
+    time_ = datetime.fromtimestamp(now / 1e9, UTC)
     return {
         "eventVersion": "2.0",
         "eventSource": "minio:s3",
         "awsRegion": region,
-        "eventTime": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1_000:03}Z",
+        "eventTime": f"{time_:%Y-%m-%dT%H:%M:%S}.{time_.microsecond // 1_000:03}Z",
         "eventName": name,
         "userIdentity": {"principalId": user},
         "requestParameters": {

@@ -1,7 +1,7 @@
 """`bucketcast listen`: show a bucket's events as they happen.
 
-It reads a queue of its own with the usual AWS credentials, like every other command: it needs
-neither the gateway nor a gateway user.
+Like every other command it uses the AWS credentials, and reads a queue of its own: it needs neither
+the gateway nor a gateway user.
 """
 
 import asyncio
@@ -21,29 +21,31 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.display import printable
 from bucketcast.listen.aws.listeners import Listeners, Table
-from bucketcast.listen.listener import KEPT_SECONDS, RENEWED_SECONDS, EventsLostError, ListenFilter
+from bucketcast.listen.listener import KEEP_SECONDS, RENEWAL_SECONDS, EventsLostError, ListenFilter
 from bucketcast.notifications.aws import checks
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
-_AGAIN_SECONDS: Final = 2.0
+_RETRY_SECONDS: Final = 2.0
 _NO_SIZE: Final = "-"
 
 
-def _where(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, str]:
-    """Return bucket and prefix; "" is any."""
+def _bucket_and_prefix(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, str]:
+    """Return bucket and prefix, "" for any."""
     if value is None:
         return "", ""
     bucket, slash, prefix = value.removeprefix("s3://").partition("/")
     return params.bucket_name(bucket), params.key_part(prefix) if slash else ""
 
 
-def _events(text: str) -> tuple[str, ...]:
-    return params.events(text, listening=True)
+def _events(value: str) -> tuple[str, ...]:
+    return params.events(value, listening=True)
 
 
 @click.command()
-@click.argument("where", metavar="[s3://BUCKET[/PREFIX]]", required=False, callback=_where)
+@click.argument(
+    "source", metavar="[s3://BUCKET[/PREFIX]]", required=False, callback=_bucket_and_prefix
+)
 @click.option(
     "--event",
     "events",
@@ -58,7 +60,7 @@ def _events(text: str) -> tuple[str, ...]:
 @shared
 def command(
     out: Output,
-    where: tuple[str, str],
+    source: tuple[str, str],
     *,
     events: tuple[str, ...],
     prefix: str,
@@ -74,32 +76,34 @@ def command(
       bucketcast listen s3://uploads/photos/ --event put --suffix .jpg
       bucketcast listen --event bucket-creation,bucket-removal --json
     """  # noqa: D301 - click reads the character
-    bucket, path = where
+    bucket, path = source
     if path and prefix:
         raise click.UsageError(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
     deployment, aws = out.deployed()
-    why = checks.why_not_attached(bucket, deployment, aws) if bucket else ""
-    if why:
-        out.note(f"note: {why}; connect it with `bucketcast bucket attach {bucket}`", always=True)
+    reason = checks.why_not_attached(bucket, deployment, aws) if bucket else ""
+    if reason:
+        out.note(
+            f"note: {reason}; connect it with `bucketcast bucket attach {bucket}`", always=True
+        )
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
     listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
     note = partial(out.note, always=True)
-    show = _as_they_are if out.json else _for_people
-    asyncio.run(_until_interrupted(_Listening(deployment, aws, listen_filter, show, note)))
+    show = _print_json if out.json else _print_lines
+    asyncio.run(_until_interrupted(_Session(deployment, aws, listen_filter, show, note)))
 
 
-async def _until_interrupted(session: "_Listening") -> None:
+async def _until_interrupted(session: "_Session") -> None:
     listening = asyncio.create_task(session())
-    for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, listening.cancel)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signal_number, listening.cancel)
     with suppress(asyncio.CancelledError):
         await listening
 
 
-class _Listening:
-    """A listening session, which starts again after AWS did not answer for a while."""
+class _Session:
+    """Listens until interrupted; starts again after AWS did not answer for a while."""
 
     def __init__(
         self,
@@ -109,10 +113,10 @@ class _Listening:
         show: Callable[[bytes], None],
         note: Callable[[str], None],
     ) -> None:
-        from bucketcast.listen.aws.credentials import (  # noqa: PLC0415 - as above
+        from bucketcast.listen.aws.credentials import (  # noqa: PLC0415 - takes long to import
             CredentialsProvider,
         )
-        from bucketcast.listen.queue import Sqs  # noqa: PLC0415 - takes long to import
+        from bucketcast.listen.queue import Sqs  # noqa: PLC0415 - as above
 
         prefix = deployment.ingress_queue.rpartition("/")[0]
         table = Table(deployment.state_table, aws.dynamodb)
@@ -127,64 +131,65 @@ class _Listening:
 
     async def __call__(self) -> None:
         try:
-            await self._try(self._listeners.sweep)
+            await self._call_aws(self._listeners.sweep)
             while True:
-                await self._again_when_silent()
+                await self._listen_or_wait()
         finally:
             await self._sqs.close()
 
-    async def _again_when_silent(self) -> None:
+    async def _listen_or_wait(self) -> None:
+        """Listen; wait a little if AWS does not answer."""
         try:
-            await self._once()
+            await self._listen()
         except AwsError as error:
             if not error.silent:
                 raise
             self._note(f"note: {error}; trying again")
-            await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _once(self) -> None:
-        """Listen until the queue is gone."""
+    async def _listen(self) -> None:
+        """Listen until the queue is removed."""
         from bucketcast.listen.queue import (  # noqa: PLC0415 - takes long to import
             Queue,
-            QueueGoneError,
+            QueueNotFoundError,
         )
         from bucketcast.listen.stream import Stream  # noqa: PLC0415 - as above
 
-        lose: list[Callable[[], None]] = []
-        await self._try(self._listeners.renew)
-        renewing = asyncio.create_task(self._renew(lose))
+        report_loss: list[Callable[[], None]] = []
+        await self._call_aws(self._listeners.renew)
+        renewing = asyncio.create_task(self._renew(report_loss))
         try:
-            one = await self._try(partial(self._listeners.take, self._filter))
-            queue = Queue(self._listeners.url(one), self._sqs)
+            listener = await self._call_aws(partial(self._listeners.acquire, self._filter))
+            queue = Queue(self._listeners.url(listener), self._sqs)
             stream = Stream(queue, self._write, warn=self._note)
-            lose.append(stream.lose)
+            report_loss.append(stream.report_loss)
             try:
                 await stream.run()
-            except QueueGoneError:
-                await self._try(partial(self._listeners.remove, one))
+            except QueueNotFoundError:
+                await self._call_aws(partial(self._listeners.remove, listener))
             except EventsLostError:
-                await self._try(partial(self._listeners.remove, one))
+                await self._call_aws(partial(self._listeners.remove, listener))
                 raise
             finally:
                 with suppress(AwsError):
-                    await self._try(partial(self._listeners.release, one))
+                    await self._call_aws(partial(self._listeners.release, listener))
         finally:
             renewing.cancel()
 
-    async def _write(self, text: bytes) -> None:
-        await asyncio.to_thread(self._show, text)
+    async def _write(self, lines: bytes) -> None:
+        await asyncio.to_thread(self._show, lines)
 
-    async def _renew(self, lose: Sequence[Callable[[], None]]) -> None:
+    async def _renew(self, report_loss: Sequence[Callable[[], None]]) -> None:
         """Renew the listener; events were lost if it was not renewed for too long."""
         while True:
-            await asyncio.sleep(RENEWED_SECONDS)
+            await asyncio.sleep(RENEWAL_SECONDS)
             with suppress(AwsError):
-                if await self._try(self._listeners.renew) > KEPT_SECONDS:
-                    for each in lose:
-                        each()
+                if await self._call_aws(self._listeners.renew) > KEEP_SECONDS:
+                    for report in report_loss:
+                        report()
 
     @staticmethod
-    def _try(call: Callable[[], Any]) -> Awaitable[Any]:
+    def _call_aws(call: Callable[[], Any]) -> Awaitable[Any]:
         def explain() -> Any:
             with aws_errors():
                 return call()
@@ -192,22 +197,21 @@ class _Listening:
         return asyncio.to_thread(explain)
 
 
-def _as_they_are(text: bytes) -> None:
-    sys.stdout.buffer.write(text)
+def _print_json(lines: bytes) -> None:
+    sys.stdout.buffer.write(lines)
     sys.stdout.flush()
 
 
-def _for_people(text: bytes) -> None:
-    for line in text.splitlines():
+def _print_lines(lines: bytes) -> None:
+    for line in lines.splitlines():
         for record in json.loads(line)["Records"]:
-            sys.stdout.write(f"{_shown(record)}\n")
+            sys.stdout.write(f"{_format(record)}\n")
     sys.stdout.flush()
 
 
-def _shown(record: dict[str, Any]) -> str:
+def _format(record: dict[str, Any]) -> str:
     """Return `TIME  EVENT  BUCKET/KEY  SIZE`, with control characters escaped."""
-    about = record["s3"]
-    key = about["object"]["key"]
-    path = f"{about['bucket']['name']}/{key}" if key else about["bucket"]["name"]
-    size = str(about["object"].get("size", _NO_SIZE))
+    bucket, object_ = record["s3"]["bucket"]["name"], record["s3"]["object"]
+    path = f"{bucket}/{object_['key']}" if object_["key"] else bucket
+    size = str(object_.get("size", _NO_SIZE))
     return "  ".join((record["eventTime"], f"{record['eventName']:28}", printable(path), size))

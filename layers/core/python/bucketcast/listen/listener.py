@@ -1,9 +1,9 @@
-"""Listeners: rules with a short life, whose events wait on a queue of their own.
+"""Listeners: temporary rules whose events wait in a queue of their own.
 
-A listener is one client's `ListenBucketNotification` or `ListenNotification`. While a client is
-connected its listener is `held` by the process that serves it, whose lease is renewed all the time.
-Afterwards it is kept for a minute, so that the client, when it asks for the same again, takes it
-over and has missed nothing.
+A listener belongs to one client's `ListenBucketNotification` or `ListenNotification`. While the
+client is connected, the process that serves it holds the listener and keeps renewing its own lease.
+After a disconnect the listener is kept for a minute: a client that repeats its request takes it
+over and misses nothing.
 """
 
 import hashlib
@@ -16,31 +16,31 @@ from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 
 PARTITION: Final = "#listeners"
-"""Where listeners are in the state table: no bucket can have this name."""
-KEPT_SECONDS: Final = 60
-"""How long a listener is kept after its client disconnected."""
+"""The listeners' partition of the state table; no bucket can have this name."""
+KEEP_SECONDS: Final = 60
+"""How long a listener is kept after its client has disconnected."""
 LEASE_SECONDS: Final = 6.0
-RENEWED_SECONDS: Final = 2.0
-BOUND_SECONDS: Final = 600
-"""Events that a listener has not read by then are lost, and its client gets an error."""
+RENEWAL_SECONDS: Final = 2.0
+MAX_AGE_SECONDS: Final = 600
+"""Events that a client has not read by then are lost, and it gets an error."""
 RETENTION_SECONDS: Final = 3_600
-"""SQS drops older messages silently: one older than the bound is received before that."""
-LOST_SECONDS: Final = 3_600
+"""SQS drops older messages silently; a message above the maximum age is received before that."""
+KEEP_LOST_SECONDS: Final = 3_600
 """How long a listener that lost events is kept, so that its client gets the error."""
-A_USER: Final = 150
-IN_ALL: Final = 500
+MAX_PER_USER: Final = 150
+MAX_IN_TOTAL: Final = 500
 
 
 class TooManyListenersError(BucketcastError):
-    """A user, or the deployment, has as many listeners as it may have."""
+    """A user, or the deployment, has its maximum of listeners."""
 
 
 class EventsLostError(BucketcastError):
-    """The listener did not read for longer than its events are kept; said once."""
+    """The client did not read for longer than events are kept; raised once per listener."""
 
 
 class ListenFilter(msgspec.Struct, frozen=True):
-    """What a client listens to; a listener of all buckets has "" as its bucket."""
+    """The events that a client listens to; `bucket` is "" for those of all buckets."""
 
     user: str
     bucket: str
@@ -50,16 +50,16 @@ class ListenFilter(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The same for the same request of the same user, in whatever order its events are."""
+        """Identifies the same request of the same user, in whatever order its events are."""
         parts = [self.user, self.bucket, self.prefix, self.suffix, *sorted(set(self.events))]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
-    """A listener as it is stored.
+    """A stored listener.
 
-    `holder` is the process that serves it; "" when nobody does since `since` (Unix ms). One that
-    is `lost` or `removed` gets no events any more; `why` is what its client is told.
+    `holder` is the process that serves it since `since` (Unix ms), "" if none does since then. A
+    `lost` or `removed` listener gets no events any more; `why` is the error message for its client.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
     def rule(self, bucket: str) -> Rule:
-        """Return the rule that it adds to a bucket."""
+        """Return the rule that the listener adds to a bucket."""
         requested = self.requested
         return Rule(
             bucket=bucket,
@@ -82,39 +82,40 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """All listeners and leases of one moment, and their change number, 0 before the first."""
+class Snapshot(msgspec.Struct, frozen=True):
+    """All listeners and leases at one moment, and their change number, 0 before the first."""
 
     version: int
     listeners: tuple[Listener, ...]
     leases: dict[str, int]
 
-    def ends(self, one: Listener) -> int:
-        """Return when it gets no events any more (Unix ms), if nothing happens until then."""
-        if one.state != "on":
+    def expiry(self, listener: Listener) -> int:
+        """Return the time (Unix ms) from which a listener gets no events, if nothing changes."""
+        if listener.state != "on":
             return 0
-        kept = KEPT_SECONDS * 1_000
-        return max(self.leases.get(one.holder, 0), one.since) + kept
+        return max(self.leases.get(listener.holder, 0), listener.since) + KEEP_SECONDS * 1_000
 
-    def is_free(self, one: Listener, now: int) -> bool:
-        """Return whether nobody serves it."""
-        return not one.holder or self.leases.get(one.holder, 0) < now
+    def is_free(self, listener: Listener, now: int) -> bool:
+        """Return True if no process serves the listener."""
+        return not listener.holder or self.leases.get(listener.holder, 0) < now
 
-    def alive(self, now: int) -> list[Listener]:
+    def active(self, now: int) -> list[Listener]:
         """Return the listeners that get events."""
-        return [one for one in self.listeners if self.ends(one) > now]
+        return [listener for listener in self.listeners if self.expiry(listener) > now]
 
-    def refusal(self, user: str, now: int) -> str:
-        """Return why the user can have no further listener; "" where it can."""
-        alive = self.alive(now)
-        own = sum(one.requested.user == user for one in alive)
-        if own >= A_USER:
-            return f"{user} has {own} listeners; a user may have {A_USER} at once"
-        if len(alive) >= IN_ALL:
-            return f"there are {len(alive)} listeners; a deployment may have {IN_ALL} at once"
+    def limit_error(self, user: str, now: int) -> str:
+        """Return the limit that forbids a user a further listener; "" if none does."""
+        active = self.active(now)
+        own = sum(listener.requested.user == user for listener in active)
+        if own >= MAX_PER_USER:
+            return f"{user} has {own} listeners; a user may have {MAX_PER_USER} at once"
+        if len(active) >= MAX_IN_TOTAL:
+            return (
+                f"there are {len(active)} listeners; a deployment may have {MAX_IN_TOTAL} at once"
+            )
         return ""
 
 
 def queue_prefix(stack: str) -> str:
-    """Return how the names of all listeners' queues begin."""
+    """Return the prefix of the names of all listeners' queues."""
     return f"{stack}-listen-"

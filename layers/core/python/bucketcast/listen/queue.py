@@ -14,9 +14,8 @@ from bucketcast.errors import BucketcastError
 from bucketcast.web.signature.sign import Credentials, sign
 
 WAIT_SECONDS: Final = 10
-_MOST: Final = 10
 _BATCH: Final = 10
-_SILENT_SECONDS: Final = 30.0
+_TIMEOUT_SECONDS: Final = 30.0
 _NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
@@ -29,11 +28,11 @@ class Message(NamedTuple):
     sent: int
 
 
-class QueueGoneError(BucketcastError):
-    """The queue does not exist any more."""
+class QueueNotFoundError(BucketcastError):
+    """The queue does not exist, or no longer."""
 
 
-class QueueTimeoutError(BucketcastError):
+class QueueUnavailableError(BucketcastError):
     """SQS does not answer, or refuses temporarily."""
 
 
@@ -41,60 +40,62 @@ class Sqs:
     """A client of SQS with persistent connections to `endpoint`."""
 
     def __init__(
-        self, endpoint: str, region: str, login: Callable[[], Awaitable[Credentials]]
+        self, endpoint: str, region: str, credentials: Callable[[], Awaitable[Credentials]]
     ) -> None:
         self._endpoint = endpoint.rstrip("/") + "/"
         self._region = region
-        self._login = login
+        self._credentials = credentials
         self._session: aiohttp.ClientSession | None = None
 
     async def call(self, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Call SQS by its JSON protocol.
 
         Raises:
-            QueueGoneError: there is no such queue any more.
-            QueueTimeoutError: SQS does not answer.
+            QueueNotFoundError: the queue does not exist.
+            QueueUnavailableError: SQS does not answer, or refuses temporarily.
         """
         body = json.dumps(parameters).encode()
-        parts = urlsplit(self._endpoint)
+        url = urlsplit(self._endpoint)
         headers = {
-            "host": parts.netloc,
+            "host": url.netloc,
             "content-type": "application/x-amz-json-1.0",
             "x-amz-target": f"AmazonSQS.{operation}",
             "x-amz-content-sha256": hashlib.sha256(body).hexdigest(),
         }
         try:
-            login = await self._login()
-            sign("POST", parts.path, "", headers, login, self._region, service="sqs")
+            credentials = await self._credentials()
+            sign("POST", url.path, "", headers, credentials, self._region, service="sqs")
             try:
-                status, text = await self._post(body, headers)
+                status, content = await self._post(body, headers)
             except aiohttp.ServerDisconnectedError:  # it just closed a persistent connection
-                status, text = await self._post(body, headers)
+                status, content = await self._post(body, headers)
         except (aiohttp.ClientError, BucketcastError, TimeoutError) as error:
-            raise QueueTimeoutError(
+            raise QueueUnavailableError(
                 f"SQS does not answer: {error or type(error).__name__}"
             ) from None
         if status == HTTPStatus.OK:
-            found: dict[str, Any] = json.loads(text) if text else {}
-            return found
-        if any(name in text for name in _NO_QUEUE):
-            raise QueueGoneError("there is no such queue")
-        raise QueueTimeoutError(f"SQS answers {status}: {text[:300]}")
+            response: dict[str, Any] = json.loads(content) if content else {}
+            return response
+        if any(name in content for name in _NO_QUEUE):
+            raise QueueNotFoundError("there is no such queue")
+        raise QueueUnavailableError(f"SQS answers {status}: {content[:300]}")
 
     async def close(self) -> None:
         if self._session:
             await self._session.close()
 
     async def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
-        async with self._open().post(self._endpoint, data=body, headers=headers) as answer:
-            return answer.status, await answer.text()
+        async with self._get_session().post(self._endpoint, data=body, headers=headers) as response:
+            return response.status, await response.text()
 
-    def _open(self) -> aiohttp.ClientSession:
-        """Return the session, created inside the event loop."""
+    def _get_session(self) -> aiohttp.ClientSession:
+        """Return the session, created at first use since that must be inside the event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
-                timeout=aiohttp.ClientTimeout(total=WAIT_SECONDS + _SILENT_SECONDS, sock_connect=5),
+                timeout=aiohttp.ClientTimeout(
+                    total=WAIT_SECONDS + _TIMEOUT_SECONDS, sock_connect=5
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
@@ -111,41 +112,43 @@ class Queue:
         """Wait up to `seconds` for messages.
 
         Raises:
-            QueueGoneError: there is no such queue any more.
-            QueueTimeoutError: SQS does not answer.
+            QueueNotFoundError: the queue does not exist.
+            QueueUnavailableError: SQS does not answer, or refuses temporarily.
         """
         parameters = {
             "QueueUrl": self._url,
-            "MaxNumberOfMessages": _MOST,
+            "MaxNumberOfMessages": _BATCH,
             "WaitTimeSeconds": max(0, min(20, round(seconds))),
             "MessageSystemAttributeNames": ["SentTimestamp"],
             "AttributeNames": ["SentTimestamp"],
         }
-        found = await self._sqs.call("ReceiveMessage", parameters)
+        response = await self._sqs.call("ReceiveMessage", parameters)
         return [
             Message(
-                each["MessageId"],
-                each["ReceiptHandle"],
-                each["Body"],
-                int(each["Attributes"]["SentTimestamp"]),
+                message["MessageId"],
+                message["ReceiptHandle"],
+                message["Body"],
+                int(message["Attributes"]["SentTimestamp"]),
             )
-            for each in found.get("Messages") or ()
+            for message in response.get("Messages") or ()
         ]
 
     async def delete(self, receipts: Sequence[str]) -> None:
-        await self._each("DeleteMessageBatch", receipts)
+        await self._call_in_batches("DeleteMessageBatch", receipts)
 
     async def release(self, receipts: Sequence[str]) -> None:
         """Make messages visible again at once."""
-        await self._each("ChangeMessageVisibilityBatch", receipts, VisibilityTimeout=0)
+        await self._call_in_batches("ChangeMessageVisibilityBatch", receipts, VisibilityTimeout=0)
 
-    async def _each(self, operation: str, receipts: Sequence[str], **more: int) -> None:
+    async def _call_in_batches(
+        self, operation: str, receipts: Sequence[str], **parameters: int
+    ) -> None:
         batches = []
         for start in range(0, len(receipts), _BATCH):
             entries = [
-                {"Id": str(index), "ReceiptHandle": receipt, **more}
+                {"Id": str(index), "ReceiptHandle": receipt, **parameters}
                 for index, receipt in enumerate(receipts[start : start + _BATCH])
             ]
-            parameters = {"QueueUrl": self._url, "Entries": entries}
-            batches.append(self._sqs.call(operation, parameters))
+            batch = {"QueueUrl": self._url, "Entries": entries}
+            batches.append(self._sqs.call(operation, batch))
         await asyncio.gather(*batches)

@@ -21,39 +21,39 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 MAX_PING: Final = 3_600
 
 
-def is_listening(call: RawRequest) -> bool:
-    """Return whether it is a listen call, by the query alone as in MinIO."""
+def is_listen_call(call: RawRequest) -> bool:
+    """Return True if it is a listen call; as in MinIO, its query decides."""
     return QUERY in call.params and call.method == "GET" and not call.key
 
 
-def read(call: RawRequest, user: str) -> ListenFilter:
-    """Return what a user wants to hear; a call without a bucket is about all.
+def read_filter(call: RawRequest, user: str) -> ListenFilter:
+    """Return the filter of a user's call; a call without a bucket listens to all buckets.
 
     Raises:
-        S3Error: its first error, in MinIO's words.
+        S3Error: the call is invalid; the error is the first that MinIO reports.
     """
-    prefix, suffix = _end(call, "prefix"), _end(call, "suffix")
+    prefix, suffix = _read_key_part(call, "prefix"), _read_key_part(call, "suffix")
     events = tuple(call.params[QUERY])
     if not all(name in _EVENTS for name in events):
         raise S3Error("InvalidArgument", _EVENT)
     return ListenFilter(user, call.bucket, events, prefix, suffix)
 
 
-def ping(call: RawRequest) -> int:
-    """Return the seconds after which a keep-alive line is due; 0 if none is requested.
+def read_ping(call: RawRequest) -> int:
+    """Return the requested seconds between keep-alive lines; 0 if none are requested.
 
     Raises:
-        S3Error: it is no valid number.
+        S3Error: the number is invalid.
     """
-    text = call.first("ping")
-    if not text:
+    seconds = call.first("ping")
+    if not seconds:
         return 0
-    if not (_SECONDS.fullmatch(text) and 1 <= int(text) <= MAX_PING):
+    if not (_SECONDS.fullmatch(seconds) and 1 <= int(seconds) <= MAX_PING):
         raise S3Error("AuthorizationQueryParametersError", _PING)
-    return int(text)
+    return int(seconds)
 
 
-def _end(call: RawRequest, name: str) -> str:
+def _read_key_part(call: RawRequest, name: str) -> str:
     values = call.params.get(name, [""])
     if len(values) > 1:
         raise S3Error("InvalidArgument", _TWICE.format(name))

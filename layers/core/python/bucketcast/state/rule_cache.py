@@ -31,7 +31,7 @@ class UnreadableRules(RuleIndex):
         super().__init__(())
         self._reason = f"the rules of {bucket} cannot be read: {type(error).__name__}: {error}"
 
-    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
+    def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
         raise BucketcastError(self._reason)
 
 

@@ -1,1 +1,1 @@
-"""Listeners on AWS: their items in the state table, ingest's cache, and the gateway's login."""
+"""Listeners on AWS: their state and queues, ingest's cache of them, and AWS credentials."""

@@ -1,8 +1,8 @@
 """The active listeners for ingest, cached while nothing changes.
 
-Their change number is read with those of the buckets' rules, by the same call; without listeners
-that is all. Otherwise they are read again when the number grew, or after some seconds: renewing a
-lease is not a change.
+The call that reads the change numbers of the buckets' rules reads theirs too; without listeners
+nothing else is read. Otherwise they are read again when the number has changed, and after some
+seconds: a renewed lease does not change it.
 """
 
 import time
@@ -23,7 +23,7 @@ FRESH_SECONDS: Final = 20.0
 class ListenerCache:
     """Adds the listeners to the rules of buckets, and finds the queue of a listener.
 
-    It is `state.rule_cache.MoreRules`.
+    Implements `state.rule_cache.MoreRules`.
     """
 
     partition = PARTITION
@@ -33,60 +33,64 @@ class ListenerCache:
         self._clock = clock
         self._version = 0
         self._read_at = 0.0
-        self._alive: dict[str, Listener] = {}
-        self._some = False
+        self._active: dict[str, Listener] = {}
+        self._any_stored = False
         self._indexes: dict[str, RuleIndex] = {}
 
     def add_to(
         self, rules: Mapping[str, RuleIndex], buckets: Collection[str], version: int
     ) -> Mapping[str, RuleIndex]:
-        """Return the rules of these buckets with their listeners; `version` is the current number.
+        """Return the buckets' rules with their listeners; `version` is the current change number.
 
-        Listeners that cannot be read stay as they were, so that no other events wait for them.
+        If the listeners cannot be read, the cached ones stay: other events must not wait.
         """
-        if version != self._version or (self._some and self._is_old()):
+        if version != self._version or (self._any_stored and self._is_old()):
             try:
                 self._read()
-            except Exception:  # noqa: BLE001 - rules do not wait for listeners
+            except Exception:  # noqa: BLE001 - rules must not wait for listeners
                 logger.exception("listeners cannot be read")
-        if not self._alive:
+        if not self._active:
             return rules
         return {name: WithListeners(rules.get(name), self._index(name)) for name in buckets}
 
-    def queue(self, to: ListenerArn) -> str | None:
-        """Return the name of a listener's queue; None if the listener does not exist any more."""
-        if to.id not in self._alive or self._is_old():
+    def queue(self, arn: ListenerArn) -> str | None:
+        """Return the name of a listener's queue; None if the listener is no longer active."""
+        if arn.id not in self._active or self._is_old():
             self._read()
-        found = self._alive.get(to.id)
-        return found.queue if found else None
+        listener = self._active.get(arn.id)
+        return listener.queue if listener else None
 
     def _is_old(self) -> bool:
         return self._clock() - self._read_at > FRESH_SECONDS
 
     def _read(self) -> None:
-        seen = self._table.seen()
-        self._alive = {one.id: one for one in seen.alive(round(self._clock() * 1_000))}
-        # An expired one is renewed when its process resumes after a pause.
-        self._some = any(one.state == "on" for one in seen.listeners)
+        snapshot = self._table.read()
+        active = snapshot.active(round(self._clock() * 1_000))
+        self._active = {listener.id: listener for listener in active}
+        # An expired listener becomes active again when its suspended process resumes.
+        self._any_stored = any(listener.state == "on" for listener in snapshot.listeners)
         self._indexes = {}
-        self._version, self._read_at = seen.version, self._clock()
+        self._version, self._read_at = snapshot.version, self._clock()
 
     def _index(self, bucket: str) -> RuleIndex:
         index = self._indexes.get(bucket)
         if index is None:
-            heard = (one for one in self._alive.values() if one.requested.bucket in ("", bucket))
-            index = self._indexes[bucket] = RuleIndex(one.rule(bucket) for one in heard)
+            index = self._indexes[bucket] = RuleIndex(
+                listener.rule(bucket)
+                for listener in self._active.values()
+                if listener.requested.bucket in ("", bucket)
+            )
         return index
 
 
 class WithListeners(RuleIndex):
-    """A bucket's rules, if it has any, and after them its listeners."""
+    """A bucket's rules, if it has any, followed by its listeners."""
 
     def __init__(self, rules: RuleIndex | None, listeners: RuleIndex) -> None:
         super().__init__(())
         self._rules = rules
         self._listeners = listeners
 
-    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:
-        by_rules: Iterable[Hit] = self._rules.match(event, asks) if self._rules else ()
-        return [*by_rules, *self._listeners.match(event)]
+    def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:
+        rule_hits: Iterable[Hit] = self._rules.match(event, needed) if self._rules else ()
+        return [*rule_hits, *self._listeners.match(event)]

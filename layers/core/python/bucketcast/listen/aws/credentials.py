@@ -8,14 +8,14 @@ from typing import Any, Final
 from bucketcast.aws.clients import AwsError, aws_errors
 from bucketcast.web.signature.sign import Credentials
 
-_KEPT_SECONDS: Final = 60.0
+_CACHE_SECONDS: Final = 60.0
 
 
 class CredentialsProvider:
-    """Provides current credentials; expiring ones are refreshed in time, outside the event loop."""
+    """Provides current credentials; refreshes them in time, outside the event loop."""
 
     def __init__(self) -> None:
-        import botocore.session  # noqa: PLC0415 - takes longer than all that needs no AWS
+        import botocore.session  # noqa: PLC0415 - takes long to import
 
         self._session = botocore.session.get_session()
         self._cached: tuple[float, Credentials] | None = None
@@ -26,27 +26,27 @@ class CredentialsProvider:
         return os.environ.get("AWS_REGION") or self._session.get_config_variable("region") or ""
 
     def endpoint(self, region: str) -> str:
-        """Return S3's endpoint, as AWS clients resolve it."""
-        own = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        """Return the endpoint of S3 that AWS clients use."""
+        configured = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         suffix = ".cn" if region.startswith("cn-") else ""
-        return own or f"https://s3.{region}.amazonaws.com{suffix}"
+        return configured or f"https://s3.{region}.amazonaws.com{suffix}"
 
     async def __call__(self) -> Credentials:
         """Return the credentials.
 
         Raises:
-            AwsError: there is none.
+            AwsError: none are configured.
         """
-        if self._cached and time.monotonic() - self._cached[0] < _KEPT_SECONDS:
+        if self._cached and time.monotonic() - self._cached[0] < _CACHE_SECONDS:
             return self._cached[1]
-        login = await asyncio.to_thread(self._fetch)
-        self._cached = (time.monotonic(), login)
-        return login
+        credentials = await asyncio.to_thread(self._fetch)
+        self._cached = (time.monotonic(), credentials)
+        return credentials
 
     def _fetch(self) -> Credentials:
         with aws_errors():
-            found: Any = self._session.get_credentials()
-            frozen = found.get_frozen_credentials() if found else None
+            credentials: Any = self._session.get_credentials()
+            frozen = credentials.get_frozen_credentials() if credentials else None
         if frozen is None:
             raise AwsError("no AWS login: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret")
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token or "")

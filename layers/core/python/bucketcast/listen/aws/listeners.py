@@ -1,6 +1,6 @@
 """Listeners in the state table, and their queues.
 
-A row names its queue before that is created, and is deleted after it: so no queue is orphaned.
+A listener is stored before its queue is created, and deleted after it, so no queue is orphaned.
 Every change that ingest must see increments the partition's change number.
 """
 
@@ -17,15 +17,15 @@ from msgspec.structs import replace
 
 from bucketcast.delivery.queue_names import encryption
 from bucketcast.listen.listener import (
-    KEPT_SECONDS,
+    KEEP_LOST_SECONDS,
+    KEEP_SECONDS,
     LEASE_SECONDS,
-    LOST_SECONDS,
     PARTITION,
     RETENTION_SECONDS,
     EventsLostError,
     Listener,
     ListenFilter,
-    Seen,
+    Snapshot,
     TooManyListenersError,
     queue_prefix,
 )
@@ -42,72 +42,73 @@ _LISTENER: Final = "listener#"
 _LEASE: Final = "lease#"
 _TRIES: Final = 60
 _PAUSE_SECONDS: Final = 0.05
-_ASKED_AGAIN_SECONDS: Final = 0.5
+_LEASE_CHECK_SECONDS: Final = 0.5
 _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
-_listener = msgspec.json.Decoder(Listener)
+_decoder = msgspec.json.Decoder(Listener)
 
 
 class Table:
-    """The rows; all reads are consistent."""
+    """The stored listeners and leases; all reads are consistent."""
 
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
         self._items = Partition(name, PARTITION, client)
 
-    def seen(self) -> Seen:
+    def read(self) -> Snapshot:
         """Return all listeners and leases."""
         version, listeners, leases = 0, [], {}
         for item in self._items.items():
-            row = item[SORT_KEY]["S"]
-            if row == VERSION:
+            key = item[SORT_KEY]["S"]
+            if key == VERSION:
                 version = int(item["version"]["N"])
-            elif row.startswith(_LEASE):
+            elif key.startswith(_LEASE):
                 leases[item["holder"]["S"]] = int(item["leased_until"]["N"])
-            elif row.startswith(_LISTENER):
-                listeners.append(_listener.decode(item["text"]["S"]))
-        return Seen(version, tuple(listeners), leases)
+            elif key.startswith(_LISTENER):
+                listeners.append(_decoder.decode(item["text"]["S"]))
+        return Snapshot(version, tuple(listeners), leases)
 
     def renew(self, holder: str, until: int) -> None:
-        """Extend a process' lease until then (Unix ms)."""
+        """Extend a process' lease until a time (Unix ms)."""
         self._lease(holder).take(until)
 
-    def forget(self, holder: str) -> None:
+    def remove_lease(self, holder: str) -> None:
         """Delete a lease without listeners."""
         self._lease(holder).release()
 
     def _lease(self, holder: str) -> Lease:
         return Lease(self._items, _LEASE + holder, holder)
 
-    def add(self, one: Listener, version: int) -> bool:
-        """Add a listener if nothing changed since `version`; return whether it did."""
-        unchanged = "version = :seen" if version else "attribute_not_exists(version)"
-        seen = {":seen": {"N": str(version)}} if version else {}
-        return self._written(self._put(one), self._count(seen, ConditionExpression=unchanged))
+    def add(self, listener: Listener, version: int) -> bool:
+        """Add a listener unless anything changed since `version`; return True if it was added."""
+        unchanged = "version = :version" if version else "attribute_not_exists(version)"
+        values = {":version": {"N": str(version)}} if version else {}
+        increment = self._increment_part(values, ConditionExpression=unchanged)
+        return self._write(self._put_part(listener), increment)
 
     def change(self, before: Listener, after: Listener | None) -> bool:
-        """Replace `before` by `after` (None: nothing), and increment the change number.
+        """Replace `before` by `after`, or delete it if that is None; return True if this was done.
 
-        Return whether it did: another process may have changed the listener meanwhile.
+        It is not done if another process has changed the listener.
         """
         condition: Any = {
             "ConditionExpression": "mark = :mark",
             "ExpressionAttributeValues": {":mark": {"S": _mark(before)}},
         }
         if after:
-            changed = self._put(after, **condition)
+            part = self._put_part(after, **condition)
         else:
-            changed = self._items.delete_part(_LISTENER + before.id, **condition)
+            part = self._items.delete_part(_LISTENER + before.id, **condition)
         for _ in range(_TRIES):
-            if self._written(changed, self._count({})):
+            if self._write(part, self._increment_part({})):
                 return True
-            if self._current(before.id) != _mark(before):
+            if self._stored_mark(before.id) != _mark(before):
                 return False
             time.sleep(_PAUSE_SECONDS)
         return False
 
-    def _current(self, id_: str) -> str:
+    def _stored_mark(self, id_: str) -> str:
         return str(self._items.get(_LISTENER + id_).get("mark", {}).get("S", ""))
 
-    def _written(self, *parts: Part) -> bool:
+    def _write(self, *parts: Part) -> bool:
         try:
             self._items.transact(*parts)
         except self._items.client.exceptions.TransactionCanceledException as error:
@@ -116,23 +117,23 @@ class Table:
             return False
         return True
 
-    def _count(self, values: dict[str, Any], **condition: Any) -> Part:
+    def _increment_part(self, values: dict[str, Any], **condition: Any) -> Part:
         return self._items.update_part(
             VERSION,
-            UpdateExpression="ADD version :one",
-            ExpressionAttributeValues={":one": {"N": "1"}, **values},
+            UpdateExpression="ADD version :increment",
+            ExpressionAttributeValues={":increment": {"N": "1"}, **values},
             **condition,
         )
 
-    def _put(self, one: Listener, **condition: Any) -> Part:
-        text = msgspec.json.encode(one).decode()
-        row = {"text": {"S": text}, "mark": {"S": _mark(one)}}
-        return self._items.put_part(_LISTENER + one.id, row, **condition)
+    def _put_part(self, listener: Listener, **condition: Any) -> Part:
+        document = msgspec.json.encode(listener).decode()
+        item = {"text": {"S": document}, "mark": {"S": _mark(listener)}}
+        return self._items.put_part(_LISTENER + listener.id, item, **condition)
 
 
 @dataclass
 class Listeners:
-    """The listeners of a deployment, for one process that serves them.
+    """The listeners of a deployment, for one process that serves some of them.
 
     `prefix` returns the URL of every queue up to its name, `kms_key` the ARN of the key that
     encrypts queues, "" for SQS's own. `clock` returns seconds since 1970.
@@ -149,31 +150,34 @@ class Listeners:
     holder: str = field(default_factory=lambda: secrets.token_hex(8))
     leased_until: int = field(default=0, init=False)
 
-    def url(self, one: Listener) -> str:
+    def url(self, listener: Listener) -> str:
         """Return the URL of a listener's queue."""
-        return f"{self.prefix()}/{one.queue}"
+        return f"{self.prefix()}/{listener.queue}"
 
     def renew(self, seconds: float = LEASE_SECONDS) -> float:
-        """Renew the process' lease; return for how many seconds it had expired.
+        """Renew the process' lease; return the seconds since its expiry, 0 if it was valid.
 
-        That happens if it was suspended, as on a machine that slept, or AWS did not answer.
+        A lease expires if the process was suspended, as by a laptop's sleep, or AWS did not answer.
         """
         until = self._now() + round(seconds * 1_000)
         self.table.renew(self.holder, until)
-        before, self.leased_until = self.leased_until, until
-        return max(0, self._now() - before) / 1_000 if before else 0.0
+        former, self.leased_until = self.leased_until, until
+        return max(0, self._now() - former) / 1_000 if former else 0.0
 
-    def leased(self, lapse: float) -> frozenset[str]:
-        """Return the ids of the listeners it still holds, after its lease had expired for so long.
+    def held_after(self, lapse: float) -> frozenset[str]:
+        """Return the ids of the listeners it still holds, after a lapse of its lease in seconds.
 
-        Another process may have taken some over; after a minute none got events any more.
+        Another process may have taken some over; after a minute none gets events.
         """
-        if lapse > KEPT_SECONDS:
+        if lapse > KEEP_SECONDS:
             return frozenset()
-        its = (one for one in self.table.seen().listeners if one.holder == self.holder)
-        return frozenset(one.id for one in its if one.state == "on")
+        return frozenset(
+            listener.id
+            for listener in self.table.read().listeners
+            if listener.holder == self.holder and listener.state == "on"
+        )
 
-    def take(self, requested: ListenFilter) -> Listener:
+    def acquire(self, requested: ListenFilter) -> Listener:
         """Take over the client's earlier listener, or create one; it is active on return.
 
         The process must hold its lease.
@@ -183,112 +187,111 @@ class Listeners:
             EventsLostError: the client's earlier listener lost events.
         """
         for _ in range(_TRIES):
-            seen = self.table.seen()
-            found = self._taken_over(requested, seen)
-            if found is None:
-                found = self._made(requested, seen)
-            if found is not None:
-                return found
+            snapshot = self.table.read()
+            listener = self._take_over(requested, snapshot)
+            if listener is None:
+                listener = self._create(requested, snapshot)
+            if listener is not None:
+                return listener
             self.sleep(_PAUSE_SECONDS)
         raise TooManyListenersError("too many listeners begin at the same moment: try again")
 
-    def release(self, one: Listener) -> None:
-        """Release a listener, for a client that may come back."""
-        self.table.change(one, replace(one, holder="", since=self._now()))
+    def release(self, listener: Listener) -> None:
+        """Release a listener, whose client may come back."""
+        self.table.change(listener, replace(listener, holder="", since=self._now()))
 
-    def lose(self, one: Listener, why: str) -> None:
-        """Mark it as lost, since its client did not read; the client gets the reason later."""
-        lost = replace(one, holder="", since=self._now(), state="lost", why=why)
-        if self.table.change(one, lost):
-            self._remove_queue(one)
+    def mark_lost(self, listener: Listener, reason: str) -> None:
+        """Mark a listener whose events are lost; its client gets the reason with its next call."""
+        lost = replace(listener, holder="", since=self._now(), state="lost", why=reason)
+        if self.table.change(listener, lost):
+            self._remove_queue(listener)
 
-    def remove(self, one: Listener) -> None:
-        """Remove it and its queue, unless another process holds it by now."""
-        gone = one if one.state == "removed" else replace(one, state="removed")
-        if gone is not one and not self.table.change(one, gone):
+    def remove(self, listener: Listener) -> None:
+        """Remove a listener and its queue, unless another process has taken it over."""
+        removed = replace(listener, state="removed")
+        if listener.state != "removed" and not self.table.change(listener, removed):
             return
-        self._remove_queue(one)
-        self.table.change(gone, None)
+        self._remove_queue(listener)
+        self.table.change(removed, None)
 
     def sweep(self) -> int:
-        """Remove expired listeners; return how many are left, with lost ones."""
-        seen, now = self.table.seen(), self._now()
-        over = [one for one in seen.listeners if self._is_over(one, seen, now)]
-        for one in over:
-            self.remove(one)
-        for holder, until in seen.leases.items():
-            if until + KEPT_SECONDS * 1_000 < now and holder != self.holder:
-                self.table.forget(holder)
-        return len(seen.listeners) - len(over)
+        """Remove expired listeners; return the number of the others, with lost ones."""
+        snapshot, now = self.table.read(), self._now()
+        expired = [
+            listener for listener in snapshot.listeners if _is_expired(listener, snapshot, now)
+        ]
+        for listener in expired:
+            self.remove(listener)
+        for holder, until in snapshot.leases.items():
+            if until + KEEP_SECONDS * 1_000 < now and holder != self.holder:
+                self.table.remove_lease(holder)
+        return len(snapshot.listeners) - len(expired)
 
-    def _taken_over(self, requested: ListenFilter, seen: Seen) -> Listener | None:
-        same = [one for one in seen.listeners if one.requested.digest == requested.digest]
-        for one in same:
-            if one.state == "lost":
-                if self.table.change(one, None):
-                    raise EventsLostError(one.why)
+    def _take_over(self, requested: ListenFilter, snapshot: Snapshot) -> Listener | None:
+        for listener in snapshot.listeners:
+            if listener.requested.digest != requested.digest:
                 continue
-            if seen.ends(one) <= self._now() or one.state != "on":
+            if listener.state == "lost":
+                if self.table.change(listener, None):
+                    raise EventsLostError(listener.why)
                 continue
-            if self._is_free(one, seen):
-                leased = replace(one, holder=self.holder, since=self._now())
-                if self.table.change(one, leased):
-                    return leased
+            if snapshot.expiry(listener) <= self._now():
+                continue
+            if self._is_free(listener, snapshot):
+                taken_over = replace(listener, holder=self.holder, since=self._now())
+                if self.table.change(listener, taken_over):
+                    return taken_over
         return None
 
-    def _is_free(self, one: Listener, seen: Seen) -> bool:
-        """Return whether nobody serves it; a lease may outlive its process."""
-        if seen.is_free(one, self._now()):
+    def _is_free(self, listener: Listener, snapshot: Snapshot) -> bool:
+        """Return True if no process serves the listener; wait, since a lease may outlive it."""
+        if snapshot.is_free(listener, self._now()):
             return True
-        if one.holder == self.holder:
+        if listener.holder == self.holder:
             return False
-        while seen.leases.get(one.holder, 0) >= self._now():
-            self.sleep(_ASKED_AGAIN_SECONDS)
-            again = self.table.seen()
-            if one not in again.listeners:  # it was released: the caller reads it again
+        lease = snapshot.leases.get(listener.holder, 0)
+        while lease >= self._now():
+            self.sleep(_LEASE_CHECK_SECONDS)
+            current = self.table.read()
+            if listener not in current.listeners:  # it was released: the caller reads it again
                 return False
-            if again.leases.get(one.holder) != seen.leases.get(one.holder):
+            if current.leases.get(listener.holder) != lease:
                 return False
         return True
 
-    def _made(self, requested: ListenFilter, seen: Seen) -> Listener | None:
-        refusal = seen.refusal(requested.user, self._now())
-        if refusal:
-            raise TooManyListenersError(refusal)
-        name = secrets.token_hex(8)
-        one = Listener(
-            id=name,
+    def _create(self, requested: ListenFilter, snapshot: Snapshot) -> Listener | None:
+        limit_error = snapshot.limit_error(requested.user, self._now())
+        if limit_error:
+            raise TooManyListenersError(limit_error)
+        id_ = secrets.token_hex(8)
+        listener = Listener(
+            id=id_,
             requested=requested,
-            queue=queue_prefix(self.stack) + name,
+            queue=queue_prefix(self.stack) + id_,
             since=self._now(),
             holder=self.holder,
         )
-        if not self.table.add(one, seen.version):
+        if not self.table.add(listener, snapshot.version):
             return None
         try:
-            self._make_queue(one)
+            self._create_queue(listener)
         except Exception:
-            self.remove(one)
+            self.remove(listener)
             raise
-        return one
+        return listener
 
-    def _is_over(self, one: Listener, seen: Seen, now: int) -> bool:
-        if one.state == "lost":
-            return one.since + LOST_SECONDS * 1_000 < now
-        return seen.ends(one) <= now
-
-    def _make_queue(self, one: Listener) -> None:
+    def _create_queue(self, listener: Listener) -> None:
         attributes: Any = {
             "MessageRetentionPeriod": str(RETENTION_SECONDS),
             **encryption(self.kms_key()),
             "VisibilityTimeout": str(VISIBILITY_SECONDS),
-            "Policy": json.dumps(_with_tls_only()),
+            "Policy": json.dumps(_tls_only_policy()),
         }
-        self.sqs.create_queue(QueueName=one.queue, Attributes=attributes)
+        self.sqs.create_queue(QueueName=listener.queue, Attributes=attributes)
 
-    def _remove_queue(self, one: Listener) -> None:
+    def _remove_queue(self, listener: Listener) -> None:
         try:
-            self.sqs.delete_queue(QueueUrl=self.url(one))
+            self.sqs.delete_queue(QueueUrl=self.url(listener))
         except ClientError as error:
             if error.response["Error"].get("Code", "") not in _NO_QUEUE:
                 raise
@@ -297,16 +300,22 @@ class Listeners:
         return round(self.clock() * 1_000)
 
 
-def _with_tls_only() -> dict[str, Any]:
-    refusal = {
+def _is_expired(listener: Listener, snapshot: Snapshot, now: int) -> bool:
+    if listener.state == "lost":
+        return listener.since + KEEP_LOST_SECONDS * 1_000 < now
+    return snapshot.expiry(listener) <= now
+
+
+def _tls_only_policy() -> dict[str, Any]:
+    statement = {
         "Effect": "Deny",
         "Principal": {"AWS": "*"},
         "Action": "sqs:*",
         "Resource": "*",
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    return {"Version": "2012-10-17", "Statement": [refusal]}
+    return {"Version": "2012-10-17", "Statement": [statement]}
 
 
-def _mark(one: Listener) -> str:
-    return f"{one.state} {one.holder} {one.since}"
+def _mark(listener: Listener) -> str:
+    return f"{listener.state} {listener.holder} {listener.since}"
