@@ -12,7 +12,7 @@ def quiet() -> Iterator[None]:
     level = telemetry.logger.log_level
     telemetry.logger.setLevel("CRITICAL")
     with pytest.MonkeyPatch.context() as silenced:
-        for name in ("measure", "trace", "waited"):
+        for name in ("measure", "trace", "report_age"):
             silenced.setattr(telemetry, name, lambda *_, **__: None)
         yield
     telemetry.logger.setLevel(level)

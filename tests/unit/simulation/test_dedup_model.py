@@ -72,7 +72,7 @@ def test_events_of_a_topic_with_the_longest_name_are_taken_in_order() -> None:
     sqs: Any = SimulatedSqs(lambda: 0.0, Random(0))  # noqa: S311 - no secret
     queue = sqs.add(SimulatedQueue("sqs/topic.fifo"))
     fanout = Fanout("sqs/*", sqs, deployed=lambda _: False, dynamic_queue=lambda _: "topic.fifo")
-    came: Any = SimpleNamespace(of=SimpleNamespace(message=Message("m", "r", "", 0, 1)))
+    came: Any = SimpleNamespace(received=SimpleNamespace(message=Message("m", "r", "", 0, 1)))
     routed = [Routed(came, Delivery("rule", event(key))) for key in "abc"]
     topic = TopicArn("eu-west-1", "tenant", "n" * 256)
     assert not [*fanout.send({topic: routed}, lambda: 60.0)]
