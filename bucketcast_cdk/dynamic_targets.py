@@ -104,7 +104,7 @@ class DynamicTargets(Construct):
         allow(role, _MAKE_MAPPINGS, ["*"], of_functions)
         allow(role, ["lambda:ListEventSourceMappings"], ["*"])
         allow(role, _WRITE, [self._ingest.table.table_arn], leading_keys(PARTITION))
-        nag.accept_wildcards(role, [*by_name, "*"], nag.MADE_LATER)
+        nag.accept_wildcards(role, [*by_name, "*"], nag.DYNAMIC_TARGETS)
 
     def _function(self, kind: str) -> Function:
         context, options, table = self._context, self._config.dynamic_targets, self._ingest.table
@@ -132,7 +132,7 @@ class DynamicTargets(Construct):
         queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
         allow(function.role, _RECEIVE, [queues])
         allow(function.role, ["secretsmanager:GetSecretValue"], [secrets])
-        nag.accept_wildcards(function.role, [queues, secrets], nag.MADE_LATER)
+        nag.accept_wildcards(function.role, [queues, secrets], nag.DYNAMIC_TARGETS)
         allow(function.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(function.role, table)
         Network(options.vpc, options.subnets, options.security_groups).join(

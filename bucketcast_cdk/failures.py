@@ -1,7 +1,7 @@
 """Failures of the pipeline: runs of jobs that fail, and scans that cannot be started.
 
-All go to one queue with an alarm. Only a person reads it: a message says what failed, and the
-person deletes it once that is dealt with.
+All go to one queue with an alarm. People read it, no function does: a message names the failed run,
+and is deleted by hand once the failure is dealt with.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Failures(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(DEAD_DAYS),
-            # Its messages are copies of log lines.
+            # Its messages only repeat what the logs have.
             removal_policy=RemovalPolicy.DESTROY,
         )
         nag.accept(self.queue, nag.IS_DEAD_LETTER_QUEUE)

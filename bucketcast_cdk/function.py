@@ -90,7 +90,7 @@ class Function(Construct):
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
         )
-        nag.accept(self.function, nag.DYNAMIC)
+        nag.accept(self.function, nag.PYTHON_VERSION)
 
     def read(
         self,

@@ -123,7 +123,7 @@ class Ingest(Construct):
         `actions` are further actions that it may take on them.
         """
         allow(self._role, ["sqs:SendMessage", *actions], [queues])
-        nag.accept_wildcards(self._role, [queues], nag.MADE_LATER)
+        nag.accept_wildcards(self._role, [queues], nag.DYNAMIC_TARGETS)
 
     def _table(self, context: Context) -> dynamodb.Table:
         """Make the state table.

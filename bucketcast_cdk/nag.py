@@ -10,74 +10,74 @@ _WILDCARD: Final = "AwsSolutions-IAM5[Resource::{}]"
 
 
 class Finding(NamedTuple):
-    """A rule, by its id, and why it may be broken."""
+    """A rule, by its id, and the reason to accept a violation."""
 
     id: str
     reason: str
 
 
-DYNAMIC: Final = Finding(
+PYTHON_VERSION: Final = Finding(
     "AwsSolutions-L1",
-    "The Python version is chosen by the wheels of the clients, and the Glue jobs run on the "
-    "same one; it is supported by Lambda and moved forward on purpose, not by a default.",
+    "The clients' wheels decide the Python version, and the Glue jobs run on the same one; Lambda "
+    "supports it, and it is raised on purpose, not by a default.",
 )
 NETWORK_INTERFACES: Final = Finding(
     _WILDCARD.format("*"),
     "Lambda makes and removes network interfaces in the VPC with the function's role; their "
-    "names are not known before, and EC2's describing actions take no resource at all.",
+    "names are not known in advance, and EC2's Describe actions support no resources.",
 )
 IS_DEAD_LETTER_QUEUE: Final = Finding(
     "AwsSolutions-SQS3",
-    "It is a dead-letter queue itself, of services that are not queues; no function reads it.",
+    "It is itself the dead-letter queue of services other than SQS; no function reads it.",
 )
 NO_DEAD_LETTERS: Final = Finding(
     "AwsSolutions-SQS3",
-    "It is for topics that are not persistent: an event has one attempt, and what fails is "
-    "counted as lost, as their owners chose.",
+    "It is for topics that are not persistent: an event has one attempt, and a failed one "
+    "is counted as lost, as their owners chose.",
 )
 _NO_GLUE_KEY: Final = (
     "CloudWatch encrypts its logs, which hold counts and names but no object's content; "
-    "bookmarks are off. A key of one's own would be one more thing to pay for."
+    "bookmarks are off. A customer managed key would cost extra."
 )
 GLUE_LOGS: Final = Finding("AwsSolutions-GL1", _NO_GLUE_KEY)
 GLUE_BOOKMARKS: Final = Finding("AwsSolutions-GL3", _NO_GLUE_KEY)
 AVAILABILITY_ZONE: Final = Finding(
     "CloudFormation-Validate::W3010",
-    "It is the subnet's, both are the configuration's, and Glue wants both.",
+    "It is the zone of the configured subnet, and Glue requires both.",
 )
 NO_ACCESS_LOG: Final = Finding(
     "AwsSolutions-S1",
-    "Who read what is answered by CloudTrail's data events, which access_events switches on; a "
-    "log bucket beside each bucket would be one more thing to pay for and to empty.",
+    "CloudTrail's data events, which access_events enables, record who reads objects; a log bucket "
+    "for each bucket would cost extra and would have to be emptied.",
 )
 LOG_BUCKET: Final = Finding(
     "AwsSolutions-S1",
-    "It holds the trail's own log for a week because a trail must have a bucket; nobody reads "
-    "it, the events come by EventBridge.",
+    "It holds the trail's own log for a week because a trail must have a bucket; it is not "
+    "read, as the events arrive through EventBridge.",
 )
 OBJECTS: Final = "object_facts lets ingest read all objects of these buckets."
 LOGINS: Final = (
-    "Bulk requests name no index in their path, so the right is for all paths of one domain, "
-    "whose fine-grained access control says what its role may do with which index. Each "
-    "instance of a function has a client id of its own, which ends in random digits."
+    "Bulk requests name no index in their path, so the right is for all paths of one domain, whose "
+    "fine-grained access control limits the role to an index. Each instance of a function has its "
+    "own client id, which ends in random digits."
 )
 REMOVED_QUEUES: Final = (
-    "Before a target is removed its queue is asked how many messages it holds. It is in no "
-    "template any more then, so the right is to ask the queues whose names begin as ours do."
+    "Before a target is removed, the number of messages in its queue is read. The new template no "
+    "longer has that queue, so the right is for all queues with the stack's prefix."
 )
 JOBS: Final = (
-    "A job reads whole buckets, those of the configuration or all where it says so, and of the "
-    "pipeline's bucket its own folders; it writes to whichever of Glue's log streams it gets. "
-    "Metrics, network interfaces and Lake Formation's leases take no resource that could be named."
+    "A job reads whole buckets: the configured ones, or all if the configuration allows that. In "
+    "the pipeline's bucket it reads its own folders. Glue chooses its log streams. Metrics, "
+    "network interfaces and Lake Formation's GetDataAccess support no resources."
 )
-MADE_LATER: Final = (
-    "Queues, secrets and alarms of targets made at run time are known by how their names begin, "
-    "which is the stack's own; Lambda's mappings have no names, and only those of the stack's own "
-    "functions may be made and removed."
+DYNAMIC_TARGETS: Final = (
+    "Queues, secrets and alarms of dynamic targets are granted by the stack's own prefix. Lambda's "
+    "event source mappings have no names; only those of the stack's own functions may be created "
+    "and removed."
 )
 GATEWAY: Final = (
-    "Users and attached buckets come and go without a deploy: their names are not known before. "
-    "Listing one's buckets takes no resource."
+    "Users and buckets are added and removed without a deploy, so their names are not known in "
+    "advance. Listing buckets supports no resource."
 )
 
 
@@ -89,7 +89,7 @@ def accept(construct: IConstruct, *findings: Finding) -> None:
 
 
 def accept_wildcards(role: IConstruct, resources: Iterable[str], reason: str) -> None:
-    """Accept that a role or policy names resources by a `*`; others are no finding."""
+    """Accept that a role or policy names resources by a `*`; skip resources without one."""
     for resource in resources:
         if "*" in (pattern := _pattern(Stack.of(role).resolve(resource))):
             accept(role, Finding(_WILDCARD.format(pattern), reason))

@@ -22,7 +22,7 @@ _ACTIONS: Final = (
 
 
 class Network(NamedTuple):
-    """A network by the ids of EC2; without `subnets` it is no VPC."""
+    """A network by the ids of EC2; without `subnets` it is not a VPC."""
 
     vpc: str | None
     subnets: tuple[str, ...]

@@ -89,5 +89,5 @@ class WaitingEvents:
             policy.add_statements(
                 iam.PolicyStatement(actions=["sqs:SetQueueAttributes"], resources=[dynamic_queues])
             )
-            nag.accept_wildcards(policy, [dynamic_queues], nag.MADE_LATER)
+            nag.accept_wildcards(policy, [dynamic_queues], nag.DYNAMIC_TARGETS)
         return policy

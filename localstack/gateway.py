@@ -26,7 +26,7 @@ _SOURCES = ROOT / "layers" / "core" / "python" / "bucketcast"
 
 
 def port() -> int:
-    """Return the gateway's port, or raise Failure when GATEWAY_PORT is no port."""
+    """Return the gateway's port, or raise Failure when GATEWAY_PORT is not a port."""
     return port_from("GATEWAY_PORT", DEFAULT_PORT)
 
 

@@ -32,12 +32,12 @@ class Failure(Exception):
 
 
 def port() -> int:
-    """Return the emulator's port, or raise Failure when MINISTACK_PORT is no port."""
+    """Return the emulator's port, or raise Failure when MINISTACK_PORT is not a port."""
     return port_from("MINISTACK_PORT", DEFAULT_PORT)
 
 
 def port_from(variable: str, default: int) -> int:
-    """Return the port in a variable, or raise Failure when it is no port."""
+    """Return the port in a variable, or raise Failure when it is not a port."""
     value = os.environ.get(variable) or str(default)
     if not value.isdecimal() or not 0 < int(value) < 65536:  # noqa: PLR2004 - the largest port
         raise Failure(f"{variable} is {value!r}: give a port number from 1 to 65535")

@@ -1,4 +1,4 @@
-"""pycurl: 32 requests at a time over kept connections."""
+"""pycurl: 32 requests at a time over persistent connections."""
 
 from collections.abc import Sequence
 

@@ -67,7 +67,7 @@ class Server(ThreadingHTTPServer):
         """Put the thumbnail of an object, unless it was deleted meanwhile.
 
         Raises:
-            ValueError: it is no picture.
+            ValueError: it is not a picture.
         """
         try:
             picture = self.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
@@ -83,7 +83,7 @@ def thumbnail(picture: bytes) -> tuple[bytes, tuple[int, int]]:
     """Return an upright JPEG with sides of at most `LARGEST` pixels, and its size.
 
     Raises:
-        ValueError: it is no picture, or a broken one.
+        ValueError: it is not a picture, or a broken one.
     """
     try:
         with Image.open(io.BytesIO(picture)) as opened:

@@ -26,7 +26,7 @@ _MAX_REASONS: Final = 5
 
 
 class RateLimit:
-    """A limit of `rate` events a second for one sender; 0 is no limit.
+    """A limit of `rate` events a second for one sender; 0 means no limit.
 
     A call sends its events together, and the next call waits their share of time. A sender that
     was slow does not catch up afterwards.
@@ -61,7 +61,7 @@ def send(
 ) -> int:
     """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
 
-    `rate` is in events a second, over all tasks together; 0 is no limit. About once a second a
+    `rate` is in events a second, over all tasks together; 0 means no limit. About once a second a
     thread calls `on_progress(done, total)` with the number of events that SQS has accepted.
 
     A chunk is sent once, however often this is called and tasks are retried, but for one case: the

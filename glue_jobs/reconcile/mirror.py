@@ -86,7 +86,7 @@ def open_mirror(config: MirrorConfig) -> Iterator[Mirror]:
     """Open the target, which connects on its first call.
 
     Raises:
-        NotAuthorized: a secret cannot be read, or is no valid setting.
+        NotAuthorized: a secret cannot be read, or is not a valid setting.
     """
     from bucketcast.aws import secrets
 

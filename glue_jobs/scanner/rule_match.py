@@ -14,10 +14,10 @@ from glue_jobs.scanner.alerts import record
 
 
 def is_matched(bucket: str, rules: Sequence[Rule], at: datetime) -> Column:
-    """Return True for rows of `ALERT_STATES`'s first columns whose event a rule matches.
+    """Return a column that is True where a rule matches the event that a finding would send.
 
-    It is the event that would be sent. Conditions on object facts count as met, as they do when S3
-    does not return the facts.
+    The rows need the columns of `ALERT_STATES` up to `bytes`. Conditions on object facts count as
+    met, as they do if S3 does not return the facts.
     """
     if not rules:
         return sql.lit(False)  # noqa: FBT003 - a column's value

@@ -170,6 +170,6 @@ def _shuffle(
 
 
 def _broken(target: str, number: int) -> str:
-    """Return a message that no source reads, or that is no envelope of a target's queue."""
+    """Return a message that no source reads, or that is not an envelope of a target's queue."""
     kinds = (f"no JSON {number}", f'{{"Records": [{{"broken": {number}}}]}}')
     return f"{target} {kinds[0]}".strip() if target else kinds[number % len(kinds)]

@@ -177,7 +177,7 @@ def test_event_without_subscribers_is_delivered(make: Make) -> None:
 def test_binary_cloudevent_has_attributes_in_user_properties(
     mosquitto: MqttServer, make: Make
 ) -> None:
-    """Follow CloudEvents' MQTT binding: no prefix, and the content type is no attribute."""
+    """Follow CloudEvents' MQTT binding: no prefix, and the content type is not an attribute."""
     photo = event("photo", request_id="R", host_id="H", region="eu-west-1")
     assert make(shape="cloudevents-binary").send([photo]) == {}
     (arrival,) = mosquitto.received()

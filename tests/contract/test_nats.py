@@ -208,7 +208,7 @@ def test_reply_of_a_subscriber_confirms_nothing(jetstream: NatsServer, make: Mak
 
     error = asyncio.run(run())
     assert type(error) is Retryable
-    assert "which is no stream" in str(error)
+    assert "which is not a stream" in str(error)
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])

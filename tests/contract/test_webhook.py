@@ -376,7 +376,7 @@ def test_a_connection_closed_instead_of_an_answer(webhook: WebhookServer, make: 
     target = make(in_flight="1")
     assert not target.send(events(1))
     webhook.answer(Answer(close=True, times=1))
-    assert not target.send(events(1))  # curl itself replaces a kept connection
+    assert not target.send(events(1))  # curl itself replaces a persistent connection
     webhook.answer(Answer(close=True))
     (error,) = target.send(events(1)).values()
     assert isinstance(error, NotConnected)

@@ -76,10 +76,10 @@ def broken(prefix: str) -> dict[str, tuple[str, str]]:
     good = record(f"{prefix}beside-a-broken-one.jpg", 1)
     of_eventbridge = {"source": "aws.s3", "detail-type": "Object Created", "detail": {}}
     return {
-        "not JSON": ("hello?", "no JSON object"),
-        "a list": ("[1, 2]", "no JSON object"),
+        "not JSON": ("hello?", "not a JSON object"),
+        "a list": ("[1, 2]", "not a JSON object"),
         "no Records": ('{"Messages": []}', "no known event"),
-        "Records is a number": ('{"Records": 5}', "Records is no list"),
+        "Records is a number": ('{"Records": 5}', "Records is not a list"),
         "a record is a text": ('{"Records": ["x"]}', "broken S3 record"),
         "a record without key": (message(no_key), "missing required field `key`"),
         "a key that is a number": (message(number_for_key), "$.s3.object.key"),
@@ -118,7 +118,7 @@ def test_mebibyte_of_rubbish_is_dead_lettered_with_a_reason(
     system.sqs.send_message(QueueUrl=system.ingress, MessageBody=rubbish)
     system.send(system.ingress, [message(record(f"{prefix}good.jpg", 1))])
     letter = system.dead_letters(dead_of(system.ingress), 1)[0]
-    assert "no JSON object" in letter.attributes["reason"]
+    assert "not a JSON object" in letter.attributes["reason"]
     if filling == "blank":
         assert opened(letter) == rubbish
     else:

@@ -15,7 +15,7 @@ OWNER, OTHER = "lake", "river"
 
 
 class User(NamedTuple):
-    """A user who is no administrator, and clients with the user's keys."""
+    """A user who is not an administrator, and clients with the user's keys."""
 
     name: str
     sns: Any

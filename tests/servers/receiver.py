@@ -40,7 +40,7 @@ class Request(msgspec.Struct):
     listener: str
     """plain, tls or mtls."""
     connection: int
-    """Counts connections from 1: equal numbers came over one kept connection."""
+    """Counts connections from 1: equal numbers came over one persistent connection."""
     client: str
     """Common name of the client's certificate, else empty."""
 

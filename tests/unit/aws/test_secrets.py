@@ -81,11 +81,11 @@ def test_binary_secret_is_read_as_text(secrets: "SecretsManagerClient") -> None:
     ("made", "reference", "expected"),
     [
         ({}, "secret:nowhere", "password: the secret 'nowhere' cannot be read"),
-        ({"SecretString": "plain"}, "secret:s#field", "no JSON object with a field 'field'"),
-        ({"SecretString": "{}"}, "secret:s#field", "no JSON object with a field 'field'"),
-        ({"SecretString": "[1]"}, "secret:s#field", "no JSON object with a field 'field'"),
-        ({"SecretString": '"hunter2"'}, "secret:s#field", "no JSON object with a field 'field'"),
-        ({"SecretBinary": b"hunter2\xff"}, "secret:s", "the secret 's' is no text in UTF-8"),
+        ({"SecretString": "plain"}, "secret:s#field", "not a JSON object with a field 'field'"),
+        ({"SecretString": "{}"}, "secret:s#field", "not a JSON object with a field 'field'"),
+        ({"SecretString": "[1]"}, "secret:s#field", "not a JSON object with a field 'field'"),
+        ({"SecretString": '"hunter2"'}, "secret:s#field", "not a JSON object with a field 'field'"),
+        ({"SecretBinary": b"hunter2\xff"}, "secret:s", "the secret 's' is not text in UTF-8"),
     ],
 )
 def test_secret_that_cannot_be_used_is_named_and_not_shown(

@@ -173,7 +173,7 @@ def test_broken_message_is_dead_lettered_with_its_reason(ingest: Ingest) -> None
     assert [each["Body"] for each in dead][:3] == rubbish[:3]
     assert json.loads(dead[3]["Body"]).keys() == {"zstd"}
     reasons = [each["texts"]["reason"] for each in dead]
-    assert reasons[0].startswith("the message is no JSON object")
+    assert reasons[0].startswith("the message is not a JSON object")
     assert "no Records, s3:TestEvent or S3 detail-type" in reasons[1]
     assert "$.s3.bucket.name" in reasons[2]
     assert {each["texts"]["error"] for each in dead} == {"BadEvent"}

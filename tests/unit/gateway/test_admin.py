@@ -195,7 +195,7 @@ def test_other_admin_calls_are_refused_with_a_list(server: Server) -> None:
 
 def test_admin_calls_need_an_administrator(aws: MotoAws) -> None:
     status, _, body = Server(aws, admin=False)("GET", "/info")
-    assert (status, b"is no administrator" in body) == (403, True)
+    assert (status, b"is not an administrator" in body) == (403, True)
 
 
 @pytest.mark.parametrize("region", ["", "us-east-1"])

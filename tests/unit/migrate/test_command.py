@@ -147,7 +147,7 @@ def test_configuration_and_rules_are_imported_together(
     made = load(output, {}, local=False)
     assert not made.buckets["images"].create
     assert "the configuration expects these buckets in S3: images" in ran.err
-    assert "which is no target" not in ran.err
+    assert "which is not a target" not in ran.err
 
 
 def test_a_rule_for_no_target_is_reported(

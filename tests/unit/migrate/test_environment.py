@@ -94,7 +94,7 @@ def test_target_without_enable_is_left_out_as_in_minio() -> None:
         ),
         ("MINIO_NOTIFY_WEBHOK_ENDPOINT=x", "MINIO_NOTIFY_WEBHOK_ENDPOINT: unknown variable; "),
         (f"A='{HIDDEN}", "minio.env:3: found an unclosed quote in A; allowed is KEY=value"),
-        (f"{HIDDEN} is no pair", "minio.env:3: found no assignment; allowed is KEY=value"),
+        (f"{HIDDEN} is not a pair", "minio.env:3: found no assignment; allowed is KEY=value"),
     ],
 )
 def test_errors_name_the_line_and_no_value(line: str, problem: str) -> None:

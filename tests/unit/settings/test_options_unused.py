@@ -14,7 +14,7 @@ ROWS = [
     for line in (Path(__file__).parents[3] / "docs/differences.md").read_text("utf-8").splitlines()
 ]
 GIVEN = {"string": "2.2.0", "number": "3", "duration": "5s", "on|off": "on"}
-"""A value of each type that is no default."""
+"""A value of each type that is not a default."""
 
 
 def declared(kind: str) -> dict[str, Option]:

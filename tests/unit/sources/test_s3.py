@@ -156,7 +156,7 @@ NO_JSON = {
 
 @pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)
 def test_message_that_is_no_json_object_is_refused(body: str) -> None:
-    with pytest.raises(BadEvent, match=r"the message is no JSON object: .+"):
+    with pytest.raises(BadEvent, match=r"the message is not a JSON object: .+"):
         sources.events(body)
 
 
@@ -190,7 +190,7 @@ def test_error_lists_only_some_of_a_thousand_fields() -> None:
 
 @pytest.mark.parametrize("records", ["{}", '"text"', "1", "true"])
 def test_records_that_are_no_list_are_refused(records: str) -> None:
-    with pytest.raises(BadEvent, match="Records is no list"):
+    with pytest.raises(BadEvent, match="Records is not a list"):
         sources.events(f'{{"Records": {records}}}')
 
 

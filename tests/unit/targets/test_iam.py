@@ -1,4 +1,4 @@
-"""The options of a login by IAM: valid combinations, and the token of each service."""
+"""The options of an IAM login: valid combinations, and the token of each service."""
 
 import hashlib
 import re

@@ -117,7 +117,7 @@ def test_types_of_arns_differ() -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("webhok", "unknown kind 'webhok': did you mean 'webhook'? there are "),
+        ("webhok", "unknown kind 'webhok': did you mean 'webhook'? kinds are "),
         ("base", "unknown kind 'base'"),
         ("../arn", "unknown kind '../arn'"),
         ("", "unknown kind ''"),

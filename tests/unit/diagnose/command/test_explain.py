@@ -157,7 +157,7 @@ def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
         (["no-such-file.json"], 1, "No such file"),
         ([str(PUT), "--size", "5"], 2, "--size is allowed with s3://BUCKET/KEY only"),
         ([str(PUT), "--tag", "a=b"], 2, "--tag is allowed with s3://BUCKET/KEY only"),
-        ([str(RECORDED / "README.md")], 1, "no JSON object"),
+        ([str(RECORDED / "README.md")], 1, "not a JSON object"),
         ([str(RECORDED / "s3" / "test-event.json")], 1, "contains no object event"),
     ],
 )

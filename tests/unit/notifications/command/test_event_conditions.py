@@ -113,7 +113,7 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("--tag class", "'--tag': 'tag:class' is no condition"),
+        ("--tag class", "'--tag': 'tag:class' is not a condition"),
         ("--tag =x", "'--tag': unknown 'tag:'"),
         ("--tag class=", "has no value"),
         ("--metadata team", "'--metadata'"),
@@ -123,7 +123,7 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
         ("--if colour=red", "'--if': unknown 'colour'"),
         ("--if content-typ=red", "did you mean 'content_type'"),
         ("--if size^=5", "size does not support ^=; allowed is size=VALUE"),
-        ("--not key", "'--not': 'key' is no condition"),
+        ("--not key", "'--not': 'key' is not a condition"),
         ("--prefix a* --prefix b", "--prefix: found 'a*' with wildcards"),
         ("--name 'a b'", "'--name': invalid name 'a b'"),
         ("--name ''", "invalid name"),

@@ -1,4 +1,4 @@
-"""Logins by IAM to AWS's databases and brokers, signed with this process's credentials.
+"""IAM logins to AWS's databases and brokers, signed with this process's credentials.
 
 RDS, ElastiCache, MemoryDB and MSK take the URL of a request that was signed and never sent, for 15
 minutes at most, and no longer than the credentials that signed it. OpenSearch takes requests signed

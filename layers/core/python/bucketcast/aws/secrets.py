@@ -94,7 +94,7 @@ def _resolve(key: str, reference: str, *, fresh: bool) -> str:
     except GetParameterError as error:
         raise NotAuthorized(f"{key}: the secret '{name}' cannot be read: {error}") from None
     except UnicodeDecodeError:
-        raise NotAuthorized(f"{key}: the secret '{name}' is no text in UTF-8") from None
+        raise NotAuthorized(f"{key}: the secret '{name}' is not text in UTF-8") from None
     if not member:
         line = _LINE.fullmatch(text)
         return line[1] if line else text
@@ -102,5 +102,5 @@ def _resolve(key: str, reference: str, *, fresh: bool) -> str:
         return str(json.loads(text)[member])
     except (ValueError, KeyError, TypeError):
         raise NotAuthorized(
-            f"{key}: the secret '{name}' is no JSON object with a field '{member}'"
+            f"{key}: the secret '{name}' is not a JSON object with a field '{member}'"
         ) from None

@@ -33,7 +33,7 @@ class FunctionOptions:
         "timeout of one batch", default=f"{limits.TIMEOUT}s", limits=Limits("1s", "15m")
     )
     max_concurrency: int | None = option(
-        "concurrent batches of a target; 0 is no limit",
+        "concurrent batches of a target; 0 means no limit",
         default=str(MAX_CONCURRENCY),
         limits=Limits("2", "1000", or_zero=True),
     )
@@ -60,7 +60,7 @@ class Deploy(FunctionOptions):
         default="latency",
     )
     max_concurrency: int | None = option(
-        "concurrent batches; 0 is no limit. MinIO's max_open_connections is used if this is not "
+        "concurrent batches; 0 means no limit. MinIO's max_open_connections is used if this is not "
         "set",
         default=str(MAX_CONCURRENCY),
         limits=Limits("2", "1000", or_zero=True),

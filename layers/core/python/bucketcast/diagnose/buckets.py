@@ -12,8 +12,8 @@ class Connection(NamedTuple):
     """The connection of a bucket.
 
     `via` is its transport, "" without one; `deployed` is that of the configuration, "" if no deploy
-    owns the bucket. `problem` is an error of reading it. `missing` means that the bucket does not
-    exist, `rules` that rules name it. `both` is a warning about a second transport.
+    owns the bucket. `problem` is the error if it cannot be read. `missing` means that the bucket
+    does not exist, `has_rules` that rules name it.
     """
 
     bucket: str
@@ -21,8 +21,8 @@ class Connection(NamedTuple):
     deployed: str = ""
     problem: str = ""
     missing: bool = False
-    rules: bool = False
-    both: str = ""
+    has_rules: bool = False
+    two_transports: bool = False
 
 
 def check_bucket(connection: Connection, event_rules: Mapping[str, str]) -> Finding | None:
@@ -37,9 +37,10 @@ def check_bucket(connection: Connection, event_rules: Mapping[str, str]) -> Find
         return _unconnected(connection)
     if connection.via == "eventbridge" and event_rules.get(name) != "ENABLED":
         return _without_rule(connection, event_rules.get(name, ""))
-    if connection.both:
+    if connection.two_transports:
+        problem = "two transports are in use: events arrive twice"
         return Finding(
-            CHECK, name, "warn", connection.both, "remove the older transport", _attach(connection)
+            CHECK, name, "warn", problem, "remove the older transport", _attach(connection)
         )
     return Finding(CHECK, name, "ok", f"connected via {connection.via}")
 
@@ -62,9 +63,9 @@ def _unconnected(connection: Connection) -> Finding | None:
         return not_checked(CHECK, name, connection.problem)
     if connection.deployed or connection.problem:
         return _disconnected(connection)
-    if not connection.rules:
+    if not connection.has_rules:
         return None
-    problem = "rules name it, but its events do not come here"
+    problem = "rules name it, but its events do not arrive here"
     hint = "attach it, or remove its rules; nothing is wrong if its events come through SNS"
     return Finding(CHECK, name, "warn", problem, hint, _attach(connection))
 
@@ -78,8 +79,8 @@ def _disconnected(connection: Connection) -> Finding:
         connection.bucket,
         "error",
         f"{problem}: no event arrives",
-        "attach it; the other entries stay. Events from before are found by `bucketcast "
-        "reconcile`, or sent by `bucketcast backfill`",
+        "attach it; the other entries stay. For earlier changes, run `bucketcast reconcile` or "
+        "`bucketcast backfill`",
         _attach(connection),
     )
 

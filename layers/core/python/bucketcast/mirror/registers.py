@@ -73,7 +73,7 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
         version, sequencer = _version_and_sequencer(register, event)
         key, time = path(event), event.time
         # A key has one put, whatever its version. Removals with and without a sequencer are kept
-        # apart, because "newer" is no order over both together.
+        # apart, because "newer" is not an order over both together.
         slot = (key, register, ANY if register is Register.PUT else version, not sequencer)
         previous = entries.get(slot)
         if previous is None:

@@ -20,7 +20,7 @@ class StoredRow(msgspec.Struct, frozen=True, gc=False):
 
     `path` is `bucket/key`, decoded. `sequencer` has 32 digits, `time` three decimals, as in
     `Event.order`. A value that the record lacks is "", None for `version_id` and 0 for `size`; a
-    value that is no record lacks all of them.
+    value that is not a record lacks all of them.
     """
 
     path: str

@@ -27,11 +27,13 @@ def parse(text: str, *, unless: bool = False) -> Condition:
     """Parse a condition.
 
     Raises:
-        ValueError: the text is no condition, or an invalid one; the error names what is allowed.
+        ValueError: the text is not a condition, or an invalid one; the error names what is allowed.
     """
     parts = _FORM.fullmatch(text)
     if not parts:
-        raise ValueError(f"'{text}' is no condition: ON=VALUE, or with ^= $= ~=, as tag:class=open")
+        raise ValueError(
+            f"'{text}' is not a condition: ON=VALUE, or with ^= $= ~=, as tag:class=open"
+        )
     on, operator, value = _subject(parts[1].strip()), parts[2], parts[3]
     if not value:
         raise ValueError(f"'{text}' has no value: allowed is ON{operator}VALUE")

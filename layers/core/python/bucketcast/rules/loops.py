@@ -14,7 +14,7 @@ from bucketcast.event import Event
 from bucketcast.event.names import creates
 
 SAMPLE_SIZE: Final = 100
-"""Most events of a batch to check, spread over it; a loop also shows in later batches."""
+"""The most events of a batch to check, spread evenly; a loop also shows in later batches."""
 _HOST: Final = re.compile(
     r"(?:(?P<bucket>[a-z0-9][a-z0-9.-]*)\.)??"
     r"s3(?:[.-](?:accelerate|dualstack|fips|website|[a-z]{2}(?:-[a-z]+)+-[0-9]))*"

@@ -81,7 +81,7 @@ class QueueLimits:
 
 
 class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults of all topics, as Ceph's three global options; 0 is no limit."""
+    """The defaults of all topics, as Ceph's three global options; 0 means no limit."""
 
     time_to_live: int = 0
     max_retries: int = 0

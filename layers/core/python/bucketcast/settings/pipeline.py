@@ -82,7 +82,7 @@ class Backfill(Job):
     """`bucketcast backfill`: send existing objects as events to one target."""
 
     target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
-    rate: int = option("events a second at most; 0 is no limit", default="1000")
+    rate: int = option("events a second at most; 0 means no limit", default="1000")
     table: str = option("the name of the state table", default="")
     queues: str = option(
         "the URL of every target's queue, with a * for its kind and id", default=""

@@ -34,7 +34,7 @@ def events(body: str) -> list[Event]:
         try:
             fields = _body.decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise BadEvent(f"the message is no JSON object: {error}") from None
+            raise BadEvent(f"the message is not a JSON object: {error}") from None
         _check_depth(body)
         for dialect in _DIALECTS:
             if dialect.recognises(fields, body):

@@ -51,7 +51,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     """Return the events of one message.
 
     Raises:
-        BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
+        BadEvent: `Records` is not a list, or one record is broken: nothing of the message is used.
     """
     raw_records = records.raw_records(fields)
     if len(raw_records) == 1 and fields.keys() == {"Records"}:

@@ -93,14 +93,14 @@ def raw_records(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
     """Return the undecoded records of a message; none for the null of MinIO's listen API.
 
     Raises:
-        BadEvent: `Records` is no list.
+        BadEvent: `Records` is not a list.
     """
     if fields.keys() == {"Records"} and bytes(fields["Records"]).strip() == b"null":
         return []
     try:
         return _records.decode(fields["Records"])
     except msgspec.MsgspecError as error:
-        raise BadEvent(f"Records is no list: {error}") from None
+        raise BadEvent(f"Records is not a list: {error}") from None
 
 
 def decode(decoder: msgspec.json.Decoder[RecordT], raw: msgspec.Raw) -> RecordT:

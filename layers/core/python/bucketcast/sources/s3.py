@@ -54,7 +54,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     """Return all events of one message; a test event only confirms the setup and has none.
 
     Raises:
-        BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
+        BadEvent: `Records` is not a list, or one record is broken: nothing of the message is used.
     """
     return [parse(raw) for raw in records.raw_records(fields)] if "Records" in fields else []
 

@@ -27,10 +27,10 @@ def message(fields: Mapping[str, msgspec.Raw]) -> str:
     kind = bytes(fields["Type"])
     if kind != b'"Notification"':
         raise BadEvent(
-            f"SNS sent a {kind.decode(errors='replace')[:40]}, which is no event; a queue's "
+            f"SNS sent a {kind.decode(errors='replace')[:40]}, which is not an event; a queue's "
             "subscription made by the queue's owner needs no confirmation"
         )
     try:
         return _text.decode(fields["Message"])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BadEvent(f"broken SNS notification: Message is no text: {error}") from None
+        raise BadEvent(f"broken SNS notification: Message is not text: {error}") from None

@@ -33,7 +33,7 @@ def load(kind: str) -> "type[Target]":
         ValueError: the kind does not exist.
     """
     if kind not in kinds():
-        near = did_you_mean(kind, kinds())
-        raise ValueError(f"unknown kind '{kind}': {near}there are {', '.join(kinds())}")
+        suggestion = did_you_mean(kind, kinds())
+        raise ValueError(f"unknown kind '{kind}': {suggestion}kinds are {', '.join(kinds())}")
     target: type[Target] = import_module(f"bucketcast.targets.{kind}").Target
     return target

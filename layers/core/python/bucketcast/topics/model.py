@@ -101,17 +101,17 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def time_to_live(self) -> int | None:
-        """Seconds; 0 is no limit, None the deployment's default."""
+        """Seconds; 0 means no limit, None the deployment's default."""
         return self._number("time_to_live")
 
     @property
     def max_retries(self) -> int | None:
-        """Attempts after the first; 0 is no limit, None the deployment's default."""
+        """Attempts after the first; 0 means no limit, None the deployment's default."""
         return self._number("max_retries")
 
     @property
     def retry_sleep_duration(self) -> int | None:
-        """Seconds between attempts; 0 is no pause, None the deployment's default."""
+        """Seconds between attempts; 0 means no pause, None the deployment's default."""
         return self._number("retry_sleep_duration")
 
     def retry_policy(self, defaults: "TopicDefaults") -> Policy:

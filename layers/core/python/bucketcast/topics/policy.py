@@ -74,7 +74,7 @@ class Policy:
         except (msgspec.DecodeError, RecursionError) as error:
             raise _malformed(f"no JSON: {error}") from None
         if not isinstance(document, dict):
-            raise _malformed("it is no JSON object")
+            raise _malformed("it is not a JSON object")
         version = document.get("Version", _VERSIONS[0])
         if version not in _VERSIONS:
             raise _malformed(f"Version: allowed is {' or '.join(_VERSIONS)}")
@@ -94,7 +94,7 @@ class Policy:
 
 def _parse_statement(document: Any) -> Statement:
     if not isinstance(document, dict):
-        raise _malformed("Statement is no object, nor a list of objects")
+        raise _malformed("Statement is not an object, nor a list of objects")
     if unknown := document.keys() - _KEYS:
         raise _malformed(f"a statement has {', '.join(sorted(unknown))}, which is not read here")
     effect = document.get("Effect")

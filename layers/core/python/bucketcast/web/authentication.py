@@ -42,10 +42,10 @@ class AuthenticatedRequest:
         """Require an administrator.
 
         Raises:
-            S3Error: the user is no administrator.
+            S3Error: the user is not an administrator.
         """
         if not self.user.admin:
-            raise S3Error("AccessDenied", f"{self.user.name} is no administrator")
+            raise S3Error("AccessDenied", f"{self.user.name} is not an administrator")
 
 
 class Authenticator:

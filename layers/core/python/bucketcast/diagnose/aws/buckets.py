@@ -20,21 +20,25 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     attachments = Attachments(deployment, aws)
     existing = set(attachments.names())
     with aws_errors():
-        ruled = set(Rules(deployment.state_table, aws.dynamodb).buckets())
-    states = _event_rules(attachments.ingress.queue, aws)
-    _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads
+        with_rules = set(Rules(deployment.state_table, aws.dynamodb).buckets())
+    event_rules = _event_rules(attachments.ingress.queue, aws)
+    _ = aws.s3, aws.events, aws.dynamodb  # creating a client is not thread-safe
 
     def check(bucket: str) -> Iterator[Finding]:
         deployed = deployment.buckets.get(bucket, "")
         if bucket not in existing:
             connection = Connection(bucket, "", deployed, missing=True)
         else:
-            state = attachments.read_status(bucket)
-            both = "two transports are in use: events arrive twice" if state.both else ""
+            status = attachments.read_status(bucket)
             connection = Connection(
-                bucket, state.via, deployed, state.why, rules=bucket in ruled, both=both
+                bucket,
+                status.via,
+                deployed,
+                status.problem,
+                has_rules=bucket in with_rules,
+                two_transports=status.both,
             )
-        finding = checks.check_bucket(connection, states)
+        finding = checks.check_bucket(connection, event_rules)
         if finding:
             yield finding
 

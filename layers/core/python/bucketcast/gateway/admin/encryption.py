@@ -19,7 +19,7 @@ def decrypt(body: bytes, secret: str) -> str:
     """Return the text of an encrypted body.
 
     Raises:
-        S3Error: it was encrypted with another key, changed in transit, or is no text.
+        S3Error: it was encrypted with another key, changed in transit, or is not text.
     """
     try:
         return crypto.decrypt(_Response(body), secret).decode()  # type: ignore[arg-type]

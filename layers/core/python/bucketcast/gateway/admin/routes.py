@@ -110,7 +110,7 @@ class Admin:
             authorization = request.headers.get("authorization", "")
             user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
             if not user.admin:
-                raise S3Error("AccessDenied", f"{user.name} is no administrator")
+                raise S3Error("AccessDenied", f"{user.name} is not an administrator")
             try:
                 stats, topics = await self._cached_stats()
             except AwsError as error:

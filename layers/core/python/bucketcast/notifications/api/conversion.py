@@ -1,7 +1,7 @@
 """Convert between notification configurations of S3's API and rules.
 
-S3's XML cannot express conditions and a name. The `Id` refers to the stored rule that has them, so
-they survive when a client reads, changes and writes a document, as `mc event add` does.
+S3's XML has no place for the conditions and the name of a rule. The `Id` refers to the stored rule,
+so they survive when a client reads, changes and writes a document, as `mc event add` does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,23 +14,23 @@ from bucketcast.notifications.api.document import Document, Queue
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 
-OURS: Final = "bucketcast:"
+ID_PREFIX: Final = "bucketcast:"
 """The prefix of the `Id` of a rule that S3's XML cannot express."""
 
 
 def configuration(rule: Rule) -> Queue:
     """Return the configuration of a rule in S3's API."""
     values = {"prefix": rule.prefix, "suffix": rule.suffix}
-    usual = tuple(name for name, value in values.items() if value)
-    filters = tuple((name, values[name]) for name in rule.filters or usual)
-    beyond = f"{OURS}{rule.id}" if rule.conditions or rule.name else rule.label
-    return Queue(rule.arn, rule.events, filters, beyond)
+    default_names = tuple(name for name, value in values.items() if value)
+    filters = tuple((name, values[name]) for name in rule.filters or default_names)
+    queue_id = f"{ID_PREFIX}{rule.id}" if rule.conditions or rule.name else rule.label
+    return Queue(rule.arn, rule.events, filters, queue_id)
 
 
 def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[Rule]:
     """Return a document's rules, with the conditions and names of stored rules."""
-    beyond = {f"{OURS}{rule.id}": rule for rule in stored if rule.conditions or rule.name}
-    converted = (_rule(bucket, queue, beyond.get(queue.id)) for queue in queues)
+    by_id = {f"{ID_PREFIX}{rule.id}": rule for rule in stored if rule.conditions or rule.name}
+    converted = (_rule(bucket, queue, by_id.get(queue.id)) for queue in queues)
     # ARNs with and without a region are equal.
     return list(dict.fromkeys(converted))
 
@@ -41,8 +41,8 @@ def apply_document(
     """Return a bucket's rules after a client has put a document.
 
     Replace targets as MinIO does, and merge topics as Ceph does; a document with topics only keeps
-    the targets. With `whole` the document replaces all, since MinIO's clients read, change and
-    write it; but they cannot express metadata, tags and regular expressions, so keep those.
+    the targets. With `whole` the document replaces both, since MinIO's clients read, change and
+    write all of it; metadata, tags and regular expressions, which they cannot express, stay.
     """
     topics = [rule for rule in stored if notification.is_notification(rule)]
     targets = [rule for rule in stored if not notification.is_notification(rule)]
@@ -94,7 +94,7 @@ def _restore_filters(sent: Notification, before: Notification | None) -> Notific
 
 def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
     values = dict(queue.filters)
-    usual = tuple(name for name in ("prefix", "suffix") if values.get(name))
+    default_names = tuple(name for name in ("prefix", "suffix") if values.get(name))
     filter_names = tuple(name for name, _ in queue.filters)
     return Rule(
         bucket=bucket,
@@ -105,5 +105,5 @@ def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
         conditions=stored.conditions if stored else (),
         name=stored.name if stored else "",
         label=stored.label if stored else queue.id,
-        filters=() if filter_names == usual else filter_names,
+        filters=() if filter_names == default_names else filter_names,
     )

@@ -37,7 +37,7 @@ class AttachmentStatus:
     via: Via | Literal[""]
     by_deploy: bool
     others: tuple[str, ...]
-    why: str = ""
+    problem: str = ""
     cutover: Cutover | None = None
     both: bool = False
     leftover_rule: bool = False
@@ -85,7 +85,7 @@ class Attachments:
             return sorted(bucket["Name"] for page in pages for bucket in page.get("Buckets", ()))
 
     def read_status(self, bucket: str) -> AttachmentStatus:
-        """Return the status of a bucket; `why` is the reason if it cannot be read."""
+        """Return the status of a bucket; `problem` is the error if it cannot be read."""
         by_deploy = bucket in self._deployment.buckets
         try:
             document = self._read(bucket)

@@ -79,8 +79,8 @@ def attach(  # noqa: PLR0913 - one per option
 
     Adds one entry to the bucket's notifications and leaves the others alone. S3 sends an event to
     one entry only: if another entry already takes the same events, the command names it and changes
-    nothing. Attach the rest then, with --event, --prefix or --suffix: rules, mirrors and topics
-    never see the other events. Buckets in bucketcast.toml are connected by the deploy; change them
+    nothing. Then attach the remaining events with --event, --prefix or --suffix: rules, mirrors and
+    topics never get the others. Buckets in bucketcast.toml are connected by the deploy; change them
     there.
 
     A change takes effect in S3 after a few minutes. When --via changes, the old and the new entry
@@ -106,12 +106,12 @@ def attach(  # noqa: PLR0913 - one per option
             "select with rules"
         )
     deployment, aws = out.deployed()
-    buckets = Attachments(deployment, aws)
-    attached = buckets.attach(bucket, via, part)
+    attachments = Attachments(deployment, aws)
+    attached = attachments.attach(bucket, via, part)
     changed = attached.changed
     if access_events:
-        changed += AccessEvents(deployment, aws).enable(bucket, buckets.ingress, trail)
-    others = buckets.read_status(bucket).others
+        changed += AccessEvents(deployment, aws).enable(bucket, attachments.ingress, trail)
+    others = attachments.read_status(bucket).others
     document = {
         "bucket": bucket,
         "via": via,
@@ -123,7 +123,7 @@ def attach(  # noqa: PLR0913 - one per option
     }
     out.answer(
         document,
-        f"Successfully attached {bucket} via {via}{_only(part)}"
+        f"Successfully attached {bucket} via {via}{_part_suffix(part)}"
         if changed
         else f"{bucket} is already attached",
         *(f"  {change}" for change in changed),
@@ -132,7 +132,7 @@ def attach(  # noqa: PLR0913 - one per option
     )
 
 
-def _only(part: Part) -> str:
+def _part_suffix(part: Part) -> str:
     return "" if part.is_whole else f": {part}"
 
 
@@ -158,11 +158,13 @@ def detach(out: Output, bucket: str) -> None:
       bucketcast bucket detach archive
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    buckets = Attachments(deployment, aws)
+    attachments = Attachments(deployment, aws)
     by_deploy = bucket in deployment.access_events
-    changed = [] if by_deploy else AccessEvents(deployment, aws).disable(bucket, buckets.ingress)
-    changed += buckets.detach(bucket)
-    status = buckets.read_status(bucket)
+    changed = []
+    if not by_deploy:
+        changed += AccessEvents(deployment, aws).disable(bucket, attachments.ingress)
+    changed += attachments.detach(bucket)
+    status = attachments.read_status(bucket)
     with aws_errors():
         rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))
     if rules:

@@ -93,7 +93,7 @@ def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
 
 def _transport(state: AttachmentStatus) -> str:
     if not state.via:
-        return f"no ({state.why})" if state.why else "no"
+        return f"no ({state.problem})" if state.problem else "no"
     text = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"
     if not state.part.is_whole:
         text += f": {state.part}"
@@ -128,7 +128,7 @@ def _document(row: _Row) -> dict[str, Any]:
         "by_deploy": row.state.by_deploy,
         "both": row.state.both,
         "others": list(row.state.others),
-        "why": row.state.why or unknown,
+        "why": row.state.problem or unknown,
         "rules": row.rules,
         "access_events": _calls(row.logged) if isinstance(row.logged, Logged) else None,
     }

@@ -1,4 +1,4 @@
-"""The options of a database: its table, its login, and logins by IAM to RDS, Aurora and RDS Proxy.
+"""The options of a database: its table, its login, and IAM logins to RDS, Aurora and RDS Proxy.
 
 Source: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" of RDS' user guide.
 """
@@ -73,7 +73,7 @@ class Database(IamLogin):
     def login_notes(self) -> Iterator[str]:
         """Yield a note if deprecated keys are used."""
         deprecated = [key for key in DEPRECATED_KEYS if getattr(self, key)]
-        if deprecated and not self.by_iam:  # a login by IAM has no secret that needs the string
+        if deprecated and not self.by_iam:  # an IAM login has no secret that needs the string
             beside = self.login_wins if getattr(self, self.login_key) else ""
             yield (
                 f"{', '.join(deprecated)}: deprecated, use {self.login_key} for all of the login, "
@@ -90,7 +90,7 @@ class Database(IamLogin):
 
 
 def check_no_password(key: str, secret: str | None) -> None:
-    """Check that a login by IAM has no password, which may have come from a secret.
+    """Check that an IAM login has no password, which may have come from a secret.
 
     Raises:
         NotAuthorized: the option `key` has one.

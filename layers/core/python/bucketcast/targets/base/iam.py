@@ -1,4 +1,4 @@
-"""The options of a login by IAM, and the rights that the function's role needs for it."""
+"""The options of an IAM login, and the rights that the function's role needs for it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,10 +8,10 @@ from bucketcast.errors import NotAuthorized
 from bucketcast.targets.base.options import ValidationError, is_reference, reference_errors
 
 HINT: Final = (
-    "see iam_resource, what the function's role may do, and whether the service's user takes "
-    "logins by IAM"
+    "check iam_resource, the permissions of the function's role, and whether the service's user "
+    "accepts IAM logins"
 )
-"""The hint for a refused login by IAM."""
+"""The hint for a refused IAM login."""
 
 
 class Right(NamedTuple):
@@ -32,7 +32,7 @@ AUTH_HELP: Final = (
 class IamLogin:
     """A login to an AWS service by the function's role instead of a password.
 
-    A kind declares both options itself, with its own help and place among the others.
+    Each kind declares both options itself, with its own help and position.
     """
 
     auth: Auth
@@ -43,19 +43,19 @@ class IamLogin:
 
     @property
     def by_iam(self) -> bool:
-        """Whether the role logs in."""
+        """True if the function's role logs in."""
         return self.auth == "iam"
 
     @property
     def iam_parts(self) -> re.Match[str]:
-        """Return the parts of `iam_resource`.
+        """The parts of `iam_resource`.
 
         Raises:
             NotAuthorized: it is not such an ARN.
         """
         match = self.iam_pattern.fullmatch(self.iam_resource)
         if not match:
-            raise NotAuthorized(f"iam_resource is no ARN such as {self.iam_example}")
+            raise NotAuthorized(f"iam_resource is not an ARN such as {self.iam_example}")
         return match
 
     def iam_rights(self) -> Sequence[Right]:
@@ -69,7 +69,7 @@ def errors(
     passwords: Sequence[str],
     unencrypted: ValidationError | None = None,
 ) -> Iterator[ValidationError]:
-    """Yield the errors in the options of a login by IAM.
+    """Yield the errors in the options of an IAM login.
 
     `passwords` are the options of other logins. `unencrypted` is the error to yield if the
     connection has no TLS, else None.

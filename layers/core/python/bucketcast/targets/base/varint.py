@@ -1,4 +1,4 @@
-"""Variable-length integers of MQTT and protobuf: seven bits a byte, the lowest first."""
+"""Variable-length integers of MQTT and protobuf: seven bits per byte, the lowest first."""
 
 _MORE = 0x80
 
@@ -11,17 +11,18 @@ def encode(number: int) -> bytes:
     return bytes([*parts, number])
 
 
-def decode(data: bytes | bytearray, at: int, longest: int = 10) -> tuple[int, int]:
-    """Return the number at an index, and the index after it.
+def decode(data: bytes | bytearray, offset: int, max_bytes: int = 10) -> tuple[int, int]:
+    """Return the number at an offset, and the offset after it.
 
     Raises:
         IndexError: the data ends before the number does.
-        ValueError: it takes more than `longest` bytes.
+        ValueError: it takes more than `max_bytes` bytes.
     """
     number = 0
-    for shift in range(0, 7 * longest, 7):
-        number |= (data[at] & 0x7F) << shift
-        at += 1
-        if not data[at - 1] & _MORE:
-            return number, at
-    raise ValueError(f"a number of more than {longest} bytes")
+    for shift in range(0, 7 * max_bytes, 7):
+        byte = data[offset]
+        number |= (byte & 0x7F) << shift
+        offset += 1
+        if not byte & _MORE:
+            return number, offset
+    raise ValueError(f"a number of more than {max_bytes} bytes")

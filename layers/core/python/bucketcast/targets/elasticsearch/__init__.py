@@ -1,7 +1,7 @@
 r"""Elasticsearch 7 to 9, OpenSearch 1 to 3: an index that mirrors the bucket, or a log of events.
 
 Tested with Elasticsearch 7.17 and OpenSearch 2.19; the requests are those that all these versions
-support. Options are MinIO's, plus an API key, a login by IAM, a CA, a client certificate and
+support. Options are MinIO's, plus an API key, an IAM login, a CA, a client certificate and
 `tls_skip_verify`. A document is MinIO's `{"Records": [event]}`; with `format = access`, `shape` can
 change it. The connect timeout is 5 s, the request timeout 15 s.
 

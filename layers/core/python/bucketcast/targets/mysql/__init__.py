@@ -114,7 +114,7 @@ class Target(TableTarget[Client]):
             return state.read_states(connection, self._names, paths)
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
-        from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
+        from pymysql import MySQLError  # noqa: PLC0415 - carried by functions that deliver
 
         entries = fold(events) if self.keeps_rows else []
         if self.keeps_rows and not entries:

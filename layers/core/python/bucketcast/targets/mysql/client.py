@@ -44,7 +44,7 @@ class Client:
         """Connect.
 
         Raises:
-            NotAuthorized: the login by IAM cannot be signed.
+            NotAuthorized: the IAM login cannot be signed.
             NotConnected: the server cannot be reached, or a certificate cannot be used.
             pymysql.MySQLError: see `errors.delivery_error`.
         """
@@ -124,7 +124,7 @@ def _explain_login_errors(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
     try:
         yield
     except (IndexError, TypeError, ValueError, struct.error) as error:
-        raise NotConnected(f"what answers at {dsn.where} is no MySQL: {error}") from None
+        raise NotConnected(f"what answers at {dsn.where} is not MySQL: {error}") from None
     except Exception as error:
         if settings.by_iam and number(error) == _ACCESS_DENIED:
             raise NotAuthorized.hinted(str(error.args[-1]), iam.HINT) from None
@@ -138,7 +138,7 @@ def _explain_login_errors(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
 
 def _new_connection(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":
     """Return pymysql's connection, not connected yet."""
-    import pymysql  # noqa: PLC0415 - only who delivers carries the client
+    import pymysql  # noqa: PLC0415 - carried by functions that deliver
 
     return pymysql.Connection(
         host=dsn.host,
@@ -192,7 +192,7 @@ def upgrade(line: socket.socket) -> None:
     """Read the server's greeting, and request TLS.
 
     Raises:
-        OSError: it is no MySQL server, or offers no TLS.
+        OSError: it is not a MySQL server, or offers no TLS.
     """
     size = int.from_bytes(receive_exactly(line, _HEADER_BYTES)[:3], "little")
     greeting = receive_exactly(line, size)

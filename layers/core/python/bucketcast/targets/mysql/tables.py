@@ -65,7 +65,7 @@ def create_missing(connection: Client, names: Names, form: Form) -> None:
 
 
 def _columns(connection: Client, table: str) -> Mapping[str, Column]:
-    from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
+    from pymysql import MySQLError  # noqa: PLC0415 - carried by functions that deliver
 
     try:
         rows = connection.query(f"SHOW FULL COLUMNS FROM {table}".encode())

@@ -162,7 +162,7 @@ def _read_info(line: socket.socket) -> None:
     info = b""
     while not info.endswith(b"\r\n"):
         if len(info) > _MAX_INFO or not (byte := line.recv(1)):
-            raise OSError("the server closed the connection, or is no NATS server")
+            raise OSError("the server closed the connection, or is not a NATS server")
         info += byte
     if not info.startswith(b"INFO "):
         raise OSError("is this a NATS server?")

@@ -76,7 +76,7 @@ class JetStream(Core):
         try:
             error = _decode(reply.data).error
         except msgspec.DecodeError:
-            return Retryable(f"a subscriber answered on '{self.subject}', which is no stream")
+            return Retryable(f"a subscriber answered on '{self.subject}', which is not a stream")
         # A message that the stream already has is no error: the reply says "duplicate".
         return self._stream_error(error, len(message.head) + len(message.body)) if error else None
 

@@ -108,7 +108,7 @@ class Target(TableTarget["psycopg.Connection"]):
             return state.read_states(connection, names, paths) if names else {}
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
-        from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client
+        from psycopg import Error  # noqa: PLC0415 - carried by functions that deliver
 
         entries = fold(events) if self.keeps_rows else []
         if self.keeps_rows and not entries:

@@ -40,10 +40,10 @@ def connect(parameters: Mapping[str, str], settings: PostgresSettings) -> "psyco
     """Connect with libpq's parameters, in autocommit mode.
 
     Raises:
-        NotAuthorized: the login by IAM cannot be signed.
+        NotAuthorized: the IAM login cannot be signed.
         psycopg.Error: see `errors.delivery_error`.
     """
-    import psycopg  # noqa: PLC0415 - only who delivers carries the client
+    import psycopg  # noqa: PLC0415 - carried by functions that deliver
 
     options = {name: value for name, value in DEFAULTS.items() if name not in parameters}
     if settings.by_iam:

@@ -64,7 +64,7 @@ def parameters(settings: PostgresSettings) -> dict[str, str]:
         NotAuthorized: there are none, or the string is malformed. libpq's message is left out: it
             repeats parts of the string.
     """
-    from psycopg import ProgrammingError  # noqa: PLC0415 - only who delivers carries the client
+    from psycopg import ProgrammingError  # noqa: PLC0415 - carried by functions that deliver
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 
     deprecated = {name: _to_text(getattr(settings, key)) for key, name in LIBPQ_NAMES.items()}

@@ -150,7 +150,7 @@ class Target(base.Mirror):
         Raises:
             DeliveryError: the client failed while connecting or while the connection was used.
         """
-        from redis.exceptions import RedisError  # noqa: PLC0415 - only who delivers carries it
+        from redis.exceptions import RedisError  # noqa: PLC0415 - carried by functions that deliver
 
         with self._lock:
             if self._client is None:

@@ -26,7 +26,7 @@ class Client:
     """A pool of connections, one for each thread that uses it."""
 
     def __init__(self, settings: RedisSettings, timeout: float) -> None:
-        from redis import Connection, ConnectionPool  # noqa: PLC0415 - only who delivers carries it
+        from redis import Connection, ConnectionPool  # noqa: PLC0415 - carried by functions that deliver
         from redis.driver_info import DriverInfo  # noqa: PLC0415
 
         self._pool = ConnectionPool(

@@ -21,7 +21,7 @@ def find_refused_command(
 
     It is also None if the user may not use MULTI: then only an event shows missing rights.
     """
-    from redis.exceptions import ResponseError  # noqa: PLC0415 - only who delivers carries it
+    from redis.exceptions import ResponseError  # noqa: PLC0415 - carried by functions that deliver
 
     try:
         execute("DISCARD")

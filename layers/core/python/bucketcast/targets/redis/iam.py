@@ -1,4 +1,4 @@
-"""Logins by IAM to ElastiCache and MemoryDB.
+"""IAM logins to ElastiCache and MemoryDB.
 
 Source: "Authenticating with IAM" of ElastiCache's and of MemoryDB's documentation. The signature
 covers the name of the cache, not its address.

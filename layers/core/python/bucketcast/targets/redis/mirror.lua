@@ -3,12 +3,12 @@
 -- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now, expiry}, each list flat:
 -- (number, path, sequencer, time, version, text, whether to check it)…, (number, path, version, time,
 -- text)…, (path, version, sequencer, time)…; `now` and `expiry` in s since 1970. Returns the numbers
--- of the entries whose text is no record with these values; nothing is done for them.
+-- of the entries whose text is not a record with these values; nothing is done for them.
 --
 -- A new put's sequencer, time and version are arguments; those of a stored row, and the position of
 -- its object, are read from the row. The parser goes from member to member, over any blanks, and
 -- copies numbers and the object as they are (cjson would lose digits, the order and invalid Unicode).
--- A row that is no record is replaced. A text from another source is parsed before it becomes a row,
+-- A row that is not a record is replaced. A text from another source is parsed before it becomes a row,
 -- so that every written row can be read.
 --
 -- Only a key that saw a removal or an overlay has a state in the guard: its newest put's {seq, time,
@@ -27,7 +27,7 @@ local QUOTE, OPEN, CLOSE, LIST, LISTED = 34, 123, 125, 91, 93
 -- The members to find in a row; no two have the same name.
 local RECORD = {eventTime = true, s3 = {object = {sequencer = true, versionId = true}}}
 
--- These functions fail if the text is no JSON: by arithmetic on nil, or by error().
+-- These functions fail if the text is not JSON: by arithmetic on nil, or by error().
 local function string_end(text, at)
   local here = at + 1
   while true do

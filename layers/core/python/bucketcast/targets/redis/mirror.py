@@ -90,7 +90,7 @@ class Delivery:
                 try:
                     part.append((entry, _fields(entry)))
                 except (UnicodeError, msgspec.DecodeError) as error:
-                    self._reject(entry, Rejected(f"its text is no JSON in Unicode: {error}"))
+                    self._reject(entry, Rejected(f"its text is not JSON in Unicode: {error}"))
                 except Rejected as error:
                     self._reject(entry, error)
             yield part
@@ -109,7 +109,7 @@ class Delivery:
 
     def _handle_reply(self, part: Part, reply: Any) -> list[Part]:
         """Record the result of a part; return the parts to repeat."""
-        from redis.exceptions import NoScriptError  # noqa: PLC0415 - only who delivers carries it
+        from redis.exceptions import NoScriptError  # noqa: PLC0415 - carried by functions that deliver
 
         if not isinstance(reply, Exception):
             rejected = [part[number][0] for number in reply]

@@ -13,7 +13,7 @@ _Execute = Callable[..., Any]
 _GLOB_ESCAPES: Mapping[int, str] = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 
-class _Moment(msgspec.Struct):
+class _StoredOrder(msgspec.Struct):
     """The order of a put, a removal or an overlay, as the script stores it."""
 
     time: str = ""
@@ -24,11 +24,11 @@ class _Moment(msgspec.Struct):
 class _State(msgspec.Struct):
     """The state of a path, as the script stores it; `put` is `false` if there is none."""
 
-    put: _Moment | bool = False
+    put: _StoredOrder | bool = False
 
 
-_state = msgspec.msgpack.Decoder(_State).decode
-_moment = msgspec.msgpack.Decoder(_Moment).decode
+_decode_state = msgspec.msgpack.Decoder(_State).decode
+_decode_order = msgspec.msgpack.Decoder(_StoredOrder).decode
 
 
 def read_rows(execute: _Execute, key: str, prefix: str) -> Iterator[StoredRow]:
@@ -58,15 +58,15 @@ def _read_batch(execute: _Execute, key: str, paths: Sequence[str]) -> dict[str, 
     names: list[tuple[str, str]] = []
     for path, state in zip(paths, packed, strict=True):
         if state:
-            put = _state(state).put
-            orders[path] = list(_orders(put)) if isinstance(put, _Moment) else []
+            put = _decode_state(state).put
+            orders[path] = list(_orders(put)) if isinstance(put, _StoredOrder) else []
             needed = versions(stored.get(path))
             names += [(path, _field(kind, path, version)) for kind in "-+" for version in needed]
     if names:
-        moments = execute("HMGET", f"{key}:guard", *(name for _, name in names))
-        for (path, _), moment in zip(names, moments, strict=True):
-            if moment:
-                orders[path] += _orders(_moment(moment))
+        packed_orders = execute("HMGET", f"{key}:guard", *(name for _, name in names))
+        for (path, _), order in zip(names, packed_orders, strict=True):
+            if order:
+                orders[path] += _orders(_decode_order(order))
     return merged_states(paths, stored, orders)
 
 
@@ -75,8 +75,8 @@ def _field(kind: str, path: str, version: str) -> str:
     return f"{kind}{len(path.encode())} {path}{version}"
 
 
-def _orders(moment: _Moment) -> Iterator[Order]:
-    if moment.time:
-        yield moment.seq, moment.time
-    if moment.at:
-        yield "", moment.at
+def _orders(stored: _StoredOrder) -> Iterator[Order]:
+    if stored.time:
+        yield stored.seq, stored.time
+    if stored.at:
+        yield "", stored.at

@@ -32,10 +32,10 @@ no response              `NotConnected` (refused, no such host, TLS), or `TimedO
                          not sent
 =======================  =======================================================================
 
-Up to `in_flight` requests run in parallel, each over its own kept connection; if the server closed
-one, it is replaced and nothing fails. No request is started later than `timeout` after the batch
-began: otherwise a slow endpoint could hold the function until it is killed, and events that had
-arrived would be sent again.
+Up to `in_flight` requests run in parallel, each over its own persistent connection; if the server
+closed one, it is replaced and nothing fails. No request is started later than `timeout` after the
+batch began: otherwise a slow endpoint could hold the function until it is killed, and events that
+had arrived would be sent again.
 """
 
 import os
@@ -100,7 +100,7 @@ class Target(base.Connected["Client"]):
 
     def login(self) -> None:
         """Check the form of the token and the keys; only an event shows if they are accepted."""
-        from bucketcast.targets.webhook.client import login, make_signer  # noqa: PLC0415 - who delivers
+        from bucketcast.targets.webhook.client import login, make_signer  # noqa: PLC0415 - carried by functions that deliver
 
         login(self.settings)
         make_signer(self.settings)
@@ -112,7 +112,7 @@ class Target(base.Connected["Client"]):
         handshake(self.settings)
 
     def _connect(self) -> "Client":
-        from bucketcast.targets.webhook.client import Client  # noqa: PLC0415 - only who delivers
+        from bucketcast.targets.webhook.client import Client  # noqa: PLC0415 - carried by functions that deliver
 
         return Client(self.settings)
 

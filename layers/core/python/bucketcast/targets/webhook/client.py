@@ -1,4 +1,4 @@
-"""HTTP by libcurl: parallel requests over kept connections, and a check of the endpoint.
+"""HTTP by libcurl: parallel requests over persistent connections, and a check of the endpoint.
 
 TLS is verified, with the host name, unless `tls_skip_verify` is on: with the configured CA, else
 with the file in OpenSSL's `SSL_CERT_FILE`, else with the machine's own bundle. Proxies are those of

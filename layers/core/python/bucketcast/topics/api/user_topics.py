@@ -128,7 +128,7 @@ class UserTopics:
         return topics, after
 
     def _check_quota(self, user: User, limit: int) -> None:
-        """Raise a TopicError if a user has `limit` topics; 0 is no limit."""
+        """Raise a TopicError if a user has `limit` topics; 0 means no limit."""
         if limit and not user.admin:
             owned, _ = self._items.page(
                 user.tenant, limit, "", lambda topic: topic.owner == user.name

@@ -92,5 +92,5 @@ def _number(value: str | None, name: str) -> int | None:
     if value is None:
         return None
     if not (value.isascii() and value.isdecimal()):
-        raise S3Error("InvalidArgument", f"{name} is {value!r}, which is no number of bytes")
+        raise S3Error("InvalidArgument", f"{name} is {value!r}, which is not a number of bytes")
     return int(value)
