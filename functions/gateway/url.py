@@ -1,5 +1,6 @@
 """A call of a function URL as an ASGI scope, and the answer back: bytes of the target untouched."""
 
+import asyncio
 import base64
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -19,7 +20,8 @@ async def answer(app: ASGIApp, event: Mapping[str, Any]) -> dict[str, Any]:
 
     async def receive() -> MutableMapping[str, Any]:
         if not unread:
-            return {"type": "http.disconnect"}
+            # A client that is gone ends nothing: the answer is Lambda's to give.
+            await asyncio.Event().wait()
         return {"type": "http.request", "body": unread.pop(), "more_body": False}
 
     async def send(message: MutableMapping[str, Any]) -> None:

@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from bucketcast.gateway.app import S3, build
+from bucketcast.gateway.proxy import Proxy
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send, send_response
+from bucketcast.web.signature.sign import Credentials
 from functions.gateway import url
-from tests.unit.web.requests import HOST, authenticator, signed
+from tests.unit.web.requests import HOST, authenticator, ready, signed
 
 
 async def echo(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -47,7 +49,8 @@ def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mappin
 
 
 def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
-    app = build(S3(authenticator(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com"))
+    s3 = S3(authenticator(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com")
+    app = build(s3, is_ready=ready)
     return asyncio.run(url.answer(app, event(method, target, body, **changed)))
 
 
@@ -91,14 +94,16 @@ async def half(_: AuthenticatedRequest, send: Send) -> None:
 
 def test_a_fault_is_answered_as_s3_does() -> None:
     """The framework answers, and raises again for its server to log."""
-    app = build(S3(authenticator(), answers, fault, objects="https://s3.us-east-1.amazonaws.com"))
+    s3 = S3(authenticator(), answers, fault, objects="https://s3.us-east-1.amazonaws.com")
+    app = build(s3, is_ready=ready)
     answer = asyncio.run(url.answer(app, event("GET", "/")))
     assert answer["statusCode"] == 500
     assert "<Code>InternalError</Code>" in answer["body"]
 
 
 def test_half_an_answer_is_none() -> None:
-    app = build(S3(authenticator(), answers, half, objects="https://s3.us-east-1.amazonaws.com"))
+    s3 = S3(authenticator(), answers, half, objects="https://s3.us-east-1.amazonaws.com")
+    app = build(s3, is_ready=ready)
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         asyncio.run(url.answer(app, event("GET", "/")))
 
@@ -119,3 +124,30 @@ def test_a_listing_through_the_gateway_is_redirected(method: str, target: str) -
     assert answer["statusCode"] == 501
     if method != "HEAD":
         assert "objects are at https://s3.us-east-1.amazonaws.com" in answer["body"]
+
+
+def test_an_answer_of_s3_in_chunks_is_whole() -> None:
+    """S3 lists buckets in chunks: the headers come first, and the body a moment later."""
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+        writer.write(b"7\r\n<Owner>\r\n0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def credentials() -> Credentials:
+        return Credentials("key", "secret")
+
+    async def run() -> dict[str, Any]:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
+            app = build(S3(authenticator(), answers, proxy, objects="https://s3"), is_ready=ready)
+            try:
+                return await url.answer(app, event("GET", "/"))
+            finally:
+                await proxy.close()
+
+    assert asyncio.run(run())["body"] == "<Owner>"

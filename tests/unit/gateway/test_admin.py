@@ -20,7 +20,7 @@ from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
 from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.moto_aws import MotoAws, configure
-from tests.unit.web.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
+from tests.unit.web.requests import ACCESS, ANNA, SECRET, Wire, ready, scope_of, signed
 
 
 class Server:
@@ -33,9 +33,11 @@ class Server:
             return Account(user, SECRET) if access_key == ACCESS else None
 
         self.aws = aws
-        authenticator = Authenticator(find, REGION)
+        authenticator = Authenticator(find)
         self.app: Starlette = build(
-            _nothing, Admin(authenticator, find, "Bucketcast", aws).routes()
+            _nothing,
+            Admin(authenticator, find, "Bucketcast", aws).routes(),
+            is_ready=ready,
         )
 
     def __call__(

@@ -1,7 +1,10 @@
 """MinIO's lines of configuration, as `mc` sends them after the shell took the quotes away."""
 
+import re
+
 import pytest
 
+from bucketcast.dynamic_targets import kvs
 from bucketcast.dynamic_targets.kvs import Line, format_line, parse_line
 from bucketcast.errors import ConfigErrors
 
@@ -63,3 +66,24 @@ def test_written_line_is_read_again() -> None:
             "notify_webhook", id_, values
         )
     assert format_line("notify_webhook", "_", {}, off=True) == '# notify_webhook enable="off"'
+
+
+def test_an_open_quote_is_searched_for_its_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise 512 KB of keys would keep the gateway busy for minutes."""
+    searches = []
+
+    class Counting:
+        def match(self, text: str, start: int) -> re.Match[str] | None:
+            searches.append(start)
+            return pattern.match(text, start)
+
+    pattern = kvs._QUOTED
+    monkeypatch.setattr(kvs, "_QUOTED", Counting())
+    line = parse_line("notify_webhook:1 " + " ".join(f'k{number}="v' for number in range(1_000)))
+    assert line.values["k999"] == '"v'
+    assert len(searches) == 1
+
+
+def test_a_quote_may_be_open_on_one_line_and_closed_on_the_next() -> None:
+    line = parse_line('notify_webhook:1 a="x\nb="y" c=z')
+    assert dict(line.values) == {"a": '"x', "b": "y", "c": "z"}

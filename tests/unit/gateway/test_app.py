@@ -1,7 +1,7 @@
 """The application: who answers what, and how errors come out."""
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.request_body import RequestStream
 from bucketcast.web.responses import Send, send_response
 from tests.unit.web.requests import Wire as Sender
-from tests.unit.web.requests import authenticator, scope_of, signed
+from tests.unit.web.requests import authenticator, ready, scope_of, signed
 
 
 async def at_s3(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -25,7 +25,12 @@ async def at_s3(admitted: AuthenticatedRequest, send: Send) -> None:
     await send_response(send, b"from S3")
 
 
-def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, str], bytes]:
+def answered(
+    method: str,
+    target: str,
+    is_ready: Callable[[], Awaitable[None]] = ready,
+    **changed: str,
+) -> tuple[int, dict[str, str], bytes]:
     sent: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -36,7 +41,9 @@ def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, s
     async def run() -> None:
         scope = scope_of(signed(method, target), **changed)
         scope["path"] = scope["raw_path"].decode()
-        await build(S3(authenticator(), answers, at_s3))(scope, Sender(b""), send)
+        await build(S3(authenticator(), answers, at_s3), is_ready=is_ready)(
+            scope, Sender(b""), send
+        )
 
     try:
         asyncio.run(run())
@@ -97,3 +104,18 @@ def test_large_or_unsent_body_is_not_drained(headers: dict[str, str]) -> None:
 
 def test_known_errors_have_a_status_and_a_message() -> None:
     assert str(S3Error("NoSuchBucket")) == "NoSuchBucket: The specified bucket does not exist"
+
+
+async def unavailable() -> None:
+    raise BucketcastError("no answer from AWS")
+
+
+@pytest.mark.parametrize("path", ["live", "ready", "cluster", "cluster/read"])
+def test_minios_health_paths_need_no_signature(path: str) -> None:
+    assert answered("GET", f"/minio/health/{path}")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["ready", "cluster", "cluster/read"])
+def test_health_is_503_where_aws_does_not_answer(path: str) -> None:
+    assert answered("GET", f"/minio/health/{path}", unavailable)[0] == 503
+    assert answered("GET", "/minio/health/live", unavailable)[0] == 200

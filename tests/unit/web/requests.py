@@ -57,7 +57,7 @@ def authenticator(**more: Any) -> Authenticator:
     async def find(access_key: str) -> Account | None:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 
-    return Authenticator(find, REGION, **more)
+    return Authenticator(find, **more)
 
 
 class Wire:
@@ -71,3 +71,7 @@ class Wire:
         self.read += 1
         part = self._parts.pop(0)
         return {"type": "http.request", "body": part, "more_body": bool(self._parts)}
+
+
+async def ready() -> None:
+    """Be a deployment that AWS answers for."""

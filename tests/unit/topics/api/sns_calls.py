@@ -22,7 +22,7 @@ from bucketcast.users import User
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.secure import SecureCalls, secure
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
-from tests.unit.web.requests import REGION, Wire
+from tests.unit.web.requests import REGION, Wire, ready
 
 URL = "http://gateway.example:9100"
 USERS = {
@@ -58,7 +58,8 @@ class Server:
         self.setup = replace(HERE, topics_per_user=topics_per_user)
         self.items = TopicTable(table, account.dynamodb)
         topics = UserTopics(self.items, self.topics, REGION)
-        self.app = build(Sns(Authenticator(find, REGION), secure(secure_calls), _nothing, topics))
+        sns = Sns(Authenticator(find), secure(secure_calls), _nothing, topics)
+        self.app = build(sns, is_ready=ready)
 
     def topics(self) -> Topics:
         account = self.account

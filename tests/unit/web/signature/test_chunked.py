@@ -66,7 +66,7 @@ def streamed(body: bytes, size: int = 4_096, **changed: str) -> list[bytes]:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 
     async def run() -> None:
-        at = Authenticator(find, "us-east-1", now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
+        at = Authenticator(find, now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
         admitted = await at.authenticate(scope, Wire(body, size))
         async for piece in admitted.body.stream():
             pieces.append(piece)  # noqa: PERF401 - what came before an error counts

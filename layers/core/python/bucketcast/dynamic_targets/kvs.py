@@ -52,12 +52,18 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     if text and not _KEY.match(text):
         first = text.split(maxsplit=1)[0]
         raise ConfigErrors([ConfigError(first, "found no '='", "allowed is KEY=VALUE")])
+    # Where no quote ends before here, none does for a later key: searched once, not for each key.
+    unclosed_until = dict.fromkeys("\"'", 0)
     while key_match := _KEY.match(text, position):
         key, start = key_match["key"], key_match.end()
-        if quoted := _QUOTED.match(text, start):
-            pairs.append((key, _unescape_lines(quoted["text"])))
-            position = quoted.end()
-            continue
+        quote = text[start : start + 1]
+        if start >= unclosed_until.get(quote, len(text)):
+            if quoted := _QUOTED.match(text, start):
+                pairs.append((key, _unescape_lines(quoted["text"])))
+                position = quoted.end()
+                continue
+            line_end = text.find("\n", start)
+            unclosed_until[quote] = line_end if line_end >= 0 else len(text)
         following = (
             match
             for match in _KEY.finditer(text, start)

@@ -2,31 +2,66 @@
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
 
 from bucketcast.users import Account
 
+T = TypeVar("T")
 MAX_AGE_SECONDS: Final = 5.0
 """The seconds for which a removed user may still be accepted."""
-_MAX_ENTRIES: Final = 1_000
 
 
 class AccountCache:
-    """The accounts by access key, known and unknown ones, each cached for a few seconds."""
+    """The accounts by access key, each cached for a few seconds.
 
-    def __init__(self, find: Callable[[str], Account | None]) -> None:
+    `find` reads an account, `read_keys` all access keys. Logins have threads of their own. Calls
+    with unknown keys share one reading of all keys, so made-up ones cost no look-up each.
+    """
+
+    def __init__(
+        self, find: Callable[[str], Account | None], read_keys: Callable[[], Collection[str]]
+    ) -> None:
         self._find = find
-        self._entries: OrderedDict[str, tuple[float, Account | None]] = OrderedDict()
+        self._read = read_keys
+        self._threads = ThreadPoolExecutor(4, "logins")
+        self._accounts: dict[str, tuple[float, Account]] = {}
+        self._known: Collection[str] = frozenset()
+        self._reading: asyncio.Future[Collection[str]] | None = None
 
     async def __call__(self, access_key: str) -> Account | None:
-        entry = self._entries.get(access_key)
-        if entry and time.monotonic() - entry[0] < MAX_AGE_SECONDS:
-            return entry[1]
-        account = await asyncio.to_thread(self._find, access_key)
-        self._entries[access_key] = (time.monotonic(), account)
-        self._entries.move_to_end(access_key)
-        while len(self._entries) > _MAX_ENTRIES:
-            self._entries.popitem(last=False)
+        at, cached = self._accounts.get(access_key, (0.0, None))
+        # By the wall clock: the monotonic one stands still while Lambda keeps a function frozen.
+        if cached and 0 <= time.time() - at < MAX_AGE_SECONDS:
+            return cached
+        if access_key not in self._known:
+            # What is read already may have begun before the user was added.
+            if self._reading:
+                await asyncio.wait([self._reading])
+            if access_key not in self._known:
+                await self.read_keys()
+        account = await self._run(self._find, access_key) if access_key in self._known else None
+        if account is None:
+            self._accounts.pop(access_key, None)
+        else:
+            self._accounts[access_key] = (time.time(), account)
         return account
+
+    async def read_keys(self) -> None:
+        """Read all keys, together with whoever else waits for them.
+
+        Raises:
+            AwsError: the table does not answer.
+        """
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.ensure_future(self._run(self._read))
+        reading = self._reading
+        try:
+            self._known = await asyncio.shield(reading)
+        finally:
+            if self._reading is reading and reading.done():
+                self._reading = None
+
+    async def _run(self, function: Callable[..., T], *args: str) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)

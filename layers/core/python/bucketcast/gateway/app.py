@@ -1,7 +1,8 @@
 """The ASGI application: routes, and errors in S3's format."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
 from typing import Final
 
 from starlette.applications import Starlette
@@ -15,11 +16,13 @@ from bucketcast.gateway.proxy import is_bucket_lookup
 from bucketcast.web import xml
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error, as_s3_error
-from bucketcast.web.request import RawRequest
+from bucketcast.web.request import RawRequest, byte_count
 from bucketcast.web.request_body import ClientDisconnected, RequestStream
 from bucketcast.web.responses import Handler
 
-HEALTH: Final = "/minio/health/live"
+HEALTH: Final = "/minio/health/"
+READY: Final = ("ready", "cluster", "cluster/read")
+"""MinIO's paths, beside `live`, which `mc ready` and probes of Kubernetes call."""
 _MAX_UNREAD: Final = 65_536
 
 
@@ -64,12 +67,26 @@ class S3:
         await handler(request, send)
 
 
-def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Join the S3 calls with other routes, which take precedence."""
+def build(
+    s3: ASGIApp, routes: Sequence[BaseRoute] = (), *, is_ready: Callable[[], Awaitable[object]]
+) -> Starlette:
+    """Join the S3 calls with other routes, which take precedence.
+
+    `is_ready` raises if AWS does not answer.
+    """
+
+    async def respond_ready(_: Request) -> Response:
+        try:
+            await is_ready()
+        except BucketcastError:
+            return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE)
+        return Response()
+
     app = Starlette(
         routes=[
             *routes,
-            Route(HEALTH, _respond_alive, methods=["GET", "HEAD"]),
+            Route(f"{HEALTH}live", _respond_alive, methods=["GET", "HEAD"]),
+            *(Route(HEALTH + path, respond_ready, methods=["GET", "HEAD"]) for path in READY),
             Mount("/", app=s3),
         ],
         exception_handlers={
@@ -91,8 +108,8 @@ async def _respond_with_error(request: Request, error: Exception) -> Response:
     s3_error = as_s3_error(error, request_id)
     path = request.scope["raw_path"].decode("latin-1")
     headers = {"x-amz-request-id": request_id, "server": "Bucketcast"}
-    length = request.headers.get("content-length", "0")
-    if "expect" in request.headers or not length.isdecimal() or int(length) > _MAX_UNREAD:
+    length = byte_count(request.headers.get("content-length", "0"))
+    if "expect" in request.headers or length is None or length > _MAX_UNREAD:
         # The rest of the body would be read as the next request.
         headers["connection"] = "close"
     document = xml.DECLARATION + xml.write("Error", s3_error.elements(path, request_id))

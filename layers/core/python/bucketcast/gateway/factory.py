@@ -56,6 +56,10 @@ def create_app(
         with aws_errors():
             return users.find(access_key)
 
+    def read_keys() -> frozenset[str]:
+        with aws_errors():
+            return frozenset(user.access_key for user in users.all())
+
     @cache
     def deployment() -> Deployed:
         return deployed.find(stack, aws)
@@ -69,8 +73,8 @@ def create_app(
     def answers(call: RawRequest) -> Handler | None:
         return listen.answers(call) or notifications.answers(call)
 
-    accounts = AccountCache(find_account)
-    authenticator = Authenticator(accounts, region, domains=tuple(name.lower() for name in domains))
+    accounts = AccountCache(find_account, read_keys)
+    authenticator = Authenticator(accounts, domains=tuple(name.lower() for name in domains))
     # Clients are created one by one: creating is not thread-safe, using is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     notifications = Notifications(stack, aws, region)
@@ -95,6 +99,7 @@ def create_app(
         TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
     )
     sns = Sns(authenticator, secure(secure_calls), s3, topics)
-    app = build(sns, Admin(authenticator, accounts, stack, aws).routes())
+    admin = Admin(authenticator, accounts, stack, aws)
+    app = build(sns, admin.routes(), is_ready=accounts.read_keys)
     app.state.listen = listen
     return app

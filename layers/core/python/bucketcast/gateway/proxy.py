@@ -48,7 +48,10 @@ _REPLACED: Final = frozenset(
         "x-amz-security-token",
     }
 )
-_HOP_BY_HOP: Final = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade"})
+_DROPPED: Final = frozenset(
+    {b"connection", b"date", b"keep-alive", b"transfer-encoding", b"upgrade"}
+)
+"""Headers of S3's answer that are the server's own: of one hop, and the time."""
 _IN_QUERY: Final = frozenset(
     f"X-Amz-{name}"
     for name in (
@@ -209,7 +212,7 @@ async def _send_response(
     headers = [
         (name.lower(), value)
         for name, value in response.raw_headers
-        if name.lower() not in _HOP_BY_HOP
+        if name.lower() not in _DROPPED
         and not (
             response.status in _BODILESS and name.lower() == b"content-length" and value != b"0"
         )

@@ -44,7 +44,6 @@ def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
-        date_header=False,
         proxy_headers=False,
         timeout_keep_alive=65,
         limit_concurrency=_MAX_REQUESTS,

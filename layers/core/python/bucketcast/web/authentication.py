@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bucketcast.users import Account, User
 from bucketcast.web.errors import S3Error
-from bucketcast.web.request import RawRequest
+from bucketcast.web.request import RawRequest, byte_count
 from bucketcast.web.request_body import Receive, RequestBody
 from bucketcast.web.signature import check, claims, payload
 from bucketcast.web.signature.claims import UNSIGNED, Claim
@@ -16,8 +16,6 @@ from bucketcast.web.signature.claims import UNSIGNED, Claim
 Scope = MutableMapping[str, Any]
 FindAccount = Callable[[str], Awaitable[Account | None]]
 S3: Final = ("s3",)
-_ANYWHERE: Final = "us-east-1"
-_ADMIN: Final = "/minio/admin/"
 ABORT: Final = "bucketcast.abort"
 """The scope's key for a function that closes the connection, if the server has one."""
 LARGEST_FORM: Final = 640 * 1024
@@ -54,12 +52,10 @@ class Authenticator:
     def __init__(
         self,
         find: FindAccount,
-        region: str,
         *,
         domains: Sequence[str] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.region = region
         self._find = find
         self._domains = domains
         self._now = now
@@ -76,7 +72,7 @@ class Authenticator:
         """
         call = self.read(scope)
         claim = claims.parse(call)
-        check.terms(claim, self._now(), self._regions(call), services)
+        check.terms(claim, self._now(), services)
         check.headers(call, claim)
         account = await self._find(claim.access_key)
         if account is None:
@@ -114,8 +110,7 @@ class Authenticator:
 
         Clients send it to S3 only, and curl before 8 does not even there.
         """
-        length = call.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > LARGEST_FORM:
+        if (byte_count(call.headers.get("content-length", "")) or 0) > LARGEST_FORM:
             raise S3Error("EntityTooLarge", MaxSizeAllowed=str(LARGEST_FORM))
         content = await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)
         digest = hashlib.sha256(content).hexdigest()
@@ -127,12 +122,6 @@ class Authenticator:
         return AuthenticatedRequest(
             call, account.user, RequestBody(replay, payload.Plain(digest, len(content)))
         )
-
-    def _regions(self, call: RawRequest) -> tuple[str, ...]:
-        """Return the regions that a call may be signed for, the gateway's first."""
-        if call.path.startswith(_ADMIN):
-            return (self.region, _ANYWHERE, "")
-        return (self.region, _ANYWHERE) if "location" in call.params else (self.region,)
 
 
 def _decode(value: bytes) -> str:

@@ -17,6 +17,7 @@ MAX_TARGET: Final = 16_384
 """Bytes of path and query: a key has 1,024, encoded as `%XX` at most 3,072."""
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _DOTS: Final = ("", ".", "..")
+_BYTES: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-_]{1,254}")
 
 
@@ -108,3 +109,8 @@ def _bucket_of_host(host: str, domains: Iterable[str]) -> str:
         if name.lower().endswith(f".{domain}"):
             return name[: -len(domain) - 1]
     return ""
+
+
+def byte_count(text: str) -> int | None:
+    """Return the number of bytes that a header says, None if it is no number of a body's size."""
+    return int(text) if _BYTES.fullmatch(text) else None

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from bucketcast.web.errors import S3Error
+from bucketcast.web.request import byte_count
 from bucketcast.web.signature.payload import Payload
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -108,8 +109,8 @@ class RequestStream:
 
         A client that is still sending when the connection is closed never reads the response.
         """
-        length = self._headers.get(b"content-length", b"")
-        if b"expect" in self._headers or not length.isdigit() or int(length) > _DRAINED:
+        length = byte_count(self._headers.get(b"content-length", b"").decode("latin-1"))
+        if b"expect" in self._headers or length is None or length > _DRAINED:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_SECONDS):

@@ -23,6 +23,7 @@ from bucketcast.gateway.admin.info import server_info
 from bucketcast.topics.aws.metrics import Pubsub, read_pubsub
 from bucketcast.web.authentication import AuthenticatedRequest, Authenticator, FindAccount
 from bucketcast.web.errors import S3Error
+from bucketcast.web.threads import in_thread
 
 PREFIX: Final = "/minio/admin/v3"
 APPLIED: Final = {"x-minio-config-applied": "true"}
@@ -140,7 +141,7 @@ class Admin:
         """Return the work of a call that reads a configuration."""
 
         async def work(authenticated: AuthenticatedRequest, secret: str) -> Response:
-            document = await asyncio.to_thread(export, authenticated)
+            document = await in_thread(authenticated.user, export, authenticated)
             async with self._encrypting:
                 body = await asyncio.to_thread(encrypt, document, secret)
             return Response(body, media_type="application/octet-stream")
@@ -154,7 +155,7 @@ class Admin:
             body = await authenticated.body.read(_BODY_BYTES)
             async with self._encrypting:
                 settings = await asyncio.to_thread(decrypt, body, secret)
-            await asyncio.to_thread(change, settings)
+            await in_thread(authenticated.user, change, settings)
             return Response(headers=APPLIED)
 
         return work

@@ -8,10 +8,8 @@ in `topics`; `conversion` converts it from and to rules, `checks` checks new rul
 sends `?notification&notification-id=ID`, which RGW ignores.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http import HTTPStatus
 from typing import Final
 
 from msgspec.structs import replace
@@ -37,6 +35,7 @@ from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler, Send, send_response
+from bucketcast.web.threads import in_thread
 
 QUERY: Final = "notification"
 _ONE: Final = "notification-id"
@@ -70,25 +69,25 @@ class Notifications:
     async def _get(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
         await send_response(
-            send, await asyncio.to_thread(self.get, call.bucket, requested_id(call))
+            send, await in_thread(admitted.user, self.get, call.bucket, requested_id(call))
         )
 
     async def _put(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
-        await asyncio.to_thread(self.exists, call.bucket)
+        await in_thread(admitted.user, self.exists, call.bucket)
         if requested_id(call):
             raise S3Error("InvalidArgument", "PUT ?notification takes no Id: the document has them")
         if not admitted.body.payload.length:
             raise S3Error("MissingContentLength")
         text = await admitted.body.read(xml.MAX_BYTES)
         whole = call.headers.get("user-agent", "").startswith(_MINIOS)
-        await asyncio.to_thread(self.put, call.bucket, text, admitted.user, whole=whole)
+        await in_thread(admitted.user, self.put, call.bucket, text, admitted.user, whole=whole)
         await send_response(send)
 
     async def _delete(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
-        await asyncio.to_thread(self.delete, call.bucket, requested_id(call))
-        await send_response(send, status=HTTPStatus.NO_CONTENT)
+        await in_thread(admitted.user, self.delete, call.bucket, requested_id(call))
+        await send_response(send)
 
     def exists(self, bucket: str) -> None:
         """Require that the bucket exists.

@@ -1,6 +1,5 @@
 """`POST /`: authenticated calls about topics."""
 
-import asyncio
 import base64
 import binascii
 import uuid
@@ -23,6 +22,7 @@ from bucketcast.web.errors import as_s3_error
 from bucketcast.web.request_body import ClientDisconnected, RequestStream
 from bucketcast.web.secure import IsSecure
 from bucketcast.web.signature.claims import UNSIGNED
+from bucketcast.web.threads import in_thread
 
 PAGE: Final = 100
 _SERVICES: Final = ("sns", "s3")
@@ -93,8 +93,8 @@ class Sns:
         authenticated = await self._authenticator.authenticate(scope, stream, _SERVICES)
         body = await authenticated.body.read(LARGEST_FORM)
         secure = self._is_secure(scope, authenticated.call.headers)
-        return await asyncio.to_thread(
-            self._run, TopicCall(authenticated, body, secure, request_id)
+        return await in_thread(
+            authenticated.user, self._run, TopicCall(authenticated, body, secure, request_id)
         )
 
     def _run(self, call: TopicCall) -> bytes:

@@ -15,25 +15,17 @@ SKEW: Final = timedelta(minutes=15)
 _SIGNATURE: Final = "X-Amz-Signature"
 
 
-def terms(claim: Claim, now: datetime, regions: Collection[str], services: Collection[str]) -> None:
-    """Check a claim's scope and time; the error names the first region.
+def terms(claim: Claim, now: datetime, services: Collection[str]) -> None:
+    """Check a claim's service and time; any region is accepted, as by MinIO and RGW.
 
     Raises:
-        S3Error: it is for another region or service, or another time.
+        S3Error: it is for another service, or another time.
     """
     if claim.service not in services:
         raise S3Error(
             claim.malformed,
             f'incorrect service "{claim.service}". This endpoint belongs to '
             f'"{next(iter(services))}".',
-        )
-    if claim.region not in regions:
-        expected = next(iter(regions))
-        raise S3Error(
-            claim.malformed,
-            f"The authorization header is malformed; the region '{claim.region}' is wrong; "
-            f"expecting '{expected}'",
-            Region=expected,
         )
     if claim.expires is None:
         if abs(now - claim.at) > SKEW:

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from bucketcast.web.errors import S3Error
-from bucketcast.web.request import RawRequest
+from bucketcast.web.request import RawRequest, byte_count
 from bucketcast.web.signature.chunked import Chunked, Chunks
 from bucketcast.web.signature.claims import UNSIGNED, Claim
 
@@ -91,6 +91,7 @@ def verifier(call: RawRequest, claim: Claim, key: bytes) -> Payload:
 def _number(value: str | None, name: str) -> int | None:
     if value is None:
         return None
-    if not (value.isascii() and value.isdecimal()):
-        raise S3Error("InvalidArgument", f"{name} is {value!r}, which is not a number of bytes")
-    return int(value)
+    count = byte_count(value)
+    if count is None:
+        raise S3Error("InvalidArgument", f"{name} is {value[:40]!r}, which is not a number of bytes")
+    return count
