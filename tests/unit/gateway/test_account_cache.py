@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from bucketcast.gateway import account_cache
 from bucketcast.gateway.account_cache import MAX_AGE_SECONDS, AccountCache
 from bucketcast.users import Account
 from tests.unit.web.requests import ACCESS, ANNA, SECRET
@@ -29,7 +28,7 @@ class Table:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1_000_000.0]
-    monkeypatch.setattr(account_cache.time, "time", lambda: now[0])
+    monkeypatch.setattr("bucketcast.gateway.account_cache.time.time", lambda: now[0])
     return now
 
 

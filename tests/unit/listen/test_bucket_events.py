@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import pytest
@@ -13,7 +13,9 @@ from bucketcast.web.authentication import AuthenticatedRequest
 from tests.unit.web.requests import ACCESS, Wire, authenticator, scope_of, signed
 
 
-def events_of(method: str, target: str, status: int = 200) -> list[str]:
+def events_of(
+    method: str, target: str, status: int = 200, forget: Callable[[str], object] = len
+) -> list[str]:
     """Return the notifications of a call that S3 answers with this status."""
     notifications: list[str] = []
 
@@ -34,7 +36,7 @@ def events_of(method: str, target: str, status: int = 200) -> list[str]:
 
         scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
         admitted = await authenticator().authenticate(scope, Wire(b""))
-        await BucketEvents(forward, notify, "eu-central-1")(admitted, send)
+        await BucketEvents(forward, notify, "eu-central-1", forget=forget)(admitted, send)
         assert [message["type"] for message in sent] == [
             "http.response.start",
             "http.response.body",
@@ -80,3 +82,19 @@ def test_a_created_or_removed_bucket_sends_an_event_that_ingest_reads(
 )
 def test_other_calls_notify_no_listener(method: str, target: str, status: int) -> None:
     assert events_of(method, target, status) == []
+
+
+def test_the_rules_of_a_removed_bucket_go_with_it() -> None:
+    removed: list[str] = []
+    events_of("DELETE", "/fresh", 204, removed.append)
+    assert removed == ["fresh"]
+    for method, target, status in (("DELETE", "/fresh", 409), ("DELETE", "/fresh/key", 204)):
+        events_of(method, target, status, removed.append)
+    assert removed == ["fresh"]
+
+
+def test_a_bucket_is_removed_even_if_its_rules_cannot_be() -> None:
+    def refuse(_: str) -> None:
+        raise OSError("no answer")
+
+    assert len(events_of("DELETE", "/fresh", 204, refuse)) == 1

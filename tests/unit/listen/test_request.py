@@ -55,7 +55,6 @@ def test_a_call_without_a_bucket_has_its_events_and_key_parts() -> None:
         (f"suffix={'a' * 1_025}&{PUTS}", VALUE),
         ("events=", "A specified event is not supported for notifications."),
         (f"{PUTS}&events=put", "A specified event is not supported for notifications."),
-        ("events=s3:BucketCreated", "A specified event is not supported for notifications."),
         # The first error in MinIO's order is reported.
         ("events=x&suffix=.%2Fa&prefix=a&prefix=a", "Cannot specify more than one prefix rule"),
     ],
@@ -64,6 +63,11 @@ def test_errors_have_minios_order_and_messages(query: str, message: str) -> None
     with pytest.raises(S3Error, match="InvalidArgument") as refused:
         request.read_filter(call("/images", query), "anna")
     assert message in refused.value.message
+
+
+@pytest.mark.parametrize("name", ["s3:BucketCreated", "s3:BucketRemoved"])
+def test_bucket_events_are_named_as_on_aistors_page(name: str) -> None:
+    assert request.read_filter(call("/", f"events={name}"), "anna").events == (f"{name}:*",)
 
 
 def test_a_prefix_may_have_1024_bytes() -> None:

@@ -303,7 +303,7 @@ def test_error_is_written_like_s3s() -> None:
     assert xml.write("Error", error.elements("/a&b", "1F")) == (
         "<Error><Code>InvalidArgument</Code>"
         "<Message>a &lt; b</Message><ArgumentName>x</ArgumentName><Resource>/a&amp;b</Resource>"
-        "<RequestId>1F</RequestId></Error>"
+        "<RequestId>1F</RequestId><HostId>bucketcast</HostId></Error>"
     )
 
 

@@ -100,10 +100,19 @@ def test_an_empty_document_is_written_as_minio_writes_it() -> None:
     assert read(b'\n<?xml version="1.0"?>\n<a:NotificationConfiguration xmlns:a="x"/>') == []
 
 
-def test_missing_facts_are_left_out() -> None:
-    assert (
-        read(config("<EventBridgeConfiguration><Event>x</Event></EventBridgeConfiguration>")) == []
-    )
+@pytest.mark.parametrize(
+    ("element", "code", "message"),
+    [
+        ("EventBridgeConfiguration", "NotImplemented", "--via eventbridge"),
+        ("QueueConfigurations", "MalformedXML", "found QueueConfigurations; allowed are"),
+    ],
+)
+def test_an_element_that_says_nothing_removes_no_rule(
+    element: str, code: str, message: str
+) -> None:
+    with pytest.raises(S3Error, match=code) as refused:
+        read(config(f"<{element}/>"))
+    assert message in refused.value.message
 
 
 BAD = "arn:minio:sqs::nobody:webhook"

@@ -4,17 +4,20 @@ import json
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from bucketcast.destination import TopicArn
 from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
+from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.document import Part
 from bucketcast.rules import regexes
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from tests.unit.conftest import Deploy
-from tests.unit.moto_aws import TABLE, MotoAws, make_bucket
+from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, make_bucket
 
 ANN = User("ann", "", "AK", admin=False)
 TOPIC = "arn:aws:sns:us-east-1::photos"
@@ -33,7 +36,7 @@ def bind(arn: str, user: User, *_: Any) -> str:
 
 @pytest.fixture
 def aws(deploy: Deploy) -> MotoAws:
-    make_bucket("uploads")
+    make_bucket("uploads", QueueConfigurations=[ENTRY])
     deployed = deploy(("webhook", "webhook", "primary"))
     deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
     deployed.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
@@ -179,3 +182,130 @@ def test_client_may_write_back_another_users_notification(
     events = "<Event>s3:ObjectRemoved:*</Event>"
     with pytest.raises(S3Error, match="AccessDenied"):
         notifications.put("uploads", config(topic("one", events, secret)), ANN, whole=True)
+
+
+def filtered(value: str) -> str:
+    rule = f"<FilterRule><Name>prefix</Name><Value>{value}</Value></FilterRule>"
+    return f"<Filter><S3Key>{rule}</S3Key></Filter>"
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([config(topic("i" * 256))], "Id: allowed are 255 characters"),
+        ([config(topic("i", filtered("p" * 1_025)))], "allowed are 1,024 bytes"),
+        (
+            [config(*(topic(f"{start + n}") for n in range(60))) for start in (0, 60)],
+            "120 notifications of topics for uploads; allowed are 100 of a tenant",
+        ),
+        (
+            [
+                config(QUEUE),
+                config(
+                    *(
+                        QUEUE.replace("</Event>", f"</Event>{filtered(str(number))}")
+                        for number in range(1_001)
+                    )
+                ),
+            ],
+            "1,001 notifications for uploads; allowed are 1,000",
+        ),
+    ],
+)
+def test_what_ingest_could_not_hold_is_refused(
+    notifications: Notifications, aws: MotoAws, documents: list[bytes], message: str
+) -> None:
+    *accepted, refused = documents
+    for document in accepted:
+        notifications.put("uploads", document, ANN)
+    before = Rules(TABLE, aws.dynamodb).of("uploads")
+    with pytest.raises(S3Error, match="InvalidArgument") as error:
+        notifications.put("uploads", refused, ANN)
+    assert message in error.value.message
+    assert Rules(TABLE, aws.dynamodb).of("uploads") == before
+
+
+def test_rules_of_a_removed_bucket_are_forgotten(
+    notifications: Notifications, aws: MotoAws
+) -> None:
+    notifications.put("uploads", config(QUEUE), ANN)
+    aws.s3.delete_bucket(Bucket="uploads")
+    notifications.forget("uploads")
+    assert Rules(TABLE, aws.dynamodb).of("uploads") == []
+
+
+def test_an_entry_of_the_deploy_that_is_gone_is_restored(
+    notifications: Notifications, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the rule would be accepted and could never fire."""
+    attached: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        Attachments, "attach", lambda _, bucket, via: attached.append((bucket, via))
+    )
+    notifications.put("uploads", config(QUEUE), ANN)
+    assert attached == []
+    aws.s3.put_bucket_notification_configuration(Bucket="uploads", NotificationConfiguration={})
+    notifications.put("uploads", config(QUEUE, topic("t")), ANN)
+    assert attached == [("uploads", "sqs")]
+
+
+@pytest.mark.parametrize(
+    ("inside", "refused"),
+    [
+        ("<Event>s3:ObjectCreated:*</Event>" + filtered("a/b"), False),
+        ("<Event>s3:ObjectCreated:*</Event>", True),
+        ("<Event>s3:ObjectRemoved:*</Event>" + filtered("a/"), True),
+    ],
+)
+def test_a_rule_beyond_the_attached_part_is_refused(
+    notifications: Notifications, monkeypatch: pytest.MonkeyPatch, inside: str, *, refused: bool
+) -> None:
+    part = Part(("s3:ObjectCreated:*",), "a/")
+    monkeypatch.setattr(Notifications, "_attach", lambda *_: part)
+    if refused:
+        with pytest.raises(S3Error, match="connected for a part only"):
+            notifications.put("uploads", config(topic("t", inside)), ANN)
+    else:
+        notifications.put("uploads", config(topic("t", inside)), ANN)
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("SlowDown", "SlowDown"),
+        ("OperationAborted", "OperationAborted"),
+        ("AccessDenied", "AccessDenied"),
+        ("InternalError", "ServiceUnavailable"),
+    ],
+)
+def test_s3s_trouble_is_not_the_clients(
+    notifications: Notifications, monkeypatch: pytest.MonkeyPatch, code: str, answer: str
+) -> None:
+    def refuse(*_: Any) -> None:
+        details: Any = {"Code": code, "Message": "User: arn:aws:sts::123456789012:role may not"}
+        raise ClientError({"Error": details}, "PutBucketNotificationConfiguration")
+
+    monkeypatch.setattr(Notifications, "_attach", refuse)
+    with pytest.raises(S3Error) as error:
+        notifications.put("uploads", config(topic("t")), ANN)
+    assert error.value.code == answer
+    assert "123456789012" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [("400", "InvalidBucketName"), ("403", "AccessDenied"), ("404", "NoSuchBucket")],
+)
+def test_a_bucket_that_may_not_be_seen_has_s3s_answer(
+    notifications: Notifications,
+    aws: MotoAws,
+    monkeypatch: pytest.MonkeyPatch,
+    status: str,
+    answer: str,
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": status, "Message": ""}}, "HeadBucket")
+
+    monkeypatch.setattr(aws.s3, "head_bucket", refuse)
+    with pytest.raises(S3Error, match=answer):
+        notifications.get("uploads")

@@ -149,6 +149,8 @@ def _connection_error(error: Exception) -> AwsError:
         return AwsError(f"no AWS login: {error}; {LOGIN_HINT}")
     if kind in _SSO_ERRORS:
         return AwsError(f"the AWS login has expired: `aws sso login`, then again ({error})")
+    if kind == "ParamValidationError":
+        return AwsError(str(error), code="ParamValidation")
     if kind == "NoRegionError":
         return AwsError(f"no AWS region: set AWS_REGION; {LOCAL_HINT}")
     if kind in _SILENT_ERRORS:

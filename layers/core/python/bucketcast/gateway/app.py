@@ -108,6 +108,8 @@ async def _respond_with_error(request: Request, error: Exception) -> Response:
     s3_error = as_s3_error(error, request_id)
     path = request.scope["raw_path"].decode("latin-1")
     headers = {"x-amz-request-id": request_id, "server": "Bucketcast"}
+    if s3_error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["retry-after"] = "1"
     length = byte_count(request.headers.get("content-length", "0"))
     if "expect" in request.headers or length is None or length > _MAX_UNREAD:
         # The rest of the body would be read as the next request.

@@ -93,7 +93,9 @@ def create_app(
         accounts,
         endless=objects,
     )
-    forward = BucketEvents(Proxy(endpoint, region, credentials), notify, region)
+    forward = BucketEvents(
+        Proxy(endpoint, region, credentials), notify, region, forget=notifications.forget
+    )
     s3 = S3(authenticator, answers, forward, objects="" if objects else endpoint)
     topics = UserTopics(
         TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region

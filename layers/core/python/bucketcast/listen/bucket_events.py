@@ -18,6 +18,7 @@ from bucketcast.telemetry import logger
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler, Send
+from bucketcast.web.threads import in_thread
 
 _EVENTS: Final = {"PUT": BUCKET_CREATED, "DELETE": BUCKET_REMOVED}
 _NO_SUBRESOURCE: Final = ("x-id",)
@@ -26,10 +27,21 @@ _publications: set["asyncio.Task[None]"] = set()
 
 
 class BucketEvents:
-    """Wraps the proxy to S3; `notify` gets a bucket and a notification, and may block."""
+    """Wraps the proxy to S3; `notify` gets a bucket and a notification, and may block.
 
-    def __init__(self, forward: Handler, notify: Callable[[str, str], None], region: str) -> None:
+    `forget` gets a removed bucket, before its removal is answered.
+    """
+
+    def __init__(
+        self,
+        forward: Handler,
+        notify: Callable[[str, str], None],
+        region: str,
+        *,
+        forget: Callable[[str], object],
+    ) -> None:
         self._forward = forward
+        self._forget = forget
         self._notify = notify
         self._region = region
 
@@ -44,6 +56,8 @@ class BucketEvents:
         async def send_on(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 start.update(message)
+                if name == BUCKET_REMOVED and message["status"] == HTTPStatus.NO_CONTENT:
+                    await self._remove_rules(admitted)
             await send(message)
 
         await self._forward(admitted, send_on)
@@ -54,6 +68,14 @@ class BucketEvents:
             )
             _publications.add(task)
             task.add_done_callback(_publications.discard)
+
+    async def _remove_rules(self, admitted: AuthenticatedRequest) -> None:
+        """Remove the bucket's rules before its name can be taken again."""
+        bucket = admitted.call.bucket
+        try:
+            await in_thread(admitted.user, self._forget, bucket)
+        except Exception as error:  # noqa: BLE001 - the bucket is removed all the same
+            logger.error("rules of a removed bucket are left", bucket=bucket, reason=str(error))
 
     async def _publish(self, record: dict[str, Any]) -> None:
         try:

@@ -14,9 +14,11 @@ _VALUE: Final = "Size of filter rule value cannot exceed 1024 bytes in UTF-8 rep
 _EVENT: Final = "A specified event is not supported for notifications."
 _PING: Final = "ping is the number of seconds between two lines: a whole number from 1 on"
 _MAX_BYTES: Final = 1_024
-_EVENTS: Final = (
-    names.SINGLES | names.FAMILIES.keys() | {names.BUCKET_CREATED, names.BUCKET_REMOVED}
-)
+_BUCKETS: Final = {
+    name.removesuffix(":*"): name for name in (names.BUCKET_CREATED, names.BUCKET_REMOVED)
+}
+"""As AIStor's page spells them, and as MinIO's code does."""
+_EVENTS: Final = names.SINGLES | names.FAMILIES.keys() | {*_BUCKETS.values()}
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 MAX_PING: Final = 3_600
 
@@ -33,7 +35,7 @@ def read_filter(call: RawRequest, user: str) -> ListenFilter:
         S3Error: the call is invalid; the error is the first that MinIO reports.
     """
     prefix, suffix = _read_key_part(call, "prefix"), _read_key_part(call, "suffix")
-    events = tuple(call.params[QUERY])
+    events = tuple(_BUCKETS.get(name, name) for name in call.params[QUERY])
     if not all(name in _EVENTS for name in events):
         raise S3Error("InvalidArgument", _EVENT)
     return ListenFilter(user, call.bucket, events, prefix, suffix)

@@ -19,7 +19,16 @@ WholeSeconds = NewType("WholeSeconds", int)
 Parse = Callable[[str], Any]
 """Returns the value of a text, or raises ValueError with what is allowed."""
 _LAST_PORT = 65_535
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
 _SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
 
 

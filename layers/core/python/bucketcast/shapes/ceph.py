@@ -74,7 +74,12 @@ def _record(event: Event, opaque_data: str) -> _Record:
         S3(
             "1.0",
             event.rule,
-            _Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket, ""),
+            _Bucket(
+                event.bucket,
+                Identity(event.owner),
+                f"arn:aws:s3:{event.region}::{event.bucket}",
+                "",
+            ),
             _Object(
                 event.key,
                 event.size or 0,

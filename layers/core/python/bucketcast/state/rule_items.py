@@ -18,6 +18,8 @@ _MAX_ITEM: Final = 380_000
 """Bytes: DynamoDB allows 400 KB with names and the rest of the item."""
 _MAX_ITEMS: Final = 9
 """A transaction holds 4 MB."""
+_MAX_UNPACKED: Final = 16 << 20
+"""Bytes of all rules of a bucket as JSON: ingest has them in memory."""
 _LEVEL: Final = 3
 _decode: Final = msgspec.json.Decoder(list[Rule]).decode
 
@@ -28,6 +30,12 @@ def pack(rules: Sequence[Rule]) -> list[bytes]:
     Raises:
         BucketcastError: they do not fit into one transaction.
     """
+    size = len(msgspec.json.encode(rules))
+    if size > _MAX_UNPACKED:
+        raise BucketcastError(
+            f"the {len(rules):,} rules of the bucket take {size:,} bytes; allowed are "
+            f"{_MAX_UNPACKED:,}"
+        )
     parts = list(_parts(rules))
     if len(parts) > _MAX_ITEMS:
         raise BucketcastError(

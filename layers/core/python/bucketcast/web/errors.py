@@ -10,6 +10,8 @@ from typing import Final
 from bucketcast.errors import BucketcastError
 from bucketcast.telemetry import logger
 
+_HOST_ID: Final = "bucketcast"
+"""S3's errors end with one; SDKs show it."""
 _BAD: Final = HTTPStatus.BAD_REQUEST
 _FORBIDDEN: Final = HTTPStatus.FORBIDDEN
 
@@ -57,6 +59,13 @@ _ERRORS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
         HTTPStatus.NOT_IMPLEMENTED,
         "A header you provided implies functionality that is not implemented",
     ),
+    "OperationAborted": (
+        HTTPStatus.CONFLICT,
+        (
+            "A conflicting conditional operation is currently in progress against this resource. "
+            "Please try again."
+        ),
+    ),
     "RequestTimeTooSkewed": (
         _FORBIDDEN,
         "The difference between the request time and the server's time is too large.",
@@ -79,6 +88,7 @@ _ERRORS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
             "your key and signing method."
         ),
     ),
+    "SlowDown": (HTTPStatus.SERVICE_UNAVAILABLE, "Please reduce your request rate."),
     "TooManyListeners": (_BAD, "There are as many listeners as there may be."),
     "UnsupportedNotification": (
         _BAD,
@@ -110,6 +120,7 @@ class S3Error(BucketcastError):
             **self.more,
             "Resource": resource,
             "RequestId": request_id,
+            "HostId": _HOST_ID,
         }
 
 

@@ -21,7 +21,8 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], None]]) -> None:
     """Call `parts` with the elements below the root, by their names, each as soon as it ends.
 
-    So the first error of a document is the one reported. Names are without their namespaces.
+    So the first error of a document is the one reported. Names are without their namespaces. An
+    element that is not known is an error: a misspelt one would say nothing, and remove rules.
 
     Raises:
         S3Error: it is invalid, has another root, or uses features that only attacks need.
@@ -29,6 +30,7 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
     path: list[Element] = []
     tree = TreeBuilder()
     number = 0
+    known = ", ".join(parts)
 
     def start(name: str, _: Mapping[str, str]) -> None:
         nonlocal number
@@ -43,8 +45,9 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
         tree.end(element.tag)
         if len(path) == 1:
             path[0].remove(element)  # a document may have ten thousand of them
-            if element.tag in parts:
-                parts[element.tag](element)
+            if element.tag not in parts:
+                raise S3Error("MalformedXML", f"{root}: found {element.tag}; allowed are {known}")
+            parts[element.tag](element)
 
     def refuse(*_: Any) -> None:
         raise S3Error("MalformedXML", "a document with a DOCTYPE is not read")

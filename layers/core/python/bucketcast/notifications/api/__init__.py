@@ -10,7 +10,7 @@ sends `?notification&notification-id=ID`, which RGW ignores.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -21,10 +21,17 @@ from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api import conversion, document
-from bucketcast.notifications.api.checks import check_supported, require_logged, stored_topic_arn
+from bucketcast.notifications.api.checks import (
+    check_size,
+    check_supported,
+    require_covered,
+    require_logged,
+    stored_topic_arn,
+)
 from bucketcast.notifications.api.document import Document
 from bucketcast.notifications.aws.access_events import AccessEvents
-from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.aws.attachments import Attachments, Via
+from bucketcast.notifications.document import WHOLE, Part
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
@@ -41,7 +48,14 @@ QUERY: Final = "notification"
 _ONE: Final = "notification-id"
 _MINIOS: Final = "MinIO ("
 """The prefix of MinIO clients' user agents; they write back all of what they read."""
-_MISSING: Final = ("404", "NoSuchBucket")
+_HEAD_CODES: Final = {
+    "400": "InvalidBucketName",
+    "403": "AccessDenied",
+    "404": "NoSuchBucket",
+    "NoSuchBucket": "NoSuchBucket",
+    "ParamValidation": "InvalidBucketName",
+}
+_THROTTLED: Final = ("SlowDown", "ThrottlingException", "Throttling", "TooManyRequestsException")
 
 
 class Notifications:
@@ -100,8 +114,9 @@ class Notifications:
                 with aws_errors():
                     self._aws.s3.head_bucket(Bucket=bucket)
             except AwsError as error:
-                if error.code in _MISSING:
-                    raise S3Error("NoSuchBucket", BucketName=bucket) from None
+                # An answer to HEAD has no body, so its code is the status.
+                if code := _HEAD_CODES.get(error.code):
+                    raise S3Error(code, BucketName=bucket) from None
                 raise
 
     def get(self, bucket: str, id: str = "") -> bytes:  # noqa: A002 - Ceph's word
@@ -167,6 +182,7 @@ class Notifications:
 
         def edit(stored: list[Rule]) -> list[Rule]:
             wanted = conversion.apply_document(bucket, document_given, stored, whole=whole)
+            check_size(wanted, stored)
             check_supported(wanted, stored, deployment)
             return wanted
 
@@ -174,7 +190,7 @@ class Notifications:
         document_given = self._bound(bucket, document_given, stored, user, deployment, whole=whole)
         require_logged(edit(stored), stored, lambda: logs.are_enabled(bucket))
         if not document_given.empty:
-            self._attach(deployment, bucket)
+            require_covered(edit(stored), stored, self._attach(deployment, bucket))
         rules.change(bucket, edit)
         self._follow(deployment, bucket)
 
@@ -188,10 +204,20 @@ class Notifications:
         with _s3_errors():
             self._attach(deployed.find(self._stack, self._aws), bucket)
 
-    def _attach(self, deployment: Deployed, bucket: str) -> None:
+    def _attach(self, deployment: Deployed, bucket: str) -> Part:
+        """Attach a bucket unless it is; restore the deploy's entry; return what its entry takes."""
         buckets = Attachments(deployment, self._aws)
-        if not (status := buckets.read_status(bucket)).via and not status.by_deploy:
-            buckets.attach(bucket, "sqs")
+        status = buckets.read_status(bucket)
+        if not status.via:
+            buckets.attach(bucket, cast("Via", deployment.buckets.get(bucket, "sqs")))
+        return status.part if status.via else WHOLE
+
+    def forget(self, bucket: str) -> None:
+        """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""
+        with aws_errors():
+            deployment = deployed.find(self._stack, self._aws)
+            Rules(deployment.state_table, self._aws.dynamodb).change(bucket, lambda _: [])
+        self._follow(deployment, bucket)
 
     def delete(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
         """Remove the rules with this `Id`, or all; an unknown `Id` is no error.
@@ -253,6 +279,15 @@ def requested_id(call: RawRequest) -> str:
     return call.first(QUERY) or call.first(_ONE) or ""
 
 
+def _code(error: AwsError) -> str:
+    """Return S3's code for a refusal of AWS's: what AWS says of itself stays what it is."""
+    if error.denied:
+        return "AccessDenied"
+    if error.code in _THROTTLED:
+        return "SlowDown"
+    return "OperationAborted" if error.code == "OperationAborted" else "ServiceUnavailable"
+
+
 @contextmanager
 def _s3_errors() -> Iterator[None]:
     """Raise errors as `S3Error`."""
@@ -262,9 +297,9 @@ def _s3_errors() -> Iterator[None]:
     except S3Error:
         raise
     except AwsError as error:
-        if error.denied:
-            raise S3Error("AccessDenied", str(error)) from error
-        raise S3Error("ServiceUnavailable", str(error)) from error
+        # The text names the account and its roles: it is for the log.
+        logger.warning("AWS refused", reason=str(error))
+        raise S3Error(_code(error)) from error
     except BucketcastError as error:
         # Entries of others, or of the deploy, conflict: the text names them and has a hint.
         raise S3Error("InvalidArgument", str(error)) from error

@@ -1,11 +1,15 @@
-"""Checks of new rules: their topic, their events, and the limits of ingest."""
+"""Checks of new rules: their topic, their events, their size, and the limits of ingest."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, Literal
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
+from bucketcast.event.names import expand
 from bucketcast.notifications.aws.checks import missing_permission
+from bucketcast.notifications.document import Part
 from bucketcast.notifications.topic_configuration import WrongFilterError, check_memory
 from bucketcast.rules import Rule, access_events, patterns
 from bucketcast.topics.aws.table import TopicTable
@@ -13,6 +17,15 @@ from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
+
+LONGEST_ID: Final = 255
+"""Characters of an `Id`, as in S3."""
+LONGEST_VALUE: Final = 1_024
+"""Bytes of a filter's value, as in S3 and MinIO."""
+MOST_RULES: Final = 1_000
+"""Notifications of a bucket."""
+MOST_OF_TENANT: Final = 100
+"""Notifications of a bucket that name topics of one tenant: each sends its own copy."""
 
 
 def stored_topic_arn(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
@@ -54,6 +67,72 @@ def require_logged(
             f'"on" in [bucket.{rule.bucket}] and a deploy, or `bucketcast bucket attach '
             f"{rule.bucket} --access-events`, switch that on",
         )
+
+
+def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:
+    """Check the sizes of new rules, and how many there are: S3's limits, or close to them.
+
+    Each rule is read by ingest for each change, and a notification's Id goes with each event.
+
+    Raises:
+        S3Error: a rule is too large, or there are too many.
+    """
+    if len(wanted) > max(MOST_RULES, len(stored)):
+        raise S3Error(
+            "InvalidArgument",
+            f"{len(wanted):,} notifications for {wanted[0].bucket}; allowed are {MOST_RULES:,}",
+        )
+    tenants = Counter(rule.to.tenant for rule in wanted if isinstance(rule.to, TopicArn))
+    before = Counter(rule.to.tenant for rule in stored if isinstance(rule.to, TopicArn))
+    for tenant, number in tenants.items():
+        if number > max(MOST_OF_TENANT, before[tenant]):
+            raise S3Error(
+                "InvalidArgument",
+                f"{number} notifications of topics for {wanted[0].bucket}; allowed are "
+                f"{MOST_OF_TENANT} of a tenant",
+            )
+    known = {rule.id for rule in stored}
+    for rule in wanted:
+        if rule.id in known:
+            continue
+        if max(len(rule.name), len(rule.label)) > LONGEST_ID:
+            raise S3Error("InvalidArgument", f"Id: allowed are {LONGEST_ID} characters")
+        values = (
+            rule.prefix,
+            rule.suffix,
+            *(v for c in rule.conditions for v in (c.on, *c.values)),
+        )
+        if any(len(value.encode("utf-8", "surrogatepass")) > LONGEST_VALUE for value in values):
+            raise S3Error(
+                "InvalidArgument", f"a filter's name or value: allowed are {LONGEST_VALUE:,} bytes"
+            )
+
+
+def require_covered(wanted: Iterable[Rule], stored: Collection[Rule], part: Part) -> None:
+    """Refuse new rules for events that a bucket's entry leaves out, as they would never match.
+
+    Raises:
+        S3Error: a new rule asks for more than `part`.
+    """
+    known = {rule.id for rule in stored}
+    taken = {single for name in part.events for single in expand(name)}
+    for rule in wanted:
+        notified = {single for name in rule.events for single in expand(name)}
+        notified -= set(access_events.CALLS.values())
+        inside = _key_end(rule, "prefix").startswith(part.prefix)
+        inside &= _key_end(rule, "suffix").endswith(part.suffix)
+        if rule.id not in known and notified and not (inside and notified <= taken):
+            raise S3Error(
+                "InvalidArgument",
+                f"bucket {rule.bucket} is connected for a part only: {part}; "
+                f"`bucketcast bucket attach {rule.bucket}` connects the whole",
+            )
+
+
+def _key_end(rule: Rule, end: Literal["prefix", "suffix"]) -> str:
+    """Return how keys begin or end: a rule's own, or a notification's condition."""
+    conditions = (c.values[0] for c in rule.conditions if (c.on, c.how) == ("key", end))
+    return getattr(rule, end) or next(conditions, "")
 
 
 def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: Deployed) -> None:

@@ -19,6 +19,7 @@ from bucketcast.web.errors import S3Error
 ROOT: Final = "NotificationConfiguration"
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 _QUEUE: Final = "QueueConfiguration"
+_EVENTBRIDGE: Final = "EventBridgeConfiguration"
 # MinIO's messages: `mc` recognises some of them.
 _EVENT: Final = "A specified event is not supported for notifications."
 _ARN: Final = (
@@ -74,6 +75,7 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
         _QUEUE: lambda element: queues.append(_parse_queue(element)),
         topics.ELEMENT: lambda element: notifications.append(topics.read(element)),
         "CloudFunctionConfiguration": functions.append,
+        _EVENTBRIDGE: _refuse_eventbridge,
     }
     xml.read(document, ROOT, parts)
     _require_distinct(queues)
@@ -83,11 +85,21 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     return Document([_resolve(queue, existing, region) for queue in queues], notifications)
 
 
+def _refuse_eventbridge(_: Element) -> None:
+    raise S3Error(
+        "NotImplemented",
+        f"{_EVENTBRIDGE}: S3 sends a bucket's events to EventBridge after `bucketcast bucket "
+        "attach --via eventbridge`, or by a call of S3 itself",
+    )
+
+
 def write(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
     """Write a document with MinIO's configurations, then Ceph's of topics."""
     content = {
         _QUEUE: [_content(entry) for entry in queues],
-        topics.ELEMENT: [topics.content(entry) for entry in notifications],
+        topics.ELEMENT: [
+            topics.content(entry) for entry in sorted(notifications, key=lambda entry: entry.id)
+        ],
     }
     return xml.write(ROOT, content, NAMESPACE).encode()
 

@@ -257,4 +257,9 @@ class Attachments:
             hint = (
                 f"; the bucket must be in {self.ingress.region}" if "validate" in str(error) else ""
             )
-            raise BucketcastError(f"{error}{hint}; {bucket} is as it was") from None
+            text = f"{error}{hint}; {bucket} is as it was"
+            if hint:
+                raise BucketcastError(text) from None
+            raise AwsError(
+                text, silent=error.silent, denied=error.denied, code=error.code
+            ) from None

@@ -11,6 +11,8 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.signature import canonical
 from bucketcast.web.signature.claims import Claim
 
+_BY_CLOUDFRONT: Final = "x-amz-cf-id"
+"""Added on the way, so no client can sign it."""
 SKEW: Final = timedelta(minutes=15)
 _SIGNATURE: Final = "X-Amz-Signature"
 
@@ -44,6 +46,7 @@ def headers(call: RawRequest, claim: Claim) -> None:
         S3Error: the host or an `x-amz-` header is not among the signed ones.
     """
     needed = {"host", *(name for name in call.headers if name.startswith("x-amz-"))}
+    needed.discard(_BY_CLOUDFRONT)
     if claim.expires is not None:
         # The payload's hash is always signed, as a header or not.
         needed.discard("x-amz-content-sha256")
