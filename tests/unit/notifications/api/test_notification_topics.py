@@ -31,7 +31,8 @@ def bind(arn: str, user: User, *_: Any) -> str:
         raise S3Error("AccessDenied", f"{user.name} may not use {arn}")
     if name not in ("photos", "secret"):
         raise S3Error("NoSuchKey", f"there is no topic {arn}")
-    return f"arn:aws:sns:us-east-1::{name}"
+    tenant = arn.split(":")[4]
+    return f"arn:aws:sns:us-east-1:{tenant}:{name}"
 
 
 @pytest.fixture
@@ -196,19 +197,19 @@ def filtered(value: str) -> str:
         ([config(topic("i", filtered("p" * 1_025)))], "allowed are 1,024 bytes"),
         (
             [config(*(topic(f"{start + n}") for n in range(60))) for start in (0, 60)],
-            "120 notifications of topics for uploads; allowed are 100 of a tenant",
+            "120 notifications of topics for uploads; allowed are 1,000, of one tenant 100",
         ),
         (
             [
-                config(QUEUE),
                 config(
                     *(
-                        QUEUE.replace("</Event>", f"</Event>{filtered(str(number))}")
-                        for number in range(1_001)
+                        topic(str(number), arn=f"arn:aws:sns:us-east-1:t{number // 100}:photos")
+                        for number in range(start, start + 501)
                     )
-                ),
+                )
+                for start in (0, 500)
             ],
-            "1,001 notifications for uploads; allowed are 1,000",
+            "1,001 notifications of topics for uploads; allowed are 1,000",
         ),
     ],
 )

@@ -22,10 +22,10 @@ LONGEST_ID: Final = 255
 """Characters of an `Id`, as in S3."""
 LONGEST_VALUE: Final = 1_024
 """Bytes of a filter's value, as in S3 and MinIO."""
-MOST_RULES: Final = 1_000
-"""Notifications of a bucket."""
+MOST: Final = 1_000
+"""Notifications of topics in a bucket: each sends its own copy of an event."""
 MOST_OF_TENANT: Final = 100
-"""Notifications of a bucket that name topics of one tenant: each sends its own copy."""
+"""The same of topics of one tenant."""
 
 
 def stored_topic_arn(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
@@ -77,20 +77,18 @@ def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:
     Raises:
         S3Error: a rule is too large, or there are too many.
     """
-    if len(wanted) > max(MOST_RULES, len(stored)):
+    tenants, before = (
+        Counter(rule.to.tenant for rule in rules if isinstance(rule.to, TopicArn))
+        for rules in (wanted, stored)
+    )
+    if tenants.total() > max(MOST, before.total()) or any(
+        number > max(MOST_OF_TENANT, before[tenant]) for tenant, number in tenants.items()
+    ):
         raise S3Error(
             "InvalidArgument",
-            f"{len(wanted):,} notifications for {wanted[0].bucket}; allowed are {MOST_RULES:,}",
+            f"{tenants.total():,} notifications of topics for {wanted[0].bucket}; allowed are "
+            f"{MOST:,}, of one tenant {MOST_OF_TENANT}",
         )
-    tenants = Counter(rule.to.tenant for rule in wanted if isinstance(rule.to, TopicArn))
-    before = Counter(rule.to.tenant for rule in stored if isinstance(rule.to, TopicArn))
-    for tenant, number in tenants.items():
-        if number > max(MOST_OF_TENANT, before[tenant]):
-            raise S3Error(
-                "InvalidArgument",
-                f"{number} notifications of topics for {wanted[0].bucket}; allowed are "
-                f"{MOST_OF_TENANT} of a tenant",
-            )
     known = {rule.id for rule in stored}
     for rule in wanted:
         if rule.id in known:
