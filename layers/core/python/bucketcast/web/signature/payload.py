@@ -93,5 +93,7 @@ def _number(value: str | None, name: str) -> int | None:
         return None
     count = byte_count(value)
     if count is None:
-        raise S3Error("InvalidArgument", f"{name} is {value[:40]!r}, which is not a number of bytes")
+        raise S3Error(
+            "InvalidArgument", f"{name} is {value[:40]!r}, which is not a number of bytes"
+        )
     return count
