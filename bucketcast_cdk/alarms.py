@@ -1,4 +1,4 @@
-"""The alarms of the stack's queues, and who is notified of them."""
+"""The alarms of the stack's queues, and the topic that they notify."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -33,8 +33,8 @@ class MonitoredQueue(NamedTuple):
 class Alarms(Construct):
     """The alarms of queues, and of the queue of failed jobs, and the topic that they notify.
 
-    Those of dynamic targets notify the same topic, by the output `AlarmTopic`. None notifies when
-    it is over: each would do that once when it is made.
+    Alarms of dynamic targets notify the same topic, by the output `AlarmTopic`. No alarm notifies
+    when it ends: each would also do so once after it is created.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Alarms(Construct):
         self.names = [alarm["AlarmName"] for alarm in definitions]
         actions = [self._topic(options).topic_arn] if options else []
         for alarm in definitions:
-            # The API's words are CloudFormation's, so one definition serves here and at run time.
+            # The API has CloudFormation's names, so dynamic targets use the same definitions.
             CfnResource(
                 self,
                 alarm["AlarmName"],

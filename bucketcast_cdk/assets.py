@@ -20,7 +20,7 @@ _DESCRIPTIONS: Final = {
 
 
 class Assets(Construct):
-    """The code of functions and jobs; where CDK is told not to bundle, the sources themselves."""
+    """The code of functions and jobs; the sources themselves where CDK does not bundle."""
 
     def __init__(self, scope: Construct, construct_id: str, root: Path, platform: Platform) -> None:
         super().__init__(scope, construct_id)
@@ -91,7 +91,7 @@ class Context:
     def removal_policy(self) -> RemovalPolicy:
         """Return the policy for resources with data when their stack is deleted.
 
-        They outlive it, but not the rollback of a first deploy that fails: the next one would find
-        the names taken, and what has no name of ours would stay for ever.
+        They outlive the stack, but not the rollback of a failed first deploy: the next deploy would
+        find their names in use, and resources with generated names would stay forever.
         """
         return RemovalPolicy.DESTROY if self.local else RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE

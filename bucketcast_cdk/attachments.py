@@ -64,11 +64,11 @@ class Attachments(Construct):
             self._send_to_eventbridge(name, policies)
 
     def _label(self, bucket: str) -> str:
-        """Return the word for a bucket in ids and names."""
+        """Return the label of a bucket in ids and names."""
         return self._labels.get(bucket, bucket)
 
     def _send_to_eventbridge(self, bucket: str, policies: Sequence[IDependable]) -> None:
-        """Let S3 send a bucket's events to EventBridge, none of them for ingest."""
+        """Let S3 send a bucket's events to EventBridge; ingest gets none of them."""
         properties = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
         scope = Construct(self, f"Reports-{self._label(bucket)}")
         entry = _entry(scope, bucket, properties, self.custom_resources, self._ingest)

@@ -183,12 +183,13 @@ class Bundles:
         return bundle
 
     def _compile(self, out: Path) -> None:
-        """Add bytecode that is never compared with its source: zip files carry no true times."""
+        """Add bytecode that is never compared with its source: times in zip files are not real."""
         if self._interpreter is None:
             return
         command = [self._interpreter, "-m", "compileall", "-q", "-j", "0"]
         command += ["--invalidation-mode", "unchecked-hash", "-s", str(out), str(out)]
-        # Not checked: a package may hold templates that are no Python, and bytecode is a nicety.
+        # Failures are ignored: a package may have templates that are not Python, and all runs
+        # without bytecode too.
         subprocess.run(command, capture_output=True, check=False)  # noqa: S603
 
 

@@ -211,7 +211,7 @@ def _scope_errors(construct: Bucketcast) -> Iterator[ConfigError]:
         yield ConfigError(
             construct.node.path,
             f"is the second in stack {stack.stack_name}",
-            "one a stack, with all targets in one configuration",
+            "allowed is one per stack, with all targets in one configuration",
         )
 
 
@@ -225,7 +225,7 @@ def _limit_errors(config: Deployment, stack: str, *, local: bool) -> Iterator[Co
 def _name_outputs(scope: Construct) -> None:
     """Name the outputs in `scope` as CDK does where it is the stack itself.
 
-    By these names the command line finds the deployment, wherever in the stack `scope` is.
+    The command line finds the deployment by these names, wherever in the stack `scope` is.
     """
     prefix = len(scope.node.path)
     for node in scope.node.find_all():

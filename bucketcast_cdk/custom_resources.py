@@ -108,9 +108,9 @@ class CustomResources:
     def allow_notifications(self, buckets: Mapping[str, str]) -> iam.ManagedPolicy:
         """Allow to write the notifications of buckets, by label, and return the policy.
 
-        The policy's id is derived from the labels. So when one leaves the configuration there
-        is a new policy, and CloudFormation removes the old one only after the bucket's entry, which
-        depends on it, was removed.
+        The policy's id is derived from the labels. So if a bucket is removed from the
+        configuration, there is a new policy, and CloudFormation removes the old one only after the
+        bucket's entry, which depends on it.
         """
         labels = sorted(buckets)
         return iam.ManagedPolicy(

@@ -1,7 +1,7 @@
 """Dynamic targets: a function for each kind, and rights by name.
 
-Their queues, mappings and secrets are made at run time. Those who make them, and the functions that
-serve them, are restricted to names that begin with this stack's own.
+Their queues, mappings and secrets are created without a deploy. The gateway that creates them and
+the functions that serve them have rights only for names with this stack's prefix.
 """
 
 from collections.abc import Sequence

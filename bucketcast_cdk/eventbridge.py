@@ -89,7 +89,7 @@ def ingress(ingest: Ingest) -> events.CfnRule.TargetProperty:
     return events.CfnRule.TargetProperty(
         id="ingress",
         arn=ingest.queue.queue_arn,
-        # What EventBridge gives up joins the dead letters of ingest, with the same bodies.
+        # Events that EventBridge gives up go to ingest's dead letters, with the same bodies.
         dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=ingest.dead.queue_arn),
         retry_policy=events.CfnRule.RetryPolicyProperty(
             maximum_event_age_in_seconds=_A_DAY.to_seconds(), maximum_retry_attempts=_TRIES

@@ -28,8 +28,8 @@ class Function(Construct):
 
     A `queued` function is called through `functions.startup`, which leaves messages in the queue if
     there is no handler. It may send to the queue that calls it: failed events go back there as a
-    new message. Lambda would take the sixteenth time for a loop and stop it, but the retries of a
-    long outage look like one.
+    new message. Lambda would take the sixteenth send for a loop and stop it, since the retries of a
+    long outage look like one; so that detection is off.
     """
 
     def __init__(  # noqa: PLR0913 - what a function is made of

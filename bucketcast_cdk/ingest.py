@@ -1,4 +1,4 @@
-"""From the ingress queue to the targets' queues: the queues, the state table and the function."""
+"""Ingest: the ingress queue, the state table, and the function that fills the targets' queues."""
 
 import zlib
 from collections.abc import Iterable, Sequence

@@ -22,7 +22,7 @@ _ACTIONS: Final = (
 
 
 class Network(NamedTuple):
-    """A network by the ids of EC2; without `subnets` it is not a VPC."""
+    """A network by its ids in EC2; without `subnets` the function is in no VPC."""
 
     vpc: str | None
     subnets: tuple[str, ...]

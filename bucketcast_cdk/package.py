@@ -1,6 +1,6 @@
-"""The jobs' package: one zip file with our code and the modules it needs, the same for same inputs.
+"""The jobs' package: one zip file with our code and the modules it needs, reproducible.
 
-In it is a folder of everything, and two stand-ins which unpack that folder on first import.
+It has a folder with everything, and two stand-ins that unpack that folder on first import.
 """
 
 import hashlib

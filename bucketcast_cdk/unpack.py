@@ -1,6 +1,6 @@
 """The stand-in for each package in the jobs' zip file, which unpacks the real ones.
 
-Python cannot import a binary module from a zip file, and Glue distributes the jobs as one. So the
+Python cannot import a binary module from a zip file, and Glue distributes the jobs as one. The
 first import from it, in the job and in every worker, unpacks the folder `packages`, once per
 machine and content, and imports from there. This module may use the standard library only.
 

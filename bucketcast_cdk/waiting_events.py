@@ -22,11 +22,10 @@ _SETTLE_LOCALLY: Final = 5
 class WaitingEvents:
     """Two custom resources that check the queues of the targets that a deploy removes.
 
-    They are in every stack, since CloudFormation calls a resource that is removed only when it is
-    too late to refuse. One runs before ingest's function changes, since from then on the target's
-    events go nowhere, even if the deploy is then refused; and one after that, when no more events
-    come. The functions of `dynamic` targets are changed after the first, which prepares their
-    queues.
+    They are in every stack, since CloudFormation calls a removed resource only when it is too late
+    to refuse. One runs before ingest's function changes, since from then on the target's events
+    are dropped, even if the deploy is then refused. The other runs after it, when no more events
+    arrive. The functions of `dynamic` targets change after the first, which prepares their queues.
     """
 
     def __init__(

@@ -153,18 +153,18 @@ def page(template: Mapping[str, Any]) -> str:
 
 HEAD: Final = """# Rights
 
-What each role of a stack may do. This page is made from the template by `python -m tests.rights`,
-and a test compares both.
+The permissions of each role of a stack. `python -m tests.rights` generates this page from the
+template, and a test compares both.
 
-The end-to-end tests write down every call that functions, jobs and the gateway make. A call that
+The end-to-end tests record every call that functions, jobs and the gateway make. A call that
 its role does not allow fails them, and so does a right that nothing uses, unless the last column
 says why it is there.
 
-Policies of queues, buckets, buses and functions, and the trust of roles, are in the template. What
-AWS's services call in a stack they must allow, and the same from another account they must refuse:
-`tests/infra/test_resource_policies.py`.
+Policies of queues, buckets, buses and functions, and the trust of roles, are in the template. They
+must allow the calls of AWS's services in the stack, and refuse the same calls from another account:
+`tests/infra/test_resource_policies.py` checks both.
 
-Names in capitals stand for what a deployment fills in; the example has two targets and two buckets,
+Names in capitals stand for values of a deployment; the example has two targets and two buckets,
 with every option that adds rights.
 
 | role of | actions | on | used |

@@ -1,6 +1,6 @@
 """The same clients' own bulk writes of the same rows, with nothing of Bucketcast round them.
 
-A module a kind: `rows(events)` makes ready what its writer takes, before the clock starts, and
+One module per kind: `rows(events)` makes ready what its writer takes, before the clock starts, and
 `writer(settings)` opens the client once: what is timed is the client and the server. Writes are the
 fastest that the client offers, confirmed by the server; those into a mirror are guarded by a
 sequencer in the simplest way that is right for puts alone.

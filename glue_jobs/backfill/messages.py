@@ -20,9 +20,9 @@ from glue_jobs.backfill.destination import Destination
 from glue_jobs.outbox.chunks import MESSAGES, Message
 
 MAX_EVENTS: Final = 200
-"""Of one message, the unit that a target retries; more would save next to nothing."""
+"""Events of one message, the unit that a target retries; more would save very little."""
 _CALLS_PER_SECOND: Final = 10
-"""Messages are so small that a call of ten has a tenth of a second's events, not a minute's."""
+"""Calls of ten messages: messages are so small that a call has the events of 0.1 s, not of 60 s."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """Destinations: targets, topics and listeners that a rule sends events to, and their ARNs.
 
-`Destination.of` reads an ARN once, where a rule is compiled or a user enters one. From there on the
+`Destination.of` reads an ARN once, where a rule is compiled or a user enters one. After that the
 class decides.
 """
 
@@ -13,7 +13,7 @@ import msgspec
 PREFIX: Final = "arn:minio:sqs:"
 _KINDS: Final = {"postgresql": "postgres"}
 """The kinds whose type in ARNs is not their name. A table, because the target modules are not
-imported where only an ARN is at hand."""
+imported to read an ARN."""
 _OF_TOPIC: Final = re.compile(r"topic-[0-9a-f]{16}")
 
 
@@ -57,7 +57,7 @@ class Destination(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def of_topic(self) -> bool:
-        """Whether it is a topic, or the dynamic target of one, which only the topic may use."""
+        """True for a topic, and for its dynamic target, which only the topic may use."""
         return False
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Destination(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 class TargetArn(Destination, frozen=True):
-    """A target, deployed or made at run time; `region` is usually empty, as MinIO's default is."""
+    """A target, deployed or dynamic; `region` is usually empty, as MinIO's default is."""
 
     id: str
     type: str
@@ -94,7 +94,7 @@ class TargetArn(Destination, frozen=True):
 
 
 class TopicArn(Destination, frozen=True):
-    """A topic of Ceph's, whatever its region is; `tenant` is "" for users without one."""
+    """A topic of Ceph's, in any region; `tenant` is "" for users without one."""
 
     region: str
     tenant: str

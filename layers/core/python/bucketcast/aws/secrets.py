@@ -4,8 +4,8 @@
 object, such as those that RDS rotates. The line end of a secret of one line is cut: editors and
 `echo` write one into a stored file. PEM blocks stay as they are.
 
-A target that refuses its login has its secret read afresh for every batch, which costs money, and
-time where it cannot be read: so that happens once a minute at most.
+After a refused login the secret is read again, in case it has changed. A read costs money, and time
+if it fails, so that happens at most once a minute.
 """
 
 import json
@@ -24,12 +24,12 @@ from bucketcast.settings.types import REFERENCE
 
 MAX_AGE_SECONDS: Final = 300
 FRESH_SECONDS: Final = 60
-"""A secret that was read afresh, or could not be read, is not read again for so long."""
+"""A secret that was read again, or could not be read, is not read for so long."""
 _LINE = re.compile(r"([^\r\n]*)\r?\n")
 
 
 def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, str]:
-    """Return the settings with every reference replaced; `fresh` reads secrets anew, if it may.
+    """Return the settings with every reference replaced; `fresh` reads secrets again, if it may.
 
     Raises:
         NotAuthorized: a secret cannot be read; the text has its name, never a value.
@@ -41,12 +41,12 @@ def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, st
 
 
 def forget() -> None:
-    """Read every secret afresh from now on: a probe is to see the current ones."""
+    """Drop all cached secrets, so that a probe reads the current ones."""
     _reader.cache_clear()
 
 
 class _Reader(SecretsProvider):
-    """Reads secrets, and remembers when one was read afresh or could not be read."""
+    """Reads secrets, and remembers when one was read again or could not be read."""
 
     def __init__(self) -> None:
         super().__init__(boto3_client=function_clients.client("secretsmanager"))
@@ -61,7 +61,7 @@ class _Reader(SecretsProvider):
         """
         refetch = fresh and not _is_recent(self._fresh.get(name, 0.0))
         secret = self.get(name, max_age=MAX_AGE_SECONDS, force_fetch=refetch)
-        if name not in self._fresh:  # a first read, as by a probe, follows no refused login
+        if name not in self._fresh:  # the first read, as by a probe, follows no refused login
             self._fresh[name] = 0.0
         elif refetch:
             self._fresh[name] = time.time()

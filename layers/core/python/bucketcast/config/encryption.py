@@ -1,9 +1,9 @@
 """Check a target's settings for transport without encryption or verification.
 
-On AWS some of it is refused, the rest only noted. Only a certificate distinguishes a server from an
-attacker in between. With `tls_skip_verify` MinIO silently checks none; here it has to be set twice:
-in the target's own table, and by the deployer in the target's deploy table, or in
-`[dynamic_targets]` for targets made at run time.
+On AWS some insecure settings are refused, others only noted. Only a certificate distinguishes a
+server from an attacker in between. With `tls_skip_verify` MinIO silently verifies nothing; here it
+has to be set twice: in the target's own table, and by the deployer in the target's deploy table, or
+in `[dynamic_targets]` for dynamic targets.
 """
 
 from collections.abc import Iterator, Mapping

@@ -95,7 +95,7 @@ class Deploy(FunctionOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DynamicOptions(FunctionOptions):
-    """The functions that serve targets made at run time, one a kind."""
+    """The functions that serve dynamic targets, one per kind."""
 
     kinds: Csv = option(
         f"the kinds, {ALL} or {OFF}; {ALL} in a local deploy if it is not set",
@@ -111,7 +111,7 @@ class DynamicOptions(FunctionOptions):
         parse=egress.parse_entry,
     )
     tls_skip_verify: OnOff = option(
-        "let targets that are made at run time on AWS skip the check of certificates", default="off"
+        "let dynamic targets on AWS skip certificate verification", default="off"
     )
 
     def validation_errors(self) -> Iterator[ValidationError]:

@@ -26,12 +26,12 @@ PARALLEL: Final = {"webhook": 32}
 RULE_READS: Final = 2
 """Items that ingest reads consistently for a batch."""
 BREAKER_READS: Final = 0.5
-"""For a batch of a target: one item, without consistency."""
+"""Read units of a batch of a target: one item, eventually consistent."""
 LOG_BYTES: Final = {"ingest": (373, 27), "dispatch": (404, 24)}
-"""Of a batch and of each event, as `benchmarks.price` counts them: a line of metrics and one for
+"""Bytes per batch and per event, as `benchmarks.price` counts them: a line of metrics and one for
 `bucketcast trace`, and the 26 bytes that are billed for each."""
 METRICS: Final = 2
-"""Those that are written while all is well, by ingest and by each target."""
+"""Metrics that ingest, and each target, writes while nothing fails."""
 ALARMS: Final = sum(
     "MetricStat" in metric
     for alarm in alarms.queue_alarms("", "", "", "")

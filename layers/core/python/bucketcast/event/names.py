@@ -2,8 +2,8 @@
 
 Source: the public list of AIStor's bucket notifications, the enumeration of Amazon S3, and "S3
 Bucket Notifications Compatibility" of Ceph. An event carries MinIO's name. A name that only AWS or
-Ceph has keeps their spelling with `s3:`. If MinIO's name says less than the source's,
-`Event.original` has the source's, and rules may use either.
+Ceph has keeps their spelling with `s3:`. If MinIO's name is less specific than the
+source's, `Event.original` has the source's, and rules may use either.
 """
 
 from types import MappingProxyType
@@ -180,7 +180,7 @@ _IN_CEPHS_TEXT = MappingProxyType(
 
 
 def translate(name: str) -> tuple[str, str]:
-    """Return MinIO's name for one of AWS or Ceph, and the original if it says more, or "".
+    """Return MinIO's name for one of AWS or Ceph, and the original if it is more specific, or "".
 
     The `s3:` may be missing, as in most records of both.
     """

@@ -53,7 +53,7 @@ def create(
 ) -> Notification:
     """Return a notification to store; its `Id` and events have defaults.
 
-    Of several values for one name in `metadata` or `tags` the first counts. An empty filter for the
+    If a name in `metadata` or `tags` has several values, the first counts. An empty filter for the
     key is left out.
 
     Raises:

@@ -37,13 +37,13 @@ _Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """What is allowed beyond public addresses: hosts, addresses and networks."""
+    """The hosts, addresses and networks that are allowed besides public addresses."""
 
     allowed: tuple[str, ...] = ()
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self | None:
-        """Return what the stack allows; None if nothing is checked."""
+        """Return the hosts, addresses and networks that the stack allows; None: all are allowed."""
         hosts = environ.get(VARIABLE)
         return cls(tuple(hosts.split(",")) if hosts != _NONE else ()) if hosts else None
 
@@ -56,7 +56,7 @@ class Egress:
         if ip.is_link_local or ip in _EC2:
             return f"{ip} is a link-local address, which is never connected to"
         if ip.is_multicast or ip.is_unspecified or (ip.is_reserved and not ip.is_private):
-            return f"{ip} is the address of no server"
+            return f"{ip} cannot be the address of a server"
         is_public = ip.is_global and ip not in _SITE_LOCAL
         if is_public or _without_dot(host) in map(_without_dot, self.allowed):
             return ""

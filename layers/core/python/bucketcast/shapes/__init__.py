@@ -1,4 +1,4 @@
-"""Write an event in the dialect that its receiver reads, one module a dialect.
+"""Write an event in the dialect that its receiver reads, one module per dialect.
 
 `minio` has MinIO's record and its wrappings, `aws` Amazon S3's record, `ceph` RGW's, and
 `cloudevents` the S3 record as a CloudEvent, structured or binary. `records` has the common part of

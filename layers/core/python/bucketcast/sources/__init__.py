@@ -1,6 +1,6 @@
 """Read the messages on the ingress queue, in the dialect of whoever sent them.
 
-One module a dialect, recognised by its form: `s3` (S3's own notifications), `eventbridge`,
+One module per dialect, recognised by its form: `s3` (S3's own notifications), `eventbridge`,
 `cloudtrail` (calls that S3 does not notify of) and `minio` (MinIO's notifications, and those of our
 own jobs). `records` has the common part of S3's and MinIO's records. `sns` unwraps a message that
 came through a topic. `events` chooses among them.

@@ -1,8 +1,8 @@
 """The breakers of a stack's targets, in the state table: an item per unreachable or paused target.
 
-A batch reads its target's item, half a read unit; nothing is written while a target answers. While
-the table does not answer, each function uses only its own state. The item of a target that is tried
-no more, because it was removed, expires.
+A batch reads its target's item, for half a read unit; nothing is written while a target answers.
+While the table does not answer, each function uses only its own state. The item of a removed target
+expires.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PARTITION: Final = "#breakers"
 KEPT_DAYS: Final = 7
-"""How long an item outlives the last try; one that waits for events is tried every five minutes."""
+"""Days for which an item outlives the last try; waiting events are tried every five minutes."""
 REASON_LENGTH: Final = 1_000
 
 
@@ -158,7 +158,7 @@ class SharedBreakers:
             self._items.call(
                 "delete_item", self._arn, ConditionExpression="attribute_not_exists(paused)"
             )
-        except ClientError:  # paused meanwhile: the outage is over, the pause is not
+        except ClientError:  # paused by now: the outage is over, the pause is not
             self._items.call(
                 "update_item",
                 self._arn,

@@ -1,14 +1,14 @@
 """Counts of events by target, in the state table, for MinIO's metrics.
 
 Events are counted when they are delivered or dead-lettered, so those of a message that was received
-twice may count twice. The exact figures are CloudWatch's metrics; these cost no call a batch: an
-instance of a function keeps what it counts, and writes it in steps, at most once a minute and
-target. What it has counted since its last step is lost when it ends, so after a burst up to a
-minute of it is missing. A failed batch does not wait for the step, but for a minute since the last
-that did not wait. Of a local deploy each batch is written.
+twice may count twice. CloudWatch's metrics are exact; these counts save a call per batch: an
+instance of a function adds up its counts and writes them in steps, for each target at most once a
+minute. Counts since its last step are lost when it ends, so after a burst up to a minute is
+missing. A failed batch is written at once, but at most once a minute. A local deploy writes each
+batch.
 
-No event waits for a count: one that could not be written goes with the next step. It is counted
-twice if only DynamoDB's response was lost.
+No event waits for a count: one that could not be written is written with the next step. It is
+counted twice if only DynamoDB's response was lost.
 """
 
 import os

@@ -29,7 +29,7 @@ State = Literal["on", "off", "kept"]
 
 
 class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """One target made at run time.
+    """One dynamic target.
 
     `settings` hold references instead of secrets, and `secret` is the name of the one secret
     that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its

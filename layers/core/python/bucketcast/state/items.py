@@ -1,7 +1,7 @@
 """Items of one partition of the state table, each type under a prefix of its own.
 
-A value is stored as JSON. Every write names the condition under which it is valid, so of two
-simultaneous calls one fails and reads again.
+A value is stored as JSON. Every write has the condition under which it is valid, so if two calls
+write at the same time, one fails and reads again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ class Items(Generic[T]):
         return self._decode(item["text"]["S"]) if item else None
 
     def all(self, begin: str = "", *, after: str = "", at_once: int = _AT_ONCE) -> Iterator[T]:
-        """Yield the values whose keys begin so, ordered by key, from behind the key `after`.
+        """Yield the values whose keys begin with `begin`, by key, from behind the key `after`.
 
         A call reads up to `at_once` of them.
         """
@@ -62,9 +62,10 @@ class Items(Generic[T]):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """The work of one call, or what it did not finish.
+    """The work of one call, or the unfinished part of it.
 
-    Its item is leased: until `due` (Unix ms) it is `holder`'s, then any call may take it over.
+    Its item is leased: it belongs to `holder` until `due` (Unix ms); then any call may take it
+    over.
     """
 
     holder: str
@@ -94,15 +95,15 @@ class Works(Items[W]):
         return self._items.write(self.renew_part(work))
 
     def release(self, work: W) -> None:
-        """Delete a work, unless another call holds it by now."""
+        """Delete a work, unless another call has taken it over."""
         self._items.write(self.release_part(work))
 
     def renew_part(self, work: W) -> Part:
-        """Return the part of a transaction that does `renew`."""
+        """Return `renew` as a part of a transaction."""
         return self._lease_part(work, if_held(work.holder))
 
     def release_part(self, work: W) -> Part:
-        """Return the part of a transaction that does `release`."""
+        """Return `release` as a part of a transaction."""
         return self.delete(work.key, if_held(work.holder))
 
     def _lease_part(self, work: W, condition: Mapping[str, Any]) -> Part:

@@ -2,14 +2,14 @@
 
 It is two attributes of the item: `holder`, a token, and `leased_until`, in Unix ms.
 
-* It can be taken while it has no holder, and when its time is over, so a dead holder does not keep
-  it. The taker judges that by its own clock.
-* Only the holder renews or releases it, also after its time if no other took it meanwhile.
+* It can be taken while it has no holder, and after it has expired, so a dead holder does not keep
+  it. The taker compares with its own clock.
+* Only the holder renews or releases it, even after it has expired, unless another has taken it.
 * A call that succeeded but whose response was lost succeeds again when the client repeats it.
 
-Clocks may differ by what is left of a lease between its renewals. If they differ by more, or a
-holder was suspended for longer, the lease is taken from one that is still at work. So data that two
-holders would destroy needs a guard of its own.
+Clocks may differ by the time that is left of a lease when it is renewed. If they differ by more, or
+a holder was suspended for longer, the lease is taken from a holder that still works. So data that
+two holders would destroy needs another protection.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ class Lease:
         return self._put(until, if_held(self._holder))
 
     def release(self) -> None:
-        """Delete the lease, unless it is another's by now."""
+        """Delete the lease, unless another holder has taken it."""
         self._items.delete(self._key, **if_held(self._holder))
 
     def read(self, name: str = "holder") -> str:

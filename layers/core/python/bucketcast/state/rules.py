@@ -1,8 +1,8 @@
 """Rules in DynamoDB: all of a bucket together, and a number that grows with every change.
 
-Ingest reads that number consistently before each batch, and reads the bucket's rules anew when it
+Ingest reads that number consistently before each batch, and reads the bucket's rules again when it
 grew. So a rule is active for all events that arrive after the command that added it returned, and
-an unchanged bucket costs one small read a batch.
+an unchanged bucket costs one small read per batch.
 
 A change reads the rules, and writes them if no other did meanwhile: so any change, even of ten
 thousand rules, is atomic.
@@ -88,7 +88,7 @@ class Rules:
             try:
                 self._write(bucket, stored, edited)
             except self._client.exceptions.TransactionCanceledException as error:
-                # Of two simultaneous changes of one bucket, one is first.
+                # Two processes changed the bucket at the same time; the other one was first.
                 if not tries_left or refusals(error).isdisjoint(
                     ("TransactionConflict", "ConditionalCheckFailed")
                 ):

@@ -40,7 +40,7 @@ class Reader:
     """The messages of a queue that can be read now, each once.
 
     A context manager: at its end, messages that are not forgotten are made visible again. The ids
-    that it keeps take 16 bytes a message. `expected` is the approximate number of messages,
+    that it keeps take 16 bytes per message. `expected` is the approximate number of messages,
     `batch_size` the number received at once.
     """
 

@@ -12,8 +12,8 @@ queue that refuses for long would leave one more copy of the other events with e
 dead-letter queue that refuses is rare, and then only the chosen events come twice.
 
 The queue itself is the state: the same command continues an interrupted run. Letters that arrive
-after the run began stay, so that an event that always fails does not loop for ever. Times are SQS's
-own, as its messages have no others.
+after the run began stay, so that an event that always fails does not loop forever. All times are by
+SQS's clock, as the times of its messages are.
 """
 
 import time
@@ -47,8 +47,8 @@ class Result:
     """The results of a run; all but `messages` and `repeatable` count events.
 
     `moved` were sent or removed, in `messages`. `problems` stay, by reason; `failed` stay by SQS's
-    error. `later` are messages that arrived after the run began. Of `repeatable` messages the
-    chosen events were sent, but the message is still there.
+    error. `later` are messages that arrived after the run began. `repeatable` messages are still
+    in the queue although their chosen events were sent.
     """
 
     moved: int = 0
@@ -93,8 +93,8 @@ class Mover:
 
     `queue` is the URL of the dead-letter queue. Letters that were sent after the run `began` stay,
     and so do those that cannot be read, unless `unreadable` ones are moved too. `progress` is
-    called after each batch. At most `most` events are moved, except that a message as its source
-    sent it goes whole.
+    called after each batch. At most `most` events are moved, but a message as its source sent it
+    is not split.
     """
 
     reader: Reader

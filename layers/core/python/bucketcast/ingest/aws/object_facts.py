@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 SECONDS_FOR_CURRENT: Final = 5.0
-"""The longest time for reading the versions that keys show; their messages do not wait for it."""
+"""The longest time for reading current versions; other messages do not wait for it."""
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _OVERWRITTEN: Final = (None, "", "null")
 """Version ids of objects that the next put of their key replaces."""
@@ -70,8 +70,8 @@ class ObjectReader:
     def enrich(self, requested: Sequence[tuple[Event, Fact]], seconds: float) -> list[Event | None]:
         """Return each event with the requested facts, or unchanged if its object is gone.
 
-        None is an event whose facts are not available now: S3 refused, or did not answer within so
-        many seconds.
+        None stands for an event whose facts are not available now: S3 refused, or did not answer
+        within `seconds`.
         """
         facts: dict[_Object, Fact] = {}
         for event, fact in requested:
@@ -90,9 +90,9 @@ class ObjectReader:
         ]
 
     def may_reveal_version(self, event: Event) -> bool:
-        """Return True if a version or marker was removed, so that another version may show now.
+        """Return True if a version or marker was removed, so that another may be current now.
 
-        S3 sends no event of that one. Without a sequencer it would have no order among the others.
+        S3 sends no event about that version. Without a sequencer it could not be ordered.
         """
         return (
             event.name == "s3:ObjectRemoved:Delete"
@@ -103,9 +103,9 @@ class ObjectReader:
     def read_current(
         self, requested: Sequence[tuple[Event, Fact]], seconds: float
     ) -> list[Event | None]:
-        """Return synthetic puts of the versions that keys show now, ordered after these events.
+        """Return synthetic puts of the keys' current versions, ordered after these events.
 
-        None is a key that shows nothing, or that S3 did not return: reconcile repairs it.
+        None stands for a key without one, or that S3 did not return: reconcile repairs it.
         """
         futures = [self._pool.submit(self._read_current, event, fact) for event, fact in requested]
         wait(futures, min(seconds, SECONDS_FOR_CURRENT))
@@ -174,12 +174,12 @@ def _answer(future: "Future[Fields]") -> Fields | Exception:
     if not isinstance(error, BotoCoreError | ClientError):
         raise error
     status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode")
-    # 400 is an object encrypted with a customer's key, which no other can read.
+    # 400: the object is encrypted with a customer's key, which we do not have.
     return {} if status in (*_GONE, HTTPStatus.BAD_REQUEST) else error
 
 
 def _put(after: Event, fields: Fields) -> Event | None:
-    """Return the put of the version that a key shows, ordered right after another event."""
+    """Return the put of a key's current version, ordered right after another event."""
     names = ("version_id", "size", "etag", "storage_class")
     object_ = Object(after.bucket, after.key, **{name: fields[name] for name in names})
     facts = {name: value for name, value in fields.items() if name not in names}

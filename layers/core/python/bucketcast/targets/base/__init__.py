@@ -145,7 +145,7 @@ class Target(abc.ABC):
         return ()
 
     def login(self) -> None:
-        """Connect and log in, without checking the table, topic or the like.
+        """Connect and log in, without checking the table or topic.
 
         Raises:
             DeliveryError: the server cannot be reached, or refuses the login.

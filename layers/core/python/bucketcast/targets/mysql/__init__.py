@@ -2,7 +2,7 @@
 
 Options are MinIO's. `dsn_string` is `user:password@tcp(host:port)/database?parameter=value`, as in
 MinIO. An IPv6 address is in brackets. The password is not escaped; the database name is
-percent-encoded (`/` is `%2F`). Other parameters of Go's driver are refused. Those that there are:
+percent-encoded (`/` is `%2F`). Other parameters of Go's driver are refused. The supported ones:
 
 =========================  =====================================================================
 tls                        default `false`; `true` verifies the server with cert_authority or the
@@ -29,8 +29,8 @@ name or `database.table`, in backquotes if it contains more than letters, digits
   primary key, or on MariaDB a unique key, so keys of 1,024 bytes fit, and case and trailing spaces
   are significant. The result does not depend on the order, batching or repetition of deliveries, or
   on the number of connections (`bucketcast.mirror` has the rules). The table `<table>_guard`
-  holds the state that this needs: for each key with a removal, or with an event that creates no
-  object, what is known of it, for 104 days after the last such event. In a cluster, all writers
+  holds the state that this needs: an entry for each key with a removal, or with an event that
+  creates no object, for 104 days after the last such event. In a cluster, all writers
   must use the same server.
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
@@ -43,7 +43,7 @@ The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELE
 all four on the guard; and CREATE if a table is to be created. Supported logins are
 mysql_native_password, caching_sha2_password and sha256_password.
 
-The tests run on MariaDB 10.11. For MySQL the target relies on its manual, and only uses statements
+The tests run on MariaDB 10.11. MySQL itself is not tested: the target only uses statements
 that the manuals of all these versions document.
 """
 

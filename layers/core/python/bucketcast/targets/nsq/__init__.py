@@ -8,8 +8,8 @@ key, versionId and sequencer of the record.
 * Events go over TCP to the one nsqd at `nsqd_address`. The first event creates the topic. Until the
   topic has a channel it keeps the events; after that, each channel gets every event.
 * Events are published in bulk (`MPUB`), which nsqd accepts or refuses as a whole. If the connection
-  breaks before nsqd's answer is there, it may have the events or not, and they are sent
-  again: up to four parts of 32 KiB, or some 100 events, for each break. There is one connection,
+  breaks before nsqd has answered, nsqd may or may not have the events, and they are sent again: up
+  to four parts of 32 KiB, or some 100 events, each time. There is one connection,
   without heartbeats; if nsqd closed it between two batches, it is reopened and nothing fails.
   Connecting takes at most 5 s, a batch 30 s more.
 * An event larger than `--max-msg-size` (default 1 MiB) goes to the dead-letter queue, with the
