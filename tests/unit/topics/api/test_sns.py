@@ -1,12 +1,15 @@
 """The SNS API of topics: what every action answers to boto3's own client."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.users import User
 from tests.unit.dynamic_targets.account import Account
 from tests.unit.topics.api.sns_calls import Server
 
@@ -243,3 +246,24 @@ def test_user_has_no_more_topics_than_allowed(state_table: str) -> None:
     server.client("ALF").create_topic(Name="t3")
     ann.delete_topic(TopicArn=T1)
     ann.create_topic(Name="t4")
+
+
+def test_the_limit_holds_for_calls_that_overtake_each_other(
+    state_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has counted before the others are stored."""
+    server = Server(Account(state_table), topics_per_user=2)
+    ann = server.client("ANN")
+    count, names = UserTopics._check_quota, ["t3", "t2"]
+
+    def overtaken(topics: UserTopics, user: User, limit: int) -> None:
+        count(topics, user, limit)
+        if names:
+            with suppress(ClientError):
+                ann.create_topic(Name=names.pop())
+
+    monkeypatch.setattr(UserTopics, "_check_quota", overtaken)
+    with pytest.raises(ClientError) as refused:
+        ann.create_topic(Name="t1")
+    assert code(refused) == ("TopicLimitExceeded", 403)
+    assert len(ann.list_topics()["Topics"]) == 2

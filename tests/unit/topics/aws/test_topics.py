@@ -308,3 +308,22 @@ def test_put_costs_the_same_with_many_topics(
         )
     assert first
     assert cost("last") == first
+
+
+def test_what_cannot_be_settled_stops_no_other_call(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed call of one tenant, whose topic nobody may make any more."""
+
+    def refuse(*_: Any) -> bool:
+        raise TopicError("InvalidArgument", "push-endpoint: private addresses are not allowed")
+
+    with monkeypatch.context() as killed:
+        killed.setattr(TopicTable, "commit", lambda *_: 1 / 0)
+        killed.setattr(Topics, "_settle", lambda *_, **__: None)
+        with pytest.raises(ZeroDivisionError):
+            put(account, {}, T1)
+    account.now += LEASE_SECONDS + 1
+    monkeypatch.setattr(Topics, "_take_over", refuse)
+    other = TopicArn("us-east-1", "other", "t")
+    assert put(account, {}, other).tenant == "other"

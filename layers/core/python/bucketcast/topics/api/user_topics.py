@@ -67,8 +67,9 @@ class UserTopics:
 
         def change(existing: Topic | None, _: Mapping[str, str]) -> DesiredTopic:
             if existing is None:
-                self._check_quota(user, topics.per_user)
-                return DesiredTopic(user.name, parsed)
+                most = 0 if user.admin else topics.per_user
+                self._check_quota(user, most)
+                return DesiredTopic(user.name, parsed, most)
             permissions.require(user, policy.CREATE, existing)
             return DesiredTopic(existing.owner, parsed)
 
@@ -129,7 +130,7 @@ class UserTopics:
 
     def _check_quota(self, user: User, limit: int) -> None:
         """Raise a TopicError if a user has `limit` topics; 0 means no limit."""
-        if limit and not user.admin:
+        if limit:
             owned, _ = self._items.page(
                 user.tenant, limit, "", lambda topic: topic.owner == user.name
             )

@@ -8,12 +8,12 @@ has changed since it was read, so of two simultaneous calls one reads it again.
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bucketcast.destination import TopicArn
 from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError, Table
-from bucketcast.state.items import Items, Work, Works, if_same
-from bucketcast.state.table import Part
+from bucketcast.state.items import PARTITION, Items, Work, Works, if_same
+from bucketcast.state.table import Part, Partition
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
 
@@ -50,6 +50,7 @@ class TopicTable:
         self._table = Table(table, client)
         self._topics = Items(table, client, "topic#", Topic)
         self.works = Works(table, client, "topicwork#", TopicWork)
+        self._counts = Partition(table, PARTITION, client)
 
     def topic(self, arn: TopicArn) -> Topic | None:
         """Return the topic of an ARN, ignoring its region; None if there is none."""
@@ -83,16 +84,38 @@ class TopicTable:
             topics.append(topic)
         return topics, ""
 
-    def commit(self, work: TopicWork, before: Topic | None, after: Topic | None) -> bool:
-        """Store a topic (None: delete it); False if another call changed it or took the work."""
+    def commit(
+        self, work: TopicWork, before: Topic | None, after: Topic | None, most: int = 0
+    ) -> bool:
+        """Store a topic (None: delete it); False if another call changed it or took the work.
+
+        Also False if a new topic's owner has `most` topics already; 0 is any number.
+        """
         change = self._change(TopicArn("", work.tenant, work.name), before, after)
         # Not a condition check, which would need another permission.
         renewal = self.works.renew_part(work)
         try:
-            self._table.transact([change, renewal], f"the topic {work.name}")
+            parts = [change, renewal, *self._count(before, after, most)]
+            self._table.transact(parts, f"the topic {work.name}")
         except LostTaskError:
             return False
         return True
+
+    def _count(self, before: Topic | None, after: Topic | None, most: int) -> list[Part]:
+        """Return the part of a transaction that counts its owner's topics, if that changes."""
+        if before and after:
+            return []
+        topic = after or before
+        if topic is None:
+            return []
+        update: dict[str, Any] = {
+            "UpdateExpression": "ADD topics :step",
+            "ExpressionAttributeValues": {":step": {"N": "1" if after else "-1"}},
+        }
+        if after and most:
+            update["ConditionExpression"] = "attribute_not_exists(topics) OR topics < :most"
+            update["ExpressionAttributeValues"][":most"] = {"N": str(most)}
+        return [self._counts.update_part(f"topiccount#{topic.tenant}:{topic.owner}", **update)]
 
     def _change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
         """Return the part of a transaction that stores a topic if it is unchanged."""

@@ -32,6 +32,7 @@ from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import BucketcastError, ConfigErrors
+from bucketcast.telemetry import logger
 from bucketcast.topics.attributes import TopicAttributes
 from bucketcast.topics.aws.table import TopicTable, TopicWork, retry_conflicts
 from bucketcast.topics.endpoint import PushTarget, push_target
@@ -43,10 +44,11 @@ LEASE_SECONDS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class DesiredTopic:
-    """The desired state of a topic."""
+    """The desired state of a topic; its owner may have `most`, 0 for any number."""
 
     owner: str
     attributes: TopicAttributes = field(repr=False)
+    most: int = 0
 
 
 Change = Callable[[Topic | None, Mapping[str, str]], DesiredTopic]
@@ -89,7 +91,7 @@ class Topics:
             desired = change(existing, stored_secrets)
             topic = self._plan(arn, desired, existing, stored_secrets)
             target = self._resolve_target(topic, desired.attributes.hidden)
-            stored = self._store(topic, target, desired.attributes.hidden, existing)
+            stored = self._store(topic, target, desired, existing)
             return topic if stored else None
 
         self.sweep()
@@ -127,7 +129,7 @@ class Topics:
     def sweep(self) -> list[str]:
         """Settle unfinished calls; return the names of their topics."""
         due = self._items.works.due(self._now())
-        return [work.name for work in due if self._take_over(work)]
+        return [work.name for work in due if self._try_to_take_over(work)]
 
     def _plan(
         self,
@@ -171,10 +173,11 @@ class Topics:
         self,
         topic: Topic,
         target: PushTarget | None,
-        hidden: Mapping[str, str],
+        desired: DesiredTopic,
         existing: Topic | None,
     ) -> bool:
         """Create a topic's resources, store it, and remove resources it no longer names."""
+        hidden = desired.attributes.hidden
         before = (existing.target_arn, existing.secret) if existing else ("", "")
         work = self._work(topic, (before[0], topic.target_arn), (before[1], topic.secret))
         self._items.works.take(work, self._now())
@@ -183,13 +186,21 @@ class Topics:
                 self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
             if target and topic.target_arn:
                 self._targets.put(target.kind, topic.id, target.settings)
-            stored = self._items.commit(work, existing, topic)
+            stored = self._items.commit(work, existing, topic, desired.most)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
                 self._settle(work)
             raise
         self._settle(work, existing_number=topic.number if stored else 0)
         return stored
+
+    def _try_to_take_over(self, work: TopicWork) -> bool:
+        """Settle an unfinished call; what cannot be settled stops no other call."""
+        try:
+            return self._take_over(work)
+        except Exception:  # noqa: BLE001 - it is another user's
+            logger.exception("an unfinished call cannot be settled", topic=work.name)
+            return False
 
     def _take_over(self, work: TopicWork) -> bool:
         own = replace(work, holder=uuid4().hex, due=self._now(LEASE_SECONDS))
