@@ -17,7 +17,7 @@ class Protocol(HttpToolsProtocol):
     """A connection that is closed when its headers are too slow or too large."""
 
     _timer: asyncio.TimerHandle | None = None
-    _seen = 0
+    _received = 0
     _within_headers = True
 
     def connection_made(self, transport: Any) -> None:
