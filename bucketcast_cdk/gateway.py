@@ -37,6 +37,7 @@ class Gateway(Construct):
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,
+            reserved=context.config.gateway.reserved_concurrency or None,
         )
         self.role = function.role
         ingest.table.grant(

@@ -33,3 +33,12 @@ def test_gateway_environment_has_no_secret(make: Make) -> None:
         "BUCKETCAST_STACK",
         "BUCKETCAST_STATE_TABLE",
     }
+
+
+def test_its_concurrency_may_be_limited(make: Make) -> None:
+    """Anybody may call its URL, and would use up the account's."""
+    function = make(ON).properties("AWS::Lambda::Function", FunctionName=NAME)
+    assert "ReservedConcurrentExecutions" not in function
+    limited = make(f"{ON}reserved_concurrency = 5\n")
+    function = limited.properties("AWS::Lambda::Function", FunctionName=NAME)
+    assert function["ReservedConcurrentExecutions"] == 5

@@ -124,3 +124,18 @@ def test_the_id_is_read_from_the_queue(end: str) -> None:
     setup = replace(DYNAMIC, queue_end=end)
     queue = setup.queue_name("webhook", "a-b-c", "0a1b2c")
     assert id_of(queue, setup.prefix + "webhook-") == "a-b-c"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "host"),
+    [
+        ("amqp", {"url": "amqp://169.254.169.254:80/", "exchange": "x"}, "169.254.169.254"),
+        ("kafka", {"brokers": "broker:9092,127.0.0.1:9092", "topic": "x"}, "127.0.0.1"),
+        ("kafka", {"brokers": "0x7f000001:9092", "topic": "x"}, "0x7f000001"),
+        ("redis", {"address": "localhost:6379", "key": "x", "format": "access"}, "localhost"),
+    ],
+)
+def test_the_function_itself_is_no_server(kind: str, values: dict[str, str], host: str) -> None:
+    with pytest.raises(ConfigErrors, match=f"found {host}, which is the function itself"):
+        validate(EVERY, kind, "x", values)
+    assert validate(replace(EVERY, local=True), kind, "x", values)

@@ -24,7 +24,7 @@ def unreachable(configs: Iterable[TargetConfig]) -> Iterator[ConfigError]:
             hosts = {server.host for server in instance.endpoints()} if instance else set()
         except BucketcastError:
             continue  # the address is in a secret
-        for host in sorted(filter(egress.is_loopback, hosts)):
+        for host in sorted(filter(egress.is_own, hosts)):
             key = next((key for key, setting in config.settings.items() if host in setting), "")
             where = f"notify_{config.kind}.{config.id}.{key}".rstrip(".")
             yield ConfigError(where, f"found {host}, which is the function itself", _PUBLIC)

@@ -16,7 +16,7 @@ from bucketcast.delivery.policy import FIFO
 from bucketcast.destination import TargetArn
 from bucketcast.limits import WINDOW
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
-from bucketcast.settings.options import option, options_of
+from bucketcast.settings.options import Limits, option, options_of
 from bucketcast.settings.types import KMS_KEY, REFERENCE, Csv, OnOff, choice
 from bucketcast.targets.base.options import Common, Shaped
 
@@ -92,6 +92,12 @@ class GatewayOptions:
     function_url: OnOff = option(
         "serve the APIs of notifications and topics at a function URL, for mc and the SDKs",
         default="off",
+    )
+    reserved_concurrency: int = option(
+        "concurrent executions reserved for the function, which is also its maximum: what anybody "
+        "may use up by calling its URL; 0 reserves none",
+        default="0",
+        limits=Limits("0", "1000"),
     )
 
 

@@ -13,6 +13,7 @@ from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.limits import SPARE
+from bucketcast.settings import egress
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import options_of, read, validation_errors
 from bucketcast.settings.types import REFERENCE
@@ -23,6 +24,7 @@ _QUEUE_NAME = 80
 _SETTINGS_BYTES = 300_000
 """An item of DynamoDB is 400 KB at most."""
 _SECRET_BYTES = 65_536
+_SERVER = "a host other than loopback and link-local ones"
 _NO_RIGHTS = (
     "allowed is password: only a target of bucketcast.toml has a role, and rights, of its own"
 )
@@ -92,6 +94,8 @@ def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str])
         errors += url_errors(
             f"{path}.endpoint", settings_text["endpoint"], allowed, "dynamic_targets"
         )
+    elif not (setup.local or errors):
+        errors += _own_host_errors(target(parsed), path)
     errors = errors or list(_timeout_errors(setup, target(parsed), path))
     options = options_of(declared)
     hidden = {key: value for key, value in settings_text.items() if options[key].hides(value)}
@@ -104,6 +108,13 @@ def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str])
     if errors:
         raise ConfigErrors(errors)
     return found
+
+
+def _own_host_errors(target: Target, path: str) -> Iterator[ConfigError]:
+    """Yield an error for each server that would be the function itself."""
+    for host in sorted({server.host for server in target.endpoints()}):
+        if egress.is_own(host):
+            yield ConfigError(path, f"found {host}, which is the function itself", _SERVER)
 
 
 def _target_errors(

@@ -76,10 +76,16 @@ ANY: Final = Egress(("0.0.0.0/0", "::/0"))
 """All that can be allowed."""
 
 
-def is_loopback(host: str) -> bool:
-    """Return True if a host is the machine itself, as far as it shows without DNS."""
+def is_own(host: str) -> bool:
+    """Return True for loopback and link-local hosts, as far as they show without DNS.
+
+    On Lambda they are the function itself, with the API of its runtime.
+    """
     address = _literal(host)
-    return bool(address) and _embedded(ip_address(address)).is_loopback
+    if not address:
+        return False
+    ip = _embedded(ip_address(address))
+    return ip.is_loopback or ip.is_link_local or ip in _EC2
 
 
 def parse_entry(entry: str) -> str:
