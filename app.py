@@ -2,8 +2,8 @@
 
 Context: `config` (path, default `bucketcast.toml`), `stack` (name, default `Bucketcast`) and
 `local` (`true`: the functions run on this machine, so they are bundled for its interpreter, plain
-secrets are allowed, and nothing outlives the stack). What `cdk.json` has under `context` overrides
-the feature flags below.
+secrets are allowed, and nothing outlives the stack). The `context` of `cdk.json` overrides the
+feature flags below.
 """
 
 import json

@@ -52,7 +52,7 @@ class Venv(NamedTuple):
         return {"python": python} | _digests(self.pinned)
 
     def install(self) -> None:
-        """Make it anew."""
+        """Create the environment again."""
         python = interpreter(self.version) if self.version else sys.executable
         _new_venv(self.folder, python)
         pip = [str(self.folder / "bin" / "python"), "-m", "pip", "install"]

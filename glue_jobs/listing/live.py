@@ -29,10 +29,10 @@ _HINTS: Final = {
 
 
 def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
-    """List a bucket, with or without versions; each action on the rows lists it anew.
+    """List a bucket, with or without versions; each action on the rows lists it again.
 
     The ranges that the cores list are planned here, with a number of calls that depends on the
-    number of cores alone. Objects written meanwhile may or may not be among the rows.
+    number of cores alone. Objects written during the listing may or may not be among the rows.
 
     Raises:
         BucketcastError: there is no such bucket, or it may not be listed.

@@ -63,7 +63,7 @@ def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
             },
             "object": {
                 "key": quote_plus(finding.key, safe=""),
-                # By index, since a row has a method of this name.
+                # A row has a method named `count`.
                 "size": finding["count"],
                 "sequencer": f"{_nanoseconds(at):X}",
             },

@@ -46,7 +46,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     objects = content.objects.select("key", "size")
     if settings.source == "listing":
-        # Otherwise each pass would list the bucket anew, with later changes.
+        # Otherwise each pass would list the bucket again, with later changes.
         objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)

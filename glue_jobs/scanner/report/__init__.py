@@ -101,7 +101,7 @@ def _excess(thresholds: Mapping[str, int]) -> Column:
 def _first(states: DataFrame, *order: Column) -> list[Finding]:
     rows = states.orderBy(*order, "kind", "key").limit(_SHOWN).collect()
     return [
-        # By index, since a row has a method of this name.
+        # A row has a method named `count`.
         Finding(row.kind, row.key, row.state, row["count"], row.alerted, row.bytes)
         for row in rows
     ]

@@ -23,11 +23,11 @@ AT_ONCE: Final = 16
 """The number of calls that one client may make at a time."""
 LIMITS: Final = Config(**CALLS, max_pool_connections=AT_ONCE)
 IN_PASSING: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=2))
-"""For calls that a batch can do without, and so does not wait for."""
+"""Limits of optional calls, which a batch does not wait for."""
 PATIENT: Final = LIMITS.merge(
     Config(read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 )
-"""For a deploy, which a call without an answer would undo."""
+"""Limits of a deploy's calls: one that fails would roll the deploy back."""
 _FREE: Final = ("DynamoDB", "S3")
 """The services with endpoints of the kind `gateway`, which cost nothing."""
 

@@ -28,7 +28,7 @@ class Filter:
 
     @property
     def needs_events(self) -> bool:
-        """Whether a condition is about the events, so that they have to be read."""
+        """True if a condition is about the events, so that they have to be read."""
         return bool(self.names or self.bucket or self.prefix or self.rule or self.id)
 
     def matches(self, letter: Letter, now: int) -> bool:

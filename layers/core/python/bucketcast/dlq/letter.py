@@ -87,7 +87,7 @@ class Letter:
 
     @property
     def is_cut(self) -> bool:
-        """Whether only the beginning of the message was kept."""
+        """True if only the beginning of the message was kept."""
         return "cut" in self.attributes
 
 

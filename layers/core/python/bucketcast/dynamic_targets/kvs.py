@@ -52,7 +52,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     if text and not _KEY.match(text):
         first = text.split(maxsplit=1)[0]
         raise ConfigErrors([ConfigError(first, "found no '='", "allowed is KEY=VALUE")])
-    # Where no quote ends before here, none does for a later key: searched once, not for each key.
+    # Up to this position no quote is closed, so the text is not searched for each key.
     unclosed_until = dict.fromkeys("\"'", 0)
     while key_match := _KEY.match(text, position):
         key, start = key_match["key"], key_match.end()

@@ -32,11 +32,11 @@ class AccountCache:
 
     async def __call__(self, access_key: str) -> Account | None:
         at, cached = self._accounts.get(access_key, (0.0, None))
-        # By the wall clock: the monotonic one stands still while Lambda keeps a function frozen.
+        # The wall clock, since the monotonic one stands still while Lambda keeps a function frozen.
         if cached and 0 <= time.time() - at < MAX_AGE_SECONDS:
             return cached
         if access_key not in self._known:
-            # What is read already may have begun before the user was added.
+            # A read in progress may have begun before the user was added.
             if self._reading:
                 await asyncio.wait([self._reading])
             if access_key not in self._known:

@@ -61,7 +61,7 @@ class DeployedTargets:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """How many messages may wait for deployed targets with a limit, by a digest of each ARN."""
+    """The most messages that may wait for a deployed target, by a digest of its ARN."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
 

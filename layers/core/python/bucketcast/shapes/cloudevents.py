@@ -1,11 +1,11 @@
 """CloudEvents 1.0, after the specification's adapter for Amazon S3.
 
 Structured: one JSON document with the S3 record as its `data`. Binary: the record alone, and the
-attributes beside it in the headers of the transport. Source: "AWS Simple Storage Service
-Event Adapter" and "JSON Event Format" of the CloudEvents specification. Where one request makes
-several events (DeleteObjects does), the adapter's `id` would repeat: a third part keeps it unique.
-The `source` begins with the record's `eventSource`, `aws:s3`; `shapes.ceph` has RGW's own.
-`sequence` is S3's sequencer with leading zeros, so that it compares as text.
+attributes beside it in the headers of the transport. Source: "AWS Simple Storage Service Event
+Adapter" and "JSON Event Format" of the CloudEvents specification. If one request causes several
+events, as DeleteObjects does, the adapter's `id` would repeat: a third part makes it unique. The
+`source` begins with the record's `eventSource`, `aws:s3`; `shapes.ceph` has RGW's own. `sequence`
+is S3's sequencer with leading zeros, so that it compares as text.
 """
 
 from urllib.parse import quote

@@ -71,7 +71,7 @@ def parse(raw: msgspec.Raw) -> Event:
     key = item.key
     name, original = translate(record.name)
     principal, owner, source_ip, request_id, host_id = record.origin
-    # By position: by name it takes twice as long.
+    # Positional, since keywords take twice as long.
     return Event(
         name,
         record.s3.bucket.name,

@@ -1,7 +1,7 @@
-"""Threads for what waits for AWS.
+"""Threads for calls that wait for AWS.
 
-Of each user only a few calls wait at once, and further ones queue behind them: whoever makes many
-slow calls keeps nobody else's waiting.
+Only a few calls of a user wait at once, and further ones queue behind them, so a user with many
+slow calls does not delay the others.
 """
 
 import asyncio

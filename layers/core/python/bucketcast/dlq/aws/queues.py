@@ -21,7 +21,7 @@ class DeadQueue(NamedTuple):
     """A dead-letter queue; `own` is the queue that its letters came from.
 
     `name` is the target's ARN, `ingress`, or the name of the queue of a target that was removed.
-    Only the first has a `target`. It is `live` if a function reads `own`.
+    Only an ARN has a `target`. It is `live` if a function reads `own`.
     """
 
     name: str

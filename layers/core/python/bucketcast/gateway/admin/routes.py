@@ -39,7 +39,7 @@ Work = Callable[[AuthenticatedRequest, str], Awaitable[Response]]
 
 
 class Admin:
-    """The admin calls of one deployment; each call reads `stack` anew."""
+    """The admin calls of one deployment; each call reads `stack` again."""
 
     def __init__(
         self, authenticator: Authenticator, find: FindAccount, stack: str, aws: Aws

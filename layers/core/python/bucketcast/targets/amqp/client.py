@@ -66,7 +66,7 @@ class Client:
             raise
 
     def is_open(self) -> bool:
-        """Return False if the broker has closed the connection meanwhile."""
+        """Return False if the broker has closed the connection."""
         try:
             self._handle_received()
         except (OSError, ClosedError):

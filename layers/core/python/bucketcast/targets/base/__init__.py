@@ -99,15 +99,15 @@ class Target(abc.ABC):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether an event that is older than the target's memory could damage its rows."""
+        """True if an event that is older than the target's tombstones could damage its rows."""
         return False
 
     @property
     def first_alone(self) -> bool:
-        """Whether the first event of an invocation is confirmed before the others are sent.
+        """True if the first event of an invocation is confirmed before the others are sent.
 
         A server that hangs may accept events without answering, and would then get all of them
-        twice. Rows do not need this: writing them twice changes nothing.
+        twice. Targets with rows do not need this: writing a row twice changes nothing.
         """
         return not self.keeps_rows
 
@@ -212,7 +212,7 @@ class Connected(Target, Generic[C]):
         """
         with self._lock:
             try:
-                # By the wall clock: the monotonic one may stand still while a function is frozen.
+                # The wall clock: the monotonic one may stand still while a function is frozen.
                 idle = abs(time.time() - self._last_used) > IDLE_SECONDS
                 if self._open is not None and (idle or not self._is_usable(self._open)):
                     self._drop()

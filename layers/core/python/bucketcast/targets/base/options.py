@@ -16,7 +16,7 @@ DISCARD: Final = "discard"
 
 @dataclass(frozen=True, kw_only=True)
 class Shaped:
-    """How events are written; MinIO only has its own format."""
+    """The options of the payload format; MinIO only has its own."""
 
     shape: shapes.Name = option(
         "the payload format: MinIO's, the record of Amazon S3 or of Ceph RGW, or a CloudEvent, in "

@@ -13,7 +13,7 @@ from bucketcast.errors import TimedOut
 CHUNK = 65_536
 _LEAST_WAIT = 0.001
 _GRACE = 1.0
-"""For this many seconds after the deadline, received data may be read and a farewell sent."""
+"""Seconds after the deadline in which received data may be read and a last message sent."""
 
 
 class DeadlineSocket:
@@ -31,7 +31,7 @@ class DeadlineSocket:
 
     @property
     def has_input(self) -> bool:
-        """Whether there is unexpected input, such as the end of the connection."""
+        """True if there is unexpected input, such as the end of the connection."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))

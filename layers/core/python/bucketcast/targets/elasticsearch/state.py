@@ -26,7 +26,7 @@ MAX_SLICES = 1024
 DOCUMENTS_PER_PAGE = 2000
 DOCUMENTS_PER_READ = 500
 _KEPT = "5m"
-"""How long a scroll waits for the request of its next page."""
+"""The time for which a scroll waits for the request of its next page."""
 _BUCKET = "Records.s3.bucket.name"
 _OBJECT = ("key", "size", "eTag", "versionId", "sequencer")
 _PARTS = ["Records.eventTime", _BUCKET, *(f"Records.s3.object.{name}" for name in _OBJECT)]

@@ -159,7 +159,7 @@ class Target(base.Connected[Client]):
         return client
 
     def _is_usable(self, connection: Client) -> bool:
-        # By the wall clock: the monotonic one may stop while a function is frozen.
+        # The wall clock: the monotonic one may stop while a function is frozen.
         idle = time.time() - self._last_used > IDLE_SECONDS
         if idle or connection.login_expired:
             return False

@@ -65,8 +65,8 @@ class Client:
         Raises:
             NotConnected: no broker answers.
         """
-        # After each answer librdkafka requests the producer id that it needs for sending. At the
-        # first it is not connected to the brokers yet, and would wait for 500 ms.
+        # After each answer librdkafka requests the producer id that it needs for sending. After
+        # the first it is not connected to the brokers yet, and would wait for 500 ms.
         connect_deadline = min(deadline, time.monotonic() + CONNECT_SECONDS)
         for _ in range(2):
             self._fetch_metadata(connect_deadline)

@@ -18,7 +18,7 @@ GRACE = 0.5
 class BrokerHealth:
     """The errors since a broker's last answer.
 
-    librdkafka retries for ever, and a message's own error is only "timed out". The end of an
+    librdkafka retries forever, and a message's own error is only "timed out". The end of an
     established connection is no failure: librdkafka reopens it, and often it was only idle.
     """
 

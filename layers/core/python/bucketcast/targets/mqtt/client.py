@@ -66,11 +66,11 @@ class Client:
         self._used = time.monotonic()
         self._used_at = time.time()
         self.refused = False
-        """Whether an event was refused: Mosquitto then ends the session, a moment later."""
+        """True if an event was refused: Mosquitto then ends the session, a moment later."""
 
     @property
     def is_usable(self) -> bool:
-        """Whether the session may still be open.
+        """True if the session may still be open.
 
         A broker ends a session that is silent for longer than the keep-alive interval, and a
         frozen function may not receive the end of the connection.

@@ -93,7 +93,7 @@ class Client:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server closed the connection: only then is there input between statements."""
+        """True if the server closed the connection: there is no other input between statements."""
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def close_after(self, seconds: float) -> AbstractContextManager[None]:

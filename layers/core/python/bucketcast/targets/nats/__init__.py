@@ -91,7 +91,7 @@ class Target(base.Connected["Client"]):
         if self.shape.attributes:
             for name, value in super().headers(event).items():
                 headers[name] = in_header(value)
-            # Only NATS's binding has it among the attributes.
+            # Only NATS's binding has the content type among the attributes.
             headers["ce-datacontenttype"] = self.shape.content_type
         return headers
 

@@ -67,7 +67,7 @@ class Client:
 
     def is_alive(self) -> bool:
         """Return False if the connection has ended: servers stop, and close idle connections."""
-        # By the wall clock, as others may stop while a function is frozen.
+        # The wall clock, since others may stop while a function is frozen.
         idle = abs(time.time() - self._last_used) > IDLE_SECONDS
         try:
             self.run(_check_alive if idle else _process_input, CONNECT_SECONDS)
@@ -107,7 +107,7 @@ async def _check_alive(publisher: Core) -> None:
 
 
 async def _process_input(publisher: Core) -> None:  # noqa: ARG001 - as any work
-    """Let nats-py process what the server has sent meanwhile."""
+    """Let nats-py process pending input from the server."""
     for _ in range(3):
         await asyncio.sleep(0)
 

@@ -88,13 +88,13 @@ class Client:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nsqd closed the connection: without heartbeats, it sends nothing else."""
+        """True if nsqd closed the connection: without heartbeats, it sends nothing else."""
         return self._socket.has_input
 
     def publish(self, parts: Iterable[tuple[int, bytes]], deadline: float) -> Iterator[int]:
         """Send commands, each with an index of the batch; yield the index of each confirmed one.
 
-        At most `UNCONFIRMED` are in flight at once: these repeat if the connection breaks.
+        At most `UNCONFIRMED` are in flight at once, and may be sent twice if the connection breaks.
         """
         ends: deque[int] = deque()
         for end, command in parts:

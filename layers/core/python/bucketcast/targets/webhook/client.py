@@ -112,7 +112,7 @@ class Client:
         self._headers = [f"Authorization: {authorization}"] if authorization else []
         self._signer = make_signer(settings)
         self._multi = pycurl.CurlMulti()
-        # By default curl keeps four times the busy connections: too few at the end of a batch.
+        # curl's default, four times the busy connections, is too few at the end of a batch.
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight)
         self._idle = [Request(settings) for _ in range(settings.in_flight)]
         self._requests = {request.handle: request for request in self._idle}

@@ -212,7 +212,7 @@ class Topics:
     def _settle(self, work: TopicWork, existing_number: int = 0) -> None:
         """Remove all resources that the work names and the topic's item does not.
 
-        Those of the item with the number `existing_number` need not be created.
+        The resources of the item with the number `existing_number` exist already.
         """
         arn = TopicArn("", work.tenant, work.name)
         while True:
