@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-# No proxy stands between this machine and itself.
+# Connections to this machine use no proxy.
 DIRECT = Config(proxies={}, retries={"total_max_attempts": 2}, connect_timeout=5, read_timeout=30)
 
 

@@ -48,7 +48,7 @@ def test_loopback_is_refused_in_any_notation(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "none")
     refusal = outcome(webhook, host)
-    assert "is a loopback address, which allow_private has to name" in refusal
+    assert "is a loopback address, which allow_private does not allow" in refusal
     assert webhook.requests() == []
     monkeypatch.setenv(VARIABLE, "127.0.0.0/8,::1")
     assert outcome(webhook, host) == ""
@@ -69,7 +69,7 @@ def test_doctor_does_not_connect_to_a_refused_address(
                 listener.accept()
             monkeypatch.setenv(VARIABLE, "localhost")
             assert {step.status for step in findings(target)} == {"ok"}
-    assert "127.0.0.1 is a loopback address, which allow_private has to name" in finding.found
+    assert "127.0.0.1 is a loopback address, which allow_private does not allow" in finding.found
     assert "allow_private" in finding.hint
 
 

@@ -117,7 +117,7 @@ def test_a_report_of_another_bucket_is_refused(spark: SparkSession, tmp_path: Pa
         (lambda m: m.update(fileSchema=""), "fileSchema is '', without Bucket, Key"),
         (lambda m: m.update(fileSchema="Bucket, Size"), "'Bucket, Size', without Key"),
         (lambda m: m.update(fileSchema="Key, Size"), "'Key, Size', without Bucket"),
-        (lambda m: m.update(fileSchema="Bucket, Key, Size, Size"), "stands twice"),
+        (lambda m: m.update(fileSchema="Bucket, Key, Size, Size"), "occurs twice"),
         (lambda m: m.update(fileSchema="Bucket, Key,"), "has no name"),
     ],
 )

@@ -174,12 +174,12 @@ def _columns(document: _Document, url: str) -> tuple[str, ...]:
     if missing:
         raise BucketcastError(
             f"{url}: fileSchema is {document.file_schema!r}, without {', '.join(sorted(missing))};"
-            " columns are read in no other order than it says, so take a report as S3 wrote it"
+            " columns are read in this order only, so use a report as S3 wrote it"
         )
     if document.file_format == "CSV" and ("" in names or len(set(names)) < len(names)):
         raise BucketcastError(
-            f"{url}: fileSchema is {document.file_schema!r}, where a column has no name or stands "
-            "twice; take a report as S3 wrote it"
+            f"{url}: fileSchema is {document.file_schema!r}, where a column has no name or occurs "
+            "twice; use a report as S3 wrote it"
         )
     return tuple(names)
 

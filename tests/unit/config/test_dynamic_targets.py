@@ -70,7 +70,7 @@ def test_every_problem_is_reported(tmp_path: Path) -> None:
 
 
 def test_all_and_off_exclude_other_kinds(tmp_path: Path) -> None:
-    with pytest.raises(ConfigErrors, match=r"found webhook, all; all and off stand alone"):
+    with pytest.raises(ConfigErrors, match=r"found webhook, all; all and off allow no other kind"):
         read(tmp_path, '[dynamic_targets]\nkinds = ["webhook", "all"]')
 
 

@@ -132,8 +132,8 @@ FINAL = (Rejected, GivenUp)
 
 def name_of(error: DeliveryError) -> str:
     """Return the class name of an error, or of the error that it stands for."""
-    stands = error.error if isinstance(error, GivenUp | Waiting) else ""
-    return stands or type(error).__name__
+    original = error.error if isinstance(error, GivenUp | Waiting) else ""
+    return original or type(error).__name__
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

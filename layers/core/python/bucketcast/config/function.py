@@ -119,7 +119,7 @@ class DynamicOptions(FunctionOptions):
         yield from super().validation_errors()
         if len(self.kinds) > 1 and {ALL, OFF} & set(self.kinds):
             problem = f"found {', '.join(self.kinds)}"
-            yield "kinds", problem, f"{ALL} and {OFF} stand alone"
+            yield "kinds", problem, f"{ALL} and {OFF} allow no other kind"
 
     def with_kinds(self) -> "DynamicOptions":
         """Return the options with the kinds themselves instead of `all` and `off`."""

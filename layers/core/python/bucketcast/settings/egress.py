@@ -63,7 +63,7 @@ class Egress:
         if any(ip in ip_network(entry) for entry in self.allowed if _is_network(entry)):
             return ""
         kind = "loopback" if ip.is_loopback else "private"
-        return f"{ip} is a {kind} address, which {OPTION} has to name"
+        return f"{ip} is a {kind} address, which {OPTION} does not allow"
 
     def refusal_of_url(self, url: str) -> str:
         """Return the reason to refuse this URL, as far as it shows without DNS, else ""."""

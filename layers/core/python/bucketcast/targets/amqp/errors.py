@@ -14,7 +14,7 @@ _FITS = (
 )
 _TRUST = (
     "set cert_authority to the authority that signed the broker's certificate, and the host in url "
-    "to a name that stands in it"
+    "to a name in the certificate"
 )
 _HINTS: tuple[tuple[str, type[DeliveryError], str], ...] = (
     ("mechanism EXTERNAL", NotAuthorized, "the broker must know the user that client_cert names"),

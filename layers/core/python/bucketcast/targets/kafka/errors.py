@@ -21,7 +21,7 @@ _NO_ANSWER = (
 )
 _HINTS = {
     "certificate verify failed": "set cert_authority to the authority that signed the brokers' "
-    "certificates, and brokers to names that stand in them",
+    "certificates, and brokers to names in them",
     " alert ": "does it want a client certificate, of an authority that it trusts? See "
     "client_tls_cert and client_tls_key",
     "SSL": "does tls = {tls} suit the port?",

@@ -55,7 +55,7 @@ _HINTS = {
 _SCHEME = "does the broker's scheme suit its port?"
 _HINTS_BY_WORD = {
     "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the broker's "
-    "certificate, and broker to a name that stands in it",
+    "certificate, and broker to a name in it",
     " alert ": "the broker wants a client certificate of an authority that it trusts: client_cert "
     "and client_key",
     "WRONG_VERSION_NUMBER": _SCHEME,

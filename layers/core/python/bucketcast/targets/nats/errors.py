@@ -18,7 +18,7 @@ _HINTS = {
     "secure connection not available": "this server does not encrypt: enable TLS there, or leave "
     "out tls and the certificates",
     "certificate_verify_failed": "set cert_authority to the authority that signed the server's "
-    "certificate, and address to a name that stands in it",
+    "certificate, and address to a name in it",
     "wrong_version_number": "the server does not start with TLS: leave out tls_handshake_first",
     "alert unknown ca": "client_cert must be a certificate of an authority that the server trusts",
     "certificate required": "the server requires a client certificate: client_cert with client_key",

@@ -19,7 +19,7 @@ _HINTS = {
     "TLS required": "set tls = on",
     "offers no TLS": "start it with --tls-cert and --tls-key, or set tls = off",
     "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed nsqd's "
-    "certificate, and nsqd_address to a name that stands in it",
+    "certificate, and nsqd_address to a name in it",
     " alert ": "nsqd requires a client certificate of an authority that it trusts: client_cert and "
     "client_key",
     "NSQ's protocol": "nsqd_address must be nsqd's TCP address (4150), not that of HTTP (4151)",

@@ -104,8 +104,8 @@ class Chunked:
         if names != list(self._announced or ()):
             raise S3Error(
                 "InvalidRequest",
-                f"x-amz-trailer announces {', '.join(self._announced or ()) or 'nothing'}; behind "
-                f"the body stands {', '.join(names) or 'nothing'}",
+                f"x-amz-trailer announces {', '.join(self._announced or ()) or 'nothing'}; the "
+                f"body is followed by {', '.join(names) or 'nothing'}",
             )
         trailers = b"".join(name + b":" + value + b"\n" for name, value in lines.items())
         if self._chain and self._announced is not None:
@@ -152,14 +152,14 @@ class Chunked:
         if len(self._buffer) < len(_END):
             return False
         if self._buffer[:2] != _END:
-            raise S3Error("InvalidRequest", "a chunk is longer than it says")
+            raise S3Error("InvalidRequest", "a chunk is longer than its stated size")
         del self._buffer[:2]
         self._state = self._read_header
         return True
 
     def _read_trailers(self, _: bytearray, /) -> bool:
         if len(self._buffer) > _MAX_TRAILER_BYTES:
-            raise S3Error("InvalidRequest", "what stands behind the body is too long")
+            raise S3Error("InvalidRequest", "the trailers are too long")
         return False
 
     def _verify(self) -> None:
