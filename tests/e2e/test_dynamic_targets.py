@@ -1,4 +1,4 @@
-"""Targets made at run time: 200 of them, used and removed, beside a deploy that goes on."""
+"""Dynamic targets: 200 of them, used and removed, beside a deploy that goes on."""
 
 import json
 from collections.abc import Callable

@@ -260,7 +260,7 @@ def test_limits_hold_by_the_clock_of_the_receiver(
 
 
 def dead(system: System, arn: str) -> str:
-    """The dead-letter queue of a target made at run time."""
+    """The dead-letter queue of a dynamic target."""
     id_ = arn.split(":")[4]
     urls = system.sqs.list_queues(QueueNamePrefix=f"Bucketcast-dynamic-webhook-{id_}")["QueueUrls"]
     (found,) = [url for url in urls if url.endswith("-dead")]

@@ -1,4 +1,4 @@
-"""What the stack has for targets made at run time: functions, and rights limited to names."""
+"""The stack's part of dynamic targets: functions, and rights limited to names."""
 
 import json
 from typing import Any

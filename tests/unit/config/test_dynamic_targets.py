@@ -1,4 +1,4 @@
-"""The table `[dynamic_targets]`: for which kinds targets can be made at run time."""
+"""The table `[dynamic_targets]`: the kinds that dynamic targets may have."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`bucketcast target add`, `rm` and `ls` of targets made at run time."""
+"""`bucketcast target add`, `rm` and `ls` of dynamic targets."""
 
 import json
 from pathlib import Path
