@@ -8,16 +8,16 @@ from pathlib import Path
 from localstack import machine
 
 FOLDERS = ("/opt/homebrew/bin", "/usr/local/bin")
-# "everysec" leaves the sync to the disk to another thread, but an answer is sent after the write,
-# so that only a crash of the machine, not of the server, can lose it. The process keeps its command
-# as title, by which it is recognised.
+# Each answer is sent after the write, so only a crash of the machine, not of the server, loses it:
+# with "everysec" a write waits for up to two seconds while another thread syncs. The process keeps
+# its command as title, by which it is recognised.
 _CONFIGURATION = """\
 bind 127.0.0.1
 port {port}
 dir "{folder}"
 save ""
 appendonly yes
-appendfsync everysec
+appendfsync no
 daemonize no
 set-proc-title no
 """
