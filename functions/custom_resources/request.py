@@ -19,7 +19,7 @@ is given three times, 10 seconds each and 3 between them.
 
 def client(service: str) -> Any:
     """Return a client of a service."""
-    return function_clients.client(service, function_clients.PATIENT)
+    return function_clients.client(service, function_clients.DEPLOY_CALL)
 
 
 def is_rolled_back(event: Mapping[str, Any], clients: Clients) -> bool:

@@ -53,7 +53,7 @@ class DynamicTargets:
         self._kind = kind
         self._sqs = function_clients.client("sqs")
         dynamodb = function_clients.client("dynamodb")
-        client = cache(lambda: function_clients.client("dynamodb", function_clients.IN_PASSING))
+        client = cache(lambda: function_clients.client("dynamodb", function_clients.OPTIONAL_CALL))
         self._table = Table(settings.state_table, dynamodb)
         self._topics = TopicTable(settings.state_table, dynamodb)
         self._counters = Counters(settings.state_table, client)

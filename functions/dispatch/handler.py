@@ -35,7 +35,7 @@ def build(
     own = Consumer(Queue(settings.queue_url, sqs), dead.write)
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
     table = environ.get("BUCKETCAST_STATE_TABLE")
-    client = cache(lambda: function_clients.client("dynamodb", function_clients.IN_PASSING))
+    client = cache(lambda: function_clients.client("dynamodb", function_clients.OPTIONAL_CALL))
     counters = Counters(table, client) if table else None
     store = Breakers(table, client).of(arn) if table else LocalStore()
     queue = settings.queue_url.rpartition("/")[2]

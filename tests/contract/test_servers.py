@@ -52,7 +52,7 @@ def gone(pid: int, seconds: float) -> bool:
         try:
             if (
                 psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-            ):  # nobody's child, not yet buried
+            ):  # an orphan that is not yet reaped
                 return True
         except psutil.NoSuchProcess:
             return True

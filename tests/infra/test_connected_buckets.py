@@ -158,7 +158,7 @@ def test_one_statement_allows_all_rules_to_write(make: Make) -> None:
         assert len(rules) <= 1
 
 
-def test_eventbridge_has_a_rule_for_the_bucket_with_retries_and_dead_letters(
+def test_eventbridge_rule_has_retries_and_dead_letters(
     typical: Synthesised,
 ) -> None:
     (rule,) = [found["Properties"] for found in typical.event_rules().values()]

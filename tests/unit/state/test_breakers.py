@@ -202,7 +202,7 @@ def test_a_connection_that_was_forgotten_hides_no_pause(monkeypatch: pytest.Monk
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
         server.settimeout(30)
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
-        table = function_clients.client("dynamodb", function_clients.IN_PASSING)
+        table = function_clients.client("dynamodb", function_clients.OPTIONAL_CALL)
         one = Breakers("state", lambda: table).of(HOOK)
         served = pool.submit(serve)
         assert one.read() is None

@@ -116,7 +116,7 @@ def test_get_shows_radosgw_admins_fields_without_the_login(run: Run, aws: MotoAw
     assert "hunter2" not in printed
 
 
-def bury(aws: MotoAws, url: str, body: str) -> None:
+def dead_letter(aws: MotoAws, url: str, body: str) -> None:
     letter = Dead(body, History(), "Rejected", "no")
     assert not DeadLetters("t", Queue(url, aws.sqs)).write([letter])
 
@@ -130,7 +130,7 @@ def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
         aws.sqs.send_message(QueueUrl=url, MessageBody=body)
     aws.sqs.send_message(QueueUrl=url, MessageBody=bodies[3], DelaySeconds=900)
     aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=600)
-    bury(aws, dead, bodies[0])
+    dead_letter(aws, dead, bodies[0])
     Counters(TABLE, lambda: aws.dynamodb).add(topic.target_arn, Counts(sent=5, failed=2, dead=1))
     for _ in range(2):
         assert run("topic", "stats", "b", "--json").document == {
@@ -156,7 +156,7 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     url, _ = queues(aws, topic := make(aws, "b", **LOGIN))
     letters = aws.queue("Bucketcast-webhook-primary-dead")
     (packed,) = pack([Delivery("r1", event(key="k"))])
-    bury(aws, letters, packed.body)
+    dead_letter(aws, letters, packed.body)
     ran = run("dlq", "redrive", "webhook:primary", "--to", topic.arn)
     assert (ran.code, ran.out) == (0, f"1 event sent to {topic.target_arn}\n"), ran.err
     (message,) = received(aws.sqs, url)

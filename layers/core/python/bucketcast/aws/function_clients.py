@@ -22,9 +22,9 @@ from bucketcast.telemetry import logger
 AT_ONCE: Final = 16
 """The number of calls that one client may make at a time."""
 LIMITS: Final = Config(**CALLS, max_pool_connections=AT_ONCE)
-IN_PASSING: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=2))
+OPTIONAL_CALL: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=2))
 """Limits of optional calls, which a batch does not wait for."""
-PATIENT: Final = LIMITS.merge(
+DEPLOY_CALL: Final = LIMITS.merge(
     Config(read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 )
 """Limits of a deploy's calls: one that fails would roll the deploy back."""
