@@ -7,6 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.destination import TopicArn
+from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
@@ -248,6 +249,14 @@ def test_an_entry_of_the_deploy_that_is_gone_is_restored(
     aws.s3.put_bucket_notification_configuration(Bucket="uploads", NotificationConfiguration={})
     notifications.put("uploads", config(QUEUE, topic("t")), ANN)
     assert attached == [("uploads", "sqs")]
+
+
+def test_a_bucket_attached_as_a_whole_takes_every_event_there_is(
+    notifications: Notifications,
+) -> None:
+    """Also those of which S3 does not notify: CloudTrail and the scanner send them."""
+    every = "".join(f"<Event>{name}</Event>" for name in sorted(FAMILIES))
+    notifications.put("uploads", config(topic("t", every)), ANN)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
 from bucketcast.event.names import expand
 from bucketcast.notifications.aws.checks import missing_permission
-from bucketcast.notifications.document import Part
+from bucketcast.notifications.document import Part, is_notified
 from bucketcast.notifications.topic_configuration import WrongFilterError, check_memory
 from bucketcast.rules import Rule, access_events, patterns
 from bucketcast.topics.aws.table import TopicTable
@@ -115,8 +115,8 @@ def require_covered(wanted: Iterable[Rule], stored: Collection[Rule], part: Part
     known = {rule.id for rule in stored}
     taken = {single for name in part.events for single in expand(name)}
     for rule in wanted:
-        notified = {single for name in rule.events for single in expand(name)}
-        notified -= set(access_events.CALLS.values())
+        singles = {single for name in rule.events for single in expand(name)}
+        notified = set(filter(is_notified, singles))
         inside = _key_end(rule, "prefix").startswith(part.prefix)
         inside &= _key_end(rule, "suffix").endswith(part.suffix)
         if rule.id not in known and notified and not (inside and notified <= taken):
