@@ -34,6 +34,7 @@ class Gateway(Construct):
             environment={
                 "BUCKETCAST_STACK": stack,
                 "BUCKETCAST_STATE_TABLE": ingest.table.table_name,
+                **({"BUCKETCAST_AUDIT": "on"} if context.config.gateway.audit else {}),
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,

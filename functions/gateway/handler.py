@@ -20,7 +20,9 @@ Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 def build(environ: Mapping[str, str]) -> Handler:
     """Return the handler for these settings; the application lives as long as the process."""
     settings = GatewaySettings.from_environ(environ)
-    app = create_app(settings.stack, settings.state_table, Aws(), objects=False)
+    app = create_app(
+        settings.stack, settings.state_table, Aws(), objects=False, audit=settings.audit
+    )
     loop = asyncio.new_event_loop()
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:

@@ -91,13 +91,13 @@ def server(aws: MotoAws) -> Server:
     return Server(aws)
 
 
-SET = "notify_redis:1 address=127.0.0.1:6379 key=events format=access password=hunter2"
+SET = "notify_redis:1 address=cache.example.org:6379 key=events format=access password=hunter2"
 
 
 def test_set_creates_a_target_and_get_shows_it(server: Server) -> None:
     assert server.put("/set-config-kv", SET) == (200, "")
     printed = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
-    assert printed.startswith('notify_redis:1 address="127.0.0.1:6379" key="events" ')
+    assert printed.startswith('notify_redis:1 address="cache.example.org:6379" key="events" ')
     assert f'password="{REDACTED}"' in printed
     assert "hunter2" not in server.text("GET", "/config")
     status, _, body = server("GET", "/info")

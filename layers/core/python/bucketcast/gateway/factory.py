@@ -12,6 +12,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.gateway.account_cache import AccountCache
 from bucketcast.gateway.admin.routes import Admin
 from bucketcast.gateway.app import S3, build
+from bucketcast.gateway.audit import Audit
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.listen.api import Listen
 from bucketcast.listen.aws.credentials import CredentialsProvider
@@ -34,7 +35,7 @@ from bucketcast.web.secure import SecureCalls, secure
 _REGION: Final = "us-east-1"
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - one for each option of the gateway
     stack: str,
     table: str,
     aws: Aws,
@@ -42,10 +43,12 @@ def create_app(
     domains: Sequence[str] = (),
     objects: bool = True,
     secure_calls: SecureCalls = "never",
+    audit: bool = True,
 ) -> Starlette:
     """Build the application; without `objects` only common calls about buckets are proxied to S3.
 
-    `secure_calls` says which calls count as sent over TLS.
+    `secure_calls` says which calls count as sent over TLS. With `audit` calls that change something
+    or are refused are logged.
     """
     credentials = CredentialsProvider()
     region = credentials.region or _REGION
@@ -104,4 +107,6 @@ def create_app(
     admin = Admin(authenticator, accounts, stack, aws)
     app = build(sns, admin.routes(), is_ready=accounts.read_keys)
     app.state.listen = listen
+    if audit:
+        app.add_middleware(Audit)
     return app

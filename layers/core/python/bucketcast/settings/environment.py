@@ -157,10 +157,11 @@ class IngestSettings(_Settings):
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings(_Settings):
-    """Settings of the gateway: its deployment."""
+    """Settings of the gateway: its deployment, and whether it writes an audit log."""
 
     stack: str
     state_table: str
+    audit: bool = field(default_factory=bool)
 
 
 @dataclass(frozen=True, slots=True)

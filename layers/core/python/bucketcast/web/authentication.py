@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ from bucketcast.web.signature.claims import UNSIGNED, Claim
 Scope = MutableMapping[str, Any]
 FindAccount = Callable[[str], Awaitable[Account | None]]
 S3: Final = ("s3",)
+AUDITED: Final = "bucketcast.audited"
+"""The scope's key for what is known of a call, for `gateway.audit`."""
 ABORT: Final = "bucketcast.abort"
 """The scope's key for a function that closes the connection, if the server has one."""
 LARGEST_FORM: Final = 640 * 1024
@@ -27,7 +29,8 @@ attributes may have, each written as `%XX`."""
 class AuthenticatedRequest:
     """An authenticated call: its request, its user and its body.
 
-    `peer` is the client's address; `abort` closes the connection at once.
+    `peer` is the client's address; `abort` closes the connection at once. `audited` is written to
+    the audit log.
     """
 
     call: RawRequest
@@ -35,6 +38,7 @@ class AuthenticatedRequest:
     body: RequestBody
     peer: str = ""
     abort: Callable[[], None] = lambda: None
+    audited: MutableMapping[str, Any] = field(default_factory=dict)
 
     def need_admin(self) -> None:
         """Require an administrator.
@@ -71,7 +75,10 @@ class Authenticator:
             S3Error: it is refused; its body was not read.
         """
         call = self.read(scope)
+        audited = scope.setdefault(AUDITED, {})
+        audited["bucket"] = call.bucket
         claim = claims.parse(call)
+        audited["access_key"] = claim.access_key
         check.terms(claim, self._now(), services)
         check.headers(call, claim)
         account = await self._find(claim.access_key)
@@ -83,11 +90,15 @@ class Authenticator:
                     "InvalidRequest",
                     "Missing required header for this request: x-amz-content-sha256",
                 )
-            return await self._authenticate_by_hash(call, claim, account, receive)
+            admitted = await self._authenticate_by_hash(call, claim, account, receive)
+            audited["user"] = account.user.name
+            return replace(admitted, audited=audited)
         key = check.signature(call, claim, account.secret)
+        audited["user"] = account.user.name
         body = RequestBody(receive, payload.verifier(call, claim, key))
         peer, _ = scope.get("client") or ("", 0)
-        return AuthenticatedRequest(call, account.user, body, peer, scope.get(ABORT, lambda: None))
+        abort = scope.get(ABORT, lambda: None)
+        return AuthenticatedRequest(call, account.user, body, peer, abort, audited)
 
     def read(self, scope: Scope) -> RawRequest:
         """Return the request of an ASGI scope, as sent.

@@ -110,6 +110,7 @@ class Sns:
         if action is None:
             allowed = f"{did_you_mean(name, self._actions)}allowed are {', '.join(self._actions)}"
             raise TopicError("MethodNotAllowed", f"Action: found {name[:100]!r}; {allowed}")
+        call.authenticated.audited["action"] = name
         with aws_errors():
             return action(call, form)
 

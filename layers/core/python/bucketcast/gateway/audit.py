@@ -1,0 +1,60 @@
+"""The audit log: a line for each call that changes something or is refused.
+
+::
+
+    {"message": "audit", "user": "ann", "access_key": "BC…", "source": "192.0.2.7",
+     "call": "PUT ?notification", "bucket": "images", "status": 200}
+
+Keys of objects, queries and secrets are in no line. A call that is not signed has no user, and one
+with a wrong signature the access key that it claims.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bucketcast.telemetry import logger
+from bucketcast.web.authentication import AUDITED
+
+_READS: Final = ("GET", "HEAD", "OPTIONS")
+_REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+
+class Audit:
+    """Wraps the application, and writes a line after each audited call."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status = 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        audited: dict[str, Any] = {"user": "", "access_key": "", "bucket": "", "action": ""}
+        scope[AUDITED] = audited
+        try:
+            await self._app(scope, receive, send_on)
+        finally:
+            if status in _REFUSED or self._changes(scope, audited):
+                source, _ = scope.get("client") or ("", 0)
+                action = audited.pop("action")
+                call = f"{scope['method']} {action or _subresource(scope)}".strip()
+                logger.info("audit", **audited, source=source, call=call, status=status)
+
+    @staticmethod
+    def _changes(scope: Scope, audited: dict[str, Any]) -> bool:
+        action = str(audited["action"])
+        return scope["method"] not in _READS and not action.startswith(("Get", "List"))
+
+
+def _subresource(scope: Scope) -> str:
+    """Return the part of S3's API that a query names, such as `?notification`."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return "".join(f"?{name}" for name, value in pairs if not value and name.isalpha())[:100]

@@ -1,0 +1,90 @@
+"""The audit log: who did what, and what was refused."""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from bucketcast.gateway.app import S3, build
+from bucketcast.gateway.audit import Audit
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
+from bucketcast.web.responses import Send, send_response
+from tests.unit.web.requests import ACCESS, ANNA, Wire, authenticator, ready, scope_of, signed
+
+
+async def at_s3(request: AuthenticatedRequest, send: Send) -> None:
+    if request.call.key == "another":
+        raise S3Error("AccessDenied")
+    await send_response(send, b"from S3")
+
+
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Lines:
+    """The audit lines that calls write."""
+    written: Lines = []
+    monkeypatch.setattr(
+        "bucketcast.gateway.audit.logger.info", lambda _, **fields: written.append(fields)
+    )
+    return written
+
+
+def request(method: str, target: str, **changed: str) -> None:
+    def answers(_: RawRequest) -> None: ...
+
+    async def send(_: MutableMapping[str, Any]) -> None: ...
+
+    app = build(S3(authenticator(), answers, at_s3), is_ready=ready)
+    app.add_middleware(Audit)
+    scope = {**scope_of(signed(method, target), **changed), "client": ("192.0.2.7", 5)}
+    scope["path"] = scope["raw_path"].decode()
+    asyncio.run(app(scope, Wire(b""), send))
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "call"),
+    [
+        ("PUT", "/images?notification", "PUT ?notification"),
+        ("DELETE", "/images", "DELETE"),
+        ("PUT", "/images/a/secret-name.jpg", "PUT"),
+        ("POST", "/images?delete", "POST ?delete"),
+    ],
+)
+def test_a_change_is_logged_with_who_and_what(
+    lines: Lines, method: str, target: str, call: str
+) -> None:
+    request(method, target)
+    assert lines == [
+        {
+            "user": ANNA.name,
+            "access_key": ACCESS,
+            "source": "192.0.2.7",
+            "call": call,
+            "bucket": "images",
+            "status": 200,
+        }
+    ]
+
+
+@pytest.mark.parametrize(("method", "target"), [("GET", "/images/a"), ("HEAD", "/images")])
+def test_a_read_is_not_logged(lines: Lines, method: str, target: str) -> None:
+    request(method, target)
+    assert lines == []
+
+
+def test_a_refused_read_is_logged(lines: Lines) -> None:
+    request("GET", "/images/another")
+    assert [(line["user"], line["status"]) for line in lines] == [(ANNA.name, 403)]
+
+
+def test_a_refused_signature_is_logged_without_a_user(lines: Lines) -> None:
+    header = signed("GET", "/images").headers["Authorization"].replace(ACCESS, "STRANGER")
+    request("GET", "/images", authorization=header)
+    assert [(line["user"], line["access_key"], line["status"]) for line in lines] == [
+        ("", "STRANGER", 403)
+    ]
