@@ -4,13 +4,14 @@ A value is stored as JSON. Every write has the condition under which it is valid
 write at the same time, one fails and reads again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from bucketcast.state.lease import held, if_free, if_held
 from bucketcast.state.table import Part, Partition
+from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -85,6 +86,20 @@ class Works(Items[W]):
     def due(self, now: int) -> list[W]:
         """Return the works that any call may take over."""
         return [work for work in self.all() if work.due <= now]
+
+    def sweep(self, now: int, settle: Callable[[W], bool]) -> list[W]:
+        """Settle the works that any call may take over; return those that `settle` is done with.
+
+        One that cannot be settled is logged, and stops neither the others nor the caller.
+        """
+        return [work for work in self.due(now) if self._is_settled(work, settle)]
+
+    def _is_settled(self, work: W, settle: Callable[[W], bool]) -> bool:
+        try:
+            return settle(work)
+        except Exception:  # noqa: BLE001 - an error of another call is not the caller's
+            logger.exception("an unfinished call cannot be settled", work=work.key)
+            return False
 
     def take(self, work: W, now: int, former: str = "") -> bool:
         """Store a work if its item is free by `if_free`; return True if it was."""

@@ -14,7 +14,6 @@ from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
 from bucketcast.errors import BucketcastError
 from bucketcast.state.dynamic_targets import DynamicTarget, Resource, Table, Task
-from bucketcast.telemetry import logger
 
 LEASE_SECONDS = 180
 GRACE_SECONDS = 60
@@ -84,16 +83,7 @@ class TargetTasks:
 
     def sweep(self) -> list[str]:
         """End the tasks of interrupted calls; return the ARNs of their targets."""
-        due = self._table.tasks.due(self._now())
-        return [task.arn for task in due if self._try_to_take_over(task)]
-
-    def _try_to_take_over(self, task: Task) -> bool:
-        """End the task of an interrupted call; one that cannot be ended stops no other call."""
-        try:
-            return self._take_over(task)
-        except Exception:  # noqa: BLE001 - the caller's own target is another
-            logger.exception("an unfinished call cannot be settled", target=task.arn)
-            return False
+        return [task.arn for task in self._table.tasks.sweep(self._now(), self._take_over)]
 
     def _take_over(self, task: Task) -> bool:
         """End the task of an interrupted call; return False if that is not possible yet."""

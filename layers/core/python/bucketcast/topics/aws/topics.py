@@ -32,7 +32,6 @@ from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import BucketcastError, ConfigErrors
-from bucketcast.telemetry import logger
 from bucketcast.topics.attributes import TopicAttributes
 from bucketcast.topics.aws.table import TopicTable, TopicWork, retry_conflicts
 from bucketcast.topics.endpoint import PushTarget, push_target
@@ -128,8 +127,7 @@ class Topics:
 
     def sweep(self) -> list[str]:
         """Settle unfinished calls; return the names of their topics."""
-        due = self._items.works.due(self._now())
-        return [work.name for work in due if self._try_to_take_over(work)]
+        return [work.name for work in self._items.works.sweep(self._now(), self._take_over)]
 
     def _plan(
         self,
@@ -193,14 +191,6 @@ class Topics:
             raise
         self._settle(work, existing_number=topic.number if stored else 0)
         return stored
-
-    def _try_to_take_over(self, work: TopicWork) -> bool:
-        """Settle an unfinished call; what cannot be settled stops no other call."""
-        try:
-            return self._take_over(work)
-        except Exception:  # noqa: BLE001 - it is another user's
-            logger.exception("an unfinished call cannot be settled", topic=work.name)
-            return False
 
     def _take_over(self, work: TopicWork) -> bool:
         own = replace(work, holder=uuid4().hex, due=self._now(LEASE_SECONDS))
