@@ -56,12 +56,7 @@ class AccountCache:
         """
         if self._reading is None or self._reading.done():
             self._reading = asyncio.ensure_future(self._run(self._read))
-        reading = self._reading
-        try:
-            self._known = await asyncio.shield(reading)
-        finally:
-            if self._reading is reading and reading.done():
-                self._reading = None
+        self._known = await asyncio.shield(self._reading)
 
     async def _run(self, function: Callable[..., T], *args: str) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)

@@ -188,9 +188,10 @@ class Notifications:
 
         stored = rules.in_order(bucket)
         document_given = self._bound(bucket, document_given, stored, user, deployment, whole=whole)
-        require_logged(edit(stored), stored, lambda: logs.are_enabled(bucket))
+        wanted = edit(stored)
+        require_logged(wanted, stored, lambda: logs.are_enabled(bucket))
         if not document_given.empty:
-            require_covered(edit(stored), stored, self._attach(deployment, bucket))
+            require_covered(wanted, stored, self._attach(deployment, bucket))
         rules.change(bucket, edit)
         self._follow(deployment, bucket)
 
@@ -215,9 +216,7 @@ class Notifications:
     def forget(self, bucket: str) -> None:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""
         with aws_errors():
-            deployment = deployed.find(self._stack, self._aws)
-            Rules(deployment.state_table, self._aws.dynamodb).change(bucket, lambda _: [])
-        self._follow(deployment, bucket)
+            self._remove(bucket)
 
     def delete(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
         """Remove the rules with this `Id`, or all; an unknown `Id` is no error.
@@ -227,10 +226,13 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            deployment = deployed.find(self._stack, self._aws)
-            Rules(deployment.state_table, self._aws.dynamodb).change(
-                bucket, lambda stored: conversion.remove(stored, id) if id else []
-            )
+            self._remove(bucket, id)
+
+    def _remove(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
+        deployment = deployed.find(self._stack, self._aws)
+        Rules(deployment.state_table, self._aws.dynamodb).change(
+            bucket, lambda stored: conversion.remove(stored, id) if id else []
+        )
         self._follow(deployment, bucket)
 
     def _bound(

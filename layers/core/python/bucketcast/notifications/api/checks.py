@@ -52,11 +52,8 @@ def require_logged(
     Raises:
         S3Error: a new rule would never match.
     """
-    stored = {rule.id for rule in current}
     silent = [
-        rule
-        for rule in wanted
-        if rule.id not in stored and access_events.is_logged_only(rule.events)
+        rule for rule in _new_rules(wanted, current) if access_events.is_logged_only(rule.events)
     ]
     if silent and not are_logged():
         rule = silent[0]
@@ -89,10 +86,7 @@ def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:
             f"{tenants.total():,} notifications of topics for {wanted[0].bucket}; allowed are "
             f"{MOST:,}, of one tenant {MOST_OF_TENANT}",
         )
-    known = {rule.id for rule in stored}
-    for rule in wanted:
-        if rule.id in known:
-            continue
+    for rule in _new_rules(wanted, stored):
         if max(len(rule.name), len(rule.label)) > LONGEST_ID:
             raise S3Error("InvalidArgument", f"Id: allowed are {LONGEST_ID} characters")
         values = (
@@ -112,19 +106,26 @@ def require_covered(wanted: Iterable[Rule], stored: Collection[Rule], part: Part
     Raises:
         S3Error: a new rule asks for more than `part`.
     """
-    known = {rule.id for rule in stored}
+    if part.is_whole:  # it takes whatever S3 notifies of
+        return
     taken = {single for name in part.events for single in expand(name)}
-    for rule in wanted:
+    for rule in _new_rules(wanted, stored):
         singles = {single for name in rule.events for single in expand(name)}
         notified = set(filter(is_notified, singles))
         inside = _key_end(rule, "prefix").startswith(part.prefix)
         inside &= _key_end(rule, "suffix").endswith(part.suffix)
-        if rule.id not in known and notified and not (inside and notified <= taken):
+        if notified and not (inside and notified <= taken):
             raise S3Error(
                 "InvalidArgument",
                 f"bucket {rule.bucket} is connected for a part only: {part}; "
                 f"`bucketcast bucket attach {rule.bucket}` connects the whole",
             )
+
+
+def _new_rules(wanted: Iterable[Rule], stored: Iterable[Rule]) -> list[Rule]:
+    """Return the rules that are not stored yet: those that are stay, whatever the checks say."""
+    known = {rule.id for rule in stored}
+    return [rule for rule in wanted if rule.id not in known]
 
 
 def _key_end(rule: Rule, end: Literal["prefix", "suffix"]) -> str:
@@ -139,8 +140,7 @@ def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: 
     Raises:
         S3Error: it may not read the objects, or the regular expressions are too large.
     """
-    stored_ids = {rule.id for rule in stored}
-    new = [rule for rule in wanted if rule.id not in stored_ids]
+    new = _new_rules(wanted, stored)
     for rule in new:
         if reason := missing_permission(rule, deployment):
             raise S3Error("InvalidArgument", reason)
