@@ -41,7 +41,6 @@ class Faults:
         self.done: list[Done] = []
         self._system = system
         self._all_servers = all_servers
-        self._secrets = {kind: login_of(kind).secret for kind in all_servers.running}
         self._failed: list[BaseException] = []
         self._by_target: dict[str, list[Fault]] = defaultdict(list)
         for fault in planned:
@@ -109,13 +108,12 @@ class Faults:
 
     def _change_login(self, kind: str, fault: Fault) -> str:
         """Change the server's first, and the secret's after some logins were refused."""
-        login, old = login_of(kind), self._secrets[kind]
+        login, old = login_of(kind), self._all_servers.secrets[kind]
         if login.change is None:
             return "there is no way to change it"
         password = f"{_PASSWORD}{kind}-{fault.at:.6f}".replace(".", "")
         new = login.form.format(password)
-        login.change(self._all_servers.running[kind], old, new)
-        self._all_servers.links[kind].sever()
+        self._all_servers.change_login(kind, new)
         time.sleep(fault.seconds)
         secrets = self._system.client("secretsmanager")
         name = f"bucketcast/{fault.target.replace('.', '-')}/"
@@ -128,7 +126,6 @@ class Faults:
                     secrets.put_secret_value(SecretId=secret["Name"], SecretString=replaced)
                     changed += 1
         assert changed == 1, f"{changed} secrets of {fault.target} hold its login"
-        self._secrets[kind] = new
         return ""
 
 

@@ -46,6 +46,7 @@ class AllServers:
     def __init__(self, running: Mapping[str, Server], links: Mapping[str, Link]) -> None:
         self.running = running
         self.links = links
+        self.secrets = {kind: login_of(kind).secret for kind in running}
         self.mirrors = [kind for kind in running if "format" in _options(kind)]
         self.logs = [kind for kind in running if kind not in self.mirrors]
 
@@ -59,6 +60,19 @@ class AllServers:
             }
             for kind, server in self.running.items()
         }
+
+    def change_login(self, kind: str, secret: str) -> None:
+        """Change the secret of a kind's login at its server, and end the connections there."""
+        if change := login_of(kind).change:
+            change(self.running[kind], self.secrets[kind], secret)
+            self.links[kind].sever()
+            self.secrets[kind] = secret
+
+    def restore_logins(self) -> None:
+        """Change all logins back to what the servers started with."""
+        for kind, secret in self.secrets.items():
+            if secret != login_of(kind).secret:
+                self.change_login(kind, login_of(kind).secret)
 
     def each(self, act: Callable[[Server], object]) -> None:
         """Do this with all servers at the same time."""

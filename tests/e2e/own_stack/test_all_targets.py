@@ -134,11 +134,14 @@ def test_ten_servers_killed_during_uploads_get_everything(
 def test_nothing_is_lost_and_no_row_is_wrong_while_everything_breaks(
     all_servers: AllServers, deployed: Deployed, prefix: str
 ) -> None:
-    """`make chaos` in small; it is the last one here, as logins are others after it."""
+    """`make chaos` in small."""
     prepare(deployed, all_servers)
     shorten_visibility(deployed, BACK_SECONDS)
     planned = plan(CHAOS_EVENTS, CHAOS_SEED, sorted(deployed.targets), together=5)
-    result = run(planned, deployed, all_servers, (BUCKET, prefix), settle=CHAOS_SECONDS)
+    try:
+        result = run(planned, deployed, all_servers, (BUCKET, prefix), settle=CHAOS_SECONDS)
+    finally:
+        all_servers.restore_logins()
     assert (result.verdict.lost, result.verdict.wrong) == ({}, {})
     assert len(result.faults) == len(planned.faults)
     assert deployed.depths() == {}, "the poison was taken out, and there was nothing else"
