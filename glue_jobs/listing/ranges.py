@@ -4,8 +4,8 @@ S3 has no counts and no middle: it only returns the page that follows a key. So 
 the binary tree of the keys' bits. It climbs from the last key of a range's first page, and at each
 fork reads the page that follows all keys on this side. Each such page is a cut, and the number of
 forks is an estimate of the range's size, since one side of a fork holds about as much as the other.
-The range with the largest estimate is probed next, within the limit of probes. A wrong guess costs
-time when listing, never a key.
+The range with the largest estimate is probed next, until the limit of probes or until the first
+page of each range is all of it. A wrong guess costs time when listing, never a key.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,6 @@ _NOT_IN_XML: Final = 0xFFFF  # in responses that repeat the marker unencoded, as
 _KEY_BYTES: Final = 1024  # S3 may have the same limit for a marker
 _PROBES: Final = 16  # for each part, and about for each cut
 _MAX_PARALLEL: Final = 32
-_SMALL_PAGES: Final = 4.0  # of a piece that is not worth a cut
 _UNKNOWN_PAGES: Final = 1e9  # of a bucket that was not read yet
 
 
@@ -69,7 +68,7 @@ class _Piece:
 
     @property
     def weight(self) -> float:
-        return 1.0 if self.small else self.pages
+        return 1.0 if self.small or self.whole else self.pages
 
 
 Map = Callable[[Callable[[_Piece], list[_Piece]], Sequence[_Piece]], Iterable[list[_Piece]]]
@@ -92,8 +91,11 @@ def plan(read_page: ReadPage, parts: int, parallel_map: Map = map) -> list[Range
 
 
 def _heaviest(pieces: Sequence[_Piece], most: int) -> list[_Piece]:
-    """Return the pieces to cut next, the largest first; much smaller ones wait."""
-    large = [piece for piece in pieces if piece.weight > _SMALL_PAGES and not piece.whole]
+    """Return the pieces to cut next, the largest first; much smaller ones wait.
+
+    No guess is small enough to leave a piece alone: a giant may be at its very first fork.
+    """
+    large = [piece for piece in pieces if not piece.small and not piece.whole]
     large.sort(key=lambda piece: -piece.pages)
     chosen = large[: max(1, min(most, _MAX_PARALLEL))]
     return [piece for piece in chosen if piece.pages * 4 > chosen[0].pages]

@@ -1,7 +1,8 @@
 """The plan for keys in memory, or only computed: it reads few of them."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import md5
 from itertools import pairwise
 
@@ -46,6 +47,10 @@ def bucket(keys: Sequence[str], page: int = KEYS_PER_PAGE) -> Keys:
     return Keys(len(keys), sorted(keys).__getitem__, page)
 
 
+def digest(nth: int) -> str:
+    return md5(b"%d" % nth, usedforsecurity=False).hexdigest()
+
+
 def assert_gapless(ranges: Sequence[Range]) -> None:
     assert ranges[0].after == ""
     assert ranges[-1].upto is None
@@ -86,9 +91,7 @@ SHAPES = {
         MILLIONS, lambda nth: f"aa/{nth:08d}" if nth < MILLIONS - 10_000 else f"b{nth:08d}/x"
     ),
     "500 levels": Keys(MILLIONS, lambda nth: f"{nth:08d}/" + "d/" * 499 + "f"),
-    "hashes": bucket(
-        [md5(b"%d" % nth, usedforsecurity=False).hexdigest() for nth in range(90_000)]
-    ),
+    "hashes": bucket([digest(nth) for nth in range(90_000)]),
     "numbers without zeros": bucket([f"x/{nth}" for nth in range(90_000)]),
     "all of Unicode": bucket([chr(0xA0 + nth * 7 % 50_000) + f"{nth}" for nth in range(90_000)]),
 }
@@ -104,6 +107,50 @@ def test_ranges_are_about_equal_after_few_calls(shape: str) -> None:
     assert sum(counts) == keys.count
     assert max(counts) <= 4.5 * keys.count / PARTS
     assert keys.calls <= 20 * PARTS
+
+
+GIANT = 400_000
+
+
+def with_giant(giant: str, others: Sequence[str]) -> Keys:
+    """Return a bucket in which one prefix has nearly all keys."""
+    return bucket([*others, *(giant + digest(nth) for nth in range(GIANT))])
+
+
+def numbered(prefixes: Iterable[str], each: int) -> list[str]:
+    return [f"{prefix}{nth:05d}" for prefix in prefixes for nth in range(each)]
+
+
+GIANTS: dict[str, Callable[[], Keys]] = {
+    **{
+        f"{small} keys before it": partial(with_giant, "uploads/", numbered(["assets/"], small))
+        for small in (50, 99, 150, 300, 500)
+    },
+    "by days, between small ones": lambda: bucket(
+        numbered(["assets/", "www/"], 500)
+        + [f"uploads/2025/{nth % 12:02d}/{nth % 28:02d}/{digest(nth)}" for nth in range(GIANT)]
+    ),
+    "one of 200 tenants": lambda: with_giant(
+        "tenant-0107/", numbered([f"tenant-{nth:04d}/" for nth in range(200)], 100)
+    ),
+    "one of 200 hashes": lambda: with_giant(
+        "7c9e6679f8a7/", numbered([f"{digest(nth)}/" for nth in range(200)], 100)
+    ),
+    "one of 336 days": lambda: with_giant(
+        "t/dt=2025-06-14/",
+        numbered([f"t/dt=2025-{nth // 28 + 1:02d}-{nth % 28 + 1:02d}/" for nth in range(336)], 100),
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", GIANTS)
+def test_a_giant_is_cut_wherever_it_is(shape: str) -> None:
+    parts = 320
+    keys = GIANTS[shape]()
+    ranges = plan(keys.read_page, parts)
+    assert_gapless(ranges)
+    assert max(keys.counts(ranges)) <= 0.02 * keys.count
+    assert keys.calls <= 20 * parts
 
 
 def test_an_empty_bucket_is_one_range() -> None:
