@@ -14,7 +14,6 @@ from bucketcast.destination import Destination, TopicArn
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.errors import NotConnected, Rejected, Retryable
 from bucketcast.ingest.fanout import Fanout
-from bucketcast.ingest.routing import Routed
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import parse_attributes
@@ -126,11 +125,11 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
         book.queue(Destination.of(kept.arn))
 
 
-def routed(key: str, history: History = NEW) -> Routed:
+def routed(key: str, history: History = NEW) -> Item:
     """An event of a message of the ingress queue."""
     nothing: Any = None
     delivery = Delivery("one", event(key), named=True)
-    return Routed(Item(Received(Message(key, key, "", 1, 1, history), nothing), delivery), delivery)
+    return Item(Received(Message(key, key, "", 1, 1, history), nothing), delivery)
 
 
 def test_events_redriven_to_ingest_have_no_limits_of_their_topic(stack: Stack) -> None:

@@ -7,7 +7,7 @@ from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import Policy, Term
 from bucketcast.ingest import routing
 from bucketcast.ingest.intake import Intake
-from bucketcast.ingest.routing import Facts, Routed, Routes, RuleLookup
+from bucketcast.ingest.routing import Facts, Routes, RuleLookup
 
 
 def items(messages: Iterable[tuple[str, str]]) -> list[Item]:
@@ -25,5 +25,5 @@ def route(
     return routing.route(items(messages), rulebook, facts, lambda: 30.0)
 
 
-def batches(routes: Routes) -> dict[str, list[Routed]]:
+def batches(routes: Routes) -> dict[str, list[Item]]:
     return {to.arn: batch for to, batch in routes.batches.items()}

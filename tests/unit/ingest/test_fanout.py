@@ -12,12 +12,12 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from bucketcast import targets
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.delivery.messages import Item
 from bucketcast.delivery.queue import GROUP
 from bucketcast.delivery.queue_names import kind_of
 from bucketcast.destination import Destination, TargetArn
 from bucketcast.errors import GivenUp, OutOfTime
 from bucketcast.ingest.fanout import Fanout
-from bucketcast.ingest.routing import Routed
 from tests.unit.delivery.test_envelope import noise
 from tests.unit.samples import event, received
 
@@ -48,21 +48,21 @@ def fanout_by(client: Any, **options: Any) -> Fanout:
     return Fanout("https://sqs/123/Bucketcast-*", client, **OPTIONS | options)
 
 
-def batch(*keys: str, record: bytes = b"{}") -> list[Routed]:
+def batch(*keys: str, record: bytes = b"{}") -> list[Item]:
     nowhere: Any = None
     made = (Delivery("rule", event(key, record=msgspec.Raw(record))) for key in keys)
-    return [Routed(nowhere, each) for each in made]
+    return [Item(nowhere, each) for each in made]
 
 
-def of(delivery: Delivery) -> Routed:
+def of(delivery: Delivery) -> Item:
     nowhere: Any = None
-    return Routed(nowhere, delivery)
+    return Item(nowhere, delivery)
 
 
-def send(sender: Fanout, arn: str, routed: Sequence[Routed]) -> list[tuple[str, str]]:
+def send(sender: Fanout, arn: str, routed: Sequence[Item]) -> list[tuple[str, str]]:
     """Send a batch; return the key of what is left of it, and why."""
     left = sender.send({Destination.of(arn): routed}, lambda: 60.0)
-    return [(one.routed.delivery.event.key, str(one.error)) for one in left]
+    return [(one.item.delivery.event.key, str(one.error)) for one in left]
 
 
 def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
@@ -128,7 +128,7 @@ def test_event_that_fits_nowhere_is_given_up_and_its_neighbours_go(sqs: "SQSClie
     box[1] = of(Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000)))))
     (left,) = fanout(sqs).send({Destination.of(HOOK): box}, lambda: 60.0)
     assert sorted(key for each in keys(received(sqs, url)) for key in each) == ["a", "b"]
-    assert left.routed.delivery.event.key == "large"
+    assert left.item.delivery.event.key == "large"
     assert isinstance(left.error, GivenUp)
     assert left.error.error == "TooLarge"
     assert "a message holds" in str(left.error)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bucketcast.delivery.messages import Item
 from bucketcast.event import Event
-from bucketcast.ingest.routing import Routed
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition, Fact
 from bucketcast.state.rule_cache import UnreadableRules
@@ -37,10 +37,9 @@ class Rulebook:
         return {bucket: self.indexes[bucket] for bucket in buckets & self.indexes.keys()}
 
 
-def contents(batch: Sequence[Routed]) -> list[tuple[str, str, str]]:
+def contents(batch: Sequence[Item]) -> list[tuple[str, str, str]]:
     return [
-        (each.delivery.event.key, each.delivery.rule, each.item.received.message.id)
-        for each in batch
+        (each.delivery.event.key, each.delivery.rule, each.received.message.id) for each in batch
     ]
 
 
@@ -213,9 +212,9 @@ def everything(arn: str, **more: Any) -> Rule:
     return Rule(bucket="uploads", arn=arn, events=both, **more)
 
 
-def contents_of(batch: Sequence[Routed]) -> list[tuple[str, str | None, str]]:
+def contents_of(batch: Sequence[Item]) -> list[tuple[str, str | None, str]]:
     """Name, version and message of all that goes to a target."""
-    found = [(each.delivery.event, each.item.received.message.id) for each in batch]
+    found = [(each.delivery.event, each.received.message.id) for each in batch]
     return [(one.name.rpartition(":")[2], one.version_id, origin) for one, origin in found]
 
 

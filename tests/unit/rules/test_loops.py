@@ -2,7 +2,8 @@
 
 import pytest
 
-from bucketcast.rules import loops
+from bucketcast.destination import ListenerArn, TargetArn
+from bucketcast.rules import Hit, loops
 from tests.unit.samples import event
 
 
@@ -57,9 +58,10 @@ def test_repeats_itself_recognises_repeated_parts(key: str, *, repeats: bool) ->
 
 def test_suspected_buckets_are_those_of_matched_creations() -> None:
     loop = "t/thumbs/thumbs/thumbs/a"
-    hits = [object()]
+    hits = [Hit(TargetArn("primary", "webhook"), "a-rule")]
     assert loops.suspected_buckets([(event(loop), hits), (event("a"), hits)]) == ["uploads"]
     assert loops.suspected_buckets([(event(loop), ())]) == []
+    assert loops.suspected_buckets([(event(loop), [Hit(ListenerArn("x"), "a-rule")])]) == []
     assert loops.suspected_buckets([(event(loop, name="s3:ObjectRemoved:Delete"), hits)]) == []
     many = [(event(loop if n % 2 else "a"), hits) for n in range(1_001)]
     assert loops.suspected_buckets(many[1:] + many[1:]) == ["uploads"]

@@ -16,7 +16,7 @@ from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import Dead, DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.delivery.messages import message
+from bucketcast.delivery.messages import Item, message
 from bucketcast.delivery.policy import Policy, visibility
 from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.sender import Sender
@@ -31,7 +31,6 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
-from bucketcast.ingest.routing import Routed
 from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base import options
@@ -254,7 +253,7 @@ class Delivering:
     def fan_out(self, made: Sequence[Delivery]) -> None:
         nowhere: Any = None
         with self.simulation.time():
-            routed = {Destination.of(ARN): [Routed(nowhere, each) for each in made]}
+            routed = {Destination.of(ARN): [Item(nowhere, each) for each in made]}
             assert not [*self.fanout.send(routed, lambda: 60.0)]
 
     def redrive(self) -> None:

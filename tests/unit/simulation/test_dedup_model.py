@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.delivery.messages import Message
+from bucketcast.delivery.messages import Item, Message
 from bucketcast.destination import TopicArn
 from bucketcast.ingest.fanout import Fanout
-from bucketcast.ingest.routing import Routed
 from tests.unit.samples import event
 from tests.unit.simulation.delivering import Delivering, Phase
 from tests.unit.simulation.sqs import DAY, DEDUPLICATION, SimulatedQueue, SimulatedSqs
@@ -72,8 +71,8 @@ def test_events_of_a_topic_with_the_longest_name_are_taken_in_order() -> None:
     sqs: Any = SimulatedSqs(lambda: 0.0, Random(0))  # noqa: S311 - no secret
     queue = sqs.add(SimulatedQueue("sqs/topic.fifo"))
     fanout = Fanout("sqs/*", sqs, deployed=lambda _: False, dynamic_queue=lambda _: "topic.fifo")
-    came: Any = SimpleNamespace(received=SimpleNamespace(message=Message("m", "r", "", 0, 1)))
-    routed = [Routed(came, Delivery("rule", event(key))) for key in "abc"]
+    received: Any = SimpleNamespace(message=Message("m", "r", "", 0, 1))
+    routed = [Item(received, Delivery("rule", event(key))) for key in "abc"]
     topic = TopicArn("eu-west-1", "tenant", "n" * 256)
     assert not [*fanout.send({topic: routed}, lambda: 60.0)]
     assert not sqs.refused

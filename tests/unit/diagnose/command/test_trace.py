@@ -6,7 +6,7 @@ import pytest
 
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.destination import Destination
+from bucketcast.destination import Destination, ListenerArn
 from bucketcast.event import Event
 from bucketcast.rules import Hit
 from tests.unit.conftest import Run
@@ -24,9 +24,9 @@ def received(*events: tuple[Event, tuple[Hit, ...]]) -> Any:
 
 @pytest.fixture
 def delivered_late(aws: MotoAws) -> MotoAws:
-    """The cat was retried once and then delivered; the dog died."""
-    hit = Hit(Destination.of(WEBHOOK), "r1")
-    log("Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
+    """The cat, which a listener heard too, was retried once and then delivered; the dog died."""
+    hit, heard = Hit(Destination.of(WEBHOOK), "r1"), Hit(ListenerArn("one"), "listener")
+    log("Bucketcast-ingest", received((CAT, (hit, heard)), (DOG, (hit,))), ago=30)
     log(FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
     log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
     outcomes = Outcomes(delivered=[CAT], dead={"HTTP 410": [DOG]})

@@ -19,6 +19,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from bucketcast.destination import ListenerArn
 from bucketcast.event import Event
 from bucketcast.rules import Hit
 
@@ -65,12 +66,14 @@ def trace_id(event: Event) -> str:
 
 
 def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
-    """Return the log lines of an ingest batch."""
+    """Return the log lines of an ingest batch, without listeners."""
     for start in range(0, len(matches), TRACE_IDS_A_LINE):
         part = matches[start : start + TRACE_IDS_A_LINE]
         to: dict[str, list[int]] = {}
         for index, (_, hits) in enumerate(part):
             for hit in hits:
+                if isinstance(hit.to, ListenerArn):
+                    continue
                 to.setdefault(f"{hit.to.arn} {hit.rule}", []).append(index)
         yield _encode_line(Received(_trace_ids(event for event, _ in part), to))
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bucketcast.delivery import tracing
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore
 from bucketcast.delivery.envelope import Packed, TooLarge, pack
+from bucketcast.delivery.messages import Item
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
 from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable
 from bucketcast.event import Event
-from bucketcast.ingest.routing import Routed
 from bucketcast.limits import LISTENER_EVENTS, LISTENERS_TOGETHER, MAX_EVENTS, SPARE
 from bucketcast.telemetry import logger, trace
 
@@ -35,7 +35,7 @@ class Unsent(NamedTuple):
     """An event that its destination's queue did not take, and for how many seconds to wait."""
 
     to: Destination
-    routed: Routed
+    item: Item
     error: DeliveryError
     pause: int | None = None
 
@@ -77,7 +77,7 @@ class Fanout:
         self._pool: ThreadPoolExecutor | None = None
 
     def send(
-        self, batches: Mapping[Destination, Sequence[Routed]], remaining: Callable[[], float]
+        self, batches: Mapping[Destination, Sequence[Item]], remaining: Callable[[], float]
     ) -> Iterator[Unsent]:
         """Send all batches, the listeners' in parallel; yield what the queues did not take.
 
@@ -90,7 +90,7 @@ class Fanout:
             if isinstance(to, ListenerArn):
                 continue
             if remaining() < SPARE:
-                yield from (Unsent(to, routed, OutOfTime("no time to send it")) for routed in batch)
+                yield from (Unsent(to, item, OutOfTime("no time to send it")) for item in batch)
             else:
                 for part in _split_by_limits(to, batch):
                     yield from self._send_to(to, part)
@@ -109,17 +109,17 @@ class Fanout:
         discarded, self._discarded = self._discarded, {}
         return discarded
 
-    def _send_to(self, to: Destination, batch: Sequence[Routed]) -> list[Unsent]:
+    def _send_to(self, to: Destination, batch: Sequence[Item]) -> list[Unsent]:
         breaker = self._breakers.get(to)
         if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
             reason = breaker.outage.reason if breaker.outage else ""
             pause = breaker.pause()
             error = BreakerOpen(reason, pause, "Retryable")
-            return [Unsent(to, routed, error, pause) for routed in batch]
+            return [Unsent(to, item, error, pause) for item in batch]
         address = self._address(to)
         if address.queue and address.certain and self._is_full(to.arn, address.queue.url):
             discarded = self._discarded.setdefault(to.arn, [])
-            discarded.extend(routed.delivery.event for routed in batch)
+            discarded.extend(item.delivery.event for item in batch)
             return []
         packed, unsent = self._pack(to, batch, address)
         refused = self._send(to, address, [_message(to, batch, part) for part in packed])
@@ -128,18 +128,18 @@ class Fanout:
             return unsent
         for index, reason in refused.items():
             part = batch[packed[index].start : packed[index].stop]
-            unsent += [Unsent(to, routed, Retryable(reason)) for routed in part]
+            unsent += [Unsent(to, item, Retryable(reason)) for item in part]
         self._record(to, next(iter(refused.values()), "") if len(refused) == len(packed) else "")
         return unsent
 
     def _pack(
-        self, to: Destination, batch: Sequence[Routed], address: _Address, start: int = 0
+        self, to: Destination, batch: Sequence[Item], address: _Address, start: int = 0
     ) -> tuple[list[Packed], list[Unsent]]:
         """Return the messages of a batch, and the events that fit in none."""
         max_events = LISTENER_EVENTS if isinstance(to, ListenerArn) else MAX_EVENTS
         if address.queue:
             max_events = together(address.queue.url, max_events)
-        deliveries = [routed.delivery for routed in batch]
+        deliveries = [item.delivery for item in batch]
         try:
             packed = [
                 part._replace(start=part.start + start, stop=part.stop + start)
@@ -181,13 +181,13 @@ class Fanout:
         elif to in self._breakers:
             del self._breakers[to]
 
-    def _drop(self, to: Destination, batch: Sequence[Routed]) -> None:
+    def _drop(self, to: Destination, batch: Sequence[Item]) -> None:
         """Drop events for a target that is not deployed, or for a listener without a client."""
         if isinstance(to, ListenerArn):
             return
         logger.warning("a rule names a target that is not deployed", target=to.arn)
         self._skipped[to.arn] += len(batch)
-        trace(tracing.dropped(to.arn, [routed.delivery.event for routed in batch]))
+        trace(tracing.dropped(to.arn, [item.delivery.event for item in batch]))
 
     def _address(self, to: Destination) -> _Address:
         try:
@@ -225,7 +225,7 @@ def _delivery_error(error: Exception) -> DeliveryError:
     return Retryable(f"unexpected {name}: {error}")
 
 
-def _message(to: Destination, batch: Sequence[Routed], packed: Packed) -> Outgoing:
+def _message(to: Destination, batch: Sequence[Item], packed: Packed) -> Outgoing:
     first = batch[packed.start]
     history = History()
     if isinstance(to, TopicArn):
@@ -233,16 +233,15 @@ def _message(to: Destination, batch: Sequence[Routed], packed: Packed) -> Outgoi
     return Outgoing(packed.body, history=history, token=first.delivery.copy_id)
 
 
-def _split_by_limits(to: Destination, batch: Sequence[Routed]) -> Sequence[Sequence[Routed]]:
+def _split_by_limits(to: Destination, batch: Sequence[Item]) -> Sequence[Sequence[Item]]:
     """Return the parts that may share messages: a redrive lifts a topic's limits."""
     if not isinstance(to, TopicArn):
         return [batch]
     parts = [
-        [routed for routed in batch if _is_redriven(routed) is redriven]
-        for redriven in (False, True)
+        [item for item in batch if _is_redriven(item) is redriven] for redriven in (False, True)
     ]
     return [part for part in parts if part]
 
 
-def _is_redriven(routed: Routed) -> bool:
-    return routed.item.received.message.history.redriven
+def _is_redriven(item: Item) -> bool:
+    return item.received.message.history.redriven

@@ -82,18 +82,18 @@ class Intake:
         for item in items:
             if to := item.received.message.history.to:
                 destination = Destination.of(to)
-                routes.add(destination, item, item.delivery)
+                routes.add(destination, item)
                 if item.delivery.rule == ADDRESSED:
                     routes.matches.append((item.delivery.event, [Hit(destination, ADDRESSED)]))
         self.counts.events += len(routes.matches)
         self.counts.matched += sum(map(len, routes.batches.values()))
         unsent = self._fanout.send(routes.batches, batch.remaining)
         stop: OutOfTime | None = None
-        for destination, routed, error, pause in unsent:
+        for destination, item, error, pause in unsent:
             stop = error if isinstance(error, OutOfTime) else stop
             tried = not isinstance(error, OutOfTime | BreakerOpen)
             failed.append(
-                Failed(routed.item.received, routed.delivery, error, tried, pause, destination.arn)
+                Failed(item.received, item.delivery, error, tried, pause, destination.arn)
             )
         self._on_routed(routes)
         return Result(failed, stop)

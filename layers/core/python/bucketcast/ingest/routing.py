@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Item
-from bucketcast.destination import Destination, ListenerArn
+from bucketcast.destination import Destination
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
 from bucketcast.rules import Hit, RuleIndex
@@ -24,13 +24,6 @@ ADDRESSED: Final = "bucketcast-test"
 
 RuleLookup = Callable[[frozenset[str]], Mapping[str, RuleIndex]]
 """Returns the active rules of these buckets; a bucket without rules may be missing."""
-
-
-class Routed(msgspec.Struct, frozen=True, gc=False):
-    """An event for one destination, and where it came from."""
-
-    item: Item
-    delivery: Delivery
 
 
 class _Match(msgspec.Struct, frozen=True, gc=False):
@@ -49,15 +42,15 @@ class Routes:
     matched.
     """
 
-    batches: dict[Destination, list[Routed]] = field(default_factory=dict)
+    batches: dict[Destination, list[Item]] = field(default_factory=dict)
     failed: list[tuple[Item, DeliveryError]] = field(default_factory=list)
     matches: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
 
-    def add(self, to: Destination, item: Item, delivery: Delivery) -> None:
+    def add(self, to: Destination, item: Item) -> None:
         batch = self.batches.get(to)
         if batch is None:
             batch = self.batches[to] = []
-        batch.append(Routed(item, delivery))
+        batch.append(item)
 
 
 class EnrichmentError(Retryable):
@@ -115,21 +108,17 @@ def route(
     matches = _match_all(items, rules, facts, routes, seconds_left)
     for match in matches:
         if match.event is not None:
-            routes.matches.append((match.event, _without_listeners(match.hits)))
+            routes.matches.append((match.event, match.hits))
             _deliver(routes, match.item, match.event, match.hits)
     if facts and any(to.arn in facts.mirrors for to in routes.batches):
         _add_revealed(routes, matches, rules, facts, seconds_left)
     return routes
 
 
-def _without_listeners(hits: Collection[Hit]) -> Collection[Hit]:
-    """Return the matches without listeners, which traces leave out."""
-    return [hit for hit in hits if not isinstance(hit.to, ListenerArn)]
-
-
 def _deliver(routes: Routes, item: Item, event: Event, hits: Iterable[Hit]) -> None:
     for to, rule, named in hits:
-        routes.add(to, item, Delivery(rule, event, named, item.delivery.created))
+        delivery = Delivery(rule, event, named, item.delivery.created)
+        routes.add(to, Item(item.received, delivery))
 
 
 def _add_revealed(

@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from bucketcast.destination import ListenerArn
 from bucketcast.event import Event
 from bucketcast.event.names import creates
+from bucketcast.rules import Hit
 
 SAMPLE_SIZE: Final = 100
 """The most events of a batch to check, spread evenly; a loop also shows in later batches."""
@@ -52,12 +54,17 @@ def repeats_itself(key: str) -> bool:
     return _REPEATED.search(f"{key.translate(_SEPARATORS)}/") is not None
 
 
-def suspected_buckets(matches: Sequence[tuple[Event, Collection[object]]]) -> list[str]:
-    """Return the buckets that seem to be in a loop, from events and their matches."""
+def suspected_buckets(matches: Sequence[tuple[Event, Collection[Hit]]]) -> list[str]:
+    """Return the buckets that seem to be in a loop, from events and their matches.
+
+    A listener starts nothing, so that its matches do not count.
+    """
     step = max(1, len(matches) // SAMPLE_SIZE)
     buckets = {
         event.bucket
         for event, hits in matches[::step]
-        if hits and creates(event.name) and repeats_itself(event.key)
+        if any(not isinstance(hit.to, ListenerArn) for hit in hits)
+        and creates(event.name)
+        and repeats_itself(event.key)
     }
     return sorted(buckets)
