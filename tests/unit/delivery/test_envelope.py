@@ -101,7 +101,7 @@ def test_message_that_is_cut_short_is_refused() -> None:
     (packed,) = pack(deliveries(200))
     body = json.loads(packed.body)
     body["zstd"] = b64encode(b64decode(body["zstd"])[:-9]).decode()
-    with pytest.raises(ValueError, match="no envelope of Bucketcast"):
+    with pytest.raises(ValueError, match="the compressed text is cut short"):
         unpack(json.dumps(body))
 
 
@@ -221,7 +221,7 @@ def test_broken_envelope_is_refused(body: str) -> None:
 
 def test_bomb_is_not_opened() -> None:
     """It would end the function, again and again."""
-    with pytest.raises(ValueError, match="it unpacks to more than 32 MiB"):
+    with pytest.raises(ValueError, match="it unpacks to more than 33,554,432 bytes"):
         unpack(compressed(b" " * (33 << 20)))
 
 

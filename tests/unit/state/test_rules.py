@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from botocore.exceptions import ClientError
 
@@ -312,6 +313,41 @@ def test_more_rules_than_an_item_holds_lie_in_several(
     monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEMS", 2)
     with pytest.raises(BucketcastError, match="rules of the bucket take"):
         rules.change("uploads", lambda _: [rule(f"{number:03}" * 9) for number in range(999)])
+
+
+def test_rules_of_more_than_16_mib_are_refused_however_well_they_compress(rules: Rules) -> None:
+    rules.add(rule("a"))
+    with pytest.raises(BucketcastError, match=r"17 rules .* take 17,.* allowed are 16,777,216"):
+        rules.change("uploads", lambda _: [rule(f"{n:02}" + "x" * 1_000_000) for n in range(17)])
+    assert rules.of("uploads") == [rule("a")]
+
+
+def test_rules_just_within_16_mib_are_read_again_from_all_their_items(
+    rules: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEM", 400)
+    few = [rule(f"{number:03}" * 9) for number in range(20)]
+    pieces = sum(len(msgspec.json.encode(each)) + 2 for each in few)
+    monkeypatch.setattr("bucketcast.state.rule_items._MAX_UNPACKED", pieces)
+    rules.change("uploads", lambda _: few)
+    assert rules.in_order("uploads") == few
+
+
+@pytest.mark.parametrize("items", [1, 2])
+def test_rules_that_unpack_to_more_than_16_mib_are_not_opened(
+    rules: Rules, dynamodb: "DynamoDBClient", state_table: str, items: int
+) -> None:
+    """They would take all of the memory of ingest."""
+    bomb = zstd.compress(b"[" + b" " * ((16 << 20) // items) + b"]")
+    version = {"version": {"N": "1"}, "written": {"N": "1"}, "pages": {"N": str(items)}}
+    stored = {"#version": version} | {
+        f"page#00{number}": {"written": {"N": "1"}, "rules": {"B": bomb}} for number in range(items)
+    }
+    for key, item in stored.items():
+        whole: Any = {"partition": {"S": "uploads"}, "key": {"S": key}, **item}
+        dynamodb.put_item(TableName=state_table, Item=whole)
+    with pytest.raises(ValueError, match="unpacks to more than"):
+        rules.of("uploads")
 
 
 class Torn:

@@ -91,7 +91,7 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         with _translate_errors():
             if self.zstd:
-                return _deliveries.decode(_decompress(b64decode(self.zstd)))
+                return _deliveries.decode(decompress(b64decode(self.zstd)))
             return _optional_deliveries.decode(self.events) or [] if self.events else []
 
     @property
@@ -231,21 +231,21 @@ def unwrap(body: str) -> str:
     if fields.keys() != {"zstd"}:
         return body
     with _translate_errors():
-        return _decompress(b64decode(fields["zstd"])).decode()
+        return decompress(b64decode(fields["zstd"])).decode()
 
 
-def _decompress(packed: bytes) -> bytes:
+def decompress(packed: bytes, limit: int = MAX_UNPACKED) -> bytes:
     """Return the decompressed bytes.
 
     Raises:
-        ValueError: it is more than `MAX_UNPACKED`, or cut short.
+        ValueError: it is more than `limit`, or cut short.
     """
     unpacker = zstd.ZstdDecompressor(options=_WINDOW)
-    unpacked = unpacker.decompress(packed, MAX_UNPACKED + 1)
-    if len(unpacked) > MAX_UNPACKED:
-        raise ValueError(f"it unpacks to more than {MAX_UNPACKED >> 20} MiB, which is not opened")
+    unpacked = unpacker.decompress(packed, limit + 1)
+    if len(unpacked) > limit:
+        raise ValueError(f"it unpacks to more than {limit:,} bytes, which is not opened")
     if not unpacker.eof:
-        raise ValueError("no envelope of Bucketcast: the compressed text is cut short")
+        raise ValueError("the compressed text is cut short")
     return unpacked
 
 

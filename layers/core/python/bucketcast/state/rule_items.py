@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bucketcast.delivery.envelope import zstd
+from bucketcast.delivery.envelope import decompress, zstd
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 
@@ -30,13 +30,14 @@ def pack(rules: Sequence[Rule]) -> list[bytes]:
     Raises:
         BucketcastError: they do not fit into one transaction.
     """
-    size = len(msgspec.json.encode(rules))
+    encoded = [msgspec.json.encode(rule) for rule in rules]
+    size = sum(len(rule) + len("[]") for rule in encoded)
     if size > _MAX_UNPACKED:
         raise BucketcastError(
             f"the {len(rules):,} rules of the bucket take {size:,} bytes; allowed are "
             f"{_MAX_UNPACKED:,}"
         )
-    parts = list(_parts(rules))
+    parts = list(_parts(encoded))
     if len(parts) > _MAX_ITEMS:
         raise BucketcastError(
             f"the {len(rules):,} rules of the bucket take {sum(map(len, parts)):,} bytes; allowed "
@@ -46,8 +47,18 @@ def pack(rules: Sequence[Rule]) -> list[bytes]:
 
 
 def unpack(parts: Iterable[bytes]) -> list[Rule]:
-    """Return the rules in the bytes of items, in their order."""
-    return [rule for part in parts for rule in _decode(zstd.decompress(part))]
+    """Return the rules in the bytes of items, in their order.
+
+    Raises:
+        ValueError: together they are larger than `pack` allows.
+    """
+    rules: list[Rule] = []
+    room = _MAX_UNPACKED
+    for part in parts:
+        unpacked = decompress(part, room)
+        room -= len(unpacked)
+        rules += _decode(unpacked)
+    return rules
 
 
 def name(number: int) -> str:
@@ -55,15 +66,15 @@ def name(number: int) -> str:
     return f"{PREFIX}{number:03}"
 
 
-def _parts(rules: Sequence[Rule]) -> Iterable[bytes]:
-    if not rules:
+def _parts(encoded: Sequence[bytes]) -> Iterable[bytes]:
+    if not encoded:
         return
-    part = zstd.compress(msgspec.json.encode(rules), _LEVEL)
+    part = zstd.compress(b"[%b]" % b",".join(encoded), _LEVEL)
     if len(part) <= _MAX_ITEM:
         yield part
         return
-    if len(rules) == 1:
+    if len(encoded) == 1:
         raise BucketcastError(f"a rule takes {len(part):,} bytes; allowed are {_MAX_ITEM:,}")
-    half = len(rules) // 2
-    yield from _parts(rules[:half])
-    yield from _parts(rules[half:])
+    half = len(encoded) // 2
+    yield from _parts(encoded[:half])
+    yield from _parts(encoded[half:])
