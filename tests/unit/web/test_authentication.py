@@ -132,6 +132,12 @@ def test_headers_that_botocore_never_signs_may_be_signed() -> None:
     assert refused(scope_of(request, user_agent="another")).code == "SignatureDoesNotMatch"
 
 
+def test_header_that_cloudfront_adds_need_not_be_signed() -> None:
+    assert admit(scope_of(signed("GET", "/images"), x_amz_cf_id="added-on-the-way")).user == ANNA
+    error = refused(scope_of(signed("GET", "/images"), x_amz_acl="public-read"))
+    assert error.elements("/images", "1")["HeadersNotSigned"] == "x-amz-acl"
+
+
 def test_body_is_compared_with_its_signed_hash() -> None:
     scope = scope_of(signed("PUT", "/images?notification", b"<signed/>"))
     assert read(scope, b"<signed/>") == b"<signed/>"

@@ -67,6 +67,12 @@ def test_all_filters_are_returned_in_rgws_order() -> None:
     assert document.read(text.encode(), [], "us-east-1") == Document([], [found])
 
 
+def test_notifications_are_returned_in_the_order_of_their_ids() -> None:
+    sent = "".join(topic(id_=f"<Id>{id_}</Id>") for id_ in ("b", "a", "c"))
+    returned = document.read(document.write([], read(sent)), [], "us-east-1").notifications
+    assert [each.id for each in returned] == ["a", "b", "c"]
+
+
 def test_events_default_to_cephs_and_empty_filters_are_dropped() -> None:
     (found,) = read(topic(filters("S3Key", ("prefix", ""), ("suffix", ""))))
     assert (found.events, found.key) == (USUAL, ())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import uvicorn
+from starlette.applications import Starlette
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
@@ -36,7 +37,16 @@ def serve(
     app = create_app(
         deployment.stack, deployment.state_table, aws, domains=domains, secure_calls=secure_calls
     )
-    config = uvicorn.Config(
+    with socket.create_server((host, port), backlog=_BACKLOG) as listener:
+        threading.Thread(
+            target=_remove_ended_listeners, args=(app.state.listen,), daemon=True
+        ).start()
+        Server(configure(app)).run(sockets=[listener])
+
+
+def configure(app: Starlette) -> uvicorn.Config:
+    """Return uvicorn's settings, whose server adds a `Date` to each response."""
+    return uvicorn.Config(
         app,
         http=Protocol,
         ws="none",
@@ -49,14 +59,9 @@ def serve(
         limit_concurrency=_MAX_REQUESTS,
         backlog=_BACKLOG,
     )
-    with socket.create_server((host, port), backlog=_BACKLOG) as listener:
-        threading.Thread(
-            target=_remove_ended_listeners, args=(app.state.listen,), daemon=True
-        ).start()
-        _Server(config).run(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """A server that does not wait for endless streams when it stops."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

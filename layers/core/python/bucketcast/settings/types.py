@@ -87,10 +87,10 @@ def positive(text: str) -> int | None:
 
 
 def duration(text: str) -> Duration:
-    """Return the seconds of a Go duration such as `10s`, `1m30s` or `500ms`."""
+    """Return the seconds of a Go duration such as `10s`, `1m30s` or `500ms`; `1d` is a day."""
     if text == "0":
         return Duration(0.0)
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)", text)
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h|d)", text)
     if not parts or "".join(map("".join, parts)) != text:
         raise ValueError("a duration with its unit, such as 10s, 1m30s or 500ms")
     return Duration(sum(float(number) * _UNITS[unit] for number, unit in parts))
