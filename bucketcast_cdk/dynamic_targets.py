@@ -171,6 +171,7 @@ class DynamicTargets(Construct):
                 "tls_skip_verify": options.tls_skip_verify,
                 "allow_private": list(options.allow_private),
                 "topics_per_user": self._config.topics.topics_per_user,
+                "topics_in_cleartext": self._config.topics.allow_secrets_in_cleartext,
             }
         )
 

@@ -14,7 +14,7 @@ TWO = '[dynamic_targets]\nkinds = ["webhook", "redis"]\ntimeout = "90s"\nmax_con
 
 @pytest.fixture(scope="module")
 def two(make: Make) -> Synthesised:
-    return make(TWO)
+    return make(f'{TWO}[topics]\ntopics_per_user = 7\nallow_secrets_in_cleartext = "on"\n')
 
 
 def functions(made: Synthesised) -> set[str]:
@@ -117,6 +117,7 @@ def test_output_has_the_settings_to_create_targets(two: Synthesised) -> None:
     assert parsed["prefix"] == "Bucketcast-dynamic-"
     assert parsed["queue_end"] == ""
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
+    assert (parsed["topics_per_user"], parsed["topics_in_cleartext"]) == (7, True)
 
 
 def _statements(made: Synthesised, where: str, action: str) -> list[dict[str, Any]]:

@@ -46,16 +46,14 @@ class Raw(io.BytesIO):
 class Server:
     """The application with a few users, whose secret keys are their access keys twice."""
 
-    def __init__(
-        self, account: Account, secure_calls: SecureCalls = "never", topics_per_user: int = 0
-    ) -> None:
+    def __init__(self, account: Account, secure_calls: SecureCalls = "never", **setup: Any) -> None:
         async def find(access_key: str) -> UserAccount | None:
             user = USERS.get(access_key)
             return UserAccount(user, access_key * 2) if user else None
 
         table = account.table._name
         self.account = account
-        self.setup = replace(HERE, topics_per_user=topics_per_user)
+        self.setup = replace(HERE, **setup)
         self.items = TopicTable(table, account.dynamodb)
         topics = UserTopics(self.items, self.topics, REGION)
         sns = Sns(Authenticator(find), secure(secure_calls), _nothing, topics)

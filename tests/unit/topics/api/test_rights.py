@@ -163,12 +163,13 @@ def test_a_login_is_accepted_over_https_and_never_returned(account: Account) -> 
         ({"user-name": "u", "password": "hunter2"}, "push-endpoint", "kafka://eve"),
         ({"user-name": "u", "password": "hunter2"}, "kafka-brokers", "eve:9092"),
         ({"push-endpoint": "kafka://u:hunter2@h"}, "kafka-brokers", "eve:9092"),
+        ({"push-endpoint": "kafka://u:hunter2@h"}, "use-ssl", "false"),
     ],
 )
 def test_right_to_change_a_topic_cannot_redirect_its_password(
     account: Account, login: dict[str, str], key: str, value: str
 ) -> None:
-    server = Server(account, "always")
+    server = Server(account, "always", topics_in_cleartext=True)
     given = {"push-endpoint": "kafka://h", "use-ssl": "true", **login}
     given |= policy("sns:SetTopicAttributes")
     server.client("ANN").create_topic(Name="t1", Attributes=given)
@@ -180,6 +181,29 @@ def test_right_to_change_a_topic_cannot_redirect_its_password(
     bob.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="mine")
     server.client("ANN").set_topic_attributes(**wanted)
     assert topic(server).attributes[key] == value
+
+
+@pytest.mark.parametrize(
+    "login", [{"push-endpoint": "kafka://u:hunter2@h"}, {"user-name": "u", "password": "hunter2"}]
+)
+def test_login_for_kafka_without_tls_needs_the_operators_consent(
+    account: Account, login: dict[str, str]
+) -> None:
+    given = {"push-endpoint": "kafka://h", "mechanism": "SCRAM-SHA-512", **login}
+    ann = Server(account, "always").client("ANN")
+    with pytest.raises(ClientError, match=r'allow_secrets_in_cleartext = "on" in \[topics\]') as no:
+        ann.create_topic(Name="t1", Attributes=given)
+    assert "hunter2" not in str(no.value)
+    assert ann.list_topics()["Topics"] == []
+    ann.create_topic(Name="t1", Attributes={**given, "use-ssl": "true"})
+    with pytest.raises(ClientError, match="use-ssl: found false beside a login"):
+        ann.set_topic_attributes(TopicArn=T1, AttributeName="use-ssl", AttributeValue="false")
+    server = Server(account, "always", topics_in_cleartext=True)
+    server.client("ANN").create_topic(Name="t1", Attributes={**given, "persistent": "true"})
+    found = server.items.target(topic(server).target_arn)
+    assert found
+    assert (found.settings["tls"], found.settings["sasl"]) == ("off", "on")
+    assert "hunter2" not in str(found)
 
 
 def test_a_topic_with_a_login_is_not_returned_over_http(account: Account) -> None:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from bucketcast.settings.options import Limits, option
+from bucketcast.settings.types import OnOff
 
 _COUNT = Limits("0", str(2**31 - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicOptions:
-    """Ceph's `rgw_topic_persistency_…` options, and a limit of topics."""
+    """Ceph's options of topics, and a limit of topics."""
 
     time_to_live: int = option(
         "seconds after which an event of a persistent topic is given up; 0 is never",
@@ -31,4 +32,7 @@ class TopicOptions:
         default="0",
         example="1000",
         limits=_COUNT,
+    )
+    allow_secrets_in_cleartext: OnOff = option(
+        "let topics log in to Kafka without TLS", default="off"
     )

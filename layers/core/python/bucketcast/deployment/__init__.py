@@ -36,7 +36,8 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     `max_concurrency` is None if the mappings have no limit of their own. The alarms notify the
     topic with the ARN `topic`, "" for none. `local` is True for a local stack; `tls_skip_verify`
     allows targets to skip the check of certificates elsewhere too. `topics_per_user` is the most
-    topics of a user, 0 for no limit. `allow_private` are the private networks that webhooks may
+    topics of a user, 0 for no limit; `topics_in_cleartext` lets topics log in to Kafka without TLS.
+    `allow_private` are the private networks that webhooks may
     connect to. `kms_key` is the ARN of the key that encrypts queues, "" for SQS's own.
     """
 
@@ -53,6 +54,7 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     local: bool = False
     tls_skip_verify: bool = False
     topics_per_user: int = 0
+    topics_in_cleartext: bool = False
     allow_private: tuple[str, ...] = ()
     kms_key: str = ""
 

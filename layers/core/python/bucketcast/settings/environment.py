@@ -86,7 +86,6 @@ class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
     time_to_live: int = 0
     max_retries: int = 0
     retry_sleep_duration: int = 0
-    topics_per_user: int = 0
 
 
 class _Settings:

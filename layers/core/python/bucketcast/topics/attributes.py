@@ -20,6 +20,7 @@ from bucketcast.topics.policy import Policy
 USER: Final = "user-name"
 PASSWORD: Final = "password"  # noqa: S105 - the name of an attribute
 BROKERS: Final = "kafka-brokers"
+TLS: Final = "use-ssl"
 _LOGIN: Final = frozenset({USER, PASSWORD})
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "amqp-ack-level": ("none", "broker", "routable"),
@@ -27,7 +28,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-ack-level": ("none", "broker"),
     "mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
 }
-_SWITCHES: Final = frozenset({"cloudevents", "persistent", "use-ssl", "verify-ssl"})
+_SWITCHES: Final = frozenset({"cloudevents", "persistent", TLS, "verify-ssl"})
 _NUMBERS: Final = frozenset({"max_retries", "retry_sleep_duration", "time_to_live"})
 _TEXTS: Final = frozenset({"amqp-exchange", "ca-location", "http-ack-level", BROKERS})
 KNOWN: Final = OWN | _LOGIN | _SWITCHES | _NUMBERS | _TEXTS | _WORDS.keys()
@@ -179,10 +180,5 @@ def _require_consistent(endpoint: Address, values: Mapping[str, str]) -> None:
     """Raise a TopicError if attributes contradict the endpoint."""
     if endpoint.kind == "amqp" and not values.get("amqp-exchange"):
         raise TopicError("InvalidArgument", "amqp-exchange: missing; AMQP endpoints need it")
-    if endpoint.kind == "kafka":
-        has_user = bool(endpoint.user or values.get(USER))
-        if has_user and values.get("use-ssl") != "true":
-            allowed = "use-ssl=true beside it: the password would go to the broker in the clear"
-            raise TopicError("InvalidArgument", f"{USER}: allowed is {allowed}")
-        if endpoint.path not in ("", "/"):
-            raise invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")
+    if endpoint.kind == "kafka" and endpoint.path not in ("", "/"):
+        raise invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")

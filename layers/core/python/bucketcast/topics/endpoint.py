@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from bucketcast.topics.address import Address, parse_address
-from bucketcast.topics.attributes import login
+from bucketcast.topics.attributes import TLS, login
 from bucketcast.topics.model import ENDPOINT, Topic
 
 _MECHANISMS: Final = {
@@ -84,7 +84,7 @@ def _amqp(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[st
 
 
 def _kafka(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:
-    secure = values.get("use-ssl") == "true"
+    secure = values.get(TLS) == "true"
     user, password = login(values)
     settings = {
         "brokers": ",".join(

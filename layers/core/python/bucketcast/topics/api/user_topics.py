@@ -11,6 +11,7 @@ from bucketcast.topics import permissions, policy
 from bucketcast.topics.attributes import (
     BROKERS,
     KNOWN,
+    TLS,
     USER,
     has_login,
     parse_attributes,
@@ -143,8 +144,8 @@ class UserTopics:
 
 
 def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
-    """Return True if a change of this attribute alone sends a stored login elsewhere."""
-    return (key == BROKERS and bool(hidden)) or (key == ENDPOINT and USER in hidden)
+    """Return True if a change of this attribute sends a stored login elsewhere, or in the clear."""
+    return (key in (BROKERS, TLS) and bool(hidden)) or (key == ENDPOINT and USER in hidden)
 
 
 def _stored(existing: Topic, path: str) -> str:

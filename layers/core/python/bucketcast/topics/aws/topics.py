@@ -32,10 +32,10 @@ from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import BucketcastError, ConfigErrors
-from bucketcast.topics.attributes import TopicAttributes
+from bucketcast.topics.attributes import TLS, TopicAttributes
 from bucketcast.topics.aws.table import TopicTable, TopicWork, retry_conflicts
 from bucketcast.topics.endpoint import PushTarget, push_target
-from bucketcast.topics.errors import TopicError
+from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.topics.model import KINDS, Topic
 
 LEASE_SECONDS: Final = 300
@@ -160,6 +160,12 @@ class Topics:
         target = push_target(topic, hidden)
         if target is None:
             return None
+        if _logs_in_without_tls(target) and not self._setup.topics_in_cleartext:
+            raise invalid(
+                TLS,
+                "false beside a login, which would go to the broker in the clear",
+                'true, or false if the deploy has allow_secrets_in_cleartext = "on" in [topics]',
+            )
         try:
             validate(self._setup, target.kind, topic.id, target.settings)
         except ConfigErrors as errors:
@@ -248,6 +254,10 @@ class Topics:
 
     def _now(self, later: int = 0) -> int:
         return round((self._clock() + later) * 1000)
+
+
+def _logs_in_without_tls(target: PushTarget) -> bool:
+    return target.settings.get("sasl") == "on" and target.settings["tls"] == "off"
 
 
 def topics_of(stack: str, table: str, aws: Aws) -> Topics:
