@@ -16,6 +16,7 @@ from tests.unit.samples import event
         ("https://uploads.s3.dualstack.eu-central-1.amazonaws.com/x", "uploads"),
         ("https://uploads.s3-accelerate.amazonaws.com/x", "uploads"),
         ("https://uploads.s3.cn-north-1.amazonaws.com.cn/x", "uploads"),
+        ("https://uploads.s3.eusc-de-east-1.amazonaws.eu/x", "uploads"),
         ("https://uploads.s3-website-us-east-1.amazonaws.com/x", "uploads"),
         ("https://s3.amazonaws.com/uploads/in", "uploads"),
         ("https://S3.us-gov-west-1.amazonaws.com/Uploads", "uploads"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
 
 from starlette.applications import Starlette
 
@@ -32,8 +31,6 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler
 from bucketcast.web.secure import SecureCalls, secure
 
-_REGION: Final = "us-east-1"
-
 
 def create_app(  # noqa: PLR0913 - one for each option of the gateway
     stack: str,
@@ -51,8 +48,9 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     or are refused are logged.
     """
     credentials = CredentialsProvider()
-    region = credentials.region or _REGION
-    endpoint = credentials.endpoint(region)
+    # Clients are created one by one: creating is not thread-safe, using is.
+    _ = aws.cloudformation, aws.events
+    region, endpoint = aws.sqs.meta.region_name, aws.s3.meta.endpoint_url
     users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
 
     def find_account(access_key: str) -> Account | None:
@@ -78,8 +76,6 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
 
     accounts = AccountCache(find_account, read_keys)
     authenticator = Authenticator(accounts, domains=tuple(name.lower() for name in domains))
-    # Clients are created one by one: creating is not thread-safe, using is.
-    _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     notifications = Notifications(stack, aws, region)
     listeners = Listeners(
         stack,

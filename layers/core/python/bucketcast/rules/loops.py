@@ -19,8 +19,8 @@ SAMPLE_SIZE: Final = 100
 """The most events of a batch to check, spread evenly; a loop also shows in later batches."""
 _HOST: Final = re.compile(
     r"(?:(?P<bucket>[a-z0-9][a-z0-9.-]*)\.)??"
-    r"s3(?:[.-](?:accelerate|dualstack|fips|website|[a-z]{2}(?:-[a-z]+)+-[0-9]))*"
-    r"\.amazonaws\.com(?:\.cn)?",
+    r"s3(?:[.-](?:accelerate|dualstack|fips|website|[a-z]{2,4}(?:-[a-z]+)+-[0-9]))*"
+    r"\.amazonaws\.(?:com(?:\.cn)?|eu)",
     re.IGNORECASE,
 )
 _SEPARATORS: Final = str.maketrans("._-", "///")

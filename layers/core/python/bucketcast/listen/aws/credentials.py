@@ -1,7 +1,6 @@
 """The AWS credentials of this process, for calls signed without botocore."""
 
 import asyncio
-import os
 import time
 from typing import Any, Final
 
@@ -19,17 +18,6 @@ class CredentialsProvider:
 
         self._session = botocore.session.get_session()
         self._cached: tuple[float, Credentials] | None = None
-
-    @property
-    def region(self) -> str:
-        """Return the region of the AWS environment, "" if none is set."""
-        return os.environ.get("AWS_REGION") or self._session.get_config_variable("region") or ""
-
-    def endpoint(self, region: str) -> str:
-        """Return the endpoint of S3 that AWS clients use."""
-        configured = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        suffix = ".cn" if region.startswith("cn-") else ""
-        return configured or f"https://s3.{region}.amazonaws.com{suffix}"
 
     async def __call__(self) -> Credentials:
         """Return the credentials.
