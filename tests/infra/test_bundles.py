@@ -1,5 +1,7 @@
 """Bundles, built for real: each layer has its own files and none of another."""
 
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +17,15 @@ from tests.infra.conftest import ROOT
 
 KINDS = targets.kinds()
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+_PRINT_DISTRIBUTIONS = """
+import sys
+from importlib.metadata import packages_distributions
+import functions.gateway.handler
+names = packages_distributions()
+for module in sorted({name.partition(".")[0] for name in sys.modules}):
+    for name in names.get(module, ()):
+        print(name)
+"""
 LIBRARIES = [kind for kind in KINDS if EXTRAS[kind]]
 """The kinds whose client is a library; that of the others is in the core layer."""
 
@@ -45,6 +56,23 @@ def test_shared_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
     assert _imports("aws_lambda_powertools, msgspec", shared)
     for kind in KINDS:
         assert not _imports(targets.load(kind).client, shared)
+
+
+def test_the_gateways_layer_has_what_its_function_imports_and_no_more() -> None:
+    variables = {"BUCKETCAST_STACK": "Bucketcast", "BUCKETCAST_STATE_TABLE": "state"}
+    login = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+    found = subprocess.run(
+        [sys.executable, "-c", _PRINT_DISTRIBUTIONS],
+        env={**os.environ, **variables, **login, "AWS_REGION": "us-east-1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = {_normalised(name) for name in found.stdout.split()} & _pins("requirements/dev.txt")
+    layer = _pins("layers/gateway/requirements.txt")
+    elsewhere = _pins("layers/shared/requirements.txt") | _pins("requirements/lambda.txt")
+    assert imported - elsewhere == layer - elsewhere
 
 
 def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
@@ -204,3 +232,13 @@ def _repository(root: Path) -> None:
     package = root / "layers" / "core" / "python" / "bucketcast"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("CHANGED = False\n")
+
+
+def _pins(path: str) -> set[str]:
+    """Return the names of the packages that a requirements file pins."""
+    text = (ROOT / path).read_text()
+    return {_normalised(name) for name in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)}
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

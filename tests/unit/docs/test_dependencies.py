@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-CARRIED = ("shared", "gateway", "jobs", "spark")
+CARRIED = ("shared", "gateway", "server", "jobs", "spark")
 
 
 WORDED = {"redis": "redis-py"}
