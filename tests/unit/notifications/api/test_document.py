@@ -21,7 +21,7 @@ EMPTY = (
 
 def read(text: str | bytes) -> list[Queue]:
     given = text.encode() if isinstance(text, str) else text
-    return document.read(given, [HOOK, REDIS], "eu-1").queues
+    return document.read(given, [HOOK, REDIS].__contains__, "eu-1").queues
 
 
 def config(*queues: str) -> str:

@@ -9,7 +9,7 @@ from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 
 NOBODY: Any = None
-ANSWERS = Notifications("Bucketcast", NOBODY, "us-east-1").answers
+ANSWERS = Notifications(NOBODY, NOBODY, "us-east-1").answers
 
 
 def call(method: str, path: str, query: str) -> RawRequest:

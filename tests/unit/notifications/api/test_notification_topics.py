@@ -1,11 +1,13 @@
 """Notifications of topics in a bucket: put, read and deleted by Id, and what is refused."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from bucketcast.deployment import read_outputs
 from bucketcast.destination import TopicArn
 from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
@@ -48,7 +50,7 @@ def aws(deploy: Deploy) -> MotoAws:
 @pytest.fixture
 def notifications(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
     monkeypatch.setattr(api, "stored_topic_arn", bind)
-    return Notifications("Bucketcast", aws, "us-east-1")
+    return Notifications(partial(read_outputs, "Bucketcast", aws), aws, "us-east-1")
 
 
 def topic(id_: str, inside: str = "", arn: str = TOPIC) -> str:

@@ -6,7 +6,7 @@ functions, `removal` protects waiting messages during a deploy.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -169,7 +169,27 @@ class Deployed:
 
 
 def find(stack: str, aws: Aws) -> Deployed:
-    """Return the deployment of a stack.
+    """Return the deployment of a stack, with its dynamic targets.
+
+    Raises:
+        BucketcastError: the stack does not exist, or is not Bucketcast's.
+        AwsError: AWS cannot be reached.
+    """
+    deployed = read_outputs(stack, aws)
+    if deployed.dynamic is None:
+        return deployed
+    dynamic_targets = _dynamic_targets(deployed.dynamic, deployed.state_table, aws)
+    deployed_arns = {target.arn for target in deployed.targets}
+    inactive = [
+        entry for entry in dynamic_targets if entry.arn in deployed_arns or entry.state == "kept"
+    ]
+    active = [entry for entry in dynamic_targets if entry not in inactive]
+    targets = sorted((*deployed.targets, *active), key=lambda target: target.arn)
+    return replace(deployed, targets=tuple(targets), inactive=tuple(inactive))
+
+
+def read_outputs(stack: str, aws: Aws) -> Deployed:
+    """Return the deployment of a stack without its dynamic targets, of which there may be many.
 
     Raises:
         BucketcastError: the stack does not exist, or is not Bucketcast's.
@@ -185,13 +205,6 @@ def find(stack: str, aws: Aws) -> Deployed:
         DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
         for summary in _json_outputs(outputs, "Target")
     ]
-    dynamic = _dynamic(outputs)
-    dynamic_targets = _dynamic_targets(dynamic, outputs["StateTable"], aws) if dynamic else []
-    deployed_arns = {target.arn for target in targets}
-    inactive = [
-        entry for entry in dynamic_targets if entry.arn in deployed_arns or entry.state == "kept"
-    ]
-    targets += [entry for entry in dynamic_targets if entry not in inactive]
     attached = _json_outputs(outputs, _ATTACHMENTS)
     pipelines = [DeployedPipeline(**entry) for entry in _json_outputs(outputs, "Pipeline")]
     return Deployed(
@@ -206,8 +219,8 @@ def find(stack: str, aws: Aws) -> Deployed:
         "BucketEvents" in outputs,
         frozenset(entry["bucket"] for entry in attached if entry.get("access_events") == "on"),
         pipelines[0] if pipelines else None,
-        dynamic,
-        tuple(inactive),
+        _dynamic(outputs),
+        (),
         float(outputs.get(_TAKES_EFFECT, TAKES_EFFECT)),
         outputs.get("TrailSelectors") != "off",
         outputs.get(_KMS_KEY, ""),

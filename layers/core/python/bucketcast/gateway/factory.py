@@ -1,13 +1,11 @@
 """Build the application of one deployment, for the gateway and for Lambda."""
 
 from collections.abc import Sequence
-from functools import cache
 
 from starlette.applications import Starlette
 
-from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.deployment import Deployed
+from bucketcast.deployment.outputs import outputs_reader
 from bucketcast.gateway.account_cache import AccountCache
 from bucketcast.gateway.admin.routes import Admin
 from bucketcast.gateway.app import S3, build
@@ -51,6 +49,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     # Clients are created one by one: creating is not thread-safe, using is.
     _ = aws.cloudformation, aws.events
     region, endpoint = aws.sqs.meta.region_name, aws.s3.meta.endpoint_url
+    deployment = outputs_reader(stack, aws)
     users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
 
     def find_account(access_key: str) -> Account | None:
@@ -60,10 +59,6 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     def read_keys() -> frozenset[str]:
         with aws_errors():
             return frozenset(user.access_key for user in users.all())
-
-    @cache
-    def deployment() -> Deployed:
-        return deployed.find(stack, aws)
 
     def notify(bucket: str, body: str) -> None:
         """Send a bucket's notification to ingest, unless CloudTrail logs it."""
@@ -76,7 +71,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
 
     accounts = AccountCache(find_account, read_keys)
     authenticator = Authenticator(accounts, domains=tuple(name.lower() for name in domains))
-    notifications = Notifications(stack, aws, region)
+    notifications = Notifications(deployment, aws, region)
     listeners = Listeners(
         stack,
         Table(table, aws.dynamodb),

@@ -103,7 +103,7 @@ def _make_notifications(
     notifications: Sequence[tuple[str, Notification]], deployment: Deployed, aws: Aws
 ) -> None:
     region = aws.dynamodb.meta.region_name
-    api = Notifications(deployment.stack, aws, region)
+    api = Notifications(lambda: deployment, aws, region)
     for bucket, group in groupby(notifications, key=lambda entry: entry[0]):
         try:
             api.add(bucket, [entry for _, entry in group], _IMPORTER)

@@ -8,16 +8,14 @@ in `topics`; `conversion` converts it from and to rules, `checks` checks new rul
 sends `?notification&notification-id=ID`, which RGW ignores.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
-from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api import conversion, document
@@ -31,6 +29,7 @@ from bucketcast.notifications.api.checks import (
 from bucketcast.notifications.api.document import Document
 from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.attachments import Attachments, Via
+from bucketcast.notifications.aws.checks import queue_targets
 from bucketcast.notifications.document import WHOLE, Part
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
@@ -59,10 +58,10 @@ _THROTTLED: Final = ("SlowDown", "ThrottlingException", "Throttling", "TooManyRe
 
 
 class Notifications:
-    """The notification API of one deployment."""
+    """The notification API of the deployment that `find` returns, without dynamic targets."""
 
-    def __init__(self, stack: str, aws: Aws, region: str) -> None:
-        self._stack = stack
+    def __init__(self, find: Callable[[], Deployed], aws: Aws, region: str) -> None:
+        self._find = find
         self._aws = aws
         self._region = region
 
@@ -130,15 +129,16 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            deployment = deployed.find(self._stack, self._aws)
-            known = set(_for_queues(deployment))
+            deployment = self._find()
+            exists = queue_targets(deployment, self._aws)
             stored = Rules(deployment.state_table, self._aws.dynamodb).in_order(bucket)
-        if id:
-            stored = [rule for rule in stored if conversion.shown_id(rule) == id]
-            if not stored:
-                raise S3Error("NoSuchKey", f"{bucket} has no notification {id}", Key=id)
+            if id:
+                stored = [rule for rule in stored if conversion.shown_id(rule) == id]
+                if not stored:
+                    raise S3Error("NoSuchKey", f"{bucket} has no notification {id}", Key=id)
+            queues = [conversion.configuration(rule) for rule in stored if exists(rule.arn)]
         return document.write(
-            [conversion.configuration(rule) for rule in stored if rule.arn in known],
+            queues,
             [
                 notification.notification(rule)
                 for rule in stored
@@ -153,8 +153,8 @@ class Notifications:
             S3Error: it is invalid, or the bucket cannot be attached; nothing has changed.
         """
         with _s3_errors():
-            deployment = deployed.find(self._stack, self._aws)
-            given = document.read(text, _for_queues(deployment), self._region)
+            deployment = self._find()
+            given = document.read(text, queue_targets(deployment, self._aws), self._region)
             self._store(deployment, bucket, given, user, whole=whole)
 
     def add(self, bucket: str, given: Sequence[Notification], user: User) -> None:
@@ -165,7 +165,7 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            deployment = deployed.find(self._stack, self._aws)
+            deployment = self._find()
             self._store(deployment, bucket, Document([], [*given]), user)
 
     def _store(
@@ -203,7 +203,7 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            self._attach(deployed.find(self._stack, self._aws), bucket)
+            self._attach(self._find(), bucket)
 
     def _attach(self, deployment: Deployed, bucket: str) -> Part:
         """Attach a bucket unless it is; restore the deploy's entry; return what its entry takes."""
@@ -229,7 +229,7 @@ class Notifications:
             self._remove(bucket, id)
 
     def _remove(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
-        deployment = deployed.find(self._stack, self._aws)
+        deployment = self._find()
         Rules(deployment.state_table, self._aws.dynamodb).change(
             bucket, lambda stored: conversion.remove(stored, id) if id else []
         )
@@ -269,11 +269,6 @@ class Notifications:
             AccessEvents(deployment, self._aws).follow(bucket)
         except BucketcastError as error:
             logger.error("the trail could not be changed", bucket=bucket, reason=str(error))
-
-
-def _for_queues(deployment: Deployed) -> list[str]:
-    """Return the targets that a `QueueConfiguration` may name: all except those of topics."""
-    return [target.arn for target in deployment.targets if not Destination.of(target.arn).of_topic]
 
 
 def requested_id(call: RawRequest) -> str:

@@ -4,7 +4,7 @@ The first error in an element is raised at its end; errors between elements are 
 the document: repeats, functions, then targets. `topics` parses Ceph's `TopicConfiguration`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.etree.ElementTree import Element
@@ -62,8 +62,8 @@ class Document:
         return not self.queues and not self.notifications
 
 
-def read(document: bytes, targets: Iterable[str], region: str) -> Document:
-    """Parse a document; `targets` are the existing ARNs, without a region.
+def read(document: bytes, exists: Callable[[str], bool], region: str) -> Document:
+    """Parse a document; `exists` returns True for the ARN of a target, without a region.
 
     Raises:
         S3Error: the document's first error, in MinIO's words, or Ceph's for topics.
@@ -81,8 +81,7 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     _require_distinct(queues)
     if functions:
         raise S3Error("UnsupportedNotification")
-    existing = frozenset(targets)
-    return Document([_resolve(queue, existing, region) for queue in queues], notifications)
+    return Document([_resolve(queue, exists, region) for queue in queues], notifications)
 
 
 def _refuse_eventbridge(_: Element) -> None:
@@ -175,11 +174,11 @@ def _require_distinct(queues: Iterable[_SentQueue]) -> None:
         seen.add((filters, str(queue.arn or "")))
 
 
-def _resolve(queue: _SentQueue, targets: frozenset[str], region: str) -> Queue:
+def _resolve(queue: _SentQueue, exists: Callable[[str], bool], region: str) -> Queue:
     if queue.arn is None:
         raise S3Error("InvalidArgument", _ARN)
     if queue.arn.region not in ("", region):
         raise S3Error("InvalidArgument", _REGION)
-    if queue.arn.plain not in targets:
+    if not exists(queue.arn.plain):
         raise S3Error("InvalidArgument", _ARN)
     return Queue(queue.arn.plain, tuple(queue.events), tuple(queue.filters), queue.id)

@@ -1,14 +1,16 @@
 """Checks of buckets and rules: connected buckets, existing targets, readable objects."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
-from bucketcast.destination import TopicArn
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.notifications import document as notifications
 from bucketcast.rules import Rule
 from bucketcast.rules.grammar import texts
+from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.table import TopicTable
 
 if TYPE_CHECKING:
@@ -72,6 +74,27 @@ def missing_permission(rule: Rule, deployment: Deployed) -> str:
         f"objects of {rule.bucket}: put {hint} into bucketcast.toml and deploy; "
         'object_facts = "all" is for every bucket of the account'
     )
+
+
+def queue_targets(deployment: Deployed, aws: Aws) -> Callable[[str], bool]:
+    """Return a function that returns True for an ARN that a `QueueConfiguration` may name.
+
+    These are all targets except those of topics. A dynamic target is read when its ARN is given,
+    since a stack may have many, with long settings.
+    """
+    deployed = {target.arn for target in deployment.targets}
+    dynamic = Table(deployment.state_table, aws.dynamodb) if deployment.dynamic else None
+
+    @cache
+    def exists(arn: str) -> bool:
+        if Destination.of(arn).of_topic:
+            return False
+        if arn in deployed or dynamic is None:
+            return arn in deployed
+        target = dynamic.target(arn)
+        return target is not None and target.state != "kept"
+
+    return exists
 
 
 def existing_targets(rules: Iterable[Rule], deployment: Deployed, aws: Aws) -> set[str]:

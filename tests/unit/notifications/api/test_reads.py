@@ -1,0 +1,108 @@
+"""A call about a bucket reads that bucket's things, however many others there are."""
+
+import json
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import asdict, replace
+
+from bucketcast.deployment.outputs import MAX_AGE_SECONDS, outputs_reader
+from bucketcast.destination import TopicArn
+from bucketcast.notifications.api import Notifications
+from bucketcast.state.dynamic_targets import DynamicTarget
+from bucketcast.users import User
+from tests.unit.conftest import Deploy, Watch
+from tests.unit.dynamic_targets.account import DYNAMIC
+from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, make_bucket
+
+ANN = User("ann", "", "AK", admin=False)
+DOCUMENT = (
+    "<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
+    "<Queue>{}</Queue></QueueConfiguration></NotificationConfiguration>"
+)
+OWN = DynamicTarget(
+    arn="arn:minio:sqs::own:webhook", kind="webhook", id="own", queue="q", settings={}, number=1
+)
+
+
+@pytest.fixture
+def aws(deploy: Deploy) -> MotoAws:
+    """A stack with twenty topics of other users, each with as long an OpaqueData as it may have."""
+    make_bucket("uploads", QueueConfigurations=[ENTRY])
+    deployed = deploy()
+    deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
+    deployed.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    deployed.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
+    store(deployed, OWN)
+    for number in range(20):
+        id_ = TopicArn("", "", f"photos-{number}").target_id
+        settings = {"opaque_data": "x" * 190_000}
+        arn = f"arn:minio:sqs::{id_}:webhook"
+        store(deployed, replace(OWN, arn=arn, id=id_, settings=settings))
+    return deployed
+
+
+def store(aws: MotoAws, target: DynamicTarget) -> None:
+    text = msgspec.json.encode(target).decode()
+    key = {"partition": {"S": "#targets"}, "key": {"S": f"target#{target.arn}"}}
+    aws.dynamodb.put_item(TableName=TABLE, Item={**key, "text": {"S": text}})
+
+
+@pytest.fixture
+def notifications(aws: MotoAws) -> Notifications:
+    return Notifications(outputs_reader("Bucketcast", aws), aws, "us-east-1")
+
+
+def bytes_read(aws: MotoAws, call: Any) -> int:
+    """Return the bytes of DynamoDB's answers during a call."""
+    total = 0
+
+    def count(http_response: Any, **_: Any) -> None:
+        nonlocal total
+        total += len(http_response.content)
+
+    aws.dynamodb.meta.events.register("after-call.dynamodb", count)
+    call()
+    aws.dynamodb.meta.events.unregister("after-call.dynamodb", count)
+    return total
+
+
+def test_calls_about_a_bucket_read_a_few_kilobytes(
+    notifications: Notifications, aws: MotoAws
+) -> None:
+    document = DOCUMENT.format(OWN.arn).encode()
+    calls = {
+        "get of an empty bucket": partial(notifications.get, "uploads"),
+        "put": partial(notifications.put, "uploads", document, ANN),
+        "get": partial(notifications.get, "uploads"),
+        "attach": partial(notifications.attach, "uploads"),
+        "delete": partial(notifications.delete, "uploads"),
+    }
+    read = {name: bytes_read(aws, call) for name, call in calls.items()}
+    assert max(read.values()) < 8_192, read
+
+
+def test_calls_within_seconds_share_a_reading_of_the_stack(aws: MotoAws, watch: Watch) -> None:
+    now = 1_000.0
+    notifications = Notifications(outputs_reader("Bucketcast", aws, lambda: now), aws, "us-east-1")
+    watched = watch(aws.cloudformation, "describe_stacks")
+    for _ in range(3):
+        notifications.get("uploads")
+        notifications.attach("uploads")
+    assert watched.call_count == 1
+    now += MAX_AGE_SECONDS
+    notifications.get("uploads")
+    assert watched.call_count == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"), [({}, True), ({"state": "off"}, True), ({"state": "kept"}, False)]
+)
+def test_rules_of_dynamic_targets_are_shown_while_there_are_such(
+    notifications: Notifications, aws: MotoAws, changed: dict[str, Any], *, shown: bool
+) -> None:
+    notifications.put("uploads", DOCUMENT.format(OWN.arn).encode(), ANN)
+    store(aws, replace(OWN, **changed))
+    assert (OWN.arn in notifications.get("uploads").decode()) == shown
