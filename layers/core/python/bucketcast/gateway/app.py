@@ -29,7 +29,8 @@ _MAX_UNREAD: Final = 65_536
 class S3:
     """The S3 calls: some are answered here, all others are proxied to S3.
 
-    `answers` return the handler of a call, None if it is for S3.
+    `answers` return the handler of a call, None if it is for S3. `preflight` answers a browser's
+    OPTIONS, which cannot be signed; without it they are refused as all unsigned calls.
     """
 
     def __init__(
@@ -39,8 +40,10 @@ class S3:
         forward: Handler,
         *,
         objects: str = "",
+        preflight: Callable[[RawRequest, Send], Awaitable[None]] | None = None,
     ) -> None:
         self._authenticator = authenticator
+        self._preflight = preflight
         self._answers = answers
         self._forward = forward
         self._objects = objects
@@ -54,6 +57,9 @@ class S3:
             raise
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._preflight and scope["method"] == "OPTIONS":
+            await self._preflight(self._authenticator.read(scope), send)
+            return
         request = await self._authenticator.authenticate(scope, receive)
         handler = self._answers(request.call)
         if handler is None:

@@ -87,10 +87,15 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         accounts,
         endless=objects,
     )
-    forward = BucketEvents(
-        Proxy(endpoint, region, credentials), notify, region, forget=notifications.forget
+    proxy = Proxy(endpoint, region, credentials)
+    forward = BucketEvents(proxy, notify, region, forget=notifications.forget)
+    s3 = S3(
+        authenticator,
+        answers,
+        forward,
+        objects="" if objects else endpoint,
+        preflight=proxy.preflight if objects else None,
     )
-    s3 = S3(authenticator, answers, forward, objects="" if objects else endpoint)
     topics = UserTopics(
         TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
     )

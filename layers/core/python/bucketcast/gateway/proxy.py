@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Final
+from contextlib import asynccontextmanager
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -65,6 +66,11 @@ _IN_QUERY: Final = frozenset(
         "SignedHeaders",
     )
 )
+_PREFLIGHT: Final = (
+    "access-control-request-headers",
+    "access-control-request-method",
+    "origin",
+)
 _BODILESS: Final = (204, 304)
 
 
@@ -93,34 +99,59 @@ class Proxy:
         content, length = await _content(call, body)
         framed = isinstance(content, _StreamedBody) and content.framed
         headers = _headers(call, body, length, framed=framed)
-        path = f"/{call.bucket}{call.rest}" if _is_virtual(call) else call.path
+        path = _path(call)
         query = "&".join(
             part for part in call.query.split("&") if part.partition("=")[0] not in _IN_QUERY
         )
         headers["host"] = self._host
         sign(call.method, path, query, headers, await self._credentials(), self._region)
-        url = URL(f"{self._endpoint}{path}{'?' * bool(query)}{query}", encoded=True)
+        target = f"{path}{'?' * bool(query)}{query}"
         expects = isinstance(content, _StreamedBody) and "expect" in call.headers
         try:
-            async with self._open().request(
-                call.method,
-                url,
-                headers=headers,
-                data=content,
-                expect100=expects,
-                allow_redirects=False,
+            async with self._request(
+                call.method, target, headers, data=content, expect100=expects
             ) as response:
                 await _send_response(response, send, body, head=call.method == "HEAD")
-        except aiohttp.ClientError as error:
+        except S3Error:
             if isinstance(content, _StreamedBody) and content.error:
                 raise content.error from None
-            raise S3Error("ServiceUnavailable", f"S3 does not answer: {error}") from None
-        except TimeoutError:
-            raise S3Error("ServiceUnavailable", "S3 does not answer in time") from None
+            raise
+
+    async def preflight(self, call: RawRequest, send: Send) -> None:
+        """Answer a browser's preflight with S3's response, by the bucket's CORS rules.
+
+        S3 takes it without a signature.
+
+        Raises:
+            S3Error: S3 cannot be reached.
+        """
+        headers = {name: call.headers[name] for name in _PREFLIGHT if name in call.headers}
+        async with self._request("OPTIONS", _path(call), headers) as response:
+            content = await response.read()
+        headers_kept = _response_headers(response)
+        start = {"type": "http.response.start", "status": response.status, "headers": headers_kept}
+        await send(start)
+        await send({"type": "http.response.body", "body": content, "more_body": False})
 
     async def close(self) -> None:
         if self._session:
             await self._session.close()
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, target: str, headers: Mapping[str, str], **options: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Call S3; `target` is path and query as sent."""
+        url = URL(self._endpoint + target, encoded=True)
+        try:
+            async with self._open().request(
+                method, url, headers=headers, allow_redirects=False, **options
+            ) as response:
+                yield response
+        except aiohttp.ClientError as error:
+            raise S3Error("ServiceUnavailable", f"S3 does not answer: {error}") from None
+        except TimeoutError:
+            raise S3Error("ServiceUnavailable", "S3 does not answer in time") from None
 
     def _open(self) -> aiohttp.ClientSession:
         """Return the session, created inside the event loop."""
@@ -209,14 +240,7 @@ def _headers(
 async def _send_response(
     response: aiohttp.ClientResponse, send: Send, body: RequestBody, *, head: bool
 ) -> None:
-    headers = [
-        (name.lower(), value)
-        for name, value in response.raw_headers
-        if name.lower() not in _DROPPED
-        and not (
-            response.status in _BODILESS and name.lower() == b"content-length" and value != b"0"
-        )
-    ]
+    headers = _response_headers(response)
     start = {"type": "http.response.start", "status": response.status, "headers": headers}
     length = response.content_length
     if head or (length is not None and length < _PIECE_BYTES):
@@ -227,6 +251,17 @@ async def _send_response(
     await send(start)
     await _stream(response.content, send, body)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _response_headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
+    return [
+        (name.lower(), value)
+        for name, value in response.raw_headers
+        if name.lower() not in _DROPPED
+        and not (
+            response.status in _BODILESS and name.lower() == b"content-length" and value != b"0"
+        )
+    ]
 
 
 async def _stream(content: aiohttp.StreamReader, send: Send, body: RequestBody) -> None:
@@ -242,9 +277,10 @@ async def _stream(content: aiohttp.StreamReader, send: Send, body: RequestBody) 
         disconnect.cancel()
 
 
-def _is_virtual(call: RawRequest) -> bool:
-    """Return True if the host names the bucket, so that the path is only the key."""
-    return bool(call.bucket) and call.rest == call.path
+def _path(call: RawRequest) -> str:
+    """Return the path at S3; if the host names the bucket, the path of the call is only the key."""
+    is_virtual = call.bucket and call.rest == call.path
+    return f"/{call.bucket}{call.rest}" if is_virtual else call.path
 
 
 def is_bucket_lookup(call: RawRequest) -> bool:

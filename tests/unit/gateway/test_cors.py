@@ -1,0 +1,116 @@
+"""A page in a browser uses a presigned URL: its preflight, and the call itself."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from bucketcast.gateway.app import S3, build
+from bucketcast.gateway.proxy import Proxy
+from bucketcast.web.request import RawRequest
+from bucketcast.web.signature.sign import Credentials
+from tests.unit.web.requests import HOST, Wire, authenticator, presigned, ready, scope_of
+
+ORIGIN = "https://app.example"
+PREFLIGHT = {
+    "host": HOST,
+    "origin": ORIGIN,
+    "access-control-request-method": "PUT",
+    "access-control-request-headers": "content-type",
+    "cookie": "session=private",
+}
+ALLOWED = b"access-control-allow-origin: https://app.example\r\naccess-control-max-age: 60\r\n"
+REFUSED = b"<Error><Code>AccessForbidden</Code></Error>"
+
+
+class Bucket:
+    """S3 as it answers browsers, by a rule of the bucket; `heads` are the calls that it got."""
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.heads.append(head)
+        if f"origin: {ORIGIN}" in head:
+            writer.write(b"HTTP/1.1 200 OK\r\n" + ALLOWED + b"content-length: 0\r\n\r\n")
+        else:
+            writer.write(b"HTTP/1.1 403 Forbidden\r\ntransfer-encoding: chunked\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+            writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(REFUSED), REFUSED))
+        await writer.drain()
+        writer.close()
+
+
+async def credentials() -> Credentials:
+    return Credentials("key", "secret")
+
+
+def called(
+    scope: MutableMapping[str, Any], *, objects: bool = True
+) -> tuple[int, Mapping[str, str], bytes, list[str]]:
+    """Return status, headers and body of a response, and the calls that S3 got."""
+    sent: list[MutableMapping[str, Any]] = []
+    bucket = Bucket()
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    def answers(_: RawRequest) -> None: ...
+
+    async def run() -> None:
+        async with await asyncio.start_server(bucket.serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
+            preflight: Callable[..., Awaitable[None]] | None = proxy.preflight if objects else None
+            s3 = S3(authenticator(domains=["gateway.example"]), answers, proxy, preflight=preflight)
+            scope["path"] = scope["raw_path"].decode()
+            try:
+                await build(s3, is_ready=ready)(scope, Wire(b""), send)
+            finally:
+                await proxy.close()
+
+    asyncio.run(run())
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    body = b"".join(each.get("body", b"") for each in sent)
+    return sent[0]["status"], headers, body, bucket.heads
+
+
+def preflight(**changed: str) -> MutableMapping[str, Any]:
+    scope = scope_of(presigned("PUT", "/images/a%2Fb.jpg"))
+    headers = {**PREFLIGHT, **changed}.items()
+    encoded = [(name.encode(), value.encode()) for name, value in headers]
+    return {**scope, "method": "OPTIONS", "headers": encoded}
+
+
+def test_preflight_is_answered_by_s3_without_a_signature() -> None:
+    status, headers, _, (head,) = called(preflight())
+    assert (status, headers["access-control-allow-origin"]) == (200, ORIGIN)
+    assert headers["access-control-max-age"] == "60"
+    first, *lines = head.lower().splitlines()
+    assert first == "options /images/a%2fb.jpg http/1.1"
+    names = {line.partition(":")[0] for line in lines if line}
+    assert {"access-control-request-method", "access-control-request-headers"} < names
+    assert names.isdisjoint(("authorization", "cookie", "x-amz-security-token"))
+
+
+def test_a_preflight_that_s3_refuses_is_refused() -> None:
+    status, headers, body, _ = called(preflight(origin="https://other.example"))
+    assert (status, body) == (403, REFUSED)
+    assert "access-control-allow-origin" not in headers
+
+
+def test_host_of_a_preflight_may_name_the_bucket() -> None:
+    *_, (head,) = called(preflight(host="photos.gateway.example:9100"))
+    assert head.startswith("OPTIONS /photos/images/a%2Fb.jpg HTTP/1.1")
+
+
+def test_response_has_the_headers_that_s3_gave() -> None:
+    request = presigned("PUT", "/images/a.jpg")
+    status, headers, *_ = called(scope_of(request, origin=ORIGIN, content_length="0"))
+    assert (status, headers["access-control-allow-origin"]) == (200, ORIGIN)
+
+
+def test_preflight_is_refused_where_no_objects_are_forwarded() -> None:
+    status, _, _, heads = called(preflight(), objects=False)
+    assert (status, heads) == (403, [])
