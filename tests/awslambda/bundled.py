@@ -7,6 +7,7 @@ which has the CDK; who reads it may have a client only.
 """
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Iterable
@@ -16,7 +17,11 @@ from bucketcast_cdk.platform import Platform
 
 
 def folders(version: str, function: str, layers: Iterable[str]) -> list[str]:
-    """Return what is on a function's path: its own folder, then those of its layers."""
+    """Return what is on a function's path: its own folder, then those of its layers.
+
+    They have bytecode, as they do on AWS: the Python of the local functions compiles them.
+    """
+    os.environ["PATH"] = f"{ROOT}/.local/lambda-venv/bin{os.pathsep}{os.environ['PATH']}"
     bundles = Bundles(ROOT, Platform(version, platform.machine(), here=False))
     found = [bundles.layer(name) for name in layers]
     return [str(bundles.function(function)), *(str(each / "python") for each in found if each)]
