@@ -23,6 +23,7 @@ _LEADING = "dynamodb:leadingkeys"
 _ACTIONS = {
     ("s3", "HeadObject"): "GetObject",
     ("s3", "HeadBucket"): "ListBucket",
+    ("s3", "ListBuckets"): "ListAllMyBuckets",
     ("s3", "ListObjectsV2"): "ListBucket",
     ("s3", "ListObjectVersions"): "ListBucketVersions",
     ("s3", "GetBucketNotificationConfiguration"): "GetBucketNotification",

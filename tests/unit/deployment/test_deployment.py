@@ -66,6 +66,19 @@ def test_why_not_attached_reads_the_notifications(
     assert bool(expected) is bool(why)
 
 
+def test_buckets_that_a_listener_to_all_does_not_hear_are_named(aws: MotoAws) -> None:
+    deployment = deployed.find("Bucketcast", aws)
+    make_bucket("attached", QueueConfigurations=[ENTRY])
+    assert checks.not_heard(deployment, aws) == ""
+    make_bucket("part", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
+    for number in range(9):
+        make_bucket(f"other-{number}")
+    text = checks.not_heard(deployment, aws)
+    assert text.startswith("not all events of part, other-0, other-1, ")
+    assert "other-6 and 2 more are reported" in text
+    assert "`bucketcast bucket attach BUCKET`" in text
+
+
 def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
     assert checks.why_not_attached("uploads", deployment, aws) == checks.bucket_missing("uploads")

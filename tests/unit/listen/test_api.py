@@ -71,13 +71,27 @@ class Deployment:
         self.queue = MemoryQueue()
         self.account: Account | None = Account(ANNA, "")
         self.attached: list[str] = []
+        self.not_heard = ""
+        self.looked = 0
 
     def listen(self, *, endless: bool = True) -> Listen:
         async def find(_: str) -> Account | None:
             return self.account
 
         attach = self.attached.append
-        return Listen(self.listeners, lambda _: self.queue, attach, find, endless=endless)
+
+        def not_heard() -> str:
+            self.looked += 1
+            return self.not_heard
+
+        return Listen(
+            self.listeners,
+            lambda _: self.queue,
+            attach,
+            find,
+            not_heard=not_heard,
+            endless=endless,
+        )
 
     def held(self) -> list[bool]:
         return [bool(listener.holder) for listener in self.table.read().listeners]
@@ -215,3 +229,24 @@ def test_too_many_listeners_are_refused_with_the_limit(
             await answer(deployment.listen(), Client())
 
     asyncio.run(test())
+
+
+def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[str] = []
+    warning = "bucketcast.listen.api.logger.warning"
+    monkeypatch.setattr(warning, lambda _, **fields: logged.append(fields["reason"]))
+    deployment.not_heard = "not all events of images are reported"
+    everywhere = "/?events=s3%3AObjectCreated%3A%2A"
+
+    async def test() -> None:
+        listen = deployment.listen()
+        for target in (TARGET, "/?events=s3%3ABucketCreated", everywhere, everywhere):
+            client = Client()
+            client.disconnected.set()
+            await answer(listen, client, target)
+        await wait_until(lambda: logged)
+
+    asyncio.run(test())
+    assert (logged, deployment.looked) == ([deployment.not_heard], 1)

@@ -14,7 +14,12 @@ from tests.unit.web.requests import ACCESS, Wire, authenticator, scope_of, signe
 
 
 def events_of(
-    method: str, target: str, status: int = 200, forget: Callable[[str], object] = len
+    method: str,
+    target: str,
+    status: int = 200,
+    *,
+    attach: Callable[[str], object] = len,
+    forget: Callable[[str], object] = len,
 ) -> list[str]:
     """Return the notifications of a call that S3 answers with this status."""
     notifications: list[str] = []
@@ -36,7 +41,8 @@ def events_of(
 
         scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
         admitted = await authenticator().authenticate(scope, Wire(b""))
-        await BucketEvents(forward, notify, "eu-central-1", forget=forget)(admitted, send)
+        events = BucketEvents(forward, notify, "eu-central-1", attach=attach, forget=forget)
+        await events(admitted, send)
         assert [message["type"] for message in sent] == [
             "http.response.start",
             "http.response.body",
@@ -84,17 +90,22 @@ def test_other_calls_notify_no_listener(method: str, target: str, status: int) -
     assert events_of(method, target, status) == []
 
 
-def test_the_rules_of_a_removed_bucket_go_with_it() -> None:
-    removed: list[str] = []
-    events_of("DELETE", "/fresh", 204, removed.append)
-    assert removed == ["fresh"]
-    for method, target, status in (("DELETE", "/fresh", 409), ("DELETE", "/fresh/key", 204)):
-        events_of(method, target, status, removed.append)
-    assert removed == ["fresh"]
+@pytest.mark.parametrize(("method", "status", "hook"), [("PUT", 200, 0), ("DELETE", 204, 1)])
+def test_a_bucket_is_attached_or_its_rules_removed_if_s3_succeeds(
+    method: str, status: int, hook: int
+) -> None:
+    given: tuple[list[str], list[str]] = ([], [])
+    hooks: Any = {"attach": given[0].append, "forget": given[1].append}
+    for target, answer in (("/fresh", 409), ("/fresh/key", status), ("/fresh?tagging", status)):
+        events_of(method, target, answer, **hooks)
+    assert given == ([], [])
+    events_of(method, "/fresh", status, **hooks)
+    assert (given[hook], given[1 - hook]) == (["fresh"], [])
 
 
-def test_a_bucket_is_removed_even_if_its_rules_cannot_be() -> None:
+@pytest.mark.parametrize(("method", "status"), [("PUT", 200), ("DELETE", 204)])
+def test_a_call_succeeds_even_if_what_follows_does_not(method: str, status: int) -> None:
     def refuse(_: str) -> None:
         raise OSError("no answer")
 
-    assert len(events_of("DELETE", "/fresh", 204, refuse)) == 1
+    assert len(events_of(method, "/fresh", status, attach=refuse, forget=refuse)) == 1

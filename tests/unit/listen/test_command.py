@@ -1,9 +1,12 @@
 """`bucketcast listen`: its options and lines; the end-to-end tests listen for events."""
 
+from typing import Any
+
 import pytest
 
 from bucketcast.listen.command import _format
 from tests.unit.conftest import Run
+from tests.unit.moto_aws import ENTRY, make_bucket
 
 HOOK = "arn:minio:sqs::primary:webhook"
 
@@ -31,6 +34,28 @@ def test_a_rule_for_bucket_events_is_refused_with_the_listen_command(run: Run, e
     result = run("event", "add", "uploads", HOOK, "--event", event)
     assert result.code == 2
     assert "`bucketcast listen --event bucket-creation,bucket-removal` shows them" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "note: not all events of images are reported: connect a bucket with `bucketcast"),
+        (("--event", "bucket-creation,bucket-removal"), ""),
+        (("s3://images",), "note: bucket images is not connected to this deployment; connect it"),
+        (("s3://uploads",), ""),
+    ],
+)
+def test_what_is_not_heard_is_noted_at_the_start(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: Any, expected: str
+) -> None:
+    async def interrupted(_: object) -> None: ...
+
+    monkeypatch.setattr("bucketcast.listen.command._until_interrupted", interrupted)
+    make_bucket("uploads", QueueConfigurations=[ENTRY])
+    make_bucket("images")
+    result = run("listen", *arguments)
+    assert result.code == 0
+    assert result.err.startswith(expected) if expected else not result.err
 
 
 def test_a_line_escapes_control_characters() -> None:

@@ -32,6 +32,27 @@ PUTS = ("s3:ObjectCreated:*",)
 FILTER = ListenFilter("anna", "uploads", PUTS, "photos/", ".jpg")
 
 
+@pytest.mark.parametrize(
+    ("bucket", "events", "expected"),
+    [
+        ("", ("s3:ObjectCreated:*", "s3:BucketCreated:*"), True),
+        ("", ("s3:BucketCreated:*", "s3:BucketRemoved:*"), False),
+        ("uploads", PUTS, False),
+    ],
+)
+def test_it_is_known_if_a_listener_hears_the_objects_of_all_buckets(
+    gateway: "Gateway", bucket: str, events: tuple[str, ...], *, expected: bool
+) -> None:
+    listeners_ = gateway.process()
+    listeners_.renew()
+    assert not listeners_.any_of_all_objects()
+    listener = listeners_.acquire(ListenFilter("anna", bucket, events))
+    assert gateway.process().any_of_all_objects() is expected
+    listeners_.release(listener)
+    gateway.clock.sleep(LEASE_SECONDS + KEEP_SECONDS + 1)
+    assert not gateway.process().any_of_all_objects()
+
+
 class Clock:
     """Seconds that pass only during `sleep`."""
 

@@ -17,6 +17,7 @@ from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.listen.queue import Queue, Sqs
 from bucketcast.notifications.api import Notifications
+from bucketcast.notifications.aws import checks
 from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
@@ -85,10 +86,21 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         lambda listener: Queue(listeners.url(listener), sqs),
         notifications.attach,
         accounts,
+        not_heard=lambda: checks.not_heard(deployment(), aws),
         endless=objects,
     )
+
+    def attach_if_heard(bucket: str) -> None:
+        """Attach a created bucket, if somebody listens to all."""
+        with aws_errors():
+            heard = listeners.any_of_all_objects()
+        if heard:
+            notifications.attach(bucket)
+
     proxy = Proxy(endpoint, region, credentials)
-    forward = BucketEvents(proxy, notify, region, forget=notifications.forget)
+    forward = BucketEvents(
+        proxy, notify, region, attach=attach_if_heard, forget=notifications.forget
+    )
     s3 = S3(
         authenticator,
         answers,

@@ -33,6 +33,7 @@ POLL_SECONDS: Final = 15.0
 _POLL_LEASE_SECONDS: Final = POLL_SECONDS + 15.0
 _SWEEP_SECONDS: Final = 30.0
 _ATTACHED_SECONDS: Final = 5.0
+_REPORT_SECONDS: Final = 600.0
 _HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -44,7 +45,9 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment; `attach` attaches a bucket.
 
-    A call ends when its client disconnects if `endless`, else after at most `POLL_SECONDS`.
+    `not_heard` returns which buckets a call for all buckets does not report, "" if none, for the
+    log: the response has no place for it. A call ends when its client disconnects if `endless`,
+    else after at most `POLL_SECONDS`.
     """
 
     def __init__(
@@ -54,12 +57,16 @@ class Listen:
         attach: Callable[[str], None],
         find_account: FindAccount,
         *,
+        not_heard: Callable[[], str],
         endless: bool,
     ) -> None:
         self._listeners = listeners
         self._queue = queue
         self._attach = attach
         self._find_account = find_account
+        self._not_heard = not_heard
+        self._reported_at = -_REPORT_SECONDS
+        self._report: asyncio.Task[None] | None = None
         self._endless = endless
         self._acquire_lock: asyncio.Lock | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -89,6 +96,8 @@ class Listen:
         listen_filter = request.read_filter(admitted.call, admitted.user.name)
         if listen_filter.bucket:
             await self._attach_once(listen_filter.bucket)
+        if listen_filter.of_all_objects:
+            self._report_not_heard()
         ping = request.read_ping(admitted.call)
         self._acquire_lock = self._acquire_lock or asyncio.Lock()
         async with self._acquire_lock:
@@ -127,6 +136,23 @@ class Listen:
         except Exception:
             self._attachments.pop(bucket, None)
             raise
+
+    def _report_not_heard(self) -> None:
+        """Log which buckets are not heard, now and then, while the call goes on."""
+        now = time.monotonic()
+        if now - self._reported_at < _REPORT_SECONDS:
+            return
+        self._reported_at = now
+
+        async def report() -> None:
+            try:
+                reason = await asyncio.to_thread(_call_aws, self._not_heard)
+            except Exception as error:  # noqa: BLE001 - nothing but the log depends on it
+                reason = f"buckets cannot be listed: {error}"
+            if reason:
+                logger.warning("a client listens to all buckets", reason=reason)
+
+        self._report = asyncio.create_task(report())
 
     async def _hold_lease(self) -> None:
         """Renew the lease, now and periodically."""

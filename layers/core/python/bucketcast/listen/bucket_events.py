@@ -29,7 +29,8 @@ _publications: set["asyncio.Task[None]"] = set()
 class BucketEvents:
     """Wraps the proxy to S3; `notify` gets a bucket and a notification, and may block.
 
-    `forget` gets a removed bucket, before its removal is answered.
+    `attach` gets a created bucket and `forget` a removed one, before S3's answer is sent on: the
+    client may use the bucket, or take its name again, at once.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class BucketEvents:
         notify: Callable[[str, str], None],
         region: str,
         *,
+        attach: Callable[[str], object],
         forget: Callable[[str], object],
     ) -> None:
         self._forward = forward
+        self._attach = attach
         self._forget = forget
         self._notify = notify
         self._region = region
@@ -56,8 +59,8 @@ class BucketEvents:
         async def send_on(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 start.update(message)
-                if name == BUCKET_REMOVED and message["status"] == HTTPStatus.NO_CONTENT:
-                    await self._remove_rules(admitted)
+                if HTTPStatus.OK <= message["status"] < HTTPStatus.MULTIPLE_CHOICES:
+                    await self._follow(name, admitted)
             await send(message)
 
         await self._forward(admitted, send_on)
@@ -69,13 +72,17 @@ class BucketEvents:
             _publications.add(task)
             task.add_done_callback(_publications.discard)
 
-    async def _remove_rules(self, admitted: AuthenticatedRequest) -> None:
-        """Remove the bucket's rules before its name can be taken again."""
+    async def _follow(self, name: str, admitted: AuthenticatedRequest) -> None:
+        """Attach the created bucket, or remove the rules of the removed one."""
         bucket = admitted.call.bucket
+        follow, failure = {
+            BUCKET_CREATED: (self._attach, "listeners to all buckets do not hear a created bucket"),
+            BUCKET_REMOVED: (self._forget, "rules of a removed bucket are left"),
+        }[name]
         try:
-            await in_thread(admitted.user, self._forget, bucket)
-        except Exception as error:  # noqa: BLE001 - the bucket is removed all the same
-            logger.error("rules of a removed bucket are left", bucket=bucket, reason=str(error))
+            await in_thread(admitted.user, follow, bucket)
+        except Exception as error:  # noqa: BLE001 - S3 has created or removed it all the same
+            logger.error(failure, bucket=bucket, reason=str(error))
 
     async def _publish(self, record: dict[str, Any]) -> None:
         try:

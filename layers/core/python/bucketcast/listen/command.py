@@ -82,13 +82,15 @@ def command(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
     deployment, aws = out.deployed()
-    reason = checks.why_not_attached(bucket, deployment, aws) if bucket else ""
-    if reason:
-        out.note(
-            f"note: {reason}; connect it with `bucketcast bucket attach {bucket}`", always=True
-        )
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
     listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
+    reason = ""
+    if listen_filter.of_all_objects:
+        reason = checks.not_heard(deployment, aws)
+    elif bucket and (reason := checks.why_not_attached(bucket, deployment, aws)):
+        reason += f"; connect it with `bucketcast bucket attach {bucket}`"
+    if reason:
+        out.note(f"note: {reason}", always=True)
     note = partial(out.note, always=True)
     show = _print_json if out.json else _print_lines
     asyncio.run(_until_interrupted(_Session(deployment, aws, listen_filter, show, note)))

@@ -13,6 +13,7 @@ import msgspec
 
 from bucketcast.destination import ListenerArn
 from bucketcast.errors import BucketcastError
+from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
 from bucketcast.rules import Rule
 
 PARTITION: Final = "#listeners"
@@ -47,6 +48,11 @@ class ListenFilter(msgspec.Struct, frozen=True):
     events: tuple[str, ...]
     prefix: str = ""
     suffix: str = ""
+
+    @property
+    def of_all_objects(self) -> bool:
+        """True if it asks for events of objects in all buckets."""
+        return not self.bucket and not {BUCKET_CREATED, BUCKET_REMOVED}.issuperset(self.events)
 
     @property
     def digest(self) -> str:

@@ -177,6 +177,11 @@ class Listeners:
             if listener.holder == self.holder and listener.state == "on"
         )
 
+    def any_of_all_objects(self) -> bool:
+        """Return True if an active listener asks for events of objects in all buckets."""
+        active = self.table.read().active(self._now())
+        return any(listener.requested.of_all_objects for listener in active)
+
     def acquire(self, requested: ListenFilter) -> Listener:
         """Take over the client's earlier listener, or create one; it is active on return.
 

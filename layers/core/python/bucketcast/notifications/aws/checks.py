@@ -1,8 +1,9 @@
 """Checks of buckets and rules: connected buckets, existing targets, readable objects."""
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
@@ -15,6 +16,9 @@ from bucketcast.topics.aws.table import TopicTable
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
+
+_AT_ONCE: Final = 16
+_MAX_NAMED: Final = 8
 
 
 def bucket_missing(bucket: str) -> str:
@@ -41,6 +45,23 @@ def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
     if entries:
         return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, entries))}"
     return f"bucket {bucket} is not connected to this deployment"
+
+
+def not_heard(deployed: Deployed, aws: Aws) -> str:
+    """Return which buckets of the account are not attached, or for a part only; "" if none."""
+    with aws_errors():
+        pages = aws.s3.get_paginator("list_buckets").paginate()
+        buckets = [bucket["Name"] for page in pages for bucket in page.get("Buckets", ())]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        reasons = list(pool.map(lambda name: why_not_attached(name, deployed, aws), buckets))
+    missing = [name for name, reason in zip(buckets, reasons, strict=True) if reason]
+    if not missing:
+        return ""
+    more = f" and {len(missing) - _MAX_NAMED} more" if len(missing) > _MAX_NAMED else ""
+    return (
+        f"not all events of {', '.join(missing[:_MAX_NAMED])}{more} are reported: connect a bucket "
+        "with `bucketcast bucket attach BUCKET`"
+    )
 
 
 def _to_ingress(
