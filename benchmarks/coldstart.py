@@ -1,7 +1,6 @@
 """The cold start of each function, compared with an empty one: until it polls for an invocation.
 
 Each start is one of AWS's runtime interface client in an empty environment that has boto3, as
-Each start is one of AWS's runtime interface client in an empty environment that has boto3, as
 Lambda has it, and the function's own bundle and layers with their bytecode, on Lambda's Python. The
 functions take turns, for two minutes. Run after `make setup`: `python -m benchmarks.coldstart`.
 """
