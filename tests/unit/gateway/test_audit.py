@@ -11,14 +11,16 @@ from bucketcast.gateway.audit import Audit
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
-from bucketcast.web.responses import Send, send_response
+from bucketcast.web.responses import Send
 from tests.unit.web.requests import ACCESS, ANNA, Wire, authenticator, ready, scope_of, signed
 
 
 async def at_s3(request: AuthenticatedRequest, send: Send) -> None:
     if request.call.key == "another":
         raise S3Error("AccessDenied")
-    await send_response(send, b"from S3")
+    headers = [(b"x-amz-request-id", b"D82B88E5F771F645")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"from S3"})
 
 
 Lines = list[dict[str, Any]]
@@ -67,6 +69,7 @@ def test_a_change_is_logged_with_who_and_what(
             "call": call,
             "bucket": "images",
             "status": 200,
+            "request_id": "D82B88E5F771F645",
         }
     ]
 

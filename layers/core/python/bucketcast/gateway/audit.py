@@ -3,10 +3,11 @@
 ::
 
     {"message": "audit", "user": "ann", "access_key": "BC…", "source": "192.0.2.7",
-     "call": "PUT ?notification", "bucket": "images", "status": 200}
+     "call": "PUT ?notification", "bucket": "images", "status": 200, "request_id": "D82B88E5…"}
 
-Keys of objects, queries and secrets are in no line. A call that is not signed has no user, and one
-with a wrong signature the access key that it claims.
+S3's events of the call have the same request id. Keys of objects, queries and secrets are in no
+line. A call that is not signed has no user, and one with a wrong signature the access key that it
+claims.
 """
 
 from http import HTTPStatus
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bucketcast.telemetry import logger
 from bucketcast.web.authentication import AUDITED
 
+_REQUEST_ID: Final = b"x-amz-request-id"
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
@@ -29,12 +31,13 @@ class Audit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status = 0
+        answer: dict[str, Any] = {"status": 0, "request_id": ""}
 
         async def send_on(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                headers = dict(message["headers"])
+                answer["status"] = message["status"]
+                answer["request_id"] = headers.get(_REQUEST_ID, b"").decode("latin-1")
             await send(message)
 
         audited: dict[str, Any] = {"user": "", "access_key": "", "bucket": "", "action": ""}
@@ -42,11 +45,11 @@ class Audit:
         try:
             await self._app(scope, receive, send_on)
         finally:
-            if status in _REFUSED or self._changes(scope, audited):
+            if answer["status"] in _REFUSED or self._changes(scope, audited):
                 source, _ = scope.get("client") or ("", 0)
                 action = audited.pop("action")
                 call = f"{scope['method']} {action or _subresource(scope)}".strip()
-                logger.info("audit", **audited, source=source, call=call, status=status)
+                logger.info("audit", **audited, source=source, call=call, **answer)
 
     @staticmethod
     def _changes(scope: Scope, audited: dict[str, Any]) -> bool:
