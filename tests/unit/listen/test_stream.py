@@ -223,14 +223,15 @@ def test_a_slow_client_gets_an_error_before_messages_are_dropped() -> None:
     async def test() -> None:
         queue, reader = MemoryQueue(), new_client()
 
-        async def write_slowly(content: bytes) -> None:
-            await asyncio.sleep(0.03)
+        async def write_one(content: bytes) -> None:
+            if reader.keys():
+                await asyncio.Event().wait()
             await reader.write(content)
 
         queue.put("a")
         queue.put("b")
-        stream = stream_of(queue, reader, max_age=0.05)
-        stream.write = write_slowly
+        stream = stream_of(queue, reader, max_age=0.5)
+        stream.write = write_one
         with pytest.raises(EventsLostError):
             await stream.run()
         assert reader.keys() == ["a"]

@@ -105,6 +105,26 @@ def test_import_prints_what_it_would_create_and_creates_it(
     assert notification.notification(rule) == Notification(id="one", topic=ARN)
 
 
+def test_topics_that_the_deployment_does_not_support_are_listed_and_none_is_made(
+    aws: MotoAws, run: Run, tmp_path: Path
+) -> None:
+    aws.outputs["DynamicTargets0"] = msgspec.json.encode(DYNAMIC).decode()
+
+    def topic(name: str, endpoint: str) -> dict[str, Any]:
+        dest = {"push_endpoint": endpoint, "push_endpoint_args": "", "persistent": False}
+        return {"owner": "ann", "name": name, "arn": f"arn:aws:sns:x::{name}", "dest": dest}
+
+    logins = [topic(f"login{number}", f"kafka://u:hunter2@b{number}") for number in (1, 2)]
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps([topic("open", ""), *logins]))
+    ran = run("import", "ceph", str(file), "--apply")
+    assert ran.code == 1
+    for number in (1, 2):
+        assert f"arn:aws:sns:{REGION}::login{number}: use-ssl: found false beside a" in ran.err
+    assert "hunter2" not in ran.err
+    assert TopicTable(TABLE, aws.dynamodb).page(None, 9) == ([], "")
+
+
 def test_notification_of_a_missing_topic_is_refused(run: Run, files: list[str]) -> None:
     ran = run("import", "ceph", files[1], "--bucket", "uploads", "--apply")
     assert ran.code == 1

@@ -33,7 +33,7 @@ POLL_SECONDS: Final = 15.0
 _POLL_LEASE_SECONDS: Final = POLL_SECONDS + 15.0
 _SWEEP_SECONDS: Final = 30.0
 _ATTACHED_SECONDS: Final = 5.0
-_REPORT_SECONDS: Final = 600.0
+_REPORT_SECONDS: Final = 3_600.0
 _HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),

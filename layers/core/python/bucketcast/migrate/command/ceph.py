@@ -1,9 +1,10 @@
 """`bucketcast import ceph`: import RGW's topics and notifications."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -24,6 +25,8 @@ from bucketcast.topics.model import require_name
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 
+T = TypeVar("T")
+R = TypeVar("R")
 _IMPORTER = User("import", "", "", admin=True)
 
 
@@ -56,7 +59,8 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     """  # noqa: D301 - click reads the character
     texts = [(str(path), params.read_file(path)) for path in paths]
     parsed = ceph.read(texts, bucket=bucket or "")
-    topics = list(zip(parsed.topics, _validate(parsed.topics), strict=True))
+    attributes = _for_each(parsed.topics, _attributes, attrgetter("arn"))
+    topics = list(zip(parsed.topics, attributes, strict=True))
     if applied:
         deployment, aws = out.deployed()
         _make_topics(topics, deployment, aws)
@@ -68,18 +72,27 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     _print(out, parsed, topics, applied=applied)
 
 
-def _validate(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
-    """Return each topic's attributes, checked as CreateTopic checks them; all errors at once."""
-    attributes, errors = [], []
+def _attributes(topic: ceph.ParsedTopic) -> TopicAttributes:
+    """Return a topic's attributes, checked as CreateTopic checks them."""
+    require_name(topic.arn.name)
+    return parse_attributes(topic.attributes, read_certificate)
+
+
+def _for_each(topics: Iterable[T], call: Callable[[T], R], arn: Callable[[T], object]) -> list[R]:
+    """Call for each topic, and return the results.
+
+    Raises:
+        BucketcastError: with the errors of all topics.
+    """
+    results, errors = [], []
     for topic in topics:
         try:
-            require_name(topic.arn.name)
-            attributes.append(parse_attributes(topic.attributes, read_certificate))
+            results.append(call(topic))
         except TopicError as error:
-            errors.append(f"{topic.arn}: {error}")
+            errors.append(f"{arn(topic)}: {error}")
     if errors:
         raise BucketcastError("\n".join(errors))
-    return attributes
+    return results
 
 
 def _make_topics(
@@ -89,10 +102,17 @@ def _make_topics(
         return
     topics_api = topics_of(deployment.stack, deployment.state_table, aws)
     region = aws.dynamodb.meta.region_name
-    for topic, attributes in topics:
-        arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
-        with aws_errors():
-            topics_api.put(arn, _constant(DesiredTopic(topic.owner, attributes)))
+    desired = [
+        (
+            TopicArn(region, topic.arn.tenant, topic.arn.name),
+            DesiredTopic(topic.owner, attributes),
+        )
+        for topic, attributes in topics
+    ]
+    with aws_errors():
+        _for_each(desired, lambda pair: topics_api.check(*pair), itemgetter(0))
+        for arn, wanted in desired:
+            topics_api.put(arn, _constant(wanted))
 
 
 def _constant(wanted: DesiredTopic) -> Change:
