@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 from bucketcast.settings.options import read
 from bucketcast.settings.pipeline import Alerts
 from glue_jobs import listing
-from glue_jobs.scanner.counting import count_folders, count_versions
+from glue_jobs.scanner.counting import Thresholds, find
 
 _SCRATCH: Final = Path(".local/benchmark-inventory").absolute()
 _BUCKET: Final = "uploads"
@@ -131,9 +131,14 @@ def _measure(manifest: Path) -> tuple[int, float, float, float]:
     objects = listing.read(spark, _BUCKET, manifest.as_uri()).objects
     check = time.perf_counter() - begun
     begun, cpu_before = time.perf_counter(), _cpu()
-    many, large = thresholds.alert_excess_versions, thresholds.alert_versions_size
-    findings = count_versions(objects, many=many, large=large).collect()
-    findings += count_folders(objects, many=thresholds.alert_excess_folders).collect()
+    findings = find(
+        objects,
+        Thresholds(
+            thresholds.alert_excess_versions,
+            thresholds.alert_versions_size,
+            thresholds.alert_excess_folders,
+        ),
+    ).collect()
     wall, cpu = time.perf_counter() - begun, _cpu() - cpu_before
     spark.stop()
     return len(findings), check, wall, cpu

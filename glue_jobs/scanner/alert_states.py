@@ -57,17 +57,6 @@ class AlertPolicy:
     cooldown: float
 
 
-def combine(versions: DataFrame | None, folders: DataFrame) -> DataFrame:
-    """Return all findings in one frame, with the first columns of `ALERT_STATES`."""
-    null = sql.lit(None).cast("long")
-    prefixes = folders.select(*_GROUP, sql.col("folders").alias("count"), null, null)
-    if versions is None:
-        return prefixes.toDF(*_GROUP, "count", "versions", "bytes")
-    count = sql.when(sql.col("kind") == "LargeVersions", sql.col("bytes"))
-    count = count.otherwise(sql.col("versions")).alias("count")
-    return versions.select(*_GROUP, count, "versions", "bytes").union(prefixes)
-
-
 def compare(
     today: DataFrame,
     before: DataFrame,

@@ -1,71 +1,153 @@
 """Find objects with too many versions, and prefixes with too many sub-folders, exactly.
 
-Counting by name would shuffle all names. So names are hashed into a fixed number of buckets, and
-the buckets are counted: that takes a small table in each task and shuffles next to nothing. A name
-with more rows than a threshold is in a bucket with more rows than that, so only the rows of such
-buckets are then counted by name. Names that share a bucket by chance cost time, but no precision.
+Counting all keys by name would shuffle them. But each key has one current version, so a key with
+many versions has nearly as many noncurrent ones: only those are counted, by a hash of the key, in
+the same pass over the listing that collects the distinct folders. A second pass counts the few keys
+that remain by name, so keys that share a hash by chance are no error.
+
+A prefix may have many folders below it and few directly below it. So the folders' prefixes are
+hashed into a fixed number of buckets, and the buckets are counted: that takes a small table in each
+task and shuffles next to nothing. A prefix with more sub-folders than the threshold is in a bucket
+with more rows than that, so only the rows of such buckets are counted by name. Prefixes that
+share a bucket by chance cost time, but no precision.
 
 `docs/adr/0028-counting-by-candidates.md`
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-_MIN_VERSION_BUCKETS: Final = 1 << 12
-_MAX_VERSION_BUCKETS: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
-_FOLDER_BUCKETS: Final = 1 << 16  # what fits in a processor's cache and Spark's fast hash map
+_MIN_BUCKETS: Final = 1 << 16  # what fits in a processor's cache and Spark's fast hash map
+_MAX_BUCKETS: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
 _BAND: Final = 16
 
 
-def count_versions(listing: DataFrame, *, many: int, large: int | None) -> DataFrame:
-    """Return objects with more than `many` versions, and those of at least `large` bytes in all.
+class Thresholds(NamedTuple):
+    """What is too many: more `versions` of a key, at least `bytes` of them, more `folders`.
 
-    Rows of (kind, key, versions, bytes): kind is ManyVersions or LargeVersions; an object that is
-    both has a row of each. `large` is None where the listing has no sizes: then `bytes` is None and
-    there are no LargeVersions. Delete markers count as versions, as in MinIO. The listing is
-    counted at once, and read up to twice when the rows are evaluated.
+    `versions` and `bytes` are None where the listing has no versions, `bytes` also where it has no
+    sizes.
     """
-    number = sql.count("*")
-    size = sql.coalesce(sql.sum("size"), sql.lit(0))
-    if large is None:
-        size = sql.lit(None).cast("long")
-    buckets = _version_buckets(listing.count(), many)
-    hashed = listing.select("key", "size", _bucket(sql.col("key"), buckets))
-    likely = _candidates(hashed, (number > many) | _at_least(size, large))
-    counted = likely.groupBy("key").agg(number.alias("versions"), size.alias("bytes"))
-    kinds = sql.array_compact(
-        sql.array(
-            sql.when(sql.col("versions") > many, sql.lit("ManyVersions")),
-            sql.when(_at_least(sql.col("bytes"), large), sql.lit("LargeVersions")),
+
+    versions: int | None
+    bytes: int | None
+    folders: int
+
+
+def find(listing: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Return the findings: rows of (kind, key, count, versions, bytes).
+
+    An object with more than `versions` versions is a ManyVersions, one of at least `bytes` in all
+    versions a LargeVersions, and it may be both. Delete markers count as versions, as in MinIO. A
+    prefix with more than `folders` direct sub-folders is a BigPrefix; its key ends with the slash,
+    "" is the bucket itself. A sub-folder of P is what follows P in a key up to and with the next
+    slash, even if that is the slash alone. `count` is what the threshold limits; `bytes` is None
+    where the listing has no sizes.
+
+    The listing, which needs the columns key, size and is_latest, is read at once, and again when
+    the rows are evaluated, if any key has too many versions.
+    """
+    names = _names(listing, thresholds.versions, thresholds.bytes).persist(StorageLevel.DISK_ONLY)
+    rows = names.count()  # now, so that no two parts of the query read the listing at once
+    folders = _count_folders(names, thresholds.folders, rows)
+    if thresholds.versions is None:
+        return folders
+    return _count_versions(listing, names, thresholds.versions, thresholds.bytes).union(folders)
+
+
+def _names(listing: DataFrame, many: int | None, large: int | None) -> DataFrame:
+    """Return the distinct folder paths, and the hashes of the keys that may be findings.
+
+    Rows of (folder, hash), one of which is null: `folder` is the path "a/b/" of the key "a/b/c", as
+    bytes, which are faster to count.
+    """
+    size, null = sql.coalesce("size", sql.lit(0)), sql.lit(None)
+    names = [_name(sql.when(sql.col("key").contains("/"), _parent("key")), null)]
+    # Of a sum that is large, the current version has half, or the others have.
+    half = None if large is None else large // 2
+    if many is not None:
+        counted = ~sql.col("is_latest") | sql.lit(many < 1) | _at_least(size, half)
+        names.append(_name(null, sql.when(counted, sql.xxhash64("key"))))
+    # `unpivot` would do, but its rows are not taken from the cache when they are joined.
+    named = listing.select(size.alias("size"), sql.inline(sql.array(*names)))
+    sums = (
+        named.where("folder is not null or hash is not null")
+        .groupBy("folder", "hash")
+        .agg(sql.count("*").alias("number"), sql.sum("size").alias("bytes"))
+    )
+    likely = (sql.col("number") >= sql.lit(many)) | _at_least(sql.col("bytes"), half)
+    return sums.where(sql.col("folder").isNotNull() | likely).select("folder", "hash")
+
+
+def _name(folder: Column, key_hash: Column) -> Column:
+    return sql.struct(folder.cast("binary").alias("folder"), key_hash.cast("long").alias("hash"))
+
+
+def _count_versions(
+    listing: DataFrame, names: DataFrame, many: int, large: int | None
+) -> DataFrame:
+    hashes = names.select("hash").where("hash is not null")
+    hashed = listing.withColumn("hash", sql.xxhash64("key"))
+    counted = (
+        hashed.join(sql.broadcast(hashes), "hash", "left_semi")
+        .groupBy("key")
+        .agg(
+            sql.count("*").alias("versions"),
+            sql.coalesce(sql.sum("size"), sql.lit(0)).alias("bytes"),
         )
     )
-    return counted.select(sql.explode(kinds).alias("kind"), "key", "versions", "bytes")
+    versions, size = sql.col("versions"), sql.col("bytes")
+    findings = sql.array(
+        sql.when(versions > many, _finding("ManyVersions", versions)),
+        sql.when(_at_least(size, large), _finding("LargeVersions", size)),
+    )
+    known = size if large is not None else sql.lit(None).cast("long")
+    found = counted.select(
+        sql.explode(sql.array_compact(findings)).alias("finding"),
+        "key",
+        "versions",
+        known.alias("bytes"),
+    )
+    return found.select("finding.kind", "key", "finding.count", "versions", "bytes")
 
 
-def count_folders(listing: DataFrame, *, many: int) -> DataFrame:
-    """Return prefixes with more than `many` direct sub-folders: rows of (kind, key, folders).
+def _finding(kind: str, count: Column) -> Column:
+    return sql.struct(sql.lit(kind).alias("kind"), count.alias("count"))
 
-    `kind` is BigPrefix; `key` is the prefix with its slash, "" for the bucket itself. A sub-folder
-    of P is what follows P in a key up to and with the next slash, even if that is the slash alone.
-    The listing is read once.
-    """
-    crowded = sql.count("*") > many
+
+def _count_folders(names: DataFrame, many: int, rows: int) -> DataFrame:
+    crowded, buckets = sql.count("*") > many, _bucket_count(rows, many)
+    path = sql.col("folder").cast("string")
+    paths = names.where("folder is not null").select(path.alias("path"))
+    paths = paths.withColumn("depth", sql.expr("length(path) - length(replace(path, '/', ''))"))
     # A prefix has no more sub-folders than paths below it, and no more paths than its parents. So
     # only the levels just below a crowded one are counted: with keys hundreds of levels deep, all
     # prefixes of all paths would be a hundred times as many as the keys.
-    banded = _explode_levels(_folder_paths(listing), sql.lit(0), sql.col("depth") - 1, _BAND)
-    near = _candidates(_hash_prefixes(banded), crowded)
+    banded = _explode_levels(paths, sql.lit(0), sql.col("depth") - 1, _BAND)
+    near = _candidates(_hash_prefixes(banded, buckets), crowded)
     bottom = sql.least(sql.col("level") + (_BAND - 1), sql.col("depth") - 1)
     leveled = _explode_levels(near, sql.col("level"), bottom, 1)
-    likely = _candidates(_hash_prefixes(leveled), crowded)
+    likely = _candidates(_hash_prefixes(leveled, buckets), crowded)
     folders = likely.select(sql.expr("substring_index(path, '/', level + 1)").alias("folder"))
     prefix = _parent("folder").cast("string").alias("key")
-    counted = folders.distinct().groupBy(prefix).agg(sql.count("*").alias("folders"))
-    return counted.where(sql.col("folders") > many).select(
-        sql.lit("BigPrefix").alias("kind"), "key", "folders"
+    counted = folders.distinct().groupBy(prefix).agg(sql.count("*").alias("count"))
+    null = sql.lit(None).cast("long")
+    return counted.where(sql.col("count") > many).select(
+        sql.lit("BigPrefix").alias("kind"),
+        "key",
+        "count",
+        null.alias("versions"),
+        null.alias("bytes"),
     )
+
+
+def _bucket_count(rows: int, many: int) -> int:
+    """Return the fewest hash buckets that keep ordinary ones below nine tenths of the threshold."""
+    wanted = rows // max(1, many * 9 // 10)
+    return max(_MIN_BUCKETS, min(_MAX_BUCKETS, 1 << wanted.bit_length()))
 
 
 def _bucket(name: Column, buckets: int) -> Column:
@@ -89,25 +171,8 @@ def _at_least(size: Column, large: int | None) -> Column:
     return sql.lit(False) if large is None else size >= large  # noqa: FBT003 - a column's value
 
 
-def _version_buckets(rows: int, many: int) -> int:
-    """Return the fewest hash buckets that keep ordinary ones below nine tenths of the threshold.
-
-    More are slower: up to 65,536 fit in a processor's cache and Spark's fast hash map.
-    """
-    wanted = rows // max(1, many * 9 // 10)
-    return max(_MIN_VERSION_BUCKETS, min(_MAX_VERSION_BUCKETS, 1 << wanted.bit_length()))
-
-
-def _folder_paths(listing: DataFrame) -> DataFrame:
-    """Return the distinct folder paths, "a/b/" of the key "a/b/c", and their depths."""
-    inside = listing.where(sql.col("key").contains("/"))
-    folders = inside.select(_parent("key").alias("path")).distinct()
-    paths = folders.select(sql.col("path").cast("string"))
-    return paths.withColumn("depth", sql.expr("length(path) - length(replace(path, '/', ''))"))
-
-
 def _parent(name: str) -> Column:
-    """Return a name up to and with its last slash, as bytes, which are faster to count."""
+    """Return a name up to and with its last slash, as bytes."""
     last = f"octet_length(substring_index({name}, '/', -1))"
     return sql.expr(f"substring(cast({name} as binary), 1, octet_length({name}) - {last})")
 
@@ -119,6 +184,6 @@ def _explode_levels(paths: DataFrame, top: Column, bottom: Column, step: int) ->
     )
 
 
-def _hash_prefixes(leveled: DataFrame) -> DataFrame:
+def _hash_prefixes(leveled: DataFrame, buckets: int) -> DataFrame:
     prefix = sql.expr("substring_index(path, '/', level)")
-    return leveled.withColumn("bucket", _bucket(prefix, _FOLDER_BUCKETS))
+    return leveled.withColumn("bucket", _bucket(prefix, buckets))

@@ -21,8 +21,7 @@ from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
-from glue_jobs.scanner import alert_states, alerts, lease, report, rule_match
-from glue_jobs.scanner.counting import count_folders, count_versions
+from glue_jobs.scanner import alert_states, alerts, counting, lease, report, rule_match
 from glue_jobs.scanner.state import Generation, StateStore
 
 _NEED_VERSIONS: Final = ("ManyVersions", "LargeVersions")
@@ -44,9 +43,9 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    objects = content.objects.select("key", "size")
+    objects = content.objects.select("key", "size", "is_latest")
     if settings.source == "listing":
-        # Otherwise each pass would list the bucket again, with later changes.
+        # Otherwise the second pass would list the bucket again, with later changes.
         objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
@@ -77,11 +76,11 @@ def _compare(
 
     A scan of a prefix covers the folders above it only in part, and a source without versions none.
     """
-    folders = count_folders(objects, many=settings.alert_excess_folders)
-    versions = None
-    if content.versions:
-        large = settings.alert_versions_size if content.sizes else None
-        versions = count_versions(objects, many=settings.alert_excess_versions, large=large)
+    thresholds = counting.Thresholds(
+        settings.alert_excess_versions if content.versions else None,
+        settings.alert_versions_size if content.versions and content.sizes else None,
+        settings.alert_excess_folders,
+    )
     inside = sql.col("key").startswith(settings.prefix)
     uncounted: tuple[str, ...] = ()
     if not content.versions:
@@ -90,7 +89,7 @@ def _compare(
         uncounted = _NEED_SIZES
     rules = read_rules(settings.bucket, settings.table)
     return alert_states.compare(
-        alert_states.combine(versions, folders).where(inside),
+        counting.find(objects, thresholds).where(inside),
         before,
         at=at,
         policy=alert_states.AlertPolicy(settings.alert_worse, settings.alert_cooldown),

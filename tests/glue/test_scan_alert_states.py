@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from glue_jobs.scanner.alert_states import ALERT_STATES, AlertPolicy, combine, compare
+from glue_jobs.scanner.alert_states import ALERT_STATES, AlertPolicy, compare
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -131,22 +131,3 @@ def test_records_that_the_scan_does_not_cover_stay(spark: SparkSession) -> None:
 
     assert states(part) == {"a/old": "cleared", "b/old": None}
     assert states(next_states(spark, today(spark, **{"b/old": 100}), part)) == {"b/old": "same"}
-
-
-def test_the_count_is_what_the_threshold_limits(spark: SparkSession) -> None:
-    versions = spark.createDataFrame(
-        [("ManyVersions", "k", 5, 99), ("LargeVersions", "k", 5, 99)],
-        "kind string, key string, versions long, bytes long",
-    )
-    folders = spark.createDataFrame(
-        [("BigPrefix", "p/", 7)], "kind string, key string, folders long"
-    )
-
-    assert {tuple(row) for row in combine(versions, folders).collect()} == {
-        ("ManyVersions", "k", 5, 5, 99),
-        ("LargeVersions", "k", 99, 5, 99),
-        ("BigPrefix", "p/", 7, None, None),
-    }
-    assert [tuple(row) for row in combine(None, folders).collect()] == [
-        ("BigPrefix", "p/", 7, None, None)
-    ]

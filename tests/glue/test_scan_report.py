@@ -16,7 +16,7 @@ from bucketcast.settings.types import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, report
-from glue_jobs.scanner.counting import count_folders, count_versions
+from glue_jobs.scanner.counting import Thresholds, find
 from glue_jobs.scanner.report.page import Finding, Page, html, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -75,10 +75,9 @@ def written(
     """Write the report of the bucket above; return its part of the result, and its folder."""
     folder = (tmp_path_factory.mktemp("report") / "report").as_uri()
     objects = spark.createDataFrame(list(rows()), LISTING)
-    versions = count_versions(objects, many=3, large=10 * GIB)
     cleared = [("ManyVersions", "gone", None, None, None, None, 9, TAKEN, True)]
     states = alert_states.compare(
-        alert_states.combine(versions, count_folders(objects, many=3)),
+        find(objects, Thresholds(versions=3, bytes=10 * GIB, folders=3)),
         spark.createDataFrame(cleared, alert_states.ALERT_STATES),
         at=TAKEN,
         policy=alert_states.AlertPolicy(10, 0),

@@ -9,12 +9,11 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.listing.schema import LISTING
 from glue_jobs.scanner import counting
-from glue_jobs.scanner.counting import count_folders, count_versions
+from glue_jobs.scanner.counting import Thresholds, find
 from tests.glue import oracle
 from tests.glue.inventories import Row, inventories
 
-Objects = set[tuple[str, str, int, int]]
-Prefixes = set[tuple[str, str, int]]
+Findings = set[tuple[str, str, int, int | None, int | None]]
 
 
 @pytest.mark.parametrize(("many", "large"), [(0, 0), (2, 1 << 43)])
@@ -61,25 +60,29 @@ def two_hundred() -> list[Row]:
     return rows
 
 
-def _count(
-    spark: SparkSession, rows: Sequence[Row], many: int, large: int
-) -> tuple[Objects, Prefixes]:
+def _count(spark: SparkSession, rows: Sequence[Row], many: int, large: int) -> Findings:
     listing = spark.createDataFrame(rows, LISTING)
-    objects = count_versions(listing, many=many, large=large).collect()
-    prefixes = count_folders(listing, many=many).collect()
-    distinct = {tuple(row) for row in objects}, {tuple(row) for row in prefixes}
-    assert (len(distinct[0]), len(distinct[1])) == (len(objects), len(prefixes))
+    found = find(listing, Thresholds(many, large, many)).collect()
+    distinct: Findings = {tuple(row) for row in found}
+    assert len(distinct) == len(found)
     return distinct
 
 
-def _expected(rows: Sequence[Row], many: int, large: int) -> tuple[Objects, Prefixes]:
+def _expected(rows: Sequence[Row], many: int, large: int) -> Findings:
     counted = oracle.versions(rows)
-    objects = {("ManyVersions", key, *sums) for key, sums in counted.items() if sums.number > many}
-    objects |= {
-        ("LargeVersions", key, *sums) for key, sums in counted.items() if sums.bytes >= large
+    found: Findings = {
+        ("ManyVersions", key, sums.number, *sums)
+        for key, sums in counted.items()
+        if sums.number > many
     }
-    children = oracle.folders(rows)
-    prefixes = {
-        ("BigPrefix", key, len(names)) for key, names in children.items() if len(names) > many
+    found |= {
+        ("LargeVersions", key, sums.bytes, *sums)
+        for key, sums in counted.items()
+        if sums.bytes >= large
     }
-    return objects, prefixes
+    found |= {
+        ("BigPrefix", key, len(names), None, None)
+        for key, names in oracle.folders(rows).items()
+        if len(names) > many
+    }
+    return found

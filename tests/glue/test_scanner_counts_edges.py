@@ -6,10 +6,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from glue_jobs.scanner.counting import count_folders, count_versions
+from glue_jobs.scanner.counting import Thresholds, find
 
 pytestmark = pytest.mark.one_spark
 MIB = 1 << 20
+MAX = 1 << 60
 
 
 def test_many_versions_are_more_than_the_threshold(spark: SparkSession) -> None:
@@ -67,14 +68,18 @@ def test_versions_of_one_object_make_no_folder_twice(spark: SparkSession) -> Non
 
 def test_a_prefix_of_two_hundred_thousand_children_is_counted(spark: SparkSession) -> None:
     key = sql.concat(sql.lit("data/all/"), sql.col("id"), sql.lit("/part"))
-    listing = spark.range(200_000).select(key.alias("key"), sql.lit(1).alias("size"))
+    listing = _current(spark.range(200_000).select(key.alias("key")))
     assert _prefixes(listing, 50_000) == {"data/all/": 200_000}
     assert _objects(listing, many=1) == []
 
 
 def test_one_object_of_three_hundred_thousand_versions_is_counted(spark: SparkSession) -> None:
     hot = sql.when(sql.col("id") < 300_000, "hot").otherwise(sql.concat(sql.lit("k/"), "id"))
-    listing = spark.range(400_000).select(hot.alias("key"), sql.lit(MIB).cast("long").alias("size"))
+    latest = (sql.col("id") >= 300_000) | (sql.col("id") == 7)
+    size = sql.lit(MIB).cast("long")
+    listing = spark.range(400_000).select(
+        hot.alias("key"), size.alias("size"), latest.alias("is_latest")
+    )
     many = ("ManyVersions", "hot", 300_000, 300_000 * MIB)
     assert _objects(listing, many=1_000) == [many]
 
@@ -84,7 +89,7 @@ def test_a_big_prefix_is_found_however_deep_it_lies(spark: SparkSession, level: 
     """Below it the paths go on to 500 levels, as far as a key of 1,024 bytes lets them."""
     above, below = "d/" * level, "e/" * (500 - level)
     name = sql.concat(sql.lit(above), sql.format_string("%03d", "id"), sql.lit(f"/{below}x"))
-    listing = spark.range(200).select(name.alias("key"), sql.lit(1).alias("size"))
+    listing = _current(spark.range(200).select(name.alias("key")))
     assert _prefixes(listing, 199) == {above: 200}
     assert _prefixes(listing, 200) == {}
 
@@ -97,18 +102,31 @@ def test_every_level_of_deep_paths_is_counted(spark: SparkSession) -> None:
 
 
 def _listing(spark: SparkSession, rows: Sequence[tuple[str, int | None]]) -> DataFrame:
-    return spark.createDataFrame(rows, "key string, size long")
+    """Return a listing in which the first row of a key is its current version."""
+    current: set[str] = set()
+    listed = []
+    for key, size in rows:
+        listed.append((key, size, key not in current))
+        current.add(key)
+    return spark.createDataFrame(listed, "key string, size long, is_latest boolean")
+
+
+def _current(keys: DataFrame) -> DataFrame:
+    """Return a listing of current objects with these keys."""
+    one = sql.lit(1).cast("long")
+    return keys.select("key", one.alias("size"), sql.lit(True).alias("is_latest"))  # noqa: FBT003
 
 
 def _objects(
-    listing: DataFrame, *, many: int = 1 << 60, large: int = 1 << 60
+    listing: DataFrame, *, many: int = MAX, large: int = MAX
 ) -> list[tuple[str, str, int, int]]:
-    return sorted(tuple(row) for row in count_versions(listing, many=many, large=large).collect())
+    rows = find(listing, Thresholds(many, large, MAX)).select("kind", "key", "versions", "bytes")
+    return sorted(tuple(row) for row in rows.collect())
 
 
 def _prefixes(listing: DataFrame, many: int) -> dict[str, int]:
-    rows = [tuple(row) for row in count_folders(listing, many=many).collect()]
-    assert {kind for kind, _, _ in rows} <= {"BigPrefix"}
-    counts = {key: number for _, key, number in rows}
+    rows = find(listing, Thresholds(None, None, many)).collect()
+    assert {row.kind for row in rows} <= {"BigPrefix"}
+    counts = {row.key: row["count"] for row in rows}
     assert len(counts) == len(rows), "a prefix occurs twice"
     return counts

@@ -1,0 +1,97 @@
+"""What a whole scan makes Spark do: reads of the source, exchanges and jobs."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bucketcast.settings.pipeline import Scan, parse
+from glue_jobs.run import Run
+from glue_jobs.scanner.scan import scan
+from tests.glue.inventories import Row, write
+
+pytestmark = pytest.mark.one_spark
+KEYS: Final = [Row("uploads", f"data/{nth % 200:03}/{nth:05}", "v") for nth in range(20_000)]
+VERSIONS: Final = [Row("uploads", "hot/key", f"v{nth}", nth == 0) for nth in range(1_500)]
+FOLDERS: Final = [Row("uploads", f"wide/{nth:03}/o", "v") for nth in range(60)]
+
+
+class Work(NamedTuple):
+    """Spark's work: rows read and rows shuffled, per row of the source, exchanges and jobs."""
+
+    reads: float
+    shuffled: float
+    exchanges: int
+    jobs: int
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder for a scan without AWS: no lease, no rules, nothing to send."""
+    monkeypatch.setattr("glue_jobs.scanner.lease.hold", lambda *_: nullcontext())
+    monkeypatch.setattr("glue_jobs.scanner.scan.read_rules", lambda *_: [])
+    return tmp_path
+
+
+def test_a_scan_without_findings_reads_its_source_once(spark: SparkSession, folder: Path) -> None:
+    work = work_of_scan(spark, folder, KEYS)
+    assert round(work.reads, 1) == 1
+    assert work.shuffled < 0.05
+    assert work.exchanges <= 4
+    assert work.jobs <= 19
+
+
+@pytest.mark.parametrize("prefix", ["", "hot/"])
+def test_a_scan_with_findings_reads_its_source_twice(
+    spark: SparkSession, folder: Path, prefix: str
+) -> None:
+    work = work_of_scan(spark, folder, [*KEYS, *VERSIONS, *FOLDERS], prefix)
+    assert round(work.reads, 1) == 2
+    assert work.shuffled < 0.05
+    assert work.exchanges <= 9
+    assert work.jobs <= 25
+
+
+def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row], prefix: str = "") -> Work:
+    options = {
+        "bucket": "uploads",
+        "source": write(folder, rows, bucket="uploads", versions=True),
+        "prefix": prefix,
+        "run": f"{folder.as_uri()}/run",
+        "state": f"{folder.as_uri()}/alerts",
+        "ingress": "-",
+        "table": "-",
+        "alert_excess_versions": "1000",
+        "alert_excess_folders": "200",
+    }
+    settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
+    before = len(list(jobs(spark)))
+    with Run(settings.run) as run:
+        scan(spark, settings, run)
+    new = list(jobs(spark))[before:]
+    stages = finished_stages(spark, new)
+    records = sum(stage.inputRecords() for stage in stages)
+    shuffled = [stage.shuffleWriteRecords() for stage in stages if stage.shuffleWriteRecords()]
+    return Work(records / len(rows), sum(shuffled) / len(rows), len(shuffled), len(new))
+
+
+def jobs(spark: SparkSession) -> Iterator[Any]:
+    """Yield all jobs of the session, the oldest first."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    found = context.statusStore().jobsList(None)
+    yield from sorted(
+        (found.apply(nth) for nth in range(found.size())), key=lambda job: job.jobId()
+    )
+
+
+def finished_stages(spark: SparkSession, jobs: Sequence[Any]) -> list[Any]:
+    """Return the stages of jobs, once where jobs share one, without those that were skipped."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    ids = [job.stageIds() for job in jobs]
+    distinct = {stages.apply(nth) for stages in ids for nth in range(stages.size())}
+    stages = [store.lastStageAttempt(stage) for stage in sorted(distinct)]
+    return [stage for stage in stages if str(stage.status()) == "COMPLETE"]
