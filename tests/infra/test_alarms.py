@@ -116,11 +116,11 @@ def test_operations_page_explains_each_alarm(ending: str) -> None:
 
 
 def test_waiting_alarm_persists_between_two_attempts(typical: Synthesised) -> None:
-    """A message comes back after 20 minutes at the longest, and only then is its age reported."""
+    """A message comes back after 15 minutes at the longest, and only then is its age reported."""
     made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
     assert made["DatapointsToAlarm"] == 1
     (period,) = {each["MetricStat"]["Period"] for each in made["Metrics"][1:]}
-    assert period * made["EvaluationPeriods"] > 20 * 60
+    assert period * made["EvaluationPeriods"] > 15 * 60
     assert made["TreatMissingData"] == "notBreaching"
 
 

@@ -66,7 +66,7 @@ def test_in_order_events_of_a_silent_target_are_dead_lettered_in_time() -> None:
 
 
 def test_silent_target_gets_few_events_and_costs_few_calls() -> None:
-    """Each of its events was tried every 20 minutes, for as long as the function waits for it."""
+    """Alone, each event would be tried every 15 minutes, for as long as the function waits."""
     one = Delivering([Phase(30, "hole")], workers=5, grain=0.05)
     one.target.max_seconds = 10.0
     for n in range(1_200):

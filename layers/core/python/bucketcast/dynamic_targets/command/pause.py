@@ -60,7 +60,7 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
     """Resume a paused target or topic, by ARN or KIND:ID.
 
     New events are sent at once, waiting ones within a minute; those of a topic with limits
-    (time_to_live, max_retries, retry_sleep_duration) within 20 minutes. Resuming a target that is
+    (time_to_live, max_retries, retry_sleep_duration) within 15 minutes. Resuming a target that is
     not paused changes nothing.
 
     \b
