@@ -74,9 +74,19 @@ def test_internal_error_reveals_nothing(key: str, status: int, code: bytes) -> N
     assert b"Zero" not in body
 
 
-def test_refused_head_has_no_body() -> None:
-    status, _, body = answered("HEAD", "/images/a", x_amz_meta_more="unsigned")
+def test_refused_head_has_no_body_and_names_the_error_in_a_header() -> None:
+    status, headers, body = answered("HEAD", "/images/a", x_amz_meta_more="unsigned")
     assert (status, body) == (403, b"")
+    assert headers["x-minio-error-code"] == "AccessDenied"
+    assert "not signed" in headers["x-minio-error-desc"]
+    assert "x-minio-error-code" not in answered("GET", "/images/a", authorization="none")[1]
+
+
+def test_head_with_a_wrong_secret_key_is_no_valid_login_to_mc() -> None:
+    """`mc alias set` sends it, and accepts AccessDenied and NoSuchBucket."""
+    wrong = signed("HEAD", "/probe", secret="wrong").headers["authorization"]
+    _, headers, _ = answered("HEAD", "/probe", authorization=wrong)
+    assert headers["x-minio-error-code"] == "SignatureDoesNotMatch"
 
 
 def test_refused_call_that_expects_100_closes_the_connection() -> None:
