@@ -12,12 +12,12 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up spark stop test check model chaos bench setup lock clean synth dist
+.PHONY: help demo up spark stop test check model chaos clients bench setup lock clean synth dist
 .PHONY: python deployable servers
 
 help:
 	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) } \
-		/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ run it
 demo: deployable ## run the demo: real S3 operations, and every event as it arrives
@@ -50,6 +50,9 @@ model: setup servers ## model-based tests of queues and mirrors, with more examp
 
 chaos: setup servers ## chaos test: N events to ten targets while everything around them fails (N=100000 SEED=1)
 	@$(RUN) -m tests.chaos --events "$(N)" --seed "$(SEED)" --report .local/chaos/$(N)-$(SEED).md
+
+clients: setup servers ## functional tests of MinIO's clients and the AWS CLI against the gateway (SUITES="mc aws-cli")
+	@$(RUN) -m tests.clients $(SUITES)
 
 bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's and the scanner's
 	$(RUN) -m benchmarks.dispatch

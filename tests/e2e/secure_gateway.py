@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 
 from tests.e2e.commands import COMMAND
-from tests.e2e.system import System
+from tests.e2e.system import Deployed, System
 from tests.servers.machine import ports
 from tests.servers.process import Process
 
@@ -39,7 +39,7 @@ def secure_gateway(system: System, folder: Path) -> Iterator[str]:
 
 
 def client(
-    system: System, service: str, url: str = "", keys: Mapping[str, str] | None = None
+    system: Deployed, service: str, url: str = "", keys: Mapping[str, str] | None = None
 ) -> Any:
     """A client of a gateway; `keys` is what `bucketcast user add --json` printed."""
     where = system.environment

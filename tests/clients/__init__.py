@@ -1,0 +1,1 @@
+"""The functional tests that MinIO's clients come with, and calls of the AWS CLI."""
