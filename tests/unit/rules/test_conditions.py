@@ -179,7 +179,7 @@ def test_target_gets_one_copy_and_each_named_rule_its_own() -> None:
         (("size", "range", "-"), "a range of sizes"),
         (("size", "range", "9-5"), "ends before it begins"),
         (("size", "range", "5x-"), "found '5x'"),
-        (("source_ip", "cidr", "10.0.0.1/8"), "allowed is a network"),
+        (("source_ip", "cidr", "10.0.0.1/8"), "or a network like"),
         (("key", "regex", "(a"), "cannot be: missing )"),
         (("key", "regex", r"(a)\1"), "matched in linear time"),
         (("key", "regex", "(?=a)b"), "matched in linear time"),

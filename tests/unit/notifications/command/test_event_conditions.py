@@ -46,8 +46,12 @@ def rules(aws: MotoAws) -> list[Rule]:
         ("--size 1KiB-10MB", [Condition("size", ("1KiB-10MB",), "range")]),
         ("--storage-class STANDARD_IA", [Condition("storage_class", ("STANDARD_IA",))]),
         ("--principal AWS:anna", [Condition("principal", ("AWS:anna",))]),
-        ("--source-ip 10.1.2.3", [Condition("source_ip", ("10.1.2.3",))]),
+        ("--source-ip 10.1.2.3", [Condition("source_ip", ("10.1.2.3",), "cidr")]),
         ("--source-ip 10.0.0.0/8", [Condition("source_ip", ("10.0.0.0/8",), "cidr")]),
+        (
+            "--source-ip s3.amazonaws.com",
+            [Condition("source_ip", ("s3.amazonaws.com",), "equals")],
+        ),
         ("--if 'content-type^=image/'", [Condition("content_type", ("image/",), "prefix")]),
         ("--if key=exactly", [Condition("key", ("exactly",))]),
         (
@@ -119,6 +123,8 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
         ("--metadata team", "'--metadata'"),
         ("--size 5", "'--size': found '5'; allowed is a range of sizes"),
         ("--source-ip 10.0.0.1/8", "'--source-ip': found '10.0.0.1/8'"),
+        ("--source-ip 300.1.1.1", "'--source-ip': found '300.1.1.1'"),
+        ("--not source_ip=office", "'--not': found 'office'"),
         ("--regex (a", "'--regex': the regular expression '(a' cannot be"),
         ("--if colour=red", "'--if': unknown 'colour'"),
         ("--if content-typ=red", "did you mean 'content_type'"),

@@ -196,7 +196,9 @@ def _network(text: str) -> "IPv4Network | IPv6Network":
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:
-        raise ValueError(f"found {text!r}: {error}; allowed is a network like 10.0.0.0/8") from None
+        raise ValueError(
+            f"found {text!r}: {error}; allowed is an address, or a network like 10.0.0.0/8"
+        ) from None
 
 
 def _in_networks(networks: "list[IPv4Network | IPv6Network]") -> Test:

@@ -21,6 +21,8 @@ _OPERATORS = {how: operator for operator, how in _HOWS.items()}
 _EXACT = ("size", "source_ip")
 _FORM = re.compile(r"(.*?)(\^=|\$=|~=|=)(.*)", re.DOTALL)
 _META = "x-amz-meta-"
+_SERVICE = ".amazonaws.com"
+"""Ends a `source_ip` of S3's own operations, which is a service's name."""
 
 
 def parse(text: str, *, unless: bool = False) -> Condition:
@@ -87,4 +89,6 @@ def _subject(text: str) -> str:
 def _how(on: str, operator: str, value: str) -> How:
     if on == "size":
         return "range"
-    return "cidr" if on == "source_ip" and "/" in value else _HOWS[operator]
+    if on == "source_ip" and not value.endswith(_SERVICE):
+        return "cidr"
+    return _HOWS[operator]
