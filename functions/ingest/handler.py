@@ -25,12 +25,13 @@ from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.listen.aws.cache import ListenerCache
 from bucketcast.listen.aws.listeners import Table as Listeners
 from bucketcast.rules import loops
+from bucketcast.rules.conditions import facts_of
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import Rules
-from bucketcast.topics.aws.queue_cache import QueueCache
+from bucketcast.topics.aws.destination_cache import DestinationCache
 from bucketcast.topics.aws.table import TopicTable
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -45,13 +46,22 @@ def build(environ: Mapping[str, str]) -> Handler:
     table = settings.state_table
     listeners = ListenerCache(Listeners(table, dynamodb))
     rules = RuleCache(Rules(table, dynamodb), listeners)
-    dynamic = QueueCache(
-        Table(table, dynamodb), TopicTable(table, dynamodb), settings.dynamic_prefix
+    facts = settings.object_facts
+    dynamic = DestinationCache(
+        Table(table, dynamodb),
+        TopicTable(table, dynamodb),
+        settings.dynamic_prefix,
+        facts_of(facts.topics),
     )
     counters = Counters(table, lambda: dynamodb)
-    facts = settings.object_facts
     objects = (
-        ObjectReader(function_clients.client("s3"), facts, environ["AWS_LAMBDA_FUNCTION_NAME"])
+        ObjectReader(
+            function_clients.client("s3"),
+            facts,
+            environ["AWS_LAMBDA_FUNCTION_NAME"],
+            deployed=settings.targets.__contains__,
+            dynamic=dynamic.wants,
+        )
         if facts.buckets
         else None
     )

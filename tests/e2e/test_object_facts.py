@@ -7,6 +7,7 @@ from typing import Any
 from tests.e2e.arrivals import Posted, as_listed, bucket, fields, posted, table
 from tests.e2e.records import message, record
 from tests.e2e.system import System
+from tests.servers.webhook import TOKEN
 
 
 def arrived(system: System, prefix: str, *keys: str) -> list[Posted]:
@@ -37,7 +38,15 @@ def test_rule_matches_by_tag(system: System, prefix: str) -> None:
 
 
 def test_rule_matches_by_metadata_and_the_record_has_it(system: System, prefix: str) -> None:
-    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--metadata", "Team^=red")
+    """The target, a dynamic one, asks for it."""
+    target = f"facts-{prefix[-7:-1]}"
+    arn = f"arn:minio:sqs::{target}:webhook"
+    hook = system.consumers.webhook
+    settings = (f"endpoint=http://{hook.address}{hook.destination}", f"auth_token={TOKEN}")
+    made = system.bucketcast("target", "add", f"webhook:{target}", *settings, "facts=metadata")
+    assert made.code == 0, made.err
+    where = ("--event", "put", "--prefix", prefix, "--metadata", "Team^=red")
+    assert system.bucketcast("event", "add", "uploads", arn, *where).code == 0
     put(system, f"{prefix}red", Metadata={"team": "red-1"}, ContentType="text/x-red")
     put(system, f"{prefix}blue", Metadata={"team": "blue-1"})
     put(system, f"{prefix}none")
@@ -45,6 +54,8 @@ def test_rule_matches_by_metadata_and_the_record_has_it(system: System, prefix: 
     object_ = one.record["s3"]["object"]
     assert object_["contentType"] == "text/x-red"
     assert object_["userMetadata"]["X-Amz-Meta-Team"] == "red-1"
+    system.bucketcast("event", "rm", "uploads", arn)
+    system.bucketcast("target", "rm", arn, "--discard")
 
 
 def test_rule_matches_or_excludes_by_content_type(system: System, prefix: str) -> None:

@@ -158,6 +158,7 @@ def test_all_excesses_over_limits_of_aws_are_refused_together(make: Make) -> Non
     assert "xxxx" not in note
 
 
+WANTS = '[notify_webhook.tags]\nendpoint = "https://example.org/"\nfacts = "tags"'
 LOOKS = 'object_facts = "{}"\n[bucket.uploads]\n[bucket.archive]\ncreate = false\n' + WEBHOOK
 
 
@@ -179,7 +180,7 @@ def _ingests_rights(made: Synthesised) -> dict[str, list[str]]:
 def test_ingest_may_read_objects_of_configured_buckets_only(
     make: Make, word: str, buckets: list[str]
 ) -> None:
-    made = make(LOOKS.format(word) + ('facts = "tags"' if word != "off" else ""))
+    made = make(LOOKS.format(word) + (WANTS if word != "off" else ""))
     objects = [f":s3:::{bucket}/*" for bucket in buckets]
     assert _ingests_rights(made) == (
         {
@@ -195,8 +196,9 @@ def test_ingest_may_read_objects_of_configured_buckets_only(
         else {}
     )
     variables = made.function("Bucketcast-ingest")["Environment"]["Variables"]
-    wants = {"arn:minio:sqs::primary:webhook": ["tags"]} if buckets else {}
+    wants = {"arn:minio:sqs::tags:webhook": ["tags"]} if buckets else {}
     expected = {"buckets": buckets, "targets": wants, "mirrors": []}
+    expected["topics"] = ["metadata", "tags"] if buckets else []
     assert json.loads(variables["BUCKETCAST_OBJECT_FACTS"]) == expected
     assert json.loads(made.json["Outputs"]["ObjectFacts"]["Value"]) == buckets
 

@@ -58,6 +58,7 @@ def test_every_setting_of_a_file(folder: Folder) -> None:
         [notify_webhook.primary]
         endpoint = "https://example.org/hook"
         auth_token = "secret:webhook-primary#token"
+        facts = ["metadata", "tags"]
         [notify_webhook.primary.deploy]
         profile = "throughput"
         memory = 1024
@@ -66,7 +67,6 @@ def test_every_setting_of_a_file(folder: Folder) -> None:
         vpc = "vpc-1"
         subnets = ["subnet-1", "subnet-2"]
         security_groups = "sg-1,sg-2"
-        facts = ["metadata", "tags"]
         [notify_redis._]
         address = "localhost:6379"
         key = "events"
@@ -93,13 +93,13 @@ def test_every_setting_of_a_file(folder: Folder) -> None:
         "vpc": "vpc-1",
         "subnets": "subnet-1,subnet-2",
         "security_groups": "sg-1,sg-2",
-        "facts": "metadata,tags",
     }
     assert webhook.deploy == options.read(Deploy, deploy)
     assert (webhook.deploy.timeout, webhook.deploy.vpc) == (120, "vpc-1")
     wants = {"arn:minio:sqs::primary:webhook": ("metadata", "tags")}
     mirrors = frozenset({"arn:minio:sqs::_:redis"})
-    assert made.facts == ObjectFacts(frozenset({"uploads", "photos"}), wants, mirrors)
+    topics = ("metadata", "tags")
+    assert made.facts == ObjectFacts(frozenset({"uploads", "photos"}), wants, mirrors, topics)
     assert str(redis.arn) == "arn:minio:sqs::_:redis"
     assert redis.deploy == options.read(Deploy, {})
     assert (redis.deploy.timeout, redis.deploy.vpc) == (60, None)
@@ -117,6 +117,15 @@ def test_mirrors_are_the_targets_with_format_namespace(
     assert made.facts.mirrors == ({"arn:minio:sqs::m:redis"} if mirrors else set())
     assert ObjectFacts.from_text(made.facts.to_text()) == made.facts
     assert folder.load(table).facts == ObjectFacts()
+
+
+def test_topics_want_all_facts_where_objects_may_be_read_unless_that_is_off(
+    folder: Folder,
+) -> None:
+    assert folder.load(HOOK).facts.topics == ()
+    assert folder.load(f"object_facts = 'all'\n{HOOK}").facts.topics == ("metadata", "tags")
+    off = "[topics]\nfacts = 'off'\n"
+    assert folder.load(f"object_facts = 'all'\n{HOOK}{off}").facts.topics == ()
 
 
 def test_access_events_are_noted_with_their_cost(folder: Folder) -> None:
@@ -334,12 +343,20 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "notify_webhook.primary.deploy.profile: found 'fast'; allowed is one of latency, thr",
         ),
         (
-            HOOK + "[notify_webhook.primary.deploy]\nfacts = 'tags'",
-            'notify_webhook.primary.deploy.facts: found beside object_facts = "off"; set object',
+            HOOK + "facts = 'tags'",
+            'notify_webhook.primary.facts: found beside object_facts = "off"; set object_facts',
         ),
         (
-            "object_facts = 'on'\n" + HOOK + "[notify_webhook.primary.deploy]\nfacts = 'tags,size'",
-            "notify_webhook.primary.deploy.facts: found 'size'; allowed is one of metadata, tags",
+            "object_facts = 'on'\n" + HOOK + "facts = 'tags,size'",
+            "notify_webhook.primary.facts: found 'size'; allowed is one of metadata, tags",
+        ),
+        (
+            "object_facts = 'on'\n" + HOOK + "facts = 'secret:facts'",
+            "notify_webhook.primary.facts: found a reference to a secret; allowed is the text",
+        ),
+        (
+            HOOK + "[topics]\nfacts = 'on'",
+            'topics.facts: found beside object_facts = "off"; set object_facts = "on" at the top',
         ),
         (
             HOOK + "[notify_webhook.primary.deploy]\nsubnets = ['a']",
@@ -789,7 +806,7 @@ def test_examples_for_aws_are_valid(folder: Folder, file: Path) -> None:
 
 
 def test_error_at_the_top_adds_no_error_about_facts(folder: Folder) -> None:
-    text = f"{HOOK}[notify_webhook.primary.deploy]\nfacts = 'tags'"
+    text = f"{HOOK}facts = 'tags'\n[topics]\nfacts = 'on'"
     with pytest.raises(ConfigErrors) as problem:
         folder.load(f"object_facts = 'on'\nkms_key = 'x'\n{text}")
     assert [error.key for error in problem.value.errors] == ["kms_key"]

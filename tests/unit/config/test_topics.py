@@ -14,6 +14,7 @@ def test_topics_have_no_limits_by_default(tmp_path: Path) -> None:
     unset = load(file, {}, local=False).topics
     assert msgspec.convert(vars(unset), TopicDefaults) == TopicDefaults()
     assert not unset.allow_secrets_in_cleartext
+    assert unset.facts
     file.write_text(
         '[topics]\nmax_retries = 3\ntopics_per_user = 5\nallow_secrets_in_cleartext = "on"\n'
     )

@@ -13,7 +13,7 @@ from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
-from bucketcast.topics.aws.queue_cache import QueueCache
+from bucketcast.topics.aws.destination_cache import DestinationCache
 from bucketcast.topics.aws.table import TopicTable
 from tests.unit.moto_aws import ACCOUNT, REGION
 
@@ -84,10 +84,10 @@ class Account:
         more = {"timeout": 0.0, "clock": lambda: self.now, **more}
         return DynamicTargets(setup, self.table, resources, alarms, **more)
 
-    def queue_cache(self) -> QueueCache:
+    def destination_cache(self) -> DestinationCache:
         """Ingest's cache of queues."""
         items = TopicTable(self.table_name, self.dynamodb)
-        return QueueCache(self.table, items, DYNAMIC.prefix)
+        return DestinationCache(self.table, items, DYNAMIC.prefix)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:

@@ -63,6 +63,18 @@ def test_url_is_hidden_only_with_a_login() -> None:
         ("webhok", "x", {}, "found no kind 'webhok'; did you mean 'webhook'?"),
         ("kafka", "x", {}, "no function for dynamic targets of kind kafka; it has one for: "),
         ("webhook", "a b", {}, "found the id 'a b'; 1 to 32 of"),
+        (
+            "webhook",
+            "x",
+            {"endpoint": "http://h", "facts": "size"},
+            "allowed is one of metadata, tags",
+        ),
+        (
+            "webhook",
+            "x",
+            {"endpoint": "http://h", "facts": "tags"},
+            'facts: found beside object_facts = "off"; set object_facts = "on"',
+        ),
         ("webhook", "x", {"auth_token": "secret:a"}, "found a reference to a secret; allowed is"),
         (
             "webhook",

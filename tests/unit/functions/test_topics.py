@@ -16,6 +16,7 @@ from bucketcast.errors import NotConnected, Rejected, Retryable
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import DesiredTopic, Topics
@@ -99,7 +100,7 @@ def body(arn: str, *keys: str) -> tuple[str, str]:
 
 def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     kept, once = stack.put("kept", persistent="true"), stack.put("once")
-    book = stack.account.queue_cache()
+    book = stack.account.destination_cache()
     assert (book.queue(Destination.of(kept.arn)) or "").startswith(
         f"Bucketcast-dynamic-webhook-{kept.id}-"
     )
@@ -119,8 +120,8 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = stack.put("kept", persistent="true")
-    book = stack.account.queue_cache()
-    monkeypatch.setattr(book, "_target_queue", lambda _: None)
+    monkeypatch.setattr(Table, "target", lambda *_: None)
+    book = stack.account.destination_cache()
     with pytest.raises(LookupError, match="has no queue yet"):
         book.queue(Destination.of(kept.arn))
 
@@ -138,7 +139,7 @@ def test_events_redriven_to_ingest_have_no_limits_of_their_topic(stack: Stack) -
         f"{DYNAMIC.queues}/Bucketcast-*",
         stack.account.sqs,
         deployed=lambda _: False,
-        dynamic_queue=stack.account.queue_cache().queue,
+        dynamic_queue=stack.account.destination_cache().queue,
     )
     box = [routed("a"), routed("b", History(redriven=True)), routed("c")]
     assert not [*fanout.send({Destination.of(topic.arn): box}, lambda: 60.0)]
@@ -156,7 +157,7 @@ def test_a_message_names_its_topic(stack: Stack) -> None:
         f"{DYNAMIC.queues}/Bucketcast-*.fifo",
         stack.account.sqs,
         deployed=lambda _: False,
-        dynamic_queue=stack.account.queue_cache().queue,
+        dynamic_queue=stack.account.destination_cache().queue,
     )
     box = [routed("a")]
     assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
@@ -257,7 +258,7 @@ def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
     topic = stack.topics.put(
         TopicArn(REGION, "acme", "kept"), lambda *_: DesiredTopic("ann", given)
     )
-    queue = stack.account.queue_cache().queue(Destination.of(topic.arn))
+    queue = stack.account.destination_cache().queue(Destination.of(topic.arn))
     assert queue
     stack.account.fill(queue)  # moto calls no function for it from now on
     received(stack.account.sqs, DYNAMIC.url(queue))

@@ -1,13 +1,18 @@
 """Messages of the ingress queue, routed as ingest does it."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import Policy, Term
 from bucketcast.ingest import routing
+from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.ingest.intake import Intake
-from bucketcast.ingest.routing import Facts, Routes, RuleLookup
+from bucketcast.ingest.routing import Facts, Routes, RuleLookup, Wants
+from bucketcast.settings.environment import ObjectFacts
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 
 def items(messages: Iterable[tuple[str, str]]) -> list[Item]:
@@ -23,6 +28,17 @@ def route(
     messages: Iterable[tuple[str, str]], rulebook: RuleLookup, facts: Facts | None = None
 ) -> Routes:
     return routing.route(items(messages), rulebook, facts, lambda: 30.0)
+
+
+def object_reader(s3: "S3Client", facts: ObjectFacts) -> ObjectReader:
+    """The reader of ingest, without dynamic targets."""
+    return ObjectReader(
+        s3,
+        facts,
+        "Bucketcast-ingest",
+        deployed=lambda _: True,
+        dynamic=lambda _: Wants(),
+    )
 
 
 def batches(routes: Routes) -> dict[str, list[Item]]:

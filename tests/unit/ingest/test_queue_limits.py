@@ -13,7 +13,7 @@ from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.settings.options import read
 from bucketcast.state.dynamic_targets import DynamicTarget
 from bucketcast.targets.base.options import queue_limit_of
-from bucketcast.topics.aws.queue_cache import QueueCache
+from bucketcast.topics.aws.destination_cache import DestinationCache
 
 HOOK = "arn:minio:sqs::primary:webhook"
 URL = "https://sqs/1/Bucketcast-webhook-primary"
@@ -102,6 +102,6 @@ def test_a_run_time_target_has_the_limit_of_its_settings() -> None:
         number=1,
     )
     table: Any = SimpleNamespace(version=lambda: 1, target=lambda _: made)
-    found = QueueCache(table, table, "prefix")
+    found = DestinationCache(table, table, "prefix")
     assert found.limit(HOOK) is None, "not asked for yet"
     assert (found.queue(Destination.of(HOOK)), found.limit(HOOK)) == ("q", 7)

@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.delivery.messages import Item
+from bucketcast.destination import Destination
 from bucketcast.event import Event
+from bucketcast.ingest.routing import Wants
 from bucketcast.rules import Rule, RuleIndex
-from bucketcast.rules.conditions import Condition, Fact
+from bucketcast.rules.conditions import NOTHING, Condition, Fact
 from bucketcast.state.rule_cache import UnreadableRules
 from tests.unit.ingest.routed import batches, route
 from tests.unit.samples import message, record, recorded
@@ -102,14 +104,14 @@ class Facts:
     """What objects are said to have; records what was requested."""
 
     def __init__(self, tags: Mapping[str, str], **facts: Fact) -> None:
-        self.facts_by_target = {
-            HOOK if name == "hook" else TABLE: fact for name, fact in facts.items()
-        }
+        self._facts = {HOOK if name == "hook" else TABLE: fact for name, fact in facts.items()}
         self._tags = tags
         self.requested: list[tuple[str, Fact]] = []
-        self.mirrors = frozenset({TABLE})
         self.current: dict[str, str] = {}
         self.current_requests: list[tuple[str, str | None, Fact]] = []
+
+    def wants(self, to: Destination) -> Wants:
+        return Wants(self._facts.get(to.arn, NOTHING), is_mirror=to.arn == TABLE)
 
     def is_self_caused(self, event: Event) -> bool:
         return event.principal == "ours"
@@ -121,7 +123,9 @@ class Facts:
     ) -> list[Event | None]:
         self.requested += [(event.key, fact) for event, fact in requested]
         return [
-            replace(event, tags=[("class", self._tags[event.key])])
+            replace(
+                event, tags=[("class", self._tags[event.key])], metadata={"x-amz-meta-by": "ann"}
+            )
             if event.key in self._tags
             else None
             for event, _ in requested
@@ -172,6 +176,30 @@ def test_target_gets_its_facts_also_if_its_rule_needs_others() -> None:
     facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
     route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
     assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "record"),
+    [
+        (NOTHING, (None, None)),
+        (Fact.HEAD, ({"x-amz-meta-by": "ann"}, None)),
+        (Fact.TAGS, (None, [("class", "public")])),
+        (Fact.HEAD | Fact.TAGS, ({"x-amz-meta-by": "ann"}, [("class", "public")])),
+    ],
+)
+@pytest.mark.parametrize("other", [None, tagged(TABLE)], ids=["alone", "beside another's rule"])
+def test_a_record_has_what_its_target_wants_whatever_rules_others_have(
+    wanted: Fact, record: tuple[Any, Any], other: Rule | None
+) -> None:
+    """The other rule needs tags, and its target wants all there is."""
+    facts = Facts({"in/a": "public"}, hook=wanted, table=Fact.HEAD | Fact.TAGS)
+    rulebook = Rulebook(*([rule(), other] if other else [rule()]))
+    routed = batches(route([("1", message(put("in/a")))], rulebook, facts))
+    (event,) = [each.delivery.event for each in routed[HOOK]]
+    assert (event.metadata, event.tags) == record
+    if other:
+        (event,) = [each.delivery.event for each in routed[TABLE]]
+        assert (event.metadata, event.tags) == ({"x-amz-meta-by": "ann"}, [("class", "public")])
 
 
 def test_an_event_whose_object_cannot_be_read_waits_alone() -> None:

@@ -13,12 +13,14 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.messages import message as received
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
+from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
+from bucketcast.ingest.routing import Wants
 from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import Rule, RuleIndex
-from bucketcast.rules.conditions import Condition, Fact
+from bucketcast.rules.conditions import Condition
 from tests.unit.samples import message, record
 from tests.unit.simulation.delivering import SimulatedConsumer
 from tests.unit.simulation.lambdas import Clock, Delays, Function, Handler, Simulation
@@ -38,11 +40,11 @@ TIMEOUT = 30
 class Unreadable:
     """The facts of objects that ingest may not read: S3 refuses each look after a moment."""
 
-    facts_by_target: Mapping[str, Fact] = {}
-    mirrors: frozenset[str] = frozenset()
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+
+    def wants(self, _to: Destination) -> Wants:
+        return Wants()
 
     def is_self_caused(self, _event: Event) -> bool:
         return False

@@ -54,13 +54,13 @@ def assert_only(account: Account, token: str) -> None:
 
 
 def test_put_creates_all_resources_and_ingest_finds_the_queue(account: Account) -> None:
-    queue_cache = account.queue_cache()
-    assert queue_cache.queue(HOOK) is None
+    cache = account.destination_cache()
+    assert cache.queue(HOOK) is None
     assert put(account.targets()) == "made"
     assert_only(account, "hunter2")
     (target,) = account.table.targets()
-    queue_cache.begin()
-    assert queue_cache.queue(HOOK) == target.queue
+    cache.begin()
+    assert cache.queue(HOOK) == target.queue
     assert target.settings["auth_token"] == f"secret:{target.secret}#auth_token"
     assert "hunter2" not in repr(target)
     attributes = account.sqs.get_queue_attributes(
@@ -185,7 +185,7 @@ def test_disabled_target_keeps_its_settings_and_queue(account: Account) -> None:
     (target,) = account.table.targets()
     assert target.state == "off"
     assert account.mapped() == set()
-    assert account.queue_cache().queue(HOOK) == target.queue
+    assert account.destination_cache().queue(HOOK) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     assert_only(account, "hunter2")
 
@@ -237,7 +237,7 @@ def test_waiting_events_are_kept_until_the_target_is_created_again(account: Acco
     (kept,) = account.table.targets()
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
     assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
-    assert account.queue_cache().queue(HOOK) is None
+    assert account.destination_cache().queue(HOOK) is None
     with pytest.raises(NoDynamicTargetError):
         account.targets().remove(HOOK)
     account.now += GRACE_SECONDS + 1

@@ -16,6 +16,7 @@ from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
+from tests.unit.ingest.routed import object_reader
 from tests.unit.moto_aws import refusal
 from tests.unit.samples import event
 
@@ -39,7 +40,7 @@ def bucket(s3: "S3Client") -> "S3Client":
 
 
 def objects(s3: "S3Client", *buckets: str) -> ObjectReader:
-    return ObjectReader(s3, ObjectFacts(frozenset(buckets or {"uploads"})), "Bucketcast-ingest")
+    return object_reader(s3, ObjectFacts(frozenset(buckets or {"uploads"})))
 
 
 def look(reader: ObjectReader, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:

@@ -14,9 +14,10 @@ from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ObjectFacts
 from tests.contract.oracle import visible
-from tests.unit.ingest.routed import batches, route
+from tests.unit.ingest.routed import batches, object_reader, route
+from tests.unit.ingest.versioned_bucket import VersionedBucket, record_of
 from tests.unit.moto_aws import refusal
-from tests.unit.samples import TIME, event, message, record
+from tests.unit.samples import event, message
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -34,7 +35,8 @@ def bucket(s3: "S3Client") -> "S3Client":
 
 
 def objects(s3: "S3Client") -> ObjectReader:
-    return ObjectReader(s3, ObjectFacts(BUCKETS, {}, frozenset({MIRROR})), "Bucketcast-ingest")
+    facts = ObjectFacts(BUCKETS, {}, frozenset({MIRROR}))
+    return object_reader(s3, facts)
 
 
 def put(s3: "S3Client", body: bytes = b"1", **more: Any) -> str:
@@ -135,63 +137,10 @@ def test_a_refusal_is_reported_and_delays_nothing(
     assert "S3 does not say what its key shows now" in caplog.text
 
 
-def record_of(name: str, key: str, moment: int, **item: Any) -> dict[str, Any]:
-    """S3's record of what happened at a moment."""
-    family = "Created" if name == "Put" else "Removed"
-    made = record(key, eventName=f"Object{family}:{name}")
-    made["s3"]["object"] |= {"sequencer": f"{moment:016X}", **item}
-    made["eventTime"] = TIME[:-4] + f"{moment % 1000:03}Z"
-    made["responseElements"] = {"x-amz-request-id": f"R{moment}"}
-    return made
-
-
 def rulebook() -> Callable[[frozenset[str]], dict[str, RuleIndex]]:
     both = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
     rules = [Rule(bucket="uploads", arn=arn, events=both) for arn in (MIRROR, HOOK)]
     return lambda _: {"uploads": RuleIndex(rules)}
-
-
-class Bucket:
-    """One that is put to, deleted from and undeleted by chance, and S3's records of it."""
-
-    def __init__(self, s3: "S3Client", chance: random.Random) -> None:
-        self._s3 = s3
-        self._chance = chance
-        self._moment = 0
-
-    def changed(self) -> dict[str, Any]:
-        self._moment += 1
-        key = self._chance.choice("abcd")
-        versions = self._versions(key)
-        what = self._chance.choice(["put", "put", "delete", "version", "version"])
-        if what == "put" or not versions:
-            made = self._s3.put_object(Bucket="uploads", Key=key, Body=b"x" * self._moment)
-            return record_of(
-                "Put",
-                key,
-                self._moment,
-                versionId=made["VersionId"],
-                size=self._moment,
-                eTag=made["ETag"].strip('"'),
-            )
-        if what == "delete":
-            marker = self._s3.delete_object(Bucket="uploads", Key=key)["VersionId"]
-            return record_of("DeleteMarkerCreated", key, self._moment, versionId=marker)
-        # Half of the time the one that shows, so that another comes up.
-        version = self._chance.choice([versions[0], self._chance.choice(versions)])
-        self._s3.delete_object(Bucket="uploads", Key=key, VersionId=version)
-        return record_of("Delete", key, self._moment, versionId=version)
-
-    def _versions(self, key: str) -> list[str]:
-        """All of a key, markers too, the one that shows first."""
-        found = self._s3.list_object_versions(Bucket="uploads", Prefix=key)
-        every: list[Any] = [*found.get("Versions", []), *found.get("DeleteMarkers", [])]
-        every.sort(key=lambda each: not each["IsLatest"])
-        return [each["VersionId"] for each in every]
-
-    def listing(self) -> dict[str, tuple[int, str]]:
-        found = self._s3.list_objects_v2(Bucket="uploads").get("Contents", [])
-        return {f"uploads/{each['Key']}": (each["Size"], each["ETag"].strip('"')) for each in found}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -200,7 +149,7 @@ def test_mirror_equals_the_listing_after_removed_versions_and_markers(
 ) -> None:
     """Read by ingest sooner or later, some twice, and delivered in any order."""
     chance = random.Random(seed)  # noqa: S311 - no secret
-    it, facts = Bucket(bucket, chance), objects(bucket)
+    it, facts = VersionedBucket(bucket, chance), objects(bucket)
     waiting: list[str] = []
     delivered: list[Event] = []
     for _ in range(60):

@@ -82,7 +82,7 @@ def it_is_whole(account: Account) -> Topic:
 
 
 def test_persistent_topic_has_a_queue(account: Account) -> None:
-    book = account.queue_cache()
+    book = account.destination_cache()
     made = put(account, LOGIN)
     assert it_is_whole(account) == made
     assert str(made.arn) == "arn:aws:sns:eu-central-1:acme:t1"

@@ -7,7 +7,6 @@ from typing import Literal
 from bucketcast import limits, targets
 from bucketcast.errors import ConfigError
 from bucketcast.limits import MAX_CONCURRENCY, SPARE
-from bucketcast.rules.conditions import FACTS
 from bucketcast.settings import egress
 from bucketcast.settings.egress import PRIVATE, Egress
 from bucketcast.settings.options import Limits, option
@@ -71,12 +70,6 @@ class Deploy(FunctionOptions):
         default="",
         example="hooks.internal,10.0.0.0/8",
         parse=egress.parse_entry,
-    )
-    facts: Csv = option(
-        "facts to add to every event: metadata (and content type), tags; needs object_facts",
-        default="",
-        example="metadata,tags",
-        parse=choice(FACTS),
     )
     tls_skip_verify: OnOff = option(
         "confirms a target's tls_skip_verify for a deploy to AWS", default="off"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from bucketcast.errors import ConfigError
 from bucketcast.limits import INGEST_RESERVED
 from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import WholeSeconds
@@ -34,6 +35,12 @@ class IngestOptions:
         example="1s",
         limits=Limits("1s", "5m", or_zero=True),
     )
+
+
+def facts_error(key: str) -> ConfigError:
+    """Return the error of an option that wants object facts, which are off."""
+    allowed = 'set object_facts = "on" at the top of bucketcast.toml, and deploy'
+    return ConfigError(key, 'found beside object_facts = "off"', allowed)
 
 
 def note(reserved: int) -> str:

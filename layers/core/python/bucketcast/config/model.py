@@ -15,6 +15,7 @@ from bucketcast.config.trail import TrailOptions
 from bucketcast.delivery.policy import FIFO
 from bucketcast.destination import TargetArn
 from bucketcast.limits import WINDOW
+from bucketcast.rules.conditions import FACTS
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import Limits, option, options_of
 from bucketcast.settings.types import KMS_KEY, REFERENCE, Csv, OnOff, choice
@@ -121,7 +122,7 @@ class TargetConfig:
     """One configured target; `settings` holds references in place of secrets.
 
     A target that is not `enabled` is deployed, but its events wait. `queue_limit` is the number of
-    messages that may wait, None for any number.
+    messages that may wait, None for any number. `facts` are the object facts in its records.
     """
 
     kind: str
@@ -131,6 +132,7 @@ class TargetConfig:
     plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     enabled: bool = True
     queue_limit: int | None = None
+    facts: tuple[str, ...] = ()
 
     @property
     def arn(self) -> TargetArn:
@@ -187,15 +189,14 @@ class Deployment(StackOptions):
 
     @property
     def facts(self) -> ObjectFacts:
-        """The facts that ingest may read, and the targets that want them."""
+        """The facts that ingest may read, and the targets and topics that want them."""
         if self.object_facts == "off":
             return ObjectFacts()
         buckets = [ANY_BUCKET] if self.object_facts == "all" else self.buckets
-        wants = {
-            str(target.arn): target.deploy.facts for target in self.targets if target.deploy.facts
-        }
+        wants = {str(target.arn): target.facts for target in self.targets if target.facts}
         mirrors = frozenset(str(target.arn) for target in self.targets if target.is_mirror)
-        return ObjectFacts(frozenset(buckets), wants, mirrors)
+        topics = tuple(FACTS) if self.topics.facts else ()
+        return ObjectFacts(frozenset(buckets), wants, mirrors, topics)
 
 
 def secret_names(settings: Iterable[str]) -> frozenset[str]:

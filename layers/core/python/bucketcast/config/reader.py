@@ -65,6 +65,8 @@ class Reader:
             tables.notes += trail.notes(options["trail"], logged)
         source = self._source()
         reader = TargetReader(tables, self._folder, stack.object_facts)
+        if stack.object_facts == "off" and self._wants_facts(options["topics"]):
+            tables.errors.append(ingest.facts_error("topics.facts"))
         target_configs = tuple(reader.read(self._document, self._environ))
         if options["removed"]:
             self._check_removed(
@@ -120,6 +122,10 @@ class Reader:
         if name in _OPTIONAL and name not in self._document:
             return None
         return self._options(declared, self._document.get(name, {}), name)
+
+    def _wants_facts(self, topics: TopicOptions | None) -> bool:
+        """Return True if the file itself asks for the facts that topics have by default."""
+        return topics is not None and topics.facts and "facts" in self._document.get("topics", {})
 
     def _buckets(self) -> Iterator[tuple[str, Bucket]]:
         for name, table in self._tables.subtables(self._document, "bucket").items():

@@ -8,6 +8,7 @@ from typing import Any, Final
 from bucketcast import targets
 from bucketcast.config import encryption, variables
 from bucketcast.config.function import Deploy, timeout_errors, url_errors
+from bucketcast.config.ingest import facts_error
 from bucketcast.config.model import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.config.tables import Tables
 from bucketcast.errors import ConfigError
@@ -113,6 +114,8 @@ class TargetReader:
                 )
         if settings is None or deploy is None:
             return None
+        if settings.facts and self._object_facts == "off":
+            self._tables.errors.append(facts_error(f"{where}.facts"))
         target_errors = [
             ConfigError(f"{where}.{key}", *details) for key, *details in target.check(settings)
         ]
@@ -136,6 +139,7 @@ class TargetReader:
             plain,
             enabled=values["enable"] != "off",
             queue_limit=None if target_errors else queue_limit_of(values),
+            facts=settings.facts,
         )
 
     def _check_encryption(
@@ -193,12 +197,6 @@ class TargetReader:
                 implied = {}
             values |= implied
         options: Deploy | None = self._tables.parse(Deploy, values, where)
-        if options is not None and options.facts and self._object_facts == "off":
-            self._tables.error(
-                f"{where}.facts",
-                'found beside object_facts = "off"',
-                'set object_facts = "on" at the top of the file',
-            )
         return options
 
 

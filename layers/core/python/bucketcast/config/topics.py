@@ -10,7 +10,7 @@ _COUNT = Limits("0", str(2**31 - 1))
 
 @dataclass(frozen=True, kw_only=True)
 class TopicOptions:
-    """Ceph's options of topics, and a limit of topics."""
+    """Ceph's options of topics, a limit of topics, and what their records have."""
 
     time_to_live: int = option(
         "seconds after which an event of a persistent topic is given up; 0 is never",
@@ -26,6 +26,12 @@ class TopicOptions:
         "seconds between two tries; 0 lets the pause grow from 1 s to 15 minutes",
         default="0",
         limits=_COUNT,
+    )
+    facts: OnOff = option(
+        "on: records have the object's metadata and tags, as RGW's have, in the buckets whose "
+        "objects object_facts lets ingest read, by two reads of S3 for each new object; off: "
+        "neither",
+        default="on",
     )
     topics_per_user: int = option(
         "how many topics a user may have; 0 is any number",

@@ -107,7 +107,7 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     yield Line("DynamoDB", "reads of rules", "", batches * RULE_READS, "dynamodb_reads")
     yield Line("CloudWatch", "logs of ingest", "", logged / _GB, "logs")
     if config.facts.buckets:
-        yield Line("S3", "reads of object facts, at most", "", events, "s3_reads")
+        yield Line("S3", "reads of object facts, at most", "", 2 * events, "s3_reads")
 
 
 def _target(config: Deployment, target: TargetConfig, load: Load, events: float) -> Iterator[Line]:

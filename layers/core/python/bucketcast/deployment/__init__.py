@@ -39,6 +39,7 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     topics of a user, 0 for no limit; `topics_in_cleartext` lets topics log in to Kafka without TLS.
     `allow_private` are the private networks that webhooks may
     connect to. `kms_key` is the ARN of the key that encrypts queues, "" for SQS's own.
+    `object_facts` is True if ingest may read objects of any bucket.
     """
 
     functions: Mapping[str, str]
@@ -57,6 +58,7 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     topics_in_cleartext: bool = False
     allow_private: tuple[str, ...] = ()
     kms_key: str = ""
+    object_facts: bool = False
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
         """Return the name of a target's queue."""
@@ -213,7 +215,7 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
         outputs["StateTable"],
         f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
-        frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
+        _object_facts(outputs),
         {entry["bucket"]: entry["via"] for entry in attached},
         outputs.get("AccessTrail", ""),
         "BucketEvents" in outputs,
@@ -238,7 +240,11 @@ def dynamic(stack: str, aws: Aws) -> DynamicSetup | None:
 
 
 def _dynamic(outputs: Mapping[str, str]) -> DynamicSetup | None:
-    more = {"topic": outputs.get("AlarmTopic", ""), "kms_key": outputs.get(_KMS_KEY, "")}
+    more = {
+        "topic": outputs.get("AlarmTopic", ""),
+        "kms_key": outputs.get(_KMS_KEY, ""),
+        "object_facts": bool(_object_facts(outputs)),
+    }
     setups = [
         msgspec.convert({**output, **more}, DynamicSetup)
         for output in _json_outputs(outputs, "DynamicTargets")
@@ -263,6 +269,11 @@ def _dynamic_targets(setup: DynamicSetup, table: str, aws: Aws) -> list[Deployed
             )
             for target in Table(table, aws.dynamodb).targets()
         ]
+
+
+def _object_facts(outputs: Mapping[str, str]) -> frozenset[str]:
+    """Return the buckets whose objects ingest may read."""
+    return frozenset(json.loads(outputs.get("ObjectFacts", "[]")))
 
 
 def _json_outputs(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:

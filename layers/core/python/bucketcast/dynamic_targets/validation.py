@@ -8,6 +8,7 @@ from typing import Any
 from bucketcast import targets
 from bucketcast.config import encryption
 from bucketcast.config.function import url_errors
+from bucketcast.config.ingest import facts_error
 from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, switch
 from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
@@ -86,6 +87,8 @@ def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str])
         ConfigError(f"{path}.{k}", found, allowed_text)
         for k, found, allowed_text in target.check(parsed)
     ]
+    if settings_text.get("facts") and not setup.object_facts:
+        errors.append(facts_error(f"{path}.facts"))
     errors += _encryption_errors(setup, settings_text, path)
     if isinstance(parsed, IamLogin) and parsed.by_iam:
         errors.append(ConfigError(f"{path}.auth", "found 'iam'", _NO_RIGHTS))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from bucketcast.destination import Destination
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
 from bucketcast.rules import Hit, RuleIndex
-from bucketcast.rules.conditions import Fact
+from bucketcast.rules.conditions import NOTHING, Fact
 from bucketcast.telemetry import logger
 
 ADDRESSED: Final = "bucketcast-test"
@@ -57,12 +57,18 @@ class EnrichmentError(Retryable):
     """S3 could not be asked about an object whose facts a rule or a target needs."""
 
 
+class Wants(NamedTuple):
+    """What a destination wants from S3: the facts in its records, and uncovered versions."""
+
+    facts: Fact = NOTHING
+    is_mirror: bool = False
+
+
 class Facts(Protocol):
     """The source of facts about objects that events do not carry."""
 
-    @property
-    def facts_by_target(self) -> Mapping[str, Fact]:
-        """The facts that each target, by ARN, needs for every object."""
+    def wants(self, to: Destination) -> Wants:
+        """Return what a destination wants, deployed or dynamic."""
 
     def is_self_caused(self, event: Event) -> bool:
         """Return True if a request of ours caused the event, which must be ignored."""
@@ -74,10 +80,6 @@ class Facts(Protocol):
 
         Without them, if the object is gone; None if they cannot be read now.
         """
-
-    @property
-    def mirrors(self) -> frozenset[str]:
-        """The ARNs of the targets that mirror a bucket."""
 
     def may_reveal_version(self, event: Event) -> bool:
         """Return True if the key may show another version now, for which no event comes."""
@@ -109,16 +111,38 @@ def route(
     for match in matches:
         if match.event is not None:
             routes.matches.append((match.event, match.hits))
-            _deliver(routes, match.item, match.event, match.hits)
-    if facts and any(to.arn in facts.mirrors for to in routes.batches):
+            _deliver(routes, match.item, match.event, match.hits, facts)
+    if facts and any(facts.wants(to).is_mirror for to in routes.batches):
         _add_revealed(routes, matches, rules, facts, seconds_left)
     return routes
 
 
-def _deliver(routes: Routes, item: Item, event: Event, hits: Iterable[Hit]) -> None:
+def _deliver(
+    routes: Routes, item: Item, event: Event, hits: Iterable[Hit], facts: Facts | None = None
+) -> None:
+    """Add the event for each destination; with `facts`, only with those that it wants."""
+    original = item.delivery.event
     for to, rule, named in hits:
-        delivery = Delivery(rule, event, named, item.delivery.created)
+        if facts is None or event is original:
+            wanted = event
+        else:
+            wanted = _only(facts.wants(to).facts, event, original)
+        delivery = Delivery(rule, wanted, named, item.delivery.created)
         routes.add(to, Item(item.received, delivery))
+
+
+def _only(wanted: Fact, event: Event, original: Event) -> Event:
+    """Return the event without facts that were read for others: no record depends on their rules.
+
+    `original` is the event without any.
+    """
+    if wanted == Fact.HEAD | Fact.TAGS:
+        return event
+    if wanted == Fact.HEAD:
+        return replace(event, tags=original.tags)
+    if wanted == Fact.TAGS:
+        return replace(original, tags=event.tags)
+    return original
 
 
 def _add_revealed(
@@ -138,7 +162,7 @@ def _add_revealed(
         event = match.event
         if event is None or not facts.may_reveal_version(event):
             continue
-        if any(hit.to.arn in facts.mirrors for hit in match.hits):
+        if any(facts.wants(hit.to).is_mirror for hit in match.hits):
             before = last.get((event.bucket, event.key))
             if before is None or before[1].order < event.order:
                 last[event.bucket, event.key] = (match.item, event)
@@ -151,7 +175,7 @@ def _add_revealed(
     for (item, _), event in zip(last.values(), puts, strict=True):
         if event is not None:
             hits = rules[event.bucket].match(event)
-            _deliver(routes, item, event, (hit for hit in hits if hit.to.arn in facts.mirrors))
+            _deliver(routes, item, event, (hit for hit in hits if facts.wants(hit.to).is_mirror))
 
 
 def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
@@ -194,9 +218,9 @@ def _match(
     if index is None or (facts and facts.is_self_caused(event)):
         return (), needed
     hits = index.match(event, needed if facts else None)
-    if facts and (by_target := facts.facts_by_target):
+    if facts:
         likely = index.match(event) if needed else hits
-        needed.update(by_target[arn] for hit in likely if (arn := hit.to.arn) in by_target)
+        needed.update(wanted for hit in likely if (wanted := facts.wants(hit.to).facts))
     return hits, needed
 
 

@@ -14,9 +14,10 @@ a condition on them then holds, so that no event is lost.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Flag, auto
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -51,6 +52,11 @@ class Fact(Flag):
 NOTHING = Fact(0)
 FACTS: Mapping[str, Fact] = {"metadata": Fact.HEAD, "tags": Fact.TAGS}
 """Facts that a target may request, by their names in its configuration."""
+
+
+def facts_of(names: Iterable[str]) -> Fact:
+    """Return the facts with these names."""
+    return reduce(or_, (FACTS[name] for name in names), NOTHING)
 
 
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True):

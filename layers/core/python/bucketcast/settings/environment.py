@@ -16,14 +16,16 @@ _NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """The buckets whose objects may be read, and the facts that targets want, by ARN.
+    """The buckets whose objects may be read, and the facts that deployed targets want, by ARN.
 
-    `mirrors` are the ARNs of targets that mirror a bucket.
+    `mirrors` are the ARNs of deployed targets that mirror a bucket. `topics` are the facts that all
+    topics want.
     """
 
     buckets: frozenset[str] = frozenset()
     targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
     mirrors: frozenset[str] = frozenset()
+    topics: tuple[str, ...] = ()
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -34,6 +36,7 @@ class ObjectFacts:
             "buckets": sorted(self.buckets),
             "targets": self.targets,
             "mirrors": sorted(self.mirrors),
+            "topics": self.topics,
         }
         return json.dumps(document, separators=(",", ":"))
 

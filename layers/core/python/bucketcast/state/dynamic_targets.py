@@ -34,7 +34,8 @@ class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
     `settings` hold references instead of secrets, and `secret` is the name of the one secret
     that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
     settings say enable = off; `kept` where it was removed while messages waited. A target
-    that is `off` is given events, which wait; one that is `kept` is given none.
+    that is `off` is given events, which wait; one that is `kept` is given none. `is_mirror` is True
+    if it mirrors its buckets.
     """
 
     arn: str
@@ -45,6 +46,7 @@ class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     secret: str = ""
     state: State = "on"
+    is_mirror: bool = False
 
     @property
     def dead(self) -> str:

@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from bucketcast.config.model import is_mirror
 from bucketcast.delivery.queue_names import TOKEN_LENGTH
 from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import TargetArn
@@ -223,6 +224,7 @@ class DynamicTargets:
             number=existing.number + 1 if existing else 1,
             secret=secret,
             state="on" if valid.enabled else "off",
+            is_mirror=is_mirror(kind, valid.shown),
         )
 
     def _store(

@@ -6,12 +6,10 @@ the tags are read before the head that confirms them.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime
-from functools import reduce
 from http import HTTPStatus
-from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,11 +17,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
 from bucketcast.aws.function_clients import AT_ONCE
+from bucketcast.destination import Destination
 from bucketcast.event import Event, to_millis
 from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS
 from bucketcast.ingest.aws.head_object import event_fields
+from bucketcast.ingest.routing import Wants
 from bucketcast.mirror.synthetic import Object, created, just_after
-from bucketcast.rules.conditions import FACTS, Fact
+from bucketcast.rules.conditions import Fact, facts_of
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 
 if TYPE_CHECKING:
@@ -50,18 +50,35 @@ _Object = tuple[str, str, str | None, str | None]
 
 
 class ObjectReader:
-    """Reads objects from S3 for the function of this name; `client` is shared by its threads."""
+    """Reads objects from S3 for the function of this name; `client` is shared by its threads.
 
-    def __init__(self, client: "S3Client", facts: ObjectFacts, function: str) -> None:
+    `deployed` returns True if the target of an ARN is deployed, `dynamic` what others want.
+    """
+
+    def __init__(
+        self,
+        client: "S3Client",
+        facts: ObjectFacts,
+        function: str,
+        *,
+        deployed: Callable[[str], bool],
+        dynamic: Callable[[Destination], Wants],
+    ) -> None:
         self._client = client
         self._session = f":{function}"
+        self._facts = facts
         self._buckets = facts.buckets
         self._pool = ThreadPoolExecutor(AT_ONCE)
-        self.mirrors = facts.mirrors
-        self.facts_by_target: Mapping[str, Fact] = {
-            arn: reduce(or_, (FACTS[name] for name in names))
-            for arn, names in facts.targets.items()
-        }
+        self._deployed = deployed
+        self._dynamic = dynamic
+        self._of_deployed: dict[Destination, Wants | None] = {}
+
+    def wants(self, to: Destination) -> Wants:
+        """Return what a destination wants, deployed or dynamic."""
+        if to not in self._of_deployed:
+            self._of_deployed[to] = self._find_deployed(to.arn)
+        deployed = self._of_deployed[to]
+        return self._dynamic(to) if deployed is None else deployed
 
     def is_self_caused(self, event: Event) -> bool:
         """Return True if the event is of our own read of an object, which would cause the next."""
@@ -115,6 +132,11 @@ class ObjectReader:
             _put(event, answer) if answer and not isinstance(answer, Exception) else None
             for (event, _), answer in zip(requested, answers, strict=True)
         ]
+
+    def _find_deployed(self, arn: str) -> Wants | None:
+        if not self._deployed(arn):
+            return None
+        return Wants(facts_of(self._facts.targets.get(arn, ())), arn in self._facts.mirrors)
 
     def _may_read(self, event: Event) -> bool:
         is_listed = not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))

@@ -69,7 +69,7 @@ class Target(abc.ABC):
     def check(cls, settings: Any) -> list[ValidationError]:
         """Return the errors in combinations of options."""
         shape = cls._shape_errors(settings)
-        return [*settings.validation_errors(), *options.limit_errors(settings), *shape]
+        return [*settings.validation_errors(), *options.ingest_errors(settings), *shape]
 
     @classmethod
     def _shape_errors(cls, settings: Any) -> Iterator[ValidationError]:

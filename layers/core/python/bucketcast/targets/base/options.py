@@ -6,8 +6,9 @@ from typing import Any, Final, Literal
 
 from bucketcast import shapes
 from bucketcast.limits import QUEUE_LIMIT
-from bucketcast.settings.options import option, unused
-from bucketcast.settings.types import REFERENCE, OnOff, Pem, SecretPem
+from bucketcast.rules.conditions import FACTS, Fact, facts_of
+from bucketcast.settings.options import option, options_of, unused
+from bucketcast.settings.types import REFERENCE, Csv, OnOff, Pem, SecretPem, choice
 
 ValidationError = tuple[str, str, str]
 """The key, what was found, what is allowed."""
@@ -46,6 +47,13 @@ class Common(Shaped):
         "and counted",
         default="keep",
     )
+    facts: Csv = option(
+        "facts to add to the records of every event: metadata (and content type), tags; needs "
+        "object_facts",
+        default="",
+        example="metadata,tags",
+        parse=choice(FACTS),
+    )
 
     def validation_errors(self) -> Iterator[ValidationError]:
         """Yield the errors in combinations of options; references are not resolved yet."""
@@ -80,9 +88,9 @@ def secret_errors(
             yield key, "found ***", f"{allowed} {error}"
 
 
-def limit_errors(settings: Common) -> Iterator[ValidationError]:
-    """Yield the errors in the limit of the queue, which ingest reads without secrets."""
-    return reference_errors(settings, "queue_limit", "queue_overflow")
+def ingest_errors(settings: Common) -> Iterator[ValidationError]:
+    """Yield the errors in the options for ingest, which reads no secrets."""
+    return reference_errors(settings, "queue_limit", "queue_overflow", "facts")
 
 
 def limit_notes(settings: Common) -> Iterator[str]:
@@ -92,6 +100,12 @@ def limit_notes(settings: Common) -> Iterator[str]:
         yield f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
     elif settings.queue_limit:
         yield "queue_limit does nothing without queue_overflow = discard: no event is discarded"
+
+
+def facts_in(settings: Mapping[str, str]) -> Fact:
+    """Return the facts that a target's valid settings ask for."""
+    names: Csv = options_of(Common)["facts"].parse(settings.get("facts", ""))
+    return facts_of(names)
 
 
 def queue_limit_of(settings: Mapping[str, str]) -> int | None:

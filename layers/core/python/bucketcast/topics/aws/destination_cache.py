@@ -1,0 +1,85 @@
+"""Dynamic targets and topics for ingest, cached until one of them changes."""
+
+from bucketcast.delivery.queue_names import once_queue
+from bucketcast.destination import Destination, TargetArn, TopicArn
+from bucketcast.ingest.routing import Wants
+from bucketcast.rules.conditions import NOTHING, Fact
+from bucketcast.state.dynamic_targets import DynamicTarget, Table
+from bucketcast.targets.base.options import facts_in, queue_limit_of
+from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.model import Topic
+
+
+class DestinationCache:
+    """Finds the destination of an ARN with one consistent read per batch, more after changes.
+
+    `prefix` begins the names of all dynamic targets' queues. `facts` are those that topics want.
+    """
+
+    def __init__(
+        self, table: Table, topics: TopicTable, prefix: str, facts: Fact = NOTHING
+    ) -> None:
+        self._table = table
+        self._topics = topics
+        self._prefix = prefix
+        self._topic_wants = Wants(facts)
+        self._version = -1
+        self._found: dict[Destination, DynamicTarget | Topic | None] = {}
+        self._refreshed = False
+
+    def begin(self) -> None:
+        """Begin a new batch: the cache may be out of date."""
+        self._refreshed = False
+
+    def queue(self, to: Destination) -> str | None:
+        """Return the name of the queue of a target or topic; None if there is none.
+
+        A disabled target has a queue, in which its events wait. A deleted topic has none, nor has
+        one that is not pushed.
+
+        Raises:
+            LookupError: a topic has no queue yet.
+        """
+        found = self._find(to)
+        if not isinstance(found, Topic):
+            return found.queue if found else None
+        if not found.persistent:
+            return once_queue(self._prefix, found.kind)
+        queue = self.queue(Destination.of(found.target_arn))
+        if queue is None:
+            raise LookupError(f"{to} has no queue yet")
+        return queue
+
+    def limit(self, arn: str) -> int | None:
+        """Return the queue limit of a target that was found before; None if it has no limit."""
+        found = self._found.get(Destination.of(arn))
+        return queue_limit_of(found.settings) if isinstance(found, DynamicTarget) else None
+
+    def wants(self, to: Destination) -> Wants:
+        """Return what a target or topic wants; nothing if it does not exist or is not pushed."""
+        found = self._find(to)
+        if isinstance(found, DynamicTarget):
+            return Wants(facts_in(found.settings), found.is_mirror)
+        return self._topic_wants if found else Wants()
+
+    def _find(self, to: Destination) -> DynamicTarget | Topic | None:
+        """Return the target or topic that gets events for an ARN."""
+        if not isinstance(to, TargetArn | TopicArn):
+            return None
+        if not self._refreshed:
+            # Read the number first: items read after it are at least as new.
+            version = self._table.version()
+            if version != self._version:
+                self._found.clear()
+                self._version = version
+            self._refreshed = True
+        if to not in self._found:
+            self._found[to] = self._read(to)
+        return self._found[to]
+
+    def _read(self, to: TargetArn | TopicArn) -> DynamicTarget | Topic | None:
+        if isinstance(to, TopicArn):
+            topic = self._topics.topic(to)
+            return topic if topic and topic.kind else None
+        target = self._table.target(to.arn)
+        return target if target and target.state != "kept" else None
