@@ -161,7 +161,10 @@ class Pipeline(Construct):
         buckets = [ANY] if ANY in configured else sorted(configured)
         listing = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
         job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
-        job.allow(["s3:GetObject"], [bucket_arn(self, f"{bucket}/*") for bucket in buckets])
+        objects = ["s3:GetObject"]
+        if job is self.jobs["reconcile"]:
+            objects.append("s3:GetObjectTagging")
+        job.allow(objects, [bucket_arn(self, f"{bucket}/*") for bucket in buckets])
         if self._options.metadata:
             _allow_metadata(job)
 

@@ -19,7 +19,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.settings.pipeline import Backfill
 from glue_jobs import files, listing
-from glue_jobs.backfill.destination import condition_notes, find_destination
+from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
 from glue_jobs.backfill.messages import Counts, Tally, events_per_message, messages
 from glue_jobs.listing.schema import current_objects, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
@@ -95,7 +95,8 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         objects=counts.objects,
         matched=counts.matched,
         notes=[
-            *condition_notes(to.rules),
+            *fact_notes(to.rules),
+            *origin_notes(to.rules),
             *_put_rule_note(counts.without_put_rule),
             *_age_note(settings, taken),
         ],

@@ -8,7 +8,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import expand
 from bucketcast.rules import Rule
-from bucketcast.rules.conditions import METADATA, TAG, Condition
+from bucketcast.rules.conditions import METADATA, TAG
 from bucketcast.settings.pipeline import Backfill
 from glue_jobs.aws import read_rules
 
@@ -54,20 +54,20 @@ def matches_listed(rule: Rule) -> bool:
     return not NAMES.isdisjoint(single for name in rule.events for single in expand(name))
 
 
-def condition_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
-    """Yield a note per kind of condition that a listing cannot answer."""
-    conditions = [
-        condition for rule in rules if matches_listed(rule) for condition in rule.conditions
-    ]
-    if facts := _subjects(conditions, _is_object_fact):
+def fact_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
+    """Yield a note if rules have conditions on facts that a listing does not show."""
+    if facts := _subjects(rules, lambda on: on == "content_type" or on.startswith((METADATA, TAG))):
         yield f"a listing does not show {facts}: conditions on that counted as met"
-    if origin := _subjects(conditions, lambda on: on in ("principal", "source_ip")):
+
+
+def origin_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
+    """Yield a note if rules have conditions on who uploaded an object, which S3 does not tell."""
+    if origin := _subjects(rules, lambda on: on in ("principal", "source_ip")):
         yield f"{origin} of an old upload is unknown: conditions on that counted as not met"
 
 
-def _is_object_fact(on: str) -> bool:
-    return on == "content_type" or on.startswith((METADATA, TAG))
-
-
-def _subjects(conditions: list[Condition], wanted: Callable[[str], bool]) -> str:
+def _subjects(rules: tuple[Rule, ...], wanted: Callable[[str], bool]) -> str:
+    conditions = (
+        condition for rule in rules if matches_listed(rule) for condition in rule.conditions
+    )
     return ", ".join(sorted({condition.on for condition in conditions if wanted(condition.on)}))

@@ -5,7 +5,7 @@ in flight. If one changed since the comparison began, it may still be: such keys
 and not repaired.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
@@ -16,10 +16,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame
 
 from bucketcast.errors import BucketcastError
-from bucketcast.event import Event
+from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.mirror.rows import MergedState, StoredRow
-from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, removed
+from bucketcast.mirror.synthetic import (
+    EPOCH,
+    NOTHING_MORE,
+    OLDEST,
+    Object,
+    created,
+    removed,
+)
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import TAG
 from glue_jobs.aws import client
 from glue_jobs.columns import schema
 from glue_jobs.listing.schema import unix_ms
@@ -30,7 +38,8 @@ CHANGING: Final = "changing"
 UNCOVERED: Final = "uncovered"
 _PATHS_PER_CALL: Final = 500
 _THREADS: Final = 16
-_NOT_FOUND: Final = "404"
+_NOT_FOUND: Final = {"404", "NoSuchKey", "MethodNotAllowed"}
+"""The codes of HeadObject and GetObjectTagging for a key without an object, or a delete marker."""
 _REFUSED: Final = {"403", "AccessDenied"}
 _ENCRYPTED: Final = "400"
 """HeadObject's status for an object encrypted with a customer's key."""
@@ -65,6 +74,13 @@ class Difference(NamedTuple):
 DIFFERENCES: Final = schema(Difference)
 
 
+class Found(NamedTuple):
+    """An object as S3 has it now; `facts` are further fields of its event, as far as known."""
+
+    object: Object
+    facts: Mapping[str, Any] = NOTHING_MORE
+
+
 class Context(NamedTuple):
     """The settings of a worker; `began` is Unix ms."""
 
@@ -84,32 +100,32 @@ def recheck(suspects: DataFrame, context: Context) -> DataFrame:
 
 
 def _recheck(context: Context, rows: Iterable[Sequence[str]]) -> Iterator[Difference]:
-    find_rule = _rule_finder(context)
-    read = partial(read_object, context.bucket)
+    find_rule = rule_finder(context)
+    read = partial(read_object, context)
     keys = (key for (key,) in rows)
     with mirror.open_mirror(context.config) as target, ThreadPoolExecutor(_THREADS) as pool:
         while part := list(islice(keys, _PATHS_PER_CALL)):
             states = target.merged_states([f"{context.bucket}/{key}" for key in part])
-            for key, current in zip(part, pool.map(read, part), strict=True):
+            for key, found in zip(part, pool.map(read, part), strict=True):
                 merged = states.get(f"{context.bucket}/{key}", MergedState())
-                if different := difference(key, current, merged, context.began, find_rule):
+                if different := difference(key, found, merged, context.began, find_rule):
                     yield different
 
 
 def difference(
     key: str,
-    current: Object | None,
+    found: Found | None,
     merged: MergedState,
     began: int,
-    find_rule: Callable[[str, Object | None], str],
+    find_rule: Callable[[str, Found | None], str],
 ) -> Difference | None:
     """Return the difference of a key; None if object and row agree, or no rule asks for a row.
 
     `find_rule` returns the rule that an event of this object would match, "" for none.
     """
-    row = merged.row
+    current, row = found and found.object, merged.row
     kind: str | None = find_drift(current, row)
-    rule = find_rule(key, current) if kind else ""
+    rule = find_rule(key, found) if kind else ""
     if kind is None or (kind == Drift.MISSING and not rule):
         return None
     if not rule:
@@ -135,46 +151,57 @@ def difference(
     )
 
 
-def _rule_finder(context: Context) -> Callable[[str, Object | None], str]:
+def rule_finder(context: Context) -> Callable[[str, Found | None], str]:
+    """Return a function that finds the rule for the event of a key: its put, or its removal."""
     index = RuleIndex(context.rules)
 
-    def find_rule(key: str, current: Object | None) -> str:
-        event: Event = created(current) if current else _removal(context.bucket, key)
+    def find_rule(key: str, found: Found | None) -> str:
+        if found:
+            event = created(found.object, facts=found.facts)
+        else:
+            event = removed(context.bucket, key, sequencer=OLDEST, time=EPOCH)
         return next((hit.rule for hit in index.match(event)), "")
 
     return find_rule
 
 
-def _removal(bucket: str, key: str) -> Event:
-    return removed(bucket, key, sequencer=OLDEST, time=EPOCH)
-
-
-def read_object(bucket: str, key: str) -> Object | None:
-    """Return the object as S3 has it now; None if there is none.
+def read_object(context: Context, key: str) -> Found | None:
+    """Return the object as S3 has it now, with what the rules ask for; None if there is none.
 
     Raises:
         BucketcastError: it cannot be read.
     """
+    address = {"Bucket": context.bucket, "Key": key}
+    tags: dict[str, Any] = {}
     try:
-        response = client("s3").head_object(Bucket=bucket, Key=key)
+        # Before the head, whose time then shows that an object was replaced since.
+        if any(
+            condition.on.startswith(TAG) for rule in context.rules for condition in rule.conditions
+        ):
+            pairs = client("s3").get_object_tagging(**address)["TagSet"]
+            tags["tags"] = [(tag["Key"], tag["Value"]) for tag in pairs]
+        response = client("s3").head_object(**address)
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code == _NOT_FOUND:
+        if code in _NOT_FOUND:
             return None
         if code == _ENCRYPTED:
-            return _read_listed(bucket, key)
-        raise BucketcastError(_error_message(bucket, key, code, error)) from None
+            listed = _read_listed(context.bucket, key)
+            return listed and Found(listed, tags)
+        raise BucketcastError(_error_message(context.bucket, key, code, error)) from None
     except BotoCoreError as error:
-        raise BucketcastError(f"s3://{bucket}/{key} cannot be read: {error}") from None
-    return Object(
-        bucket,
+        raise BucketcastError(f"s3://{context.bucket}/{key} cannot be read: {error}") from None
+    fields = event_fields(response) | tags
+    found = Object(
+        context.bucket,
         key,
         response.get("VersionId"),
-        response["ContentLength"],
-        response["ETag"].strip('"'),
+        fields.pop("size"),
+        fields.pop("etag"),
         unix_ms(response["LastModified"]),
-        response.get("StorageClass"),
+        fields.pop("storage_class"),
     )
+    return Found(found, fields)
 
 
 def _read_listed(bucket: str, key: str) -> Object | None:
@@ -188,7 +215,7 @@ def _read_listed(bucket: str, key: str) -> Object | None:
 
 
 def _error_message(bucket: str, key: str, code: str, error: ClientError) -> str:
-    hint = f"; grant the job's role s3:GetObject and s3:ListBucket on {bucket}"
+    hint = f"; grant the job's role s3:GetObject, s3:GetObjectTagging and s3:ListBucket on {bucket}"
     return f"s3://{bucket}/{key} cannot be read: {error}{hint if code in _REFUSED else ''}"
 
 

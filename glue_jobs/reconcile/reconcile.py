@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bucketcast.settings.pipeline import Reconcile
 from glue_jobs import listing
 from glue_jobs.aws import client
-from glue_jobs.backfill.destination import Destination, condition_notes, find_destination
+from glue_jobs.backfill.destination import Destination, find_destination, origin_notes
 from glue_jobs.backfill.messages import events_per_message
 from glue_jobs.listing.schema import Listing, current_objects, unix_ms
 from glue_jobs.outbox import chunks, sender
@@ -66,7 +66,7 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
             "sent": sent,
             "report": run.path("differences"),
             "differences": _sample(repair.repairable(differences), settings.bucket),
-            "notes": [*condition_notes(to.rules), *_notes(result, content, began)],
+            "notes": [*origin_notes(to.rules), *_notes(result, content, began)],
         }
     )
 

@@ -11,7 +11,7 @@ from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.mirror.synthetic import Object, created
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from glue_jobs.backfill.destination import Destination, condition_notes
+from glue_jobs.backfill.destination import Destination, fact_notes, origin_notes
 from glue_jobs.backfill.messages import (
     MAX_EVENTS,
     Counts,
@@ -128,13 +128,12 @@ def test_conditions_on_facts_that_no_listing_has_are_noted() -> None:
     subjects = ("tag:class", "metadata:x-amz-meta-owner", "content_type", "principal", "size")
     rules = tuple(rule(conditions=(Condition(on=on, values=("1-",)),)) for on in subjects)
     facts = ", ".join(sorted(subjects[:3]))
-    assert list(condition_notes(rules)) == [
+    assert [*fact_notes(rules), *origin_notes(rules)] == [
         f"a listing does not show {facts}: conditions on that counted as met",
         "principal of an old upload is unknown: conditions on that counted as not met",
     ]
-    assert not list(
-        condition_notes((rule("s3:ObjectRemoved:*", conditions=rules[0].conditions), rule()))
-    )
+    removals = (rule("s3:ObjectRemoved:*", conditions=rules[0].conditions), rule())
+    assert not list(fact_notes(removals))
 
 
 @pytest.mark.parametrize(

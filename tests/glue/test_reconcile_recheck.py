@@ -1,5 +1,6 @@
 """The recheck of each difference, and the event that repairs it."""
 
+import msgspec
 import pytest
 from botocore.exceptions import ClientError
 
@@ -7,22 +8,29 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event import padded
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object
+from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
 from glue_jobs.aws import client
-from glue_jobs.reconcile import recheck, repair
-from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Difference
+from glue_jobs.reconcile import mirror, recheck, repair
+from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Context, Difference, Found
 from tests.glue.emulator import Emulator
 
+ARN = "arn:minio:sqs::mirror:postgresql"
 BEGAN = 1_767_323_045_000
 EARLIER, LATER = "2026-01-02T03:04:04.999Z", "2026-01-02T03:04:05.000Z"
 OBJECT = Object("uploads", "a", None, 5, "one", BEGAN - 1)
 ROW = StoredRow("uploads/a", padded("5"), EARLIER, "two", 5)
 
 
-def any_rule(_key: str, _found: Object | None) -> str:
+def context(*rules: Rule) -> Context:
+    return Context(mirror.MirrorConfig(ARN, "postgres", {}), "rechecked", rules, BEGAN)
+
+
+def any_rule(_key: str, _found: Found | None) -> str:
     return "rule-1"
 
 
-def no_rule(_key: str, _found: Object | None) -> str:
+def no_rule(_key: str, _found: Found | None) -> str:
     return ""
 
 
@@ -43,7 +51,7 @@ def test_remaining_differences_are_reported(
     found: Object | None, row: StoredRow | None, what: str
 ) -> None:
     difference = recheck.difference(
-        "a", found, MergedState(row, padded("7"), LATER), BEGAN, any_rule
+        "a", found and Found(found), MergedState(row, padded("7"), LATER), BEGAN, any_rule
     )
     assert difference
     assert (difference.what, difference.rule) == (what, "rule-1")
@@ -58,7 +66,7 @@ def test_remaining_differences_are_reported(
 
 def test_resolved_differences_are_not_reported() -> None:
     row = StoredRow("uploads/a", padded("5"), EARLIER, "one", 5)
-    assert recheck.difference("a", OBJECT, MergedState(row), BEGAN, any_rule) is None
+    assert recheck.difference("a", Found(OBJECT), MergedState(row), BEGAN, any_rule) is None
     assert (
         recheck.difference("a", None, MergedState(None, padded("5"), EARLIER), BEGAN, any_rule)
         is None
@@ -66,12 +74,12 @@ def test_resolved_differences_are_not_reported() -> None:
 
 
 def test_a_row_that_no_rule_matches_is_uncovered() -> None:
-    stale = recheck.difference("a", OBJECT, MergedState(ROW), BEGAN, no_rule)
+    stale = recheck.difference("a", Found(OBJECT), MergedState(ROW), BEGAN, no_rule)
     extra = recheck.difference("a", None, MergedState(ROW), BEGAN, no_rule)
     assert stale
     assert extra
     assert (stale.what, extra.what) == (UNCOVERED, UNCOVERED)
-    assert recheck.difference("a", OBJECT, MergedState(), BEGAN, no_rule) is None
+    assert recheck.difference("a", Found(OBJECT), MergedState(), BEGAN, no_rule) is None
 
 
 def test_a_repair_has_the_newest_order_key_and_a_later_time() -> None:
@@ -111,16 +119,55 @@ def test_an_object_is_read_live(aws: Emulator) -> None:
     s3 = aws.client("s3")
     s3.create_bucket(Bucket="rechecked")
     s3.put_object(Bucket="rechecked", Key="a b/ü+", Body=b"12345")
-    found = recheck.read_object("rechecked", "a b/ü+")
-    assert found
+    read = recheck.read_object(context(), "a b/ü+")
+    assert read
+    found = read.object
     assert (found.bucket, found.key, found.size) == ("rechecked", "a b/ü+", 5)
     assert found.etag == "827ccb0eea8a706c4c34a16891f84e7b"
     assert found.modified
     listed = recheck._read_listed("rechecked", "a b/ü+")
     assert listed
     assert listed[:5] == found[:5]
-    assert recheck.read_object("rechecked", "a b/ü") is None
+    assert recheck.read_object(context(), "a b/ü") is None
     assert recheck._read_listed("rechecked", "a b/ü") is None
+
+
+@pytest.mark.parametrize(
+    ("met", "unmet"),
+    [
+        (Condition(on="storage_class", values=("STANDARD",)), ("GLACIER",)),
+        (Condition(on="content_type", values=("text/",), how="prefix"), ("image/",)),
+        (Condition(on="metadata:x-amz-meta-env", values=("test",)), ("prod",)),
+        (Condition(on="tag:class", values=("internal",)), ("public",)),
+    ],
+    ids=lambda value: getattr(value, "on", None),
+)
+def test_an_object_that_a_condition_excludes_is_not_missing(
+    aws: Emulator, met: Condition, unmet: tuple[str, ...]
+) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="rechecked")
+    s3.put_object(
+        Bucket="rechecked",
+        Key="a",
+        Body=b"12345",
+        ContentType="text/plain",
+        Metadata={"env": "test"},
+        Tagging="class=internal",
+    )
+    differences = []
+    for condition in (met, msgspec.structs.replace(met, values=unmet)):
+        rule = Rule(
+            bucket="rechecked", arn=ARN, events=("s3:ObjectCreated:*",), conditions=(condition,)
+        )
+        of_rule = context(rule)
+        found = recheck.read_object(of_rule, "a")
+        find_rule = recheck.rule_finder(of_rule)
+        differences.append(recheck.difference("a", found, MergedState(), 1 << 60, find_rule))
+    missing, excluded = differences
+    assert missing
+    assert missing.what == "missing"
+    assert excluded is None
 
 
 def test_an_object_that_cannot_be_read_is_reported(
@@ -131,5 +178,5 @@ def test_an_object_that_cannot_be_read_is_reported(
 
     monkeypatch.setattr(client("s3"), "head_object", refuse)
     with pytest.raises(BucketcastError, match=r"s3://rechecked/a cannot .*grant .* s3:GetObject"):
-        recheck.read_object("rechecked", "a")
+        recheck.read_object(context(), "a")
     assert aws
