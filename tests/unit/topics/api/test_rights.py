@@ -206,6 +206,36 @@ def test_login_for_kafka_without_tls_needs_the_operators_consent(
     assert "hunter2" not in str(found)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"push-endpoint": "amqp://u:hunter2@h:5672/v?x=y"},
+        {"push-endpoint": "amqp://u:hunter2[@h/"},
+        {"push-endpoint": "amqp://u:hunter2@h/", "amqp-exchange": "secret:x"},
+        {"push-endpoint": "http://u:hunter2@h:0/"},
+        {"push-endpoint": "http://u:hunter2@[::1]:99999/"},
+        {"push-endpoint": "http://u:hunter2@169.254.169.254/"},
+        {"push-endpoint": "https://u:hunter2@h/x y"},
+        {"push-endpoint": "http://u:hunter2@h/", "max_retries": "x"},
+        {"push-endpoint": "http://u:hunter2@h/", "OpaqueData": "secret:x"},
+        {"push-endpoint": "kafka://u:hunter2@h:9092/x", "use-ssl": "true"},
+        {"push-endpoint": "kafka://u:hunter2@h", "kafka-brokers": "bad host", "use-ssl": "true"},
+        {"push-endpoint": "kafka://h", "user-name": "u", "password": "hunter2", "use-ssl": "yes"},
+        {"push-endpoint": "kafka://h", "user-name": "u", "password": "hunter2" * 2_000},
+        {"push-endpoint": "ftp://u:hunter2@h/"},
+        {"push-endpoint": "u:hunter2@h"},
+    ],
+)
+def test_a_login_is_in_no_error_and_in_no_item(account: Account, given: dict[str, str]) -> None:
+    ann = Server(account, "always").client("ANN")
+    exchange = {"amqp-exchange": "e"} if given["push-endpoint"].startswith("amqp") else {}
+    with pytest.raises(ClientError) as error:
+        ann.create_topic(Name="t1", Attributes={**exchange, **given})
+    assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert "hunter2" not in str(error.value.response)
+    assert "hunter2" not in str(account.dynamodb.scan(TableName=account.table_name)["Items"])
+
+
 def test_a_topic_with_a_login_is_not_returned_over_http(account: Account) -> None:
     Server(account, "always").client("ANN").create_topic(Name="t1", Attributes=LOGIN)
     ann = Server(account).client("ANN")
