@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import resource
 import socket
 import threading
 from email.utils import parsedate_to_datetime
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 
 from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.proxy import Proxy
-from bucketcast.gateway.server import Server, configure
+from bucketcast.gateway.server import OPEN_FILES, Server, allow_open_files, configure
 from bucketcast.web.request import RawRequest
 from bucketcast.web.signature.sign import Credentials
 from tests.unit.web.requests import HOST, authenticator, ready, signed
@@ -73,3 +74,16 @@ def dates_of(port: int, path: str, headers: dict[str, str]) -> tuple[int, list[s
         return response.status, response.headers.get_all("date", [])
     finally:
         connection.close()
+
+
+def test_the_process_may_open_a_file_for_each_connection() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = before
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        allow_open_files()
+        soft, kept = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert soft == (OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard))
+    assert kept == hard

@@ -1,5 +1,6 @@
 """Serve the gateway of one deployment with uvicorn."""
 
+import resource
 import socket
 import threading
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from bucketcast.web.secure import SecureCalls
 
 _BACKLOG: Final = 1_024
 _MAX_REQUESTS: Final = 2_000
+OPEN_FILES: Final = 3 * _MAX_REQUESTS
+"""A connection of a client may need one to S3 and one to another service of AWS."""
 
 
 def serve(
@@ -37,6 +40,7 @@ def serve(
     app = create_app(
         deployment.stack, deployment.state_table, aws, domains=domains, secure_calls=secure_calls
     )
+    allow_open_files()
     with socket.create_server((host, port), backlog=_BACKLOG) as listener:
         threading.Thread(
             target=_remove_ended_listeners, args=(app.state.listen,), daemon=True
@@ -59,6 +63,17 @@ def configure(app: Starlette) -> uvicorn.Config:
         limit_concurrency=_MAX_REQUESTS,
         backlog=_BACKLOG,
     )
+
+
+def allow_open_files() -> None:
+    """Let the process open as many files as its connections need, if the system lets it.
+
+    Shells usually allow 1,024, which so many idle connections of strangers would use up.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class Server(uvicorn.Server):
