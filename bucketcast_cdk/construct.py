@@ -131,6 +131,8 @@ class Bucketcast(Construct):
             if trail and config.trail.manage_selectors:
                 allow(gateway.role, SELECTORS, [trail])
             CfnOutput(self, "GatewayUrl", value=gateway.url)
+            if gateway.listen_url:
+                CfnOutput(self, "ListenUrl", value=gateway.listen_url)
         self._outputs(ingest, config, attachments)
         monitored = [ingest.monitored, *(delivery.monitored for delivery in deliveries)]
         customer_key.encrypt(self, config.kms_key)

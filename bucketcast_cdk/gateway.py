@@ -1,10 +1,13 @@
-"""The gateway behind a function URL: bucket notifications for mc, minio-py and boto3."""
+"""The gateway behind function URLs: bucket notifications for mc, minio-py and boto3."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from aws_cdk import Duration, Stack
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from bucketcast.limits import LISTEN_MEMORY
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
@@ -17,31 +20,72 @@ _TIMEOUT: Final = Duration.minutes(5)
 
 
 class Gateway(Construct):
-    """A function behind a URL of its own, `url`, which is the endpoint of clients."""
+    """A function behind a URL of its own, `url`, which is the endpoint of clients.
+
+    Listeners have another one behind `listen_url`, "" if listening is switched off: each occupies
+    it while it waits, so it has little memory, and takes no executions of others.
+    """
 
     def __init__(
         self, scope: Construct, construct_id: str, context: Context, *, ingest: Ingest
     ) -> None:
         super().__init__(scope, construct_id)
-        stack = Stack.of(self).stack_name
+        self._context = context
+        self._ingest = ingest
+        self._stack = Stack.of(self).stack_name
+        options = context.config.gateway
+        self.listen_url = ""
+        environment = {}
+        if options.listen_concurrency:
+            listen = self._function(
+                "Listen",
+                "listen",
+                {"BUCKETCAST_LISTENERS": "on"},
+                memory=LISTEN_MEMORY,
+                reserved=options.listen_concurrency,
+            )
+            self._allow_listening(listen.role)
+            self.listen_url = listen.add_url()
+            environment["BUCKETCAST_LISTEN_URL"] = self.listen_url
+        function = self._function(
+            "Answer",
+            "gateway",
+            environment,
+            memory=_MEMORY,
+            reserved=options.reserved_concurrency or None,
+        )
+        self.role = function.role
+        # The application checks the signature: Lambda's own check knows users of AWS only.
+        self.url = function.add_url()
+
+    def _function(
+        self,
+        construct_id: str,
+        name: str,
+        environment: Mapping[str, str],
+        *,
+        memory: int,
+        reserved: int | None,
+    ) -> Function:
+        context, table = self._context, self._ingest.table
         function = Function(
             self,
-            "Answer",
+            construct_id,
             context,
-            name=f"{stack}-gateway",
+            name=f"{self._stack}-{name}",
             folder="gateway",
             layers=[*context.assets.shared(), *context.assets.layer("gateway")],
             environment={
-                "BUCKETCAST_STACK": stack,
-                "BUCKETCAST_STATE_TABLE": ingest.table.table_name,
+                "BUCKETCAST_STACK": self._stack,
+                "BUCKETCAST_STATE_TABLE": table.table_name,
                 **({"BUCKETCAST_AUDIT": "on"} if context.config.gateway.audit else {}),
+                **environment,
             },
-            memory=_MEMORY,
+            memory=memory,
             timeout=_TIMEOUT,
-            reserved=context.config.gateway.reserved_concurrency or None,
+            reserved=reserved,
         )
-        self.role = function.role
-        ingest.table.grant(
+        table.grant(
             function.role,
             "dynamodb:DeleteItem",
             "dynamodb:GetItem",
@@ -49,13 +93,29 @@ class Gateway(Construct):
             "dynamodb:Query",
             "dynamodb:UpdateItem",
         )
-        ingest.queue.grant(function.role, "sqs:GetQueueAttributes")
-        self._allow_attaching(stack, ingest.listeners)
-        # The application checks the signature: Lambda's own check knows users of AWS only.
-        self.url = function.add_url()
+        self._ingest.queue.grant(function.role, "sqs:GetQueueAttributes")
+        self._allow_attaching(function.role)
+        return function
 
-    def _allow_attaching(self, stack: str, listeners: str) -> None:
-        """Allow the stack's outputs, the users' secrets, listeners, any bucket's notifications."""
+    def _allow_listening(self, role: iam.Role) -> None:
+        """Allow the queues of listeners."""
+        queues = self._ingest.listeners
+        allow(
+            role,
+            [
+                "sqs:ChangeMessageVisibility",
+                "sqs:CreateQueue",
+                "sqs:DeleteMessage",
+                "sqs:DeleteQueue",
+                "sqs:ReceiveMessage",
+            ],
+            [queues],
+        )
+        nag.accept_wildcards(role, [queues], nag.GATEWAY)
+
+    def _allow_attaching(self, role: iam.Role) -> None:
+        """Allow the stack's outputs, the users' secrets, and any bucket's notifications."""
+        stack = self._stack
         permissions = {
             arn(self, "cloudformation", f"stack/{stack}/*"): ["cloudformation:DescribeStacks"],
             arn(self, "secretsmanager", f"secret:{stack}/users/*"): [
@@ -66,13 +126,6 @@ class Gateway(Construct):
                 "events:DescribeRule",
                 "events:RemoveTargets",
             ],
-            listeners: [
-                "sqs:ChangeMessageVisibility",
-                "sqs:CreateQueue",
-                "sqs:DeleteMessage",
-                "sqs:DeleteQueue",
-                "sqs:ReceiveMessage",
-            ],
             bucket_arn(self, "*"): [
                 "s3:GetBucketLocation",
                 "s3:GetBucketNotification",
@@ -82,5 +135,5 @@ class Gateway(Construct):
             "*": ["s3:ListAllMyBuckets"],
         }
         for resource, actions in permissions.items():
-            allow(self.role, actions, [resource])
-        nag.accept_wildcards(self.role, permissions, nag.GATEWAY)
+            allow(role, actions, [resource])
+        nag.accept_wildcards(role, permissions, nag.GATEWAY)

@@ -18,6 +18,7 @@ TARGETS, DYNAMIC = "targets", "dynamic targets"
 CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
     "gateway": "gateway",
+    "listen": "gateway",
     "custom-resources": "custom resources",
     "scan-start": "scans by report",
     "ScansRole": "scans by schedule",
@@ -240,7 +241,7 @@ def example() -> dict[str, Any]:
 
 
 EXAMPLE: Final[dict[str, Any]] = {
-    "gateway": {"function_url": "on"},
+    "gateway": {"function_url": "on", "listen_concurrency": 10},
     "object_facts": "on",
     "kms_key": "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000",
     "kms_keys": ["arn:aws:kms:eu-central-1:111122223333:key/0f0f0f0f-0000-4000-8000-000000000000"],

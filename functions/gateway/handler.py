@@ -1,6 +1,7 @@
-"""The gateway behind a Lambda function URL: the same application as the gateway's.
+"""The gateway behind Lambda function URLs: the same application as the gateway's.
 
-Objects are not passed through, since a function takes 6 MB: a request for one names S3.
+Objects are not passed through, since a function takes 6 MB: a request for one names S3. Listeners
+wait in a function of their own, so that they take no executions of this one.
 """
 
 import asyncio
@@ -21,7 +22,12 @@ def build(environ: Mapping[str, str]) -> Handler:
     """Return the handler for these settings; the application lives as long as the process."""
     settings = GatewaySettings.from_environ(environ)
     app = create_app(
-        settings.stack, settings.state_table, Aws(), objects=False, audit=settings.audit
+        settings.stack,
+        settings.state_table,
+        Aws(),
+        serves="listeners" if settings.listeners else "notifications",
+        listen_url=settings.listen_url,
+        audit=settings.audit,
     )
     loop = asyncio.new_event_loop()
 

@@ -65,8 +65,8 @@ def write_configuration(
     file: Path, buckets: Mapping[str, Mapping[str, str]], targets: Mapping[str, Mapping[str, str]]
 ) -> None:
     """Write a bucketcast.toml: tables of buckets by name, and of targets by `<kind>.<id>`."""
-    # The gateway runs as a process here, and its calls are judged by the rights of its function.
-    lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"']
+    # The gateway runs as a process here, and its calls are judged by the rights of its functions.
+    lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"', "listen_concurrency = 2"]
     for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
     for name, settings in targets.items():

@@ -82,7 +82,10 @@ class Deployed:
 
     def _roles(self, stack: str) -> dict[str, list[iam.Statement]]:
         functions, glue, users = (self.client(name) for name in ("lambda", "glue", "iam"))
-        return iam.roles_of(functions, glue, users, f"{stack}-")
+        roles = iam.roles_of(functions, glue, users, f"{stack}-")
+        # The gateway's process also does what the function for listeners does.
+        roles.get(f"{stack}-gateway", []).extend(roles.get(f"{stack}-listen", []))
+        return roles
 
     @property
     def _account(self) -> iam.Account:

@@ -227,11 +227,12 @@ def call(
     target: str,
     body: bytes = b"",
     sent: bytes | None = None,
+    port: int = 0,
     **own: str,
 ) -> tuple[int, Any, bytes]:
     """A request signed by botocore, sent as it is: status, headers and body of the answer."""
     request = signed_request(system, method, target, body, **own)
-    with closing(connection(system)) as opened:
+    with closing(connection(system, port)) as opened:
         opened.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers.items():
             opened.putheader(name, value)
@@ -240,5 +241,5 @@ def call(
         return answer.status, answer.headers, answer.read()
 
 
-def connection(system: System) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection("127.0.0.1", system.local.gateway_port, timeout=60)
+def connection(system: System, port: int = 0) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", port or system.local.gateway_port, timeout=60)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,30 @@ def test_mc_watches_a_bucket_and_all_buckets(
                     ("s3:ObjectCreated:Put", f"/{bucket}-new/first.jpg"),
                 ],
             )
+
+
+def test_functions_listen_at_a_url_of_its_own(system: System, prefix: str) -> None:
+    """As on AWS, where a call ends after its events; the gateway's function names that URL."""
+    target = f"/uploads?events={quote(PUTS)}&prefix={quote(prefix, safe='')}"
+    port = urlsplit(system.environment["AWS_ENDPOINT_URL"]).port or 0
+
+    def get(output: str) -> tuple[int, bytes]:
+        # The local AWS finds a function by its host name.
+        host = urlsplit(system.outputs[output]).netloc
+        status, _, body = call(system, "GET", target, host=host, port=port)
+        return status, body
+
+    status, body = get("GatewayUrl")
+    assert (status, system.outputs["ListenUrl"].encode() in body) == (400, True)
+    with ThreadPoolExecutor(1) as threads:
+        before = listeners(system)
+        answer = threads.submit(get, "ListenUrl")
+        until_listening(system, before)
+        system.put("uploads", f"{prefix}1")
+        status, body = answer.result()
+    assert status == 200
+    keys = [each["s3"]["object"]["key"] for each in json.loads(body)["Records"]]
+    assert keys == [f"{prefix}1"]
 
 
 def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:

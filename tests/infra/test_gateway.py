@@ -48,3 +48,37 @@ def test_its_concurrency_may_be_limited(make: Make) -> None:
     limited = make(f"{ON}reserved_concurrency = 5\n")
     function = limited.properties("AWS::Lambda::Function", FunctionName=NAME)
     assert function["ReservedConcurrentExecutions"] == 5
+
+
+LISTENING = f"{ON}listen_concurrency = 10\n"
+LISTEN = "Bucketcast-listen"
+
+
+def test_listening_is_off_unless_it_is_configured(make: Make) -> None:
+    found = make(ON)
+    assert "ListenUrl" not in found.json["Outputs"]
+    assert len(found.of_type("AWS::Lambda::Url")) == 1
+    assert "BUCKETCAST_LISTEN_URL" not in found.function(NAME)["Environment"]["Variables"]
+
+
+def test_listeners_have_a_small_function_that_takes_no_executions_of_others(make: Make) -> None:
+    found = make(LISTENING)
+    function = found.properties("AWS::Lambda::Function", FunctionName=LISTEN)
+    assert (function["MemorySize"], function["ReservedConcurrentExecutions"]) == (256, 10)
+    assert function["Environment"]["Variables"]["BUCKETCAST_LISTENERS"] == "on"
+    gateway = found.function(NAME)["Environment"]["Variables"]
+    assert "BUCKETCAST_LISTENERS" not in gateway
+    url = found.json["Outputs"]["ListenUrl"]["Value"]
+    assert gateway["BUCKETCAST_LISTEN_URL"] == url
+    assert url != found.json["Outputs"]["GatewayUrl"]["Value"]
+
+
+def test_the_queues_of_listeners_are_for_the_function_that_reads_them(make: Make) -> None:
+    readers = [
+        policy["Properties"]["Roles"][0]["Ref"]
+        for policy in make(LISTENING).of_type("AWS::IAM::Policy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if "sqs:ReceiveMessage" in statement["Action"]
+        and "-listen-*" in json.dumps(statement["Resource"])
+    ]
+    assert [role.partition("Role")[0] for role in readers] == ["GatewayListen"]

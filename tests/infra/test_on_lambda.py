@@ -18,6 +18,7 @@ from tests.infra.conftest import Make, Synthesised
 CONFIG = """
 [gateway]
 function_url = "on"
+listen_concurrency = 10
 
 [bucket.uploads]
 
@@ -35,6 +36,7 @@ endpoint = "https://example.org/hook"
 """
 NAMES = [
     "gateway",
+    "listen",
     "ingest",
     "scan-start",
     "custom-resources",

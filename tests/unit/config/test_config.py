@@ -363,6 +363,10 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "notify_webhook.primary.deploy.vpc: missing; a function in a VPC needs it beside sub",
         ),
         (
+            "[gateway]\nlisten_concurrency = 10",
+            'gateway.listen_concurrency: found 10; it needs function_url = "on" beside it',
+        ),
+        (
             "[ingest]\nreserved_concurrency = 1",
             "ingest.reserved_concurrency: found '1'; allowed is 0, or 2 to 1000",
         ),

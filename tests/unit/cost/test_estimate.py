@@ -105,6 +105,21 @@ def test_costs_of_sources_jobs_and_the_dashboard_by_hand(deployment: object) -> 
     assert dollars(flex, "Glue", "scans of uploads") == pytest.approx(50 * 0.29)
 
 
+def test_a_month_of_a_listener_by_hand(deployment: object) -> None:
+    text = HOOK + '[gateway]\nfunction_url = "on"\nlisten_concurrency = 10\n'
+    config = deployment(text)  # type: ignore[operator]
+    bill = estimate.estimate(config, Load(events_a_day=0))
+    assert dollars(bill, "Lambda", "time of listeners") == pytest.approx(
+        30 * 86_400 / 4 * 0.0000133334
+    )
+    calls = 30 * 86_400 / 15
+    assert dollars(bill, "Lambda", "calls of listeners") == pytest.approx(calls * 0.2 / 1e6)
+    without = estimate.estimate(config, Load(events_a_day=0, listeners=0))
+    assert bill.total() - without.total() == pytest.approx(10.65, abs=0.005)
+    off = estimate.estimate(deployment(HOOK), Load(events_a_day=0))  # type: ignore[operator]
+    assert off.total() == without.total()
+
+
 def test_target_with_a_share_costs_its_share(deployment: object) -> None:
     config = deployment(HOOK)  # type: ignore[operator]
     whole, fifth = (

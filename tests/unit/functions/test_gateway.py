@@ -49,7 +49,7 @@ def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mappin
 
 
 def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
-    s3 = S3(authenticator(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com")
+    s3 = S3(authenticator(), answers, at_s3, refusal="objects are at S3")
     app = build(s3, is_ready=ready)
     return asyncio.run(url.answer(app, event(method, target, body, **changed)))
 
@@ -94,7 +94,7 @@ async def half(_: AuthenticatedRequest, send: Send) -> None:
 
 def test_a_fault_is_answered_as_s3_does() -> None:
     """The framework answers, and raises again for its server to log."""
-    s3 = S3(authenticator(), answers, fault, objects="https://s3.us-east-1.amazonaws.com")
+    s3 = S3(authenticator(), answers, fault, refusal="objects are at S3")
     app = build(s3, is_ready=ready)
     answer = asyncio.run(url.answer(app, event("GET", "/")))
     assert answer["statusCode"] == 500
@@ -102,7 +102,7 @@ def test_a_fault_is_answered_as_s3_does() -> None:
 
 
 def test_half_an_answer_is_none() -> None:
-    s3 = S3(authenticator(), answers, half, objects="https://s3.us-east-1.amazonaws.com")
+    s3 = S3(authenticator(), answers, half, refusal="objects are at S3")
     app = build(s3, is_ready=ready)
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         asyncio.run(url.answer(app, event("GET", "/")))
@@ -123,7 +123,7 @@ def test_a_listing_through_the_gateway_is_redirected(method: str, target: str) -
     answer = called(method, target)
     assert answer["statusCode"] == 501
     if method != "HEAD":
-        assert "objects are at https://s3.us-east-1.amazonaws.com" in answer["body"]
+        assert "objects are at S3" in answer["body"]
 
 
 def test_an_answer_of_s3_in_chunks_is_whole() -> None:
@@ -144,7 +144,9 @@ def test_an_answer_of_s3_in_chunks_is_whole() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
-            app = build(S3(authenticator(), answers, proxy, objects="https://s3"), is_ready=ready)
+            app = build(
+                S3(authenticator(), answers, proxy, refusal="objects are at S3"), is_ready=ready
+            )
             try:
                 return await url.answer(app, event("GET", "/"))
             finally:

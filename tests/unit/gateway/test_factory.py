@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from bucketcast.gateway.factory import create_app
+from bucketcast.gateway.factory import Serves, create_app
 from bucketcast.users.aws import Users
 from functions.gateway import url
 from tests.unit.conftest import Deploy
@@ -22,9 +22,12 @@ def aws(deploy: Deploy) -> MotoAws:
     return deployed
 
 
-def called(aws: MotoAws, target: str) -> dict[str, Any]:
-    """Return the answer of the function to Anna's GET."""
-    app, parts = create_app("Bucketcast", TABLE, aws, objects=False), urlsplit(target)
+def called(
+    aws: MotoAws, target: str, serves: Serves = "notifications", listen_url: str = ""
+) -> dict[str, Any]:
+    """Return the answer of a function to Anna's GET."""
+    app = create_app("Bucketcast", TABLE, aws, serves=serves, listen_url=listen_url)
+    parts = urlsplit(target)
     headers = {name.lower(): value for name, value in signed("GET", target).headers.items()}
     event = {
         "rawPath": parts.path,
@@ -49,3 +52,33 @@ def test_s3_is_where_botocore_finds_it(
     monkeypatch.setattr(aws, "s3", boto3.client("s3", region_name=region))
     monkeypatch.setenv("AWS_REGION", region)
     assert f"objects are at {endpoint}<" in called(aws, "/images/a.jpg")["body"]
+
+
+LISTEN = "/images?events=s3%3AObjectCreated%3A%2A"
+NOTIFICATIONS = "/images?notification"
+
+
+def test_listening_says_how_it_is_switched_on(aws: MotoAws) -> None:
+    """Of NotImplemented `mc` would not show the message."""
+    answer = called(aws, LISTEN)
+    assert answer["statusCode"] == 400
+    assert "<Code>InvalidRequest</Code>" in answer["body"]
+    assert "listen_concurrency in [gateway] of bucketcast.toml" in answer["body"]
+
+
+def test_listening_elsewhere_names_the_endpoint(aws: MotoAws) -> None:
+    answer = called(aws, LISTEN, listen_url="https://listen.example/")
+    assert (answer["statusCode"], "https://listen.example/<" in answer["body"]) == (400, True)
+
+
+def test_listen_calls_reach_the_function_that_serves_them(aws: MotoAws) -> None:
+    """There is no such bucket, as only that function finds out."""
+    answer = called(aws, LISTEN, serves="listeners")
+    assert (answer["statusCode"], "<Code>NoSuchBucket<" in answer["body"]) == (404, True)
+
+
+@pytest.mark.parametrize("target", [NOTIFICATIONS, "/images/a.jpg", "/minio/admin/v3/info"])
+def test_function_for_listeners_answers_nothing_else(aws: MotoAws, target: str) -> None:
+    answer = called(aws, target, serves="listeners")
+    assert answer["statusCode"] == 501
+    assert "this endpoint answers listen calls" in answer["body"]

@@ -199,7 +199,7 @@ def test_a_client_gets_an_error_if_the_gateway_was_suspended(
 def test_a_call_on_lambda_gets_one_response(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(api, "LISTEN_SECONDS", 0.05)
 
     async def test() -> None:
         listen, first, second = deployment.listen(endless=False), Client(), Client()

@@ -115,6 +115,10 @@ MEMORY = 512
 """MB of a function that sends, unless another is configured."""
 INGEST_MEMORY = 512
 """MB of ingest."""
+LISTEN_SECONDS = 15
+"""Seconds for which a listener's call waits for events on AWS."""
+LISTEN_MEMORY = 256
+"""MB of the function in which listeners wait: on AWS they are paid by memory and time."""
 MAX_CONCURRENCY = 4
 """Batches of one target at once: one that hangs takes no more of the account's calls."""
 INGEST_RESERVED = 20

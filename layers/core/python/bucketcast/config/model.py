@@ -1,6 +1,6 @@
 """The result of reading a configuration, and the options of the stack and its buckets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -19,7 +19,7 @@ from bucketcast.rules.conditions import FACTS
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import Limits, option, options_of
 from bucketcast.settings.types import KMS_KEY, REFERENCE, Csv, OnOff, choice
-from bucketcast.targets.base.options import Common, Shaped
+from bucketcast.targets.base.options import Common, Shaped, ValidationError
 
 _LOG_RETENTION_DAYS: Final = choice(
     map(
@@ -104,6 +104,19 @@ class GatewayOptions:
         default="0",
         limits=Limits("0", "1000"),
     )
+    listen_concurrency: int = option(
+        "listeners that are served at once, at a URL of their own: each occupies a concurrent "
+        "execution, reserved for it, all the time; 0 switches listening off",
+        default="0",
+        example="10",
+        limits=Limits("0", "500"),
+    )
+
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield an error for each option that another one requires."""
+        if self.listen_concurrency and not self.function_url:
+            found = f"found {self.listen_concurrency}"
+            yield "listen_concurrency", found, 'it needs function_url = "on" beside it'
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,13 @@ _FIXED = "fixed"
     default=0,
     help="Reads that are reported as access events. [default: 0]",
 )
+@click.option(
+    "--listeners",
+    type=click.FloatRange(min=0),
+    default=1,
+    show_default=True,
+    help="Listeners that are always connected, if [gateway] has listen_concurrency.",
+)
 @shared
 def command(  # noqa: PLR0913 - one parameter for each option
     out: Output,

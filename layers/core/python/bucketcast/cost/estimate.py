@@ -14,7 +14,7 @@ from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
-from bucketcast.limits import INGEST_MEMORY
+from bucketcast.limits import INGEST_MEMORY, LISTEN_MEMORY, LISTEN_SECONDS
 from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.model import KINDS
 
@@ -38,6 +38,10 @@ ALARMS: Final = sum(
     for metric in alarm["Metrics"]
 )
 """Metrics that a queue's alarms look at: each is billed as an alarm."""
+LISTEN_WRITES: Final = 9
+"""Write units of a listener's call: its lease, and two transactions of two items each."""
+LISTEN_REQUESTS: Final = 2
+"""Requests of SQS of such a call: for its queue, and for the attributes of the ingress queue."""
 _GB: Final = 1_000_000_000
 _SECRET_CACHE_SECONDS: Final = 300
 _DPUS: Final = {"1X": 1, "2X": 2, "4X": 4, "8X": 8}
@@ -53,7 +57,8 @@ class Load:
     `size` is that of a record in bytes. `shares` are the parts of all events that targets get, by
     ARN; without one a target gets all. `at_once` is the number of events that ingest gets at once,
     if it is known. `target_seconds` is the time that a target takes to answer, `scan_minutes` that
-    of a scan, and `reads_a_day` the object reads that arrive as access events.
+    of a scan, and `reads_a_day` the object reads that arrive as access events. `listeners` are
+    connected to the function for listeners all month.
     """
 
     events_a_day: float
@@ -63,6 +68,7 @@ class Load:
     target_seconds: float = 0.05
     scan_minutes: float = 10.0
     reads_a_day: float = 0.0
+    listeners: float = 1.0
 
 
 def estimate(config: Deployment, load: Load) -> Bill:
@@ -73,6 +79,7 @@ def estimate(config: Deployment, load: Load) -> Bill:
         *_ingest(config, load, events),
         *(line for target in config.targets for line in _target(config, target, load, events)),
         *_jobs(config, load),
+        *_listeners(config, load),
         *_fixed(config),
     ]
     return Bill([line for line in lines if line.units], events, prices())
@@ -153,6 +160,21 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     yield Line("CloudWatch", "metrics", arn, METRICS, "metrics", fixed=True)
     idle = calls.empty_receives(DAYS_A_MONTH)
     yield Line("SQS", "polls of its queue when idle", arn, idle, price, fixed=True)
+
+
+def _listeners(config: Deployment, load: Load) -> Iterator[Line]:
+    """Yield the costs of listeners that reconnect at once, as minio-py does."""
+    if not config.gateway.listen_concurrency:
+        return
+    seconds = load.listeners * DAYS_A_MONTH * 86_400
+    polls = seconds / LISTEN_SECONDS
+    memory = LISTEN_MEMORY / 1_024
+    yield Line("Lambda", "calls of listeners", "", polls, "lambda_calls", fixed=True)
+    yield Line("Lambda", "time of listeners", "", seconds * memory, "lambda_seconds", fixed=True)
+    writes = polls * LISTEN_WRITES
+    yield Line("DynamoDB", "leases of listeners", "", writes, "dynamodb_writes", fixed=True)
+    yield Line("SQS", "queues of listeners", "", polls * LISTEN_REQUESTS, "sqs", fixed=True)
+    yield Line("Secrets Manager", "logins of listeners", "", polls, "secret_reads", fixed=True)
 
 
 def _jobs(config: Deployment, load: Load) -> Iterator[Line]:

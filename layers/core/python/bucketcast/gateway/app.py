@@ -30,7 +30,8 @@ _MAX_UNREAD: Final = 65_536
 class S3:
     """The S3 calls: some are answered here, all others are proxied to S3.
 
-    `answers` return the handler of a call, None if it is for S3. `preflight` answers a browser's
+    `answers` return the handler of a call, None if it is for S3. With a `refusal`, its text, only
+    the calls that clients make first go there. `preflight` answers a browser's
     OPTIONS, which cannot be signed; without it they are refused as all unsigned calls.
     """
 
@@ -40,14 +41,14 @@ class S3:
         answers: Callable[[RawRequest], Handler | None],
         forward: Handler,
         *,
-        objects: str = "",
+        refusal: str = "",
         preflight: Callable[[RawRequest, Send], Awaitable[None]] | None = None,
     ) -> None:
         self._authenticator = authenticator
         self._preflight = preflight
         self._answers = answers
         self._forward = forward
-        self._objects = objects
+        self._refusal = refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         stream = RequestStream(scope, receive)
@@ -64,12 +65,8 @@ class S3:
         request = await self._authenticator.authenticate(scope, receive)
         handler = self._answers(request.call)
         if handler is None:
-            if self._objects and not is_bucket_lookup(request.call):
-                raise S3Error(
-                    "NotImplemented",
-                    "this endpoint answers bucket notifications, users and administration; "
-                    f"objects are at {self._objects}",
-                )
+            if self._refusal and not is_bucket_lookup(request.call):
+                raise S3Error("NotImplemented", self._refusal)
             handler = self._forward
         await handler(request, send)
 

@@ -1,6 +1,7 @@
 """Build the application of one deployment, for the gateway and for Lambda."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 from starlette.applications import Starlette
 
@@ -11,7 +12,7 @@ from bucketcast.gateway.admin.routes import Admin
 from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.audit import Audit
 from bucketcast.gateway.proxy import Proxy
-from bucketcast.listen.api import Listen
+from bucketcast.listen.api import Listen, refuse_listening
 from bucketcast.listen.aws.credentials import CredentialsProvider
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.bucket_events import BucketEvents
@@ -30,6 +31,16 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler
 from bucketcast.web.secure import SecureCalls, secure
 
+Serves = Literal["all", "notifications", "listeners"]
+"""What an application answers: on Lambda listeners have a function of their own."""
+_REFUSALS: Final[Mapping[Serves, str]] = {
+    "all": "",
+    "notifications": "this endpoint answers bucket notifications, users and administration; "
+    "objects are at {}",
+    "listeners": "this endpoint answers listen calls; the stack's output GatewayUrl is for "
+    "notifications, users and administration, and objects are at {}",
+}
+
 
 def create_app(  # noqa: PLR0913 - one for each option of the gateway
     stack: str,
@@ -37,29 +48,24 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     aws: Aws,
     *,
     domains: Sequence[str] = (),
-    objects: bool = True,
+    serves: Serves = "all",
+    listen_url: str = "",
     secure_calls: SecureCalls = "never",
     audit: bool = True,
 ) -> Starlette:
-    """Build the application; without `objects` only common calls about buckets are proxied to S3.
+    """Build the application.
 
-    `secure_calls` says which calls count as sent over TLS. With `audit` calls that change something
-    or are refused are logged.
+    `serves` says what it answers itself; only with "all" other calls are proxied to S3, but for the
+    calls that clients make first. `listen_url` is where another application serves listeners, "" if
+    none does. `secure_calls` says which calls count as sent over TLS. With `audit` calls that
+    change something or are refused are logged.
     """
     credentials = CredentialsProvider()
     # Clients are created one by one: creating is not thread-safe, using is.
     _ = aws.cloudformation, aws.events
     region, endpoint = aws.sqs.meta.region_name, aws.s3.meta.endpoint_url
     deployment = outputs_reader(stack, aws)
-    users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
-
-    def find_account(access_key: str) -> Account | None:
-        with aws_errors():
-            return users.find(access_key)
-
-    def read_keys() -> frozenset[str]:
-        with aws_errors():
-            return frozenset(user.access_key for user in users.all())
+    accounts = _cache_accounts(Users(stack, table, aws.dynamodb, aws.secretsmanager))
 
     def notify(bucket: str, body: str) -> None:
         """Send a bucket's notification to ingest, unless CloudTrail logs it."""
@@ -68,9 +74,12 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
                 aws.sqs.send_message(QueueUrl=deployment().ingress_queue, MessageBody=body)
 
     def answers(call: RawRequest) -> Handler | None:
-        return listen.answers(call) or notifications.answers(call)
+        if serves == "notifications":
+            refuse_listening(call, listen_url)
+        elif handler := listen.answers(call):
+            return handler
+        return None if serves == "listeners" else notifications.answers(call)
 
-    accounts = AccountCache(find_account, read_keys)
     authenticator = Authenticator(accounts, domains=tuple(name.lower() for name in domains))
     notifications = Notifications(deployment, aws, region)
     listeners = Listeners(
@@ -87,7 +96,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         notifications.attach,
         accounts,
         not_heard=lambda: checks.not_heard(deployment(), aws),
-        endless=objects,
+        endless=serves == "all",
     )
 
     def attach_if_heard(bucket: str) -> None:
@@ -105,16 +114,31 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         authenticator,
         answers,
         forward,
-        objects="" if objects else endpoint,
-        preflight=proxy.preflight if objects else None,
+        refusal=_REFUSALS[serves].format(endpoint),
+        preflight=proxy.preflight if serves == "all" else None,
     )
     topics = UserTopics(
         TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
     )
     sns = Sns(authenticator, secure(secure_calls), s3, topics)
     admin = Admin(authenticator, accounts, stack, aws)
-    app = build(sns, admin.routes(), is_ready=accounts.read_keys)
+    if serves == "listeners":
+        app = build(s3, is_ready=accounts.read_keys)
+    else:
+        app = build(sns, admin.routes(), is_ready=accounts.read_keys)
     app.state.listen = listen
     if audit:
         app.add_middleware(Audit)
     return app
+
+
+def _cache_accounts(users: Users) -> AccountCache:
+    def find_account(access_key: str) -> Account | None:
+        with aws_errors():
+            return users.find(access_key)
+
+    def read_keys() -> frozenset[str]:
+        with aws_errors():
+            return frozenset(user.access_key for user in users.all())
+
+    return AccountCache(find_account, read_keys)

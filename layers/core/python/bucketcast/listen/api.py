@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, ParamSpec, TypeVar
 
 from bucketcast.aws.clients import aws_errors
+from bucketcast.limits import LISTEN_SECONDS
 from bucketcast.listen import request
 from bucketcast.listen.aws.listeners import Listeners
 from bucketcast.listen.listener import (
@@ -29,11 +30,15 @@ from bucketcast.web.responses import Handler, Send
 
 P = ParamSpec("P")
 T = TypeVar("T")
-POLL_SECONDS: Final = 15.0
-_POLL_LEASE_SECONDS: Final = POLL_SECONDS + 15.0
+_POLL_LEASE_SECONDS: Final = LISTEN_SECONDS + 15.0
 _SWEEP_SECONDS: Final = 30.0
 _ATTACHED_SECONDS: Final = 5.0
 _REPORT_SECONDS: Final = 3_600.0
+_OFF: Final = (
+    "listening is switched off: on AWS each listener occupies a function while it waits; "
+    "listen_concurrency in [gateway] of bucketcast.toml and a deploy switch it on"
+)
+_ELSEWHERE: Final = "listening has an endpoint of its own, with the same users: {}"
 _HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -47,7 +52,7 @@ class Listen:
 
     `not_heard` returns which buckets a call for all buckets does not report, "" if none, for the
     log: the response has no place for it. A call ends when its client disconnects if `endless`,
-    else after at most `POLL_SECONDS`.
+    else after at most `LISTEN_SECONDS`.
     """
 
     def __init__(
@@ -231,7 +236,7 @@ class Listen:
         stream = Stream(self._queue(listener), write)
         try:
             async with self._store_end(listener):
-                await stream.poll(POLL_SECONDS)
+                await stream.poll(LISTEN_SECONDS)
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
         await send(_response_start())
@@ -255,6 +260,16 @@ class Listen:
         """Update a listener; if that fails, its lease expires by itself."""
         with suppress(Exception):
             await asyncio.to_thread(_call_aws, update, *arguments)
+
+
+def refuse_listening(call: RawRequest, url: str) -> None:
+    """Refuse a listen call of an application that serves none; others do at `url`, "" if none do.
+
+    Raises:
+        S3Error: it is a listen call.
+    """
+    if request.is_listen_call(call):
+        raise S3Error("InvalidRequest", _ELSEWHERE.format(url) if url else _OFF)
 
 
 def _response_start() -> dict[str, object]:

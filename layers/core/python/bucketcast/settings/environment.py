@@ -159,11 +159,16 @@ class IngestSettings(_Settings):
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings(_Settings):
-    """Settings of the gateway: its deployment, and whether it writes an audit log."""
+    """Settings of the gateway's functions: their deployment, and if they write an audit log.
+
+    One function serves `listeners` only, at `listen_url`.
+    """
 
     stack: str
     state_table: str
     audit: bool = field(default_factory=bool)
+    listeners: bool = field(default_factory=bool)
+    listen_url: str = field(default_factory=str)
 
 
 @dataclass(frozen=True, slots=True)
