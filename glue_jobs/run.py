@@ -53,6 +53,14 @@ def session(name: str) -> Iterator[SparkSession]:
             spark.stop()
 
 
+class HeldError(BucketcastError):
+    """Another run does this work; `owner` is its folder."""
+
+    def __init__(self, owner: str, activity: str) -> None:
+        super().__init__(f"{owner or 'another run'} {activity} now; wait until it has ended")
+        self.owner = owner
+
+
 class Run:
     """A run in progress; `folder` is its URL, without a trailing slash."""
 
@@ -119,6 +127,8 @@ class Run:
         error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
+        if isinstance(error, HeldError) and error.owner == self.folder:
+            return  # the folder is another attempt's, which goes on
         if error is None:
             self._write("result.json", {"status": "success", **self._result})
             return

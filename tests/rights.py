@@ -74,6 +74,7 @@ REASONS: Final = (
         )
     ),
     ("scan", "dynamodb:GetItem", "a scan names the one that scans the same bucket"),
+    ("backfill", "dynamodb:GetItem", "a refused attempt names the one that still works"),
     ("ingest", "s3:ListBucket", "without it S3 answers 403 for an object that is gone, not 404"),
     ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),
     ("ingest", "s3:GetObjectRetention", "without it HeadObject leaves the retention out"),

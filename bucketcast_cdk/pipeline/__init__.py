@@ -12,7 +12,7 @@ from constructs import Construct
 
 from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
-from bucketcast.state.lease import SCANS
+from bucketcast.state.lease import JOBS
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.ingest import Ingest
@@ -88,7 +88,8 @@ class Pipeline(Construct):
         self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
         lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
-        scan.allow(lease, [ingest.table.table_arn], leading_keys(SCANS))
+        for job in (scan, self.jobs["backfill"]):
+            job.allow(lease, [ingest.table.table_arn], leading_keys(JOBS))
         if arns := [queue.queue_arn for queue in queues]:
             for job in senders:
                 job.allow(["sqs:SendMessage"], arns)

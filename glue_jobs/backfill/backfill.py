@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.settings.pipeline import Backfill
-from glue_jobs import files, listing
+from glue_jobs import files, lease, listing
 from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
 from glue_jobs.backfill.messages import Counts, Tally, events_per_message, messages
 from glue_jobs.listing.schema import current_objects, unix_ms
@@ -47,12 +47,13 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
             listing is too old, or would be before all is sent; the run's folder has another
-            backfill; or SQS refused events.
+            backfill, or is being worked on; or SQS refused events.
     """
-    listed = _read_earlier(settings, run) or _list(spark, settings, run)
-    unsent = listed.events - checkpoints.count_events(listed.spool)
-    _check_age(listed.taken, unsent / settings.rate if settings.rate else 0.0)
-    sender.send(spark, listed.spool, rate=settings.rate, on_progress=run.report_sent)
+    with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
+        listed = _read_earlier(settings, run) or _list(spark, settings, run)
+        unsent = listed.events - checkpoints.count_events(listed.spool)
+        _check_age(listed.taken, unsent / settings.rate if settings.rate else 0.0)
+        sender.send(spark, listed.spool, rate=settings.rate, on_progress=run.report_sent)
     fields = ("objects", "matched", "events", "notes")
     run.set_result({**listed.scope, **{name: getattr(listed, name) for name in fields}})
 

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
-from glue_jobs import listing
+from glue_jobs import lease, listing
 from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
-from glue_jobs.scanner import alert_states, alerts, counting, lease, report, rule_match
+from glue_jobs.scanner import alert_states, alerts, counting, report, rule_match
 from glue_jobs.scanner.state import Generation, StateStore
 
 _NEED_VERSIONS: Final = ("ManyVersions", "LargeVersions")
@@ -49,7 +49,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
-    with lease.hold(settings.bucket, settings.table, run.folder):
+    with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
         with run.report_tasks(spark, "counting"):

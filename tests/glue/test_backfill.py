@@ -193,6 +193,28 @@ def test_an_interrupted_run_resumes_where_it_stopped(
         deployment.backfill(spark, prefix="photos/")
 
 
+def test_a_run_that_still_works_is_not_resumed(
+    spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt ends with an error, sends nothing and leaves the folder alone."""
+    deployment.add_rule()
+    deployment.add_object("a")
+    send, refused = sender.send, []
+
+    def send_and_resume(*arguments: Any, **options: Any) -> int:
+        monkeypatch.setattr(sender, "send", send)
+        with pytest.raises(BucketcastError, match=r"/run sends its events now; wait until it"):
+            deployment.backfill(spark)
+        refused.append(files.list_files(deployment.settings().run))
+        return send(*arguments, **options)
+
+    monkeypatch.setattr(sender, "send", send_and_resume)
+    assert deployment.backfill(spark)["status"] == "success"
+    assert [event.key for _, event in deployment.drain()] == ["a"]
+    assert [name for name in refused[0] if name == "result.json"] == []
+    assert deployment.backfill(spark)["events"] == 1
+
+
 def _interrupt(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
 

@@ -31,7 +31,7 @@ class Work(NamedTuple):
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder for a scan without AWS: no lease, no rules, nothing to send."""
-    monkeypatch.setattr("glue_jobs.scanner.lease.hold", lambda *_: nullcontext())
+    monkeypatch.setattr("glue_jobs.lease.hold", lambda *_: nullcontext())
     monkeypatch.setattr("glue_jobs.scanner.scan.read_rules", lambda *_: [])
     return tmp_path
 

@@ -13,10 +13,9 @@ from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Scan, parse
 from bucketcast.state.rules import Rules
-from glue_jobs import files
+from glue_jobs import files, lease
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.run import Run
-from glue_jobs.scanner import lease
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
@@ -172,8 +171,8 @@ def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
     scans.keys = {"many": 3}
     with (
-        lease.hold(BUCKET, TABLE, "run-1"),
-        pytest.raises(BucketcastError, match="run-1 scans this"),
+        lease.hold(BUCKET, TABLE, "run-1", "scans uploads"),
+        pytest.raises(BucketcastError, match="run-1 scans uploads"),
     ):
         scans.scan()
     assert files.list_files(f"{scans.folder}/alerts") == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.lease import JOBS, Lease
 from bucketcast.state.rules import Rules
 from bucketcast.state.table import EXPIRES, Partition
 
@@ -18,7 +18,7 @@ class Machine:
 
     def __init__(self, table: str, dynamodb: Any) -> None:
         self.now = 1_000_000
-        self._partition = Partition(table, SCANS, dynamodb)
+        self._partition = Partition(table, JOBS, dynamodb)
 
     def lease(self, run: str, bucket: str = BUCKET) -> "Run":
         return Run(self, Lease(self._partition, bucket, run=run))
@@ -149,13 +149,13 @@ def test_the_lease_is_no_rule_and_expires_in_the_table(
     assert Rules(state_table, dynamodb).of(BUCKET) == []
     assert list(Rules(state_table, dynamodb).buckets()) == []
     (item,) = dynamodb.scan(TableName=state_table)["Items"]
-    assert item["partition"] == {"S": SCANS}
+    assert item["partition"] == {"S": JOBS}
     assert item[EXPIRES] == {"N": str(1_000 + 60)}, "seconds, as DynamoDB counts"
 
 
 def test_who_watched_a_holder_asks_no_clock(state_table: str, dynamodb: Any) -> None:
     """Its own may be hours ahead: it takes the lease from the holder it saw, and no other."""
-    items = Partition(state_table, SCANS, dynamodb)
+    items = Partition(state_table, JOBS, dynamodb)
     dead, waiting = Lease(items, BUCKET, "dead"), Lease(items, BUCKET)
     assert dead.take(1)
     assert not waiting.take(LEASE_MS)

@@ -18,8 +18,8 @@ from uuid import uuid4
 
 from bucketcast.state.table import EXPIRES, Partition
 
-SCANS: Final = "#scans"
-"""The partition of the leases of buckets, for their scans."""
+JOBS: Final = "#jobs"
+"""The partition of the leases of jobs: of a bucket for its scans, of a backfill by its folder."""
 
 
 def held(holder: str, until: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from bucketcast.terminal.output import Output, counted, shared
     "--resume",
     type=params.rule_name,
     metavar="RUN",
-    help="Continue an earlier run; nothing is sent twice.",
+    help="Continue an earlier run that has ended; nothing is sent twice.",
 )
 @jobs.no_wait_option
 @shared

@@ -1,7 +1,8 @@
-"""Run one scan of a bucket at a time, by a lease that is renewed while it runs.
+"""Run one scan of a bucket, and one attempt of a backfill, at a time.
 
-A lease only saves two scans from doing the same work: the pointer to their state decides which of
-them sends its alerts.
+A lease is renewed while the job runs. Two scans would only do the same work, as the pointer to
+their state decides which of them sends its alerts; two attempts of one backfill would both send
+what neither has sent yet.
 """
 
 import threading
@@ -13,11 +14,10 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.errors import BucketcastError
-from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.lease import JOBS, Lease
 from bucketcast.state.table import Partition
 from glue_jobs.aws import client, state_table_errors
-from glue_jobs.run import background_thread
+from glue_jobs.run import HeldError, background_thread
 
 LEASE_SECONDS: Final = 60
 """The seconds from a renewal until the lease ends."""
@@ -25,19 +25,17 @@ RENEWAL_SECONDS: Final = 10.0
 
 
 @contextmanager
-def hold(bucket: str, table: str, run: str) -> Iterator[None]:
-    """Hold the lease of a bucket, in the state table, while the block runs.
+def hold(name: str, table: str, run: str, activity: str) -> Iterator[None]:
+    """Hold a lease, in the state table, while the block runs; the error tells its `activity`.
 
     Raises:
-        BucketcastError: another run holds it, or the table cannot be used.
+        HeldError: another run holds it.
+        BucketcastError: the table cannot be used.
     """
-    lease = Lease(Partition(table, SCANS, client("dynamodb")), bucket, run=run)
+    lease = Lease(Partition(table, JOBS, client("dynamodb")), name, run=run)
     with state_table_errors(table):
         if not lease.take(_unix_ms(LEASE_SECONDS), _unix_ms()):
-            owner = lease.read("run") or "another run"
-            raise BucketcastError(
-                f"{bucket}: {owner} scans this bucket now; wait until it has ended"
-            )
+            raise HeldError(lease.read("run"), activity)
     try:
         with background_thread("lease", partial(_renew, lease)):
             yield

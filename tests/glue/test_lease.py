@@ -7,15 +7,15 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.errors import BucketcastError
-from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.lease import JOBS, Lease
 from bucketcast.state.rules import Rules
-from glue_jobs.scanner.lease import hold
+from glue_jobs.lease import hold
 from tests.glue.emulator import Emulator
 from tests.unit.moto_aws import TABLE
 
 pytestmark = pytest.mark.one_spark
 BUCKET = "uploads"
-KEY = {"partition": {"S": SCANS}, "key": {"S": BUCKET}}
+KEY = {"partition": {"S": JOBS}, "key": {"S": BUCKET}}
 SECONDS = 30
 
 
@@ -35,7 +35,7 @@ def renewed(monkeypatch: pytest.MonkeyPatch) -> dict[bool, Event]:
         return ours
 
     monkeypatch.setattr(Lease, "renew", renewing)
-    monkeypatch.setattr("glue_jobs.scanner.lease.RENEWAL_SECONDS", 0.01)
+    monkeypatch.setattr("glue_jobs.lease.RENEWAL_SECONDS", 0.01)
     return results
 
 
@@ -46,29 +46,29 @@ def owner(dynamodb: Any) -> str:
 
 
 def test_a_held_lease_is_refused_with_its_owner(dynamodb: Any) -> None:
-    with hold(BUCKET, TABLE, "run-1"):
+    with hold(BUCKET, TABLE, "run-1", "scans uploads"):
         with (
             pytest.raises(
                 BucketcastError,
-                match=r"^uploads: run-1 scans this bucket now; wait until it has ended$",
+                match=r"^run-1 scans uploads now; wait until it has ended$",
             ),
-            hold(BUCKET, TABLE, "run-2"),
+            hold(BUCKET, TABLE, "run-2", "scans uploads"),
         ):
             pytest.fail("two runs hold it")
         assert owner(dynamodb) == "run-1"
-    with hold(BUCKET, TABLE, "run-2"):
+    with hold(BUCKET, TABLE, "run-2", "scans uploads"):
         assert owner(dynamodb) == "run-2"
 
 
 def test_an_expired_lease_of_a_killed_run_is_taken(dynamodb: Any) -> None:
     lease = {"holder": {"S": "a token"}, "run": {"S": "killed"}, "leased_until": {"N": "1"}}
     dynamodb.put_item(TableName=TABLE, Item={**KEY, **lease})
-    with hold(BUCKET, TABLE, "run-2"):
+    with hold(BUCKET, TABLE, "run-2", "scans uploads"):
         assert owner(dynamodb) == "run-2"
 
 
 def test_a_failed_run_releases_its_lease(dynamodb: Any) -> None:
-    with pytest.raises(ZeroDivisionError), hold(BUCKET, TABLE, "run-1"):
+    with pytest.raises(ZeroDivisionError), hold(BUCKET, TABLE, "run-1", "scans uploads"):
         _ = 1 // 0
     assert owner(dynamodb) == ""
 
@@ -86,7 +86,7 @@ def test_renewal_continues_after_errors_of_the_table(
         return renew(lease, until)
 
     monkeypatch.setattr(Lease, "renew", fail)
-    with hold(BUCKET, TABLE, "run-1"):
+    with hold(BUCKET, TABLE, "run-1", "scans uploads"):
         assert renewed[True].wait(SECONDS)
     assert not failures
 
@@ -94,7 +94,7 @@ def test_renewal_continues_after_errors_of_the_table(
 def test_a_run_does_not_release_a_lease_that_it_lost(
     dynamodb: Any, renewed: dict[bool, Event]
 ) -> None:
-    with hold(BUCKET, TABLE, "run-1"):
+    with hold(BUCKET, TABLE, "run-1", "scans uploads"):
         taken = {"holder": {"S": "another"}, "run": {"S": "run-2"}, "leased_until": {"N": "1"}}
         dynamodb.put_item(TableName=TABLE, Item={**KEY, **taken})
         assert renewed[False].wait(SECONDS)
@@ -105,6 +105,6 @@ def test_a_run_does_not_release_a_lease_that_it_lost(
 def test_a_missing_table_is_named_in_the_error() -> None:
     with (
         pytest.raises(BucketcastError, match=r"--table: no-table: .*ResourceNotFound"),
-        hold(BUCKET, "no-table", "run-1"),
+        hold(BUCKET, "no-table", "run-1", "scans uploads"),
     ):
         pytest.fail("it cannot be held")
