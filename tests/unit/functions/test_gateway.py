@@ -82,6 +82,21 @@ def test_changed_request_is_refused() -> None:
     assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
 
 
+def test_headers_that_are_added_on_the_way_need_no_signature() -> None:
+    """By the function URL itself, and by CloudFront or another proxy of AWS."""
+    added = {
+        "via": "2.0 abc.cloudfront.net (CloudFront)",
+        "x-amz-cf-id": "k5Jk==",
+        "x-amzn-trace-id": "Root=1-5759e988-bd862e3fe1be46a994272793",
+        "x-amzn-tls-version": "TLSv1.3",
+        "x-forwarded-for": "192.0.2.7",
+        "x-forwarded-host": "www.example.org",
+        "x-forwarded-port": "443",
+        "x-forwarded-proto": "https",
+    }
+    assert called("GET", "/images?notification", **added)["statusCode"] == 200
+
+
 async def fault(_: AuthenticatedRequest, send: Send) -> None:  # noqa: ARG001 - nothing is answered
     raise RuntimeError("nobody foresaw this")
 

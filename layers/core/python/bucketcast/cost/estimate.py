@@ -40,8 +40,11 @@ ALARMS: Final = sum(
 """Metrics that a queue's alarms look at: each is billed as an alarm."""
 LISTEN_WRITES: Final = 9
 """Write units of a listener's call: its lease, and two transactions of two items each."""
+LISTEN_READS: Final = 4
+"""Read units of such a call: of its user, its bucket, and twice of all listeners."""
 LISTEN_REQUESTS: Final = 2
-"""Requests of SQS of such a call: for its queue, and for the attributes of the ingress queue."""
+"""Requests of SQS of such a call: for its queue, and for the ingress queue's policy. And of S3: if
+the bucket exists, and is attached."""
 _GB: Final = 1_000_000_000
 _SECRET_CACHE_SECONDS: Final = 300
 _DPUS: Final = {"1X": 1, "2X": 2, "4X": 4, "8X": 8}
@@ -173,6 +176,9 @@ def _listeners(config: Deployment, load: Load) -> Iterator[Line]:
     yield Line("Lambda", "time of listeners", "", seconds * memory, "lambda_seconds", fixed=True)
     writes = polls * LISTEN_WRITES
     yield Line("DynamoDB", "leases of listeners", "", writes, "dynamodb_writes", fixed=True)
+    reads = polls * LISTEN_READS
+    yield Line("DynamoDB", "reads of listeners", "", reads, "dynamodb_reads", fixed=True)
+    yield Line("S3", "buckets of listeners", "", polls * LISTEN_REQUESTS, "s3_reads", fixed=True)
     yield Line("SQS", "queues of listeners", "", polls * LISTEN_REQUESTS, "sqs", fixed=True)
     yield Line("Secrets Manager", "logins of listeners", "", polls, "secret_reads", fixed=True)
 

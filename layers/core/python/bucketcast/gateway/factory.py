@@ -117,14 +117,14 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         refusal=_REFUSALS[serves].format(endpoint),
         preflight=proxy.preflight if serves == "all" else None,
     )
-    topics = UserTopics(
-        TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
-    )
-    sns = Sns(authenticator, secure(secure_calls), s3, topics)
-    admin = Admin(authenticator, accounts, stack, aws)
     if serves == "listeners":
         app = build(s3, is_ready=accounts.read_keys)
     else:
+        topics = UserTopics(
+            TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
+        )
+        sns = Sns(authenticator, secure(secure_calls), s3, topics)
+        admin = Admin(authenticator, accounts, stack, aws)
         app = build(sns, admin.routes(), is_ready=accounts.read_keys)
     app.state.listen = listen
     if audit:
