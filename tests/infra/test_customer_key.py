@@ -17,7 +17,7 @@ from tests.infra.resource_policies import Request, allows
 from tests.infra.test_pipeline import PIPELINE
 
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-MORE = '[gateway]\nfunction_url = "on"\n'
+MORE = '[gateway]\nfunction_url = "on"\nlisten_concurrency = 10\n'
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 

@@ -88,7 +88,10 @@ def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
     typical = TYPICAL.replace('kinds = "off"', 'kinds = "webhook"')
     config.write_text(
-        'object_facts = "on"\n[gateway]\nfunction_url = "on"\n' + typical + IN_VPC + MORE
+        'object_facts = "on"\n[gateway]\nfunction_url = "on"\nlisten_concurrency = 10\n'
+        + typical
+        + IN_VPC
+        + MORE
     )
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(Stack(app, "Bucketcast"), "Default", config=config)
