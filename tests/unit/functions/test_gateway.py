@@ -94,7 +94,7 @@ def test_headers_that_are_added_on_the_way_need_no_signature() -> None:
         "x-forwarded-port": "443",
         "x-forwarded-proto": "https",
     }
-    assert called("GET", "/images?notification", **added)["statusCode"] == 200
+    assert called("GET", "/images?notification", b"", **added)["statusCode"] == 200
 
 
 async def fault(_: AuthenticatedRequest, send: Send) -> None:  # noqa: ARG001 - nothing is answered
