@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from bucketcast.users import User
-from bucketcast.users.aws import UserExistsError, Users, new_keys
+from bucketcast.users.aws import UserExistsError, Users, new_id, new_keys
 from localstack import background, clients, deploy, ports
 from localstack.emulator import RECORDER
 from localstack.layout import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment, port_from
@@ -94,7 +94,7 @@ def _user(table: str) -> tuple[str, str]:
     access, secret = _keys()
     users = Users(STACK, table, clients.dynamodb(), clients.secretsmanager())
     if users.find(access) is None:
-        user = User(USER, "", access, admin=True)
+        user = User(new_id(), USER, "", (access,), admin=True)
         try:
             users.add(user, secret)
         except UserExistsError:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ _PROGRAM = Path(__file__).parents[2] / ".local" / "servers" / "mc" / "mc"
 
 
 class Mc:
-    """Runs it with a folder of its own for what it keeps."""
+    """Runs it with a folder of its own for what it keeps; `keys` as `user add --json` prints."""
 
-    def __init__(self, system: System, folder: Path) -> None:
+    def __init__(self, system: System, folder: Path, keys: Mapping[str, str] | None = None) -> None:
         # Another program is called so too: that of the distribution would not do.
         if not _PROGRAM.exists():
             raise MissingProgramError("mc")
@@ -30,8 +31,9 @@ class Mc:
         }
         folder.mkdir(parents=True, exist_ok=True)
         url = where["BUCKETCAST_URL"]
-        keys = (where["BUCKETCAST_ACCESS_KEY"], where["BUCKETCAST_SECRET_KEY"])
-        self.alias = self("alias", "set", "local", url, *keys)
+        access = keys["access_key"] if keys else where["BUCKETCAST_ACCESS_KEY"]
+        secret = keys["secret_key"] if keys else where["BUCKETCAST_SECRET_KEY"]
+        self.alias = self("alias", "set", "local", url, access, secret)
 
     def __call__(self, *words: str) -> str:
         """Run a command that is to succeed; what it printed."""

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,17 +31,27 @@ HEADERS_END = b"\r\n\r\n"
 class Listener:
     """One listen call on a socket of its own, read by a thread by default."""
 
-    def __init__(self, system: System, path: str, *, reads: bool = True) -> None:
-        url = system.environment["BUCKETCAST_URL"] + path
-        keys = Credentials(
-            system.environment["BUCKETCAST_ACCESS_KEY"], system.environment["BUCKETCAST_SECRET_KEY"]
-        )
+    def __init__(
+        self,
+        system: System,
+        path: str,
+        *,
+        reads: bool = True,
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
+        where = system.environment
+        url = where["BUCKETCAST_URL"] + path
+        own = keys or {
+            "access_key": where["BUCKETCAST_ACCESS_KEY"],
+            "secret_key": where["BUCKETCAST_SECRET_KEY"],
+        }
         request = AWSRequest("GET", url)
-        S3SigV4Auth(keys, "s3", system.environment["AWS_REGION"]).add_auth(request)
-        where = urlsplit(url)
-        lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}"]
+        signer = Credentials(own["access_key"], own["secret_key"])
+        S3SigV4Auth(signer, "s3", system.environment["AWS_REGION"]).add_auth(request)
+        parts = urlsplit(url)
+        lines = [f"GET {path} HTTP/1.1", f"Host: {parts.netloc}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
-        self._socket = socket.create_connection((where.hostname or "", where.port or 0), 60)
+        self._socket = socket.create_connection((parts.hostname or "", parts.port or 0), 60)
         self._socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         self.text = b""
         while HEADERS_END not in self.text:

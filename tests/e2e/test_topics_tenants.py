@@ -29,7 +29,9 @@ def users(system: System) -> Iterator[Callable[[str], User]]:
 
     def make(tenant: str) -> User:
         name = f"u{uuid4().hex[:8]}"
-        ran = system.bucketcast("user", "add", name, "--tenant", tenant, "--json")
+        ran = system.bucketcast(
+            *("user", "add", name, "--tenant", tenant, "--bucket", "uploads=notify", "--json")
+        )
         assert ran.code == 0, ran.err
         clients = [client(system, each, keys=ran.document) for each in ("sns", "s3")]
         made.append(User(name, *clients))

@@ -15,7 +15,7 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send, send_response
 from bucketcast.web.signature.sign import Credentials
 from functions.gateway import url
-from tests.unit.web.requests import HOST, authenticator, ready, signed
+from tests.unit.web.requests import HOST, allow, authenticator, ready, signed
 
 
 async def echo(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -49,7 +49,7 @@ def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mappin
 
 
 def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
-    s3 = S3(authenticator(), answers, at_s3, refusal="objects are at S3")
+    s3 = S3(authenticator(), allow, answers, at_s3, refusal="objects are at S3")
     app = build(s3, is_ready=ready)
     return asyncio.run(url.answer(app, event(method, target, body, **changed)))
 
@@ -109,7 +109,7 @@ async def half(_: AuthenticatedRequest, send: Send) -> None:
 
 def test_a_fault_is_answered_as_s3_does() -> None:
     """The framework answers, and raises again for its server to log."""
-    s3 = S3(authenticator(), answers, fault, refusal="objects are at S3")
+    s3 = S3(authenticator(), allow, answers, fault, refusal="objects are at S3")
     app = build(s3, is_ready=ready)
     answer = asyncio.run(url.answer(app, event("GET", "/")))
     assert answer["statusCode"] == 500
@@ -117,7 +117,7 @@ def test_a_fault_is_answered_as_s3_does() -> None:
 
 
 def test_half_an_answer_is_none() -> None:
-    s3 = S3(authenticator(), answers, half, refusal="objects are at S3")
+    s3 = S3(authenticator(), allow, answers, half, refusal="objects are at S3")
     app = build(s3, is_ready=ready)
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         asyncio.run(url.answer(app, event("GET", "/")))
@@ -160,7 +160,8 @@ def test_an_answer_of_s3_in_chunks_is_whole() -> None:
             port = server.sockets[0].getsockname()[1]
             proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
             app = build(
-                S3(authenticator(), answers, proxy, refusal="objects are at S3"), is_ready=ready
+                S3(authenticator(), allow, answers, proxy, refusal="objects are at S3"),
+                is_ready=ready,
             )
             try:
                 return await url.answer(app, event("GET", "/"))

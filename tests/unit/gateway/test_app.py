@@ -14,7 +14,7 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.request_body import RequestStream
 from bucketcast.web.responses import Send, send_response
 from tests.unit.web.requests import Wire as Sender
-from tests.unit.web.requests import authenticator, ready, scope_of, signed
+from tests.unit.web.requests import allow, authenticator, ready, scope_of, signed
 
 
 async def at_s3(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -41,7 +41,7 @@ def answered(
     async def run() -> None:
         scope = scope_of(signed(method, target), **changed)
         scope["path"] = scope["raw_path"].decode()
-        await build(S3(authenticator(), answers, at_s3), is_ready=is_ready)(
+        await build(S3(authenticator(), allow, answers, at_s3), is_ready=is_ready)(
             scope, Sender(b""), send
         )
 

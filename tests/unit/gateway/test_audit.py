@@ -12,12 +12,23 @@ from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send
-from tests.unit.web.requests import ACCESS, ANNA, Wire, authenticator, ready, scope_of, signed
+from tests.unit.web.requests import (
+    ACCESS,
+    ANNA,
+    Wire,
+    allow,
+    authenticator,
+    ready,
+    scope_of,
+    signed,
+)
 
 
 async def at_s3(request: AuthenticatedRequest, send: Send) -> None:
     if request.call.key == "another":
         raise S3Error("AccessDenied")
+    if request.call.key == "fault":
+        raise ZeroDivisionError
     headers = [(b"x-amz-request-id", b"D82B88E5F771F645")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"from S3"})
@@ -41,7 +52,7 @@ def request(method: str, target: str, **changed: str) -> None:
 
     async def send(_: MutableMapping[str, Any]) -> None: ...
 
-    app = build(S3(authenticator(), answers, at_s3), is_ready=ready)
+    app = build(S3(authenticator(), allow, answers, at_s3), is_ready=ready)
     app.add_middleware(Audit)
     scope = {**scope_of(signed(method, target), **changed), "client": ("192.0.2.7", 5)}
     scope["path"] = scope["raw_path"].decode()
@@ -91,3 +102,9 @@ def test_a_refused_signature_is_logged_without_a_user(lines: Lines) -> None:
     assert [(line["user"], line["access_key"], line["status"]) for line in lines] == [
         ("", "STRANGER", 403)
     ]
+
+
+def test_a_fault_is_logged_with_the_status_that_the_client_gets(lines: Lines) -> None:
+    with pytest.raises(ZeroDivisionError):
+        request("PUT", "/images/fault")
+    assert [(line["call"], line["status"]) for line in lines] == [("PUT", 500)]

@@ -8,7 +8,7 @@ from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.web.request import RawRequest
 from bucketcast.web.signature.sign import Credentials
-from tests.unit.web.requests import HOST, Wire, authenticator, presigned, ready, scope_of
+from tests.unit.web.requests import HOST, Wire, allow, authenticator, presigned, ready, scope_of
 
 ORIGIN = "https://app.example"
 PREFLIGHT = {
@@ -63,7 +63,13 @@ def called(
             port = server.sockets[0].getsockname()[1]
             proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
             preflight: Callable[..., Awaitable[None]] | None = proxy.preflight if objects else None
-            s3 = S3(authenticator(domains=["gateway.example"]), answers, proxy, preflight=preflight)
+            s3 = S3(
+                authenticator(domains=["gateway.example"]),
+                allow,
+                answers,
+                proxy,
+                preflight=preflight,
+            )
             scope["path"] = scope["raw_path"].decode()
             try:
                 await build(s3, is_ready=ready)(scope, Wire(b""), send)

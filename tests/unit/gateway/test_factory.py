@@ -1,6 +1,7 @@
 """The application of a deployment, as its function calls it."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +19,8 @@ from tests.unit.web.requests import ANNA, HOST, SECRET, signed
 @pytest.fixture
 def aws(deploy: Deploy) -> MotoAws:
     deployed = deploy()
-    Users("Bucketcast", TABLE, deployed.dynamodb, deployed.secretsmanager).add(ANNA, SECRET)
+    users = Users("Bucketcast", TABLE, deployed.dynamodb, deployed.secretsmanager)
+    users.add(replace(ANNA, admin=True), SECRET)
     return deployed
 
 

@@ -14,7 +14,7 @@ from bucketcast.gateway.proxy import Proxy
 from bucketcast.gateway.server import OPEN_FILES, Server, allow_open_files, configure
 from bucketcast.web.request import RawRequest
 from bucketcast.web.signature.sign import Credentials
-from tests.unit.web.requests import HOST, authenticator, ready, signed
+from tests.unit.web.requests import HOST, allow, authenticator, ready, signed
 
 S3_DATE = "Wed, 01 Jan 2020 00:00:00 GMT"
 
@@ -40,7 +40,7 @@ def test_each_response_has_one_date_which_is_the_gateways() -> None:
 
     def answers(_: RawRequest) -> None: ...
 
-    app = build(S3(authenticator(), answers, proxy), is_ready=ready)
+    app = build(S3(authenticator(), allow, answers, proxy), is_ready=ready)
     app.state.listen = SimpleNamespace(close=lambda: asyncio.ensure_future(proxy.close()))
     server = Server(configure(app))
     with s3, socket.create_server(("127.0.0.1", 0)) as listener:

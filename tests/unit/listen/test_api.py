@@ -12,7 +12,7 @@ from bucketcast.listen import api
 from bucketcast.listen.api import Listen
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import KEEP_SECONDS, LEASE_SECONDS, ListenFilter
-from bucketcast.users import Account
+from bucketcast.users import User
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from tests.unit.listen.test_stream import MemoryQueue, wait_until
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 TARGET = "/uploads?events=s3%3AObjectCreated%3A%2A&prefix=&suffix="
-FILTER = ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",))
+FILTER = ListenFilter(ANNA.id, "uploads", ("s3:ObjectCreated:*",))
 PING = b'{"Records":null}\n'
 
 
@@ -34,6 +34,7 @@ class Client:
         self.sent: list[MutableMapping[str, Any]] = []
         self.disconnected = asyncio.Event()
         self.aborted = False
+        self.refused = False
         self._received = False
 
     async def receive(self) -> MutableMapping[str, Any]:
@@ -51,7 +52,12 @@ class Client:
             self.aborted = True
 
         request = await authenticator().authenticate(scope_of(signed("GET", target)), self.receive)
-        return replace(request, abort=abort)
+
+        async def confirm() -> None:
+            if self.refused:
+                raise S3Error("InvalidAccessKeyId")
+
+        return replace(request, abort=abort, confirm=confirm)
 
     @property
     def received(self) -> bytes:
@@ -69,14 +75,15 @@ class Deployment:
         )
         self.table = table
         self.queue = MemoryQueue()
-        self.account: Account | None = Account(ANNA, "")
+        self.hidden = ""
         self.attached: list[str] = []
         self.not_heard = ""
         self.looked = 0
 
     def listen(self, *, endless: bool = True) -> Listen:
-        async def find(_: str) -> Account | None:
-            return self.account
+        async def may_hear_of(user: User, bucket: str, _: float) -> bool:
+            assert user == ANNA
+            return bucket != self.hidden
 
         attach = self.attached.append
 
@@ -88,7 +95,7 @@ class Deployment:
             self.listeners,
             lambda _: self.queue,
             attach,
-            find,
+            may_hear_of,
             not_heard=not_heard,
             endless=endless,
         )
@@ -109,10 +116,10 @@ async def answer(listen: Listen, client: Client, target: str = TARGET) -> None:
     await handler(admitted, client.send)
 
 
-async def begin(listen: Listen) -> tuple[Client, asyncio.Task[None]]:
+async def begin(listen: Listen, target: str = TARGET) -> tuple[Client, asyncio.Task[None]]:
     """Start a stream and wait for its first bytes."""
     client = Client()
-    running = asyncio.create_task(answer(listen, client))
+    running = asyncio.create_task(answer(listen, client, target))
     await wait_until(lambda: client.sent)
     return client, running
 
@@ -154,10 +161,44 @@ def test_a_removed_user_gets_no_more_events(
 
     async def test() -> None:
         listen = deployment.listen()
-        _, running = await begin(listen)
-        deployment.account = None
+        client, running = await begin(listen)
+        client.refused = True
         await running
         assert deployment.held() == [False]
+
+    asyncio.run(test())
+
+
+def test_events_wait_for_a_user_whose_rights_changed(deployment: Deployment) -> None:
+    """The stream ends, and what it was to write goes to the next call, if there is one."""
+
+    async def test() -> None:
+        listen = deployment.listen()
+        client, running = await begin(listen)
+        client.refused = True
+        deployment.queue.put("a")
+        await running
+        assert b"Records" not in client.received
+        second, running = await begin(listen)
+        await wait_until(lambda: b'"key":"a"' in second.received)
+        second.disconnected.set()
+        await running
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(("hidden", "count"), [("uploads", 0), ("archive", 1)])
+def test_who_listens_to_all_buckets_gets_events_of_their_own(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, hidden: str, count: int
+) -> None:
+    monkeypatch.setattr(api, "LISTEN_SECONDS", 0.05)
+
+    async def test() -> None:
+        client, deployment.hidden = Client(), hidden
+        deployment.queue.put("a")
+        everywhere = "/?events=s3%3AObjectCreated%3A%2A"
+        await answer(deployment.listen(endless=False), client, everywhere)
+        assert client.received.count(b'{"Records":[{') == count
 
     asyncio.run(test())
 
@@ -225,7 +266,7 @@ def test_too_many_listeners_are_refused_with_the_limit(
     deployment.listeners.acquire(FILTER)
 
     async def test() -> None:
-        with pytest.raises(S3Error, match="TooManyListeners: anna has 1 listeners; a user may"):
+        with pytest.raises(S3Error, match="TooManyListeners: the user has 1 listeners, and may"):
             await answer(deployment.listen(), Client())
 
     asyncio.run(test())

@@ -204,7 +204,7 @@ def test_users_and_deployments_have_a_maximum_of_listeners(
     process = gateway.process()
     for number in range(3):
         process.acquire(replace(FILTER, prefix=str(number)))
-    with pytest.raises(TooManyListenersError, match="anna has 3 listeners; a user may have 3"):
+    with pytest.raises(TooManyListenersError, match="the user has 3 listeners, and may have 3"):
         process.acquire(FILTER)
     snapshot = gateway.table.read()
     many = replace(snapshot, listeners=snapshot.listeners * (MAX_IN_TOTAL // 3 + 1))

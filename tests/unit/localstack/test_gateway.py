@@ -93,4 +93,5 @@ def test_user_with_lost_keys_gets_new_ones(users: Users, state_table: str) -> No
     gateway.KEYS.unlink()
     access, _ = gateway._user(state_table)
     assert users.find(before) is None
-    assert users.all() == [User(gateway.USER, "", access, admin=True)]
+    (user,) = users.all()
+    assert user == User(user.id, gateway.USER, "", (access,), admin=True)

@@ -1,5 +1,6 @@
 """Users: unique names and keys, with the secret only in Secrets Manager."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,10 +9,10 @@ from botocore.exceptions import ClientError
 from bucketcast.errors import BucketcastError
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
-from bucketcast.users.aws import UserExistsError, Users, new_keys
+from bucketcast.users.aws import UserChangedError, UserExistsError, Users, new_keys
 from tests.unit.moto_aws import client
 
-ANNA = User("anna", "shop", "ANNAKEY", admin=True)
+ANNA = User("a1", "anna", "shop", ("ANNAKEY",), grants={"photos-*": ("read", "notify")})
 SECRET = "anna-s3cret"
 
 
@@ -42,7 +43,7 @@ def test_a_key_longer_than_dynamodb_allows_belongs_to_no_user(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [User("anna", "", "OTHER", admin=False), User("other", "", "ANNAKEY", admin=False)]
+    "other", [User("2", "anna", "", ("OTHER",)), User("2", "other", "", ("ANNAKEY",))]
 )
 def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User) -> None:
     users.add(ANNA, SECRET)
@@ -64,6 +65,56 @@ def test_a_removed_user_is_not_found_and_can_be_added_again(
     users.add(ANNA, "new-s3cret")
     with pytest.raises(BucketcastError, match="there is anna"):
         users.remove("ann")
+
+
+def test_a_second_key_replaces_the_first_without_an_outage(
+    users: Users, secretsmanager: Any
+) -> None:
+    users.add(ANNA, SECRET)
+    users.add_key("anna", "SECOND", "second-s3cret")
+    for key, secret in (("ANNAKEY", SECRET), ("SECOND", "second-s3cret")):
+        account = users.find(key)
+        assert account
+        assert (account.user.keys, account.secret) == (("ANNAKEY", "SECOND"), secret)
+    with pytest.raises(BucketcastError, match="may have no more: ANNAKEY and SECOND"):
+        users.add_key("anna", "THIRD", "third-s3cret")
+    users.remove_key("anna", "ANNAKEY")
+    assert users.find("ANNAKEY") is None
+    assert users.find("SECOND")
+    with pytest.raises(BucketcastError, match="no access key ANNAKEY: there is SECOND"):
+        users.remove_key("anna", "ANNAKEY")
+    with pytest.raises(BucketcastError, match="SECOND is the only key"):
+        users.remove_key("anna", "SECOND")
+    assert len(secretsmanager.list_secrets()["SecretList"]) == 1
+    users.add(User("2", "other", "", ("ANNAKEY",)), "others-s3cret")
+    with pytest.raises(UserExistsError, match="ANNAKEY already"):
+        users.add_key("anna", "ANNAKEY", "stolen-s3cret")
+    account = users.find("ANNAKEY")
+    assert account
+    assert account.secret == "others-s3cret"
+
+
+def test_a_change_is_seen_by_each_key_and_conflicts_with_another(users: Users) -> None:
+    users.add(ANNA, SECRET)
+    users.add_key("anna", "SECOND", "second-s3cret")
+
+    def change(user: User) -> User:
+        users.change("anna", lambda user: replace(user, grants={}))
+        return replace(user, admin=True)
+
+    with pytest.raises(UserChangedError, match="try again"):
+        users.change("anna", change)
+    for key in ("ANNAKEY", "SECOND"):
+        account = users.find(key)
+        assert account
+        assert (account.user.admin, account.user.grants) == (False, {})
+
+
+def test_rights_of_patterns_add_up() -> None:
+    user = User("1", "a", "", (), grants={"photos-*": ("read",), "*-[ab]": ("write",)})
+    assert set(user.rights_on("photos-a")) == {"read", "write"}
+    assert set(user.rights_on("photos-c")) == {"read"}
+    assert set(user.rights_on("Photos-c")) == set()
 
 
 def test_the_table_has_no_secret(users: Users, dynamodb: Any, state_table: str) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bucketcast.users.aws import Users
+from bucketcast.users.owners import Owners
 from tests.unit.conftest import Run, cells
 from tests.unit.moto_aws import MotoAws
 
@@ -14,14 +16,22 @@ def test_a_user_is_added_shown_and_removed(run: Run) -> None:
     added = run("user", "add", "anna", "--tenant", "shop", "--json")
     assert added.code == 0
     document = added.document
-    assert document.keys() == {"status", "name", "tenant", "access_key", "secret_key"}
     assert (document["name"], document["tenant"]) == ("anna", "shop")
     listed = run("user", "ls", "--json")
     assert document["secret_key"] not in listed.out
+    key = document["access_key"]
     assert listed.document["users"] == [
-        {"name": "anna", "tenant": "shop", "access_key": document["access_key"], "admin": False}
+        {
+            "name": "anna",
+            "tenant": "shop",
+            "access_key": key,
+            "access_keys": [key],
+            "admin": False,
+            "rights": {},
+            "owns": [],
+        }
     ]
-    assert cells(run("user", "ls").out)[1] == ["anna", "shop", document["access_key"]]
+    assert cells(run("user", "ls").out)[1] == ["anna", "shop", key]
     assert run("user", "rm", "anna").out == "Successfully removed anna\n"
     assert run("user", "ls", "--json").document["users"] == []
     repeated = run("user", "rm", "anna")
@@ -50,3 +60,43 @@ def test_invalid_names_are_refused(run: Run, arguments: tuple[str, ...], aws: Mo
 
 def test_an_empty_tenant_is_accepted(run: Run) -> None:
     assert run("user", "add", "anna", "--tenant", "", "--json").document["tenant"] == ""
+
+
+def test_rights_are_given_shown_and_taken(run: Run, aws: MotoAws) -> None:
+    given = ("--bucket", "photos-*=write,read", "--bucket", "logs=notify")
+    first = run("user", "add", "anna", "--tenant", "t", *given, "--json").document["access_key"]
+    second = run("user", "key", "add", "anna", "--json").document["access_key"]
+    (anna,) = Users("Bucketcast", aws.outputs["StateTable"], aws.dynamodb, aws.secretsmanager).all()
+    Owners(aws.outputs["StateTable"], aws.dynamodb).claim("own", anna.id, None)
+    assert cells(run("user", "ls").out)[1:] == [
+        ["anna", "t", first, "photos-*=read,write"],
+        ["", second, "logs=notify"],
+        ["", "own=owner"],
+    ]
+    (shown,) = run("user", "ls", "--json").document["users"]
+    assert shown["access_keys"] == [first, second]
+    assert shown["rights"] == {"photos-*": ["read", "write"], "logs": ["notify"]}
+    assert shown["owns"] == ["own"]
+    changed = run("user", "set", "anna", "--admin", "--bucket", "photos-*=none")
+    assert changed.out == "anna has: admin logs=notify\n"
+    assert run("user", "set", "anna", "--no-admin").out == "anna has: logs=notify\n"
+    assert run("user", "key", "rm", "anna", first).code == 0
+    refused = run("user", "key", "rm", "anna", second)
+    assert (refused.code, "only key" in refused.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("set", "anna"),
+        ("set", "anna", "--bucket", "photos"),
+        ("set", "anna", "--bucket", "photos=reed"),
+        ("set", "anna", "--bucket", "photos=read,none"),
+        ("set", "anna", "--bucket", "a/b=read"),
+        ("add", "anna", "--bucket", "=read"),
+    ],
+)
+def test_wrong_rights_are_refused(run: Run, words: tuple[str, ...]) -> None:
+    refused = run("user", *words)
+    assert refused.code == 2, refused.out
+    assert "allowed" in refused.err or "nothing to change" in refused.err

@@ -14,7 +14,7 @@ from bucketcast.web.authentication import Authenticator
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "us-east-1"
 HOST = "gateway.example:9100"
-ANNA = User("anna", "", ACCESS, admin=False)
+ANNA = User("a1", "anna", "", (ACCESS,))
 
 
 def signed(
@@ -75,3 +75,7 @@ class Wire:
 
 async def ready() -> None:
     """Be a deployment that AWS answers for."""
+
+
+async def allow(*_: Any) -> None:
+    """Judge that a call may be made."""

@@ -2,20 +2,36 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
+from bucketcast.users import Account
+from bucketcast.web.authentication import AuthenticatedRequest, Authenticator
+from bucketcast.web.errors import S3Error
 from bucketcast.web.threads import PER_USER, in_thread
-from tests.unit.web.requests import ANNA
+from tests.unit.web.requests import ANNA, SECRET, Wire, scope_of, signed
+
+
+async def calls(accounts: Sequence[Account] = (Account(ANNA, SECRET),)) -> AuthenticatedRequest:
+    """Return anna's call; who she is then is `accounts`, as long as it has her."""
+
+    async def find(_: str) -> Account | None:
+        return accounts[0] if accounts else None
+
+    return await Authenticator(find).authenticate(scope_of(signed("GET", "/images")), Wire(b""))
 
 
 def test_many_slow_calls_of_one_user_keep_no_other_waiting() -> None:
     release = threading.Event()
-    others = replace(ANNA, name="bob")
+    bob = replace(ANNA, id="b2", name="bob")
 
     async def run() -> None:
-        slow = [asyncio.ensure_future(in_thread(ANNA, release.wait)) for _ in range(60)]
+        call = await calls()
+        slow = [asyncio.ensure_future(in_thread(call, release.wait)) for _ in range(60)]
         await asyncio.sleep(0)
-        assert await in_thread(others, lambda: 1) == 1
+        assert await in_thread(replace(call, user=bob), lambda: 1) == 1
         assert not any(call.done() for call in slow)
         release.set()
         await asyncio.gather(*slow)
@@ -35,7 +51,49 @@ def test_a_user_has_so_many_threads_at_once() -> None:
             running[0] -= 1
 
     async def run() -> None:
-        await asyncio.gather(*(in_thread(ANNA, work) for _ in range(3 * PER_USER)))
+        call = await calls()
+        await asyncio.gather(*(in_thread(call, work) for _ in range(3 * PER_USER)))
 
     asyncio.run(run())
     assert most[0] <= PER_USER
+
+
+@pytest.mark.parametrize(
+    ("then", "code"),
+    [
+        ([], "InvalidAccessKeyId"),
+        ([Account(replace(ANNA, id="another"), SECRET)], "SlowDown"),
+        ([Account(replace(ANNA, grants={"images": ("read",)}), SECRET)], "SlowDown"),
+    ],
+)
+def test_a_call_that_waited_is_refused_if_its_user_is_another_now(
+    then: list[Account], code: str
+) -> None:
+    """Removed, added again under the same name, or with other rights."""
+    release, served = threading.Event(), threading.Event()
+    accounts = [Account(ANNA, SECRET)]
+
+    async def run() -> None:
+        call = await calls(accounts)
+        slow = [asyncio.ensure_future(in_thread(call, release.wait)) for _ in range(PER_USER)]
+        waiting = asyncio.ensure_future(in_thread(call, served.set))
+        await asyncio.sleep(0)
+        accounts[:] = then
+        release.set()
+        await asyncio.gather(*slow)
+        with pytest.raises(S3Error, match=code):
+            await waiting
+
+    asyncio.run(run())
+    assert not served.is_set()
+
+
+def test_a_call_that_waited_goes_on_after_a_key_was_added() -> None:
+    accounts = [Account(ANNA, SECRET)]
+
+    async def run() -> None:
+        call = await calls(accounts)
+        accounts[:] = [Account(replace(ANNA, keys=(*ANNA.keys, "SECOND")), SECRET)]
+        assert await in_thread(call, lambda: 1) == 1
+
+    asyncio.run(run())

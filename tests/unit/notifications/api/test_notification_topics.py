@@ -22,7 +22,7 @@ from bucketcast.web.request import RawRequest
 from tests.unit.conftest import Deploy
 from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, make_bucket
 
-ANN = User("ann", "", "AK", admin=False)
+ANN = User("1", "ann", "", ("AK",))
 TOPIC = "arn:aws:sns:us-east-1::photos"
 HOOK = "arn:minio:sqs::primary:webhook"
 
@@ -177,7 +177,7 @@ def test_client_may_write_back_another_users_notification(
     notifications: Notifications, aws: MotoAws
 ) -> None:
     aws.outputs["ObjectFacts"] = '["uploads"]'
-    bob = User("bob", "", "BK", admin=False)
+    bob = User("2", "bob", "", ("BK",))
     secret = TOPIC.replace("photos", "secret")
     notifications.put("uploads", config(topic("one", TAGGED, secret)), bob)
     notifications.put("uploads", config(topic("one", arn=secret), QUEUE), ANN, whole=True)

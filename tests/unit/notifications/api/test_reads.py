@@ -17,7 +17,7 @@ from tests.unit.conftest import Deploy, Watch
 from tests.unit.dynamic_targets.account import DYNAMIC
 from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, make_bucket
 
-ANN = User("ann", "", "AK", admin=False)
+ANN = User("1", "ann", "", ("AK",))
 DOCUMENT = (
     "<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
     "<Queue>{}</Queue></QueueConfiguration></NotificationConfiguration>"

@@ -13,6 +13,7 @@ from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.topics.aws.table import TopicTable
+from bucketcast.users.aws import Users
 from tests.unit.conftest import Run, cells
 from tests.unit.dynamic_targets.account import DYNAMIC
 from tests.unit.moto_aws import REGION, TABLE, MotoAws
@@ -95,11 +96,17 @@ def test_import_prints_what_it_would_create_and_creates_it(
     assert ran.code == 0, ran.err
     assert "Would create notification one of uploads" in ran.out
     assert TopicTable(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos")) is None
+    ran = run(*words, "--apply")
+    assert "is for administrators only: there is no user ann of tenant 'acme'" in ran.err
+    run("user", "add", "ann", "--tenant", "acme")
     for _ in range(2):
         ran = run(*words, "--apply")
         assert ran.code == 0, ran.err
+        assert "administrators" not in ran.err
     made = TopicTable(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos"))
+    (ann,) = Users("Bucketcast", TABLE, aws.dynamodb, aws.secretsmanager).all()
     assert made
+    assert made.owner_id == ann.id
     assert (made.arn, made.owner, made.opaque_data) == (ARN, "ann", "me")
     (rule,) = Rules(TABLE, aws.dynamodb).of("uploads")
     assert notification.notification(rule) == Notification(id="one", topic=ARN)

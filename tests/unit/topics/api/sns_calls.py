@@ -26,11 +26,11 @@ from tests.unit.web.requests import REGION, Wire, ready
 
 URL = "http://gateway.example:9100"
 USERS = {
-    "ANN": User("ann", "acme", "ANN", admin=False),
-    "ALF": User("alf", "acme", "ALF", admin=False),
-    "BOB": User("bob", "other", "BOB", admin=False),
-    "NOONE": User("noone", "", "NOONE", admin=False),
-    "ROOT": User("root", "", "ROOT", admin=True),
+    "ANN": User("1", "ann", "acme", ("ANN",)),
+    "ALF": User("2", "alf", "acme", ("ALF",)),
+    "BOB": User("3", "bob", "other", ("BOB",)),
+    "NOONE": User("4", "noone", "", ("NOONE",)),
+    "ROOT": User("5", "root", "", ("ROOT",), admin=True),
 }
 _FUNCTION = DYNAMIC.functions["webhook"]
 HERE = replace(DYNAMIC, functions={**DYNAMIC.functions, "amqp": _FUNCTION, "kafka": _FUNCTION})

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast.errors import BucketcastError
 from bucketcast.gateway.proxy import is_bucket_lookup
+from bucketcast.users import User
 from bucketcast.web import xml
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error, as_s3_error
@@ -30,14 +32,16 @@ _MAX_UNREAD: Final = 65_536
 class S3:
     """The S3 calls: some are answered here, all others are proxied to S3.
 
-    `answers` return the handler of a call, None if it is for S3. With a `refusal`, its text, only
-    the calls that clients make first go there. `preflight` answers a browser's
-    OPTIONS, which cannot be signed; without it they are refused as all unsigned calls.
+    `judge` raises an `S3Error` for a call that its user may not make; `answers` return the handler
+    of a call, None if it is for S3. With a `refusal`, its text, only the calls that clients make
+    first go there. `preflight` answers a browser's OPTIONS, which cannot be signed; without it they
+    are refused as all unsigned calls.
     """
 
     def __init__(
         self,
         authenticator: Authenticator,
+        judge: Callable[[User, RawRequest], Awaitable[None]],
         answers: Callable[[RawRequest], Handler | None],
         forward: Handler,
         *,
@@ -45,6 +49,7 @@ class S3:
         preflight: Callable[[RawRequest, Send], Awaitable[None]] | None = None,
     ) -> None:
         self._authenticator = authenticator
+        self._judge = judge
         self._preflight = preflight
         self._answers = answers
         self._forward = forward
@@ -62,7 +67,14 @@ class S3:
         if self._preflight and scope["method"] == "OPTIONS":
             await self._preflight(self._authenticator.read(scope), send)
             return
-        request = await self._authenticator.authenticate(scope, receive)
+        authenticated = await self._authenticator.authenticate(scope, receive)
+
+        async def confirm() -> None:
+            await authenticated.confirm()
+            await self._judge(authenticated.user, authenticated.call)
+
+        request = replace(authenticated, confirm=confirm)
+        await self._judge(request.user, request.call)
         handler = self._answers(request.call)
         if handler is None:
             if self._refusal and not is_bucket_lookup(request.call):

@@ -44,6 +44,10 @@ class Audit:
         scope[AUDITED] = audited
         try:
             await self._app(scope, receive, send_on)
+        except Exception:
+            # The framework answers it outside of this application.
+            answer["status"] = answer["status"] or HTTPStatus.INTERNAL_SERVER_ERROR
+            raise
         finally:
             if answer["status"] in _REFUSED or self._changes(scope, audited):
                 source, _ = scope.get("client") or ("", 0)

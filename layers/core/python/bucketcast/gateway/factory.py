@@ -11,6 +11,9 @@ from bucketcast.gateway.account_cache import AccountCache
 from bucketcast.gateway.admin.routes import Admin
 from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.audit import Audit
+from bucketcast.gateway.bucket_list import BucketList
+from bucketcast.gateway.judge import Judge
+from bucketcast.gateway.ownership import Ownership
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.listen.api import Listen, refuse_listening
 from bucketcast.listen.aws.credentials import CredentialsProvider
@@ -26,6 +29,7 @@ from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
 from bucketcast.users import Account
 from bucketcast.users.aws import Users
+from bucketcast.users.owners import Owners
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler
@@ -66,6 +70,8 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     region, endpoint = aws.sqs.meta.region_name, aws.s3.meta.endpoint_url
     deployment = outputs_reader(stack, aws)
     accounts = _cache_accounts(Users(stack, table, aws.dynamodb, aws.secretsmanager))
+    owners = Owners(table, aws.dynamodb)
+    judge = Judge(owners)
 
     def notify(bucket: str, body: str) -> None:
         """Send a bucket's notification to ingest, unless CloudTrail logs it."""
@@ -94,7 +100,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         listeners,
         lambda listener: Queue(listeners.url(listener), sqs),
         notifications.attach,
-        accounts,
+        judge.may_hear_of,
         not_heard=lambda: checks.not_heard(deployment(), aws),
         endless=serves == "all",
     )
@@ -107,13 +113,18 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
             notifications.attach(bucket)
 
     proxy = Proxy(endpoint, region, credentials)
-    forward = BucketEvents(
-        proxy, notify, region, attach=attach_if_heard, forget=notifications.forget
+    events = BucketEvents(
+        BucketList(proxy, judge),
+        notify,
+        region,
+        attach=attach_if_heard,
+        forget=notifications.forget,
     )
     s3 = S3(
         authenticator,
+        judge.require,
         answers,
-        forward,
+        Ownership(events, owners, notifications.exists),
         refusal=_REFUSALS[serves].format(endpoint),
         preflight=proxy.preflight if serves == "all" else None,
     )
@@ -139,6 +150,6 @@ def _cache_accounts(users: Users) -> AccountCache:
 
     def read_keys() -> frozenset[str]:
         with aws_errors():
-            return frozenset(user.access_key for user in users.all())
+            return frozenset(key for user in users.all() for key in user.keys)
 
     return AccountCache(find_account, read_keys)

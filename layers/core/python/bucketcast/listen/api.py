@@ -6,9 +6,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from bucketcast.aws.clients import aws_errors
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event
 from bucketcast.limits import LISTEN_SECONDS
 from bucketcast.listen import request
 from bucketcast.listen.aws.listeners import Listeners
@@ -23,7 +26,8 @@ from bucketcast.listen.listener import (
 from bucketcast.listen.queue import Queue, QueueNotFoundError
 from bucketcast.listen.stream import Stream, keep_alive
 from bucketcast.telemetry import logger
-from bucketcast.web.authentication import AuthenticatedRequest, FindAccount
+from bucketcast.users import User
+from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler, Send
@@ -39,6 +43,7 @@ _OFF: Final = (
     "listen_concurrency in [gateway] of bucketcast.toml and a deploy switch it on"
 )
 _ELSEWHERE: Final = "listening has an endpoint of its own, with the same users: {}"
+_RETRY_SECONDS: Final = 1.0
 _HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -50,6 +55,7 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment; `attach` attaches a bucket.
 
+    `may_hear_of` returns True if a user may see an event of a bucket at a time (Unix s).
     `not_heard` returns which buckets a call for all buckets does not report, "" if none, for the
     log: the response has no place for it. A call ends when its client disconnects if `endless`,
     else after at most `LISTEN_SECONDS`.
@@ -60,7 +66,7 @@ class Listen:
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
         attach: Callable[[str], None],
-        find_account: FindAccount,
+        may_hear_of: Callable[[User, str, float], Awaitable[bool]],
         *,
         not_heard: Callable[[], str],
         endless: bool,
@@ -68,7 +74,7 @@ class Listen:
         self._listeners = listeners
         self._queue = queue
         self._attach = attach
-        self._find_account = find_account
+        self._may_hear_of = may_hear_of
         self._not_heard = not_heard
         self._reported_at = -_REPORT_SECONDS
         self._report: asyncio.Task[None] | None = None
@@ -79,8 +85,8 @@ class Listen:
         self._lapse = 0.0
         self._swept_at = time.monotonic()
         self._attachments: dict[str, tuple[float, asyncio.Future[None]]] = {}
-        self._streams: dict[Stream, tuple[str, str]] = {}
-        """The access key of each stream's user, and the id of its listener."""
+        self._streams: dict[Stream, tuple[AuthenticatedRequest, str]] = {}
+        """The call of each stream, and the id of its listener."""
         self._closed = False
 
     def answers(self, call: RawRequest) -> Handler | None:
@@ -98,7 +104,7 @@ class Listen:
         return _call_aws(self._listeners.sweep)
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        listen_filter = request.read_filter(admitted.call, admitted.user.name)
+        listen_filter = request.read_filter(admitted.call, admitted.user.id)
         if listen_filter.bucket:
             await self._attach_once(listen_filter.bucket)
         if listen_filter.of_all_objects:
@@ -110,7 +116,7 @@ class Listen:
         if self._endless:
             await self._stream(admitted, send, listener, ping)
         else:
-            await self._poll(send, listener, ping)
+            await self._poll(admitted, send, listener, ping)
 
     async def _acquire(self, listen_filter: ListenFilter) -> Listener:
         try:
@@ -191,12 +197,12 @@ class Listen:
                 logger.warning("listeners cannot be kept now", reason=str(error))
 
     async def _end_unauthorized(self) -> None:
-        """End the streams of users who were removed."""
-        for access_key in {key for key, _ in self._streams.values()}:
-            if await self._find_account(access_key) is None:
-                for stream, (key, _) in self._streams.items():
-                    if key == access_key:
-                        stream.end()
+        """End the streams that would be refused now, or whose user has other rights now."""
+        for stream, (admitted, _) in list(self._streams.items()):
+            try:
+                await admitted.confirm()
+            except S3Error:
+                stream.end()
 
     async def _sweep_if_due(self) -> int:
         if time.monotonic() - self._swept_at < _SWEEP_SECONDS:
@@ -207,8 +213,23 @@ class Listen:
     async def _stream(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
     ) -> None:
-        stream = Stream(self._queue(listener), _body_writer(send), keep_alive(ping))
-        self._streams[stream] = (admitted.user.access_key, listener.id)
+
+        async def may_see(event: Event, at: float) -> bool:
+            while True:
+                try:
+                    return await self._may_see(admitted, event, at)
+                except S3Error:
+                    # The event stays in the queue, and goes to the user's next call.
+                    stream.end()
+                    return False
+                except BucketcastError as error:
+                    logger.warning("a listener's rights cannot be read now", reason=str(error))
+                    await asyncio.sleep(_RETRY_SECONDS)
+
+        stream = Stream(
+            self._queue(listener), _body_writer(send), keep_alive(ping), may_see=may_see
+        )
+        self._streams[stream] = (admitted, listener.id)
         if self._closed:
             stream.end()
         disconnect = asyncio.ensure_future(admitted.body.wait_for_disconnect())
@@ -226,14 +247,29 @@ class Listen:
             disconnect.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _poll(self, send: Send, listener: Listener, ping: int) -> None:
+    async def _may_see(self, admitted: AuthenticatedRequest, event: Event, at: float) -> bool:
+        """Return True if a call's user may see an event.
+
+        Raises:
+            S3Error: the call would be refused now, or its user has other rights now.
+        """
+        await admitted.confirm()
+        # A bucket that the user removed is nobody's, and the rights on that of a call are confirmed
+        # with it.
+        if event.principal in admitted.user.keys or admitted.call.bucket:
+            return True
+        return await self._may_hear_of(admitted.user, event.bucket, at)
+
+    async def _poll(
+        self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
+    ) -> None:
         """Answer with the events of a few seconds; the client calls again."""
         body = bytearray()
 
         async def write(content: bytes) -> None:
             body.extend(content)
 
-        stream = Stream(self._queue(listener), write)
+        stream = Stream(self._queue(listener), write, may_see=partial(self._may_see, admitted))
         try:
             async with self._store_end(listener):
                 await stream.poll(LISTEN_SECONDS)
@@ -253,6 +289,9 @@ class Listen:
             raise
         except QueueNotFoundError:
             await self._update(self._listeners.remove, listener)
+        except BucketcastError:
+            await self._update(self._listeners.release, listener)
+            raise
         else:
             await self._update(self._listeners.release, listener)
 

@@ -21,8 +21,6 @@ from bucketcast.web.responses import Handler, Send
 from bucketcast.web.threads import in_thread
 
 _EVENTS: Final = {"PUT": BUCKET_CREATED, "DELETE": BUCKET_REMOVED}
-_NO_SUBRESOURCE: Final = ("x-id",)
-_SIGNATURE_PREFIX: Final = "x-amz-"
 _publications: set["asyncio.Task[None]"] = set()
 
 
@@ -80,7 +78,7 @@ class BucketEvents:
             BUCKET_REMOVED: (self._forget, "rules of a removed bucket are left"),
         }[name]
         try:
-            await in_thread(admitted.user, follow, bucket)
+            await in_thread(admitted.confirmed(), follow, bucket)
         except Exception as error:  # noqa: BLE001 - S3 has created or removed it all the same
             logger.error(failure, bucket=bucket, reason=str(error))
 
@@ -94,18 +92,14 @@ class BucketEvents:
 
 def _name(call: RawRequest) -> str:
     """Return the name of a call's event; "" if it creates or removes no bucket."""
-    if not call.bucket or call.key:
-        return ""
-    params = {name.lower() for name in call.params}
-    plain = all(name in _NO_SUBRESOURCE or name.startswith(_SIGNATURE_PREFIX) for name in params)
-    return _EVENTS.get(call.method, "") if plain else ""
+    return _EVENTS.get(call.method, "") if call.is_of_bucket else ""
 
 
 def _record(
     name: str, admitted: AuthenticatedRequest, headers: dict[str, str], region: str
 ) -> dict[str, Any]:
     """Return the record as MinIO writes it."""
-    user, bucket, now = admitted.user.access_key, admitted.call.bucket, time.time_ns()
+    user, bucket, now = admitted.access_key, admitted.call.bucket, time.time_ns()
     time_ = datetime.fromtimestamp(now / 1e9, UTC)
     return {
         "eventVersion": "2.0",

@@ -41,7 +41,10 @@ class EventsLostError(BucketcastError):
 
 
 class ListenFilter(msgspec.Struct, frozen=True):
-    """The events that a client listens to; `bucket` is "" for those of all buckets."""
+    """The events that a client listens to; `bucket` is "" for those of all buckets.
+
+    `user` is the id of a user of the gateway, or says who runs `bucketcast listen`.
+    """
 
     user: str
     bucket: str
@@ -114,7 +117,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         active = self.active(now)
         own = sum(listener.requested.user == user for listener in active)
         if own >= MAX_PER_USER:
-            return f"{user} has {own} listeners; a user may have {MAX_PER_USER} at once"
+            return f"the user has {own} listeners, and may have {MAX_PER_USER} at once"
         if len(active) >= MAX_IN_TOTAL:
             return (
                 f"there are {len(active)} listeners; a deployment may have {MAX_IN_TOTAL} at once"

@@ -29,7 +29,7 @@ def is_listen_call(call: RawRequest) -> bool:
 
 
 def read_filter(call: RawRequest, user: str) -> ListenFilter:
-    """Return the filter of a user's call; a call without a bucket listens to all buckets.
+    """Return the filter of a call; a call without a bucket listens to all. `user` is an id.
 
     Raises:
         S3Error: the call is invalid; the error is the first that MinIO reports.

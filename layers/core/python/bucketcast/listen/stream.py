@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from bucketcast.delivery.envelope import unpack
+from bucketcast.event import Event
 from bucketcast.listen.listener import MAX_AGE_SECONDS, EventsLostError
 from bucketcast.listen.queue import WAIT_SECONDS, Message, Queue, QueueUnavailableError
 from bucketcast.shapes import minio
 from bucketcast.telemetry import logger
 
 Write = Callable[[bytes], Awaitable[None]]
+MaySee = Callable[[Event, float], Awaitable[bool]]
+"""Returns True if an event, sent at a time (Unix s), may be written."""
 DELETE_AFTER_SECONDS: Final = 1.0
 PING: Final = b'{"Records":null}\n'
 _SPACE_SECONDS: Final = 0.5
@@ -46,9 +49,16 @@ class _Pending:
     written_at: float | None = None
 
 
+async def _see_all(_event: Event, _at: float) -> bool:
+    return True
+
+
 @dataclass(eq=False)
 class Stream:
-    """Writes events as lines until it is ended; `max_age` is an event's maximum age in seconds."""
+    """Writes the events that `may_see` allows as lines, until it is ended.
+
+    `max_age` is an event's maximum age in seconds.
+    """
 
     queue: Queue
     write: Write
@@ -56,6 +66,7 @@ class Stream:
     max_age: float = MAX_AGE_SECONDS
     warn: Callable[[str], None] = logger.warning
     clock: Callable[[], float] = time.time
+    may_see: MaySee = _see_all
 
     def __post_init__(self) -> None:
         self._pending: dict[str, _Pending] = {}
@@ -162,15 +173,18 @@ class Stream:
         if any(now - pending.message.sent / 1_000 > self.max_age for pending in new):
             raise self._age_error()
         for pending in new:
-            await self._send(self._format(pending.message))
+            await self._send(await self._format(pending.message))
             pending.written_at = time.monotonic()
 
-    def _format(self, message: Message) -> bytes:
+    async def _format(self, message: Message) -> bytes:
         try:
-            return b"".join(minio.listen_line(delivery.event) for delivery in unpack(message.body))
+            events = [delivery.event for delivery in unpack(message.body)]
+            lines = [(event, minio.listen_line(event)) for event in events]
         except Exception as error:  # noqa: BLE001 - one message must not end the stream
             self.warn(f"a listener's message {message.id} cannot be read: {error}")
             return b""
+        at = message.sent / 1_000
+        return b"".join([line for event, line in lines if await self.may_see(event, at)])
 
     async def _send(self, content: bytes) -> None:
         if not content:

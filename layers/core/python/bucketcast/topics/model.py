@@ -37,7 +37,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One topic; names are unique in a tenant, `owner` is the name of a user.
+    """One topic; names are unique in a tenant.
+
+    It belongs to the user with the id `owner_id`, called `owner`; "" is nobody's, so that only
+    administrators and its policy decide.
 
     `attributes` are those that the user set, without the login: `push-endpoint` has none, and
     `user-name` and `password` are absent. The secret `secret`, a JSON object, holds the attributes
@@ -47,6 +50,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     tenant: str
     owner: str
+    owner_id: str = ""
     name: str
     region: str
     attributes: dict[str, str]

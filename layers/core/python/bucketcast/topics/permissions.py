@@ -24,8 +24,8 @@ def is_allowed(user: User, action: str, topic: Topic) -> bool:
 
 
 def owns(user: User, topic: Topic) -> bool:
-    """Return True if the user owns the topic."""
-    return (topic.tenant, topic.owner) == (user.tenant, user.name)
+    """Return True if the user owns the topic; another user of the same name does not."""
+    return topic.owner_id == user.id
 
 
 def require(user: User, action: str, topic: Topic) -> None:

@@ -1,21 +1,48 @@
-"""Users of the gateway and their keys; `aws` stores them, `command` is `bucketcast user`."""
+"""Users of the gateway: their keys, their rights, and the buckets that they own.
 
+`aws` stores users, `owners` who made which bucket; `command` is `bucketcast user`. What a call
+needs is decided by the gateway.
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, Literal, get_args
+
+Right = Literal["read", "write", "notify"]
+RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
+MAX_KEYS: Final = 2
+"""The keys of a user: a new one, and the old one until all clients have the new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user; `tenant` owns what the user creates, `admin` may change the deployment."""
+    """A user; `tenant` owns its topics, `admin` may do everything.
 
+    Buckets, topics and listeners belong to the `id`: the name may be another user's one day.
+    `grants` are the rights on the buckets whose names match a pattern, besides the user's own.
+    """
+
+    id: str
     name: str
     tenant: str
-    access_key: str
-    admin: bool
+    keys: tuple[str, ...]
+    admin: bool = False
+    grants: Mapping[str, tuple[Right, ...]] = field(default_factory=dict)
+
+    def rights_on(self, bucket: str) -> Collection[Right]:
+        """Return the rights that the user was given on a bucket."""
+        return {
+            right
+            for pattern, rights in self.grants.items()
+            if fnmatchcase(bucket, pattern)
+            for right in rights
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user with its secret key, which the repr omits."""
+    """A user with the secret of one of its keys, which the repr omits."""
 
     user: User
     secret: str = field(repr=False)

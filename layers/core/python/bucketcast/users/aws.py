@@ -3,16 +3,23 @@
 Signature Version 4 is an HMAC: checking it needs the secret key itself, a hash is not enough. So
 only the gateway's function can read the secret keys, and the table that other functions read has
 none.
+
+A user has an item by name and one by each access key, all the same, so that a login reads one.
 """
 
 import json
 import secrets
 import string
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from bucketcast.errors import BucketcastError
-from bucketcast.state.table import SORT_KEY, Part, Partition
-from bucketcast.users import Account, User
+from bucketcast.state.items import if_same
+from bucketcast.state.table import Partition
+from bucketcast.users import MAX_KEYS, Account, User
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,13 +29,19 @@ if TYPE_CHECKING:
 _PARTITION: Final = "#users"
 _NAME: Final = "name#"
 _KEY: Final = "key#"
+_TEXT: Final = "text"
 _MAX_KEY_LENGTH: Final = 128
 _LETTERS: Final = string.ascii_uppercase + string.digits
 _ALPHABET: Final = string.ascii_letters + string.digits
+_decode: Final = msgspec.json.Decoder(User).decode
 
 
 class UserExistsError(BucketcastError):
     """A user with this name or access key exists."""
+
+
+class UserChangedError(BucketcastError):
+    """Another command changed the user at the same moment; nothing was changed."""
 
 
 class Users:
@@ -46,31 +59,26 @@ class Users:
         self._secrets = secretsmanager
 
     def add(self, user: User, secret: str) -> None:
-        """Add a user.
+        """Add a user with one key.
 
         Raises:
             UserExistsError: the name or the access key is taken; nothing has changed.
         """
         # The table first: only it refuses duplicates. A user without a secret cannot log in.
-        try:
-            self._items.transact(*(self._put_part(key, user) for key in _keys(user)))
-        except self._items.client.exceptions.TransactionCanceledException:
+        if not self._store(None, user):
             raise UserExistsError(
-                f"there is a user {user.name}, or one with the access key {user.access_key}, "
+                f"there is a user {user.name}, or one with the access key {user.keys[0]}, "
                 "already; `bucketcast user ls` shows them"
-            ) from None
-        try:
-            self._store_secret(user, json.dumps({"secret_key": secret}))
-        except BaseException:
-            self._remove_items(user)
-            raise
+            )
+        self._store_secret(user, user.keys[0], secret, before=None)
 
     def all(self) -> list[User]:
         """Return every user, by name."""
-        return sorted(map(_user, self._items.items(_NAME)), key=lambda user: user.name)
+        users = (_decode(item[_TEXT]["S"]) for item in self._items.items(_NAME))
+        return sorted(users, key=lambda user: user.name)
 
-    def remove(self, name: str) -> User:
-        """Remove a user.
+    def get(self, name: str) -> User:
+        """Return a user.
 
         Raises:
             BucketcastError: the user does not exist.
@@ -79,12 +87,74 @@ class Users:
         if not item:
             known = ", ".join(user.name for user in self.all()) or "none"
             raise BucketcastError(f"no user {name}: there is {known}")
-        user = _user(item)
-        self._remove_items(user)
-        # Without a recovery window: its name must be free at once, and no unused secret may remain.
-        self._secrets.delete_secret(
-            SecretId=self._secret_name(user.access_key), ForceDeleteWithoutRecovery=True
-        )
+        return _decode(item[_TEXT]["S"])
+
+    def change(self, name: str, change: Callable[[User], User]) -> User:
+        """Change the rights of a user, and return it.
+
+        Raises:
+            BucketcastError: the user does not exist, or was changed at the same moment.
+        """
+        before = self.get(name)
+        after = change(before)
+        if not self._store(before, after):
+            raise _changed(name)
+        return after
+
+    def add_key(self, name: str, access_key: str, secret: str) -> User:
+        """Give a user a second key, and return it.
+
+        Raises:
+            UserExistsError: the access key is taken.
+            BucketcastError: the user does not exist, has two keys, or was changed at this moment.
+        """
+        before = self.get(name)
+        if len(before.keys) >= MAX_KEYS:
+            raise BucketcastError(
+                f"{name} has {MAX_KEYS} keys, and may have no more: {' and '.join(before.keys)}; "
+                f"`bucketcast user key rm {name} KEY` removes one"
+            )
+        after = replace(before, keys=(*before.keys, access_key))
+        if not self._store(before, after):
+            if self._items.get(_KEY + access_key):
+                raise UserExistsError(f"there is a user with the access key {access_key} already")
+            raise _changed(name)
+        self._store_secret(after, access_key, secret, before=before)
+        return after
+
+    def remove_key(self, name: str, access_key: str) -> User:
+        """Remove one of a user's two keys, and return the user.
+
+        Raises:
+            BucketcastError: the user does not exist, has no such key or no other one, or was
+                changed at this moment.
+        """
+        before = self.get(name)
+        if access_key not in before.keys:
+            raise BucketcastError(
+                f"{name} has no access key {access_key}: there is {' and '.join(before.keys)}"
+            )
+        if len(before.keys) == 1:
+            raise BucketcastError(
+                f"{access_key} is the only key of {name}: `bucketcast user key add {name}` adds "
+                f"another, `bucketcast user rm {name}` removes the user"
+            )
+        after = replace(before, keys=tuple(key for key in before.keys if key != access_key))
+        if not self._store(before, after):
+            raise _changed(name)
+        self._remove_secrets([access_key])
+        return after
+
+    def remove(self, name: str) -> User:
+        """Remove a user, and return it.
+
+        Raises:
+            BucketcastError: the user does not exist, or was changed at this moment.
+        """
+        user = self.get(name)
+        if not self._store(user, None):
+            raise _changed(name)
+        self._remove_secrets(user.keys)
         return user
 
     def find(self, access_key: str) -> Account | None:
@@ -98,39 +168,59 @@ class Users:
         except self._secrets.exceptions.ResourceNotFoundException:
             return None
         secret: str = json.loads(response["SecretString"])["secret_key"]
-        return Account(_user(item), secret)
+        return Account(_decode(item[_TEXT]["S"]), secret)
+
+    def _store(self, before: User | None, after: User | None) -> bool:
+        """Replace the items of a user; False if they are not those of `before`, or are taken."""
+        old, new = _items(before), _items(after)
+        changes = (
+            (key, if_same(_TEXT, old.get(key)), new.get(key)) for key in dict.fromkeys([*old, *new])
+        )
+        parts = [
+            self._items.put_part(key, {_TEXT: text}, **unchanged)
+            if text
+            else self._items.delete_part(key, **unchanged)
+            for key, unchanged, text in changes
+        ]
+        try:
+            self._items.transact(*parts)
+        except self._items.client.exceptions.TransactionCanceledException:
+            return False
+        return True
 
     def _secret_name(self, access_key: str) -> str:
         return f"{self._stack}/users/{access_key}"
 
-    def _store_secret(self, user: User, value: str) -> None:
-        name = self._secret_name(user.access_key)
+    def _store_secret(
+        self, user: User, access_key: str, secret: str, *, before: User | None
+    ) -> None:
+        """Store the secret of a new key; if that fails, undo the change that added the key."""
+        name, value = self._secret_name(access_key), json.dumps({"secret_key": secret})
         try:
-            self._secrets.create_secret(
-                Name=name,
-                Description=f"The secret key of Bucketcast's user {user.name}",
-                SecretString=value,
+            try:
+                self._secrets.create_secret(
+                    Name=name,
+                    Description=f"The secret key of Bucketcast's user {user.name}",
+                    SecretString=value,
+                )
+            except self._secrets.exceptions.ResourceExistsException:
+                # An interrupted removal left it; no user has it.
+                self._secrets.put_secret_value(SecretId=name, SecretString=value)
+        except BaseException:
+            self._store(user, before)
+            raise
+
+    def _remove_secrets(self, keys: Sequence[str]) -> None:
+        # Without a recovery window: a name must be free at once, and no unused secret may remain.
+        for key in keys:
+            self._secrets.delete_secret(
+                SecretId=self._secret_name(key), ForceDeleteWithoutRecovery=True
             )
-        except self._secrets.exceptions.ResourceExistsException:
-            # An interrupted removal left it; no user has it.
-            self._secrets.put_secret_value(SecretId=name, SecretString=value)
 
-    def _remove_items(self, user: User) -> None:
-        self._items.transact(*map(self._items.delete_part, _keys(user)))
 
-    def _put_part(self, key: str, user: User) -> Part:
-        item = {
-            "name": {"S": user.name},
-            "tenant": {"S": user.tenant},
-            "access_key": {"S": user.access_key},
-            "admin": {"BOOL": user.admin},
-        }
-        return self._items.put_part(
-            key,
-            item,
-            ConditionExpression="attribute_not_exists(#key)",
-            ExpressionAttributeNames={"#key": SORT_KEY},
-        )
+def new_id() -> str:
+    """Return the id of a new user."""
+    return secrets.token_hex(8)
 
 
 def new_keys() -> tuple[str, str]:
@@ -139,12 +229,13 @@ def new_keys() -> tuple[str, str]:
     return access, "".join(secrets.choice(_ALPHABET) for _ in range(40))
 
 
-def _keys(user: User) -> tuple[str, str]:
-    """Return the keys of a user's two items, one by name and one by access key."""
-    return _NAME + user.name, _KEY + user.access_key
+def _items(user: User | None) -> dict[str, dict[str, str]]:
+    """Return a user's text by the keys of its items, one by name and one by each access key."""
+    if user is None:
+        return {}
+    text = {"S": msgspec.json.encode(user).decode()}
+    return dict.fromkeys([_NAME + user.name, *(_KEY + key for key in user.keys)], text)
 
 
-def _user(item: Any) -> User:
-    return User(
-        item["name"]["S"], item["tenant"]["S"], item["access_key"]["S"], item["admin"]["BOOL"]
-    )
+def _changed(name: str) -> UserChangedError:
+    return UserChangedError(f"{name} was changed by another command at the same moment: try again")

@@ -1,17 +1,23 @@
-"""`bucketcast user`: the gateway's users and their keys."""
+"""`bucketcast user`: the gateway's users, their keys and their rights."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
-from bucketcast.users import User
-from bucketcast.users.aws import Users, new_keys
+from bucketcast.users import RIGHTS, Right, User
+from bucketcast.users.aws import Users, new_id, new_keys
+from bucketcast.users.owners import Owners
 
 _MIN_LENGTH, _MAX_LENGTH = 8, 128
+_MAX_PATTERNS: Final = 100
+_NONE: Final = "none"
 _name = params.matching(
     "name",
     r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
@@ -23,41 +29,76 @@ _access_key = params.matching(
     r"[A-Za-z0-9_.-]{3,128}",
     "found '{}'; allowed are 3 to 128 letters, digits, `_`, `.` and `-`",
 )
+_pattern = params.matching(
+    "pattern",
+    r"[A-Za-z0-9._*?!\[\]-]{1,255}",
+    "found the pattern '{}'; allowed are letters, digits, `.`, `_` and `-`, and the wildcards "
+    "`*`, `?` and `[abc]`",
+)
+Grant = tuple[str, tuple[Right, ...]]
 
 
 def _tenant(value: str) -> str:
     return _name(value) if value else ""
 
 
+def _grant(text: str) -> Grant:
+    """Return the pattern and the rights of `PATTERN=RIGHT,RIGHT`."""
+    pattern, _, words = text.partition("=")
+    named = set(words.split(","))
+    if named != {_NONE} and not named <= set(RIGHTS):
+        raise click.BadParameter(
+            f"found the rights '{words}' in '{text}'; allowed are {', '.join(RIGHTS)}, joined by "
+            f"commas, or {_NONE}"
+        )
+    return _pattern(pattern), tuple(right for right in RIGHTS if right in named)
+
+
+_grant.__name__ = "pattern=rights"
+_grants: Callable[[Any], Any] = click.option(
+    "--bucket",
+    "grants",
+    type=_grant,
+    multiple=True,
+    metavar="PATTERN=RIGHTS",
+    help="Rights on the buckets with such names: read, write and notify, or none. May be repeated.",
+)
+_own_access_key: Callable[[Any], Any] = click.option(
+    "--access-key", type=_access_key, metavar="KEY", help="Access key. [default: generated]"
+)
+_own_secret_key: Callable[[Any], Any] = click.option(
+    "--secret-key-file",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="File with the secret key, - for standard input. [default: generated]",
+)
+
+
 @click.group()
 def command() -> None:
-    """Manage the gateway's users and their keys.
+    """Manage the gateway's users, their keys and their rights.
 
-    Users sign their calls to the gateway with their own key pair, since the secret keys of AWS
-    users cannot be read. Every user can call S3 with the rights of the gateway.
+    Users sign their calls to the gateway with their own key pairs, since the secret keys of AWS
+    users cannot be read. A user owns the buckets that they make through the gateway, and has the
+    rights on others that are given here. Every change takes effect within five seconds.
     """
 
 
 @command.command()
 @click.argument("name", type=_name)
 @click.option("--tenant", type=_tenant, default="", help="Tenant of the user's topics.")
-@click.option("--admin", is_flag=True, help="Allow the admin API too (`mc admin`).")
-@click.option(
-    "--access-key", type=_access_key, metavar="KEY", help="Access key. [default: generated]"
-)
-@click.option(
-    "--secret-key-file",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="File with the secret key, - for standard input. [default: generated]",
-)
+@click.option("--admin", is_flag=True, help="Allow everything, the admin API too (`mc admin`).")
+@_grants
+@_own_access_key
+@_own_secret_key
 @shared
-def add(
+def add(  # noqa: PLR0913 - one for each option
     out: Output,
     name: str,
     *,
     tenant: str,
     admin: bool,
+    grants: tuple[Grant, ...],
     access_key: str | None,
     secret_key_file: Path | None,
 ) -> None:
@@ -65,38 +106,109 @@ def add(
 
     \b
     Example:
-      bucketcast user add thumbnailer
+      bucketcast user add thumbnailer --bucket 'photos-*=read,write' --bucket logs=notify
       bucketcast user add backup --access-key BACKUP --secret-key-file key.txt
     """  # noqa: D301 - click reads the character
-    generated_key, generated_secret = new_keys()
-    secret = _read_secret(secret_key_file) if secret_key_file else generated_secret
-    user = User(name, tenant, access_key or generated_key, admin)
+    access_key, secret = _keys(access_key, secret_key_file)
+    user = _with_grants(User(new_id(), name, tenant, (access_key,), admin), grants)
     with aws_errors():
         _users(out).add(user, secret)
-    document = {**_document(user), "secret_key": secret}
-    out.answer(
-        document,
-        f"Successfully added {name}",
-        f"  access key: {user.access_key}",
-        f"  secret key: {secret}",
-    )
+    _show_keys(out, user, access_key, secret, f"Successfully added {name}")
+
+
+@command.command("set")
+@click.argument("name", type=_name)
+@click.option("--admin/--no-admin", default=None, help="Allow everything, or no longer.")
+@_grants
+@shared
+def set_(out: Output, name: str, *, admin: bool | None, grants: tuple[Grant, ...]) -> None:
+    """Change the rights of a user; those for other patterns stay as they are.
+
+    \b
+    Example:
+      bucketcast user set thumbnailer --bucket 'photos-*=read' --bucket logs=none
+      bucketcast user set ann --admin
+    """  # noqa: D301 - click reads the character
+    if admin is None and not grants:
+        raise click.UsageError("nothing to change: give --bucket, --admin or --no-admin")
+
+    def change(user: User) -> User:
+        return replace(_with_grants(user, grants), admin=user.admin if admin is None else admin)
+
+    with aws_errors():
+        user = _users(out).change(name, change)
+    out.answer(_document(user), f"{name} has: {' '.join(_rights(user)) or 'no rights'}")
+
+
+@command.group()
+def key() -> None:
+    """Rotate a user's keys: add a second one, use it everywhere, remove the first."""
+
+
+@key.command("add")
+@click.argument("name", type=_name)
+@_own_access_key
+@_own_secret_key
+@shared
+def add_key(
+    out: Output, name: str, *, access_key: str | None, secret_key_file: Path | None
+) -> None:
+    """Give a user a second key; its secret key is shown only now.
+
+    \b
+    Example:
+      bucketcast user key add thumbnailer
+    """  # noqa: D301 - click reads the character
+    access_key, secret = _keys(access_key, secret_key_file)
+    with aws_errors():
+        user = _users(out).add_key(name, access_key, secret)
+    _show_keys(out, user, access_key, secret, f"Successfully added a key of {name}")
+
+
+@key.command("rm")
+@click.argument("name", type=_name)
+@click.argument("access_key", type=_access_key)
+@shared
+def remove_key(out: Output, name: str, access_key: str) -> None:
+    """Remove one of a user's two keys.
+
+    \b
+    Example:
+      bucketcast user key rm thumbnailer BC0ABCDEFGHIJKLMNOPQ
+    """  # noqa: D301 - click reads the character
+    with aws_errors():
+        user = _users(out).remove_key(name, access_key)
+    out.answer(_document(user), f"Successfully removed the key {access_key} of {name}")
 
 
 @command.command()
 @shared
 def ls(out: Output) -> None:
-    """List the users, without secrets.
+    """List the users with their rights, without secrets.
 
     \b
     Example:
       bucketcast user ls
     """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
     with aws_errors():
         users = _users(out).all()
+        owners = Owners(deployment.state_table, aws.dynamodb).all()
+    owned = {
+        user.id: [bucket for bucket, owner in owners.items() if owner.user == user.id]
+        for user in users
+    }
+    rows = [
+        (name, tenant, key, right)
+        for user in users
+        for name, tenant, key, right in zip_longest(
+            [user.name], [user.tenant], user.keys, _rights(user, owned[user.id]), fillvalue=""
+        )
+    ]
     out.table(
-        {"users": [{**_document(user), "admin": user.admin} for user in users]},
-        ("NAME", "TENANT", "ACCESS KEY", "ADMIN"),
-        [(user.name, user.tenant, user.access_key, "yes" * user.admin) for user in users],
+        {"users": [{**_document(user), "owns": owned[user.id]} for user in users]},
+        ("NAME", "TENANT", "ACCESS KEY", "RIGHTS"),
+        rows,
         "there are no users; add one with `bucketcast user add NAME`",
     )
 
@@ -105,7 +217,7 @@ def ls(out: Output) -> None:
 @click.argument("name", type=_name)
 @shared
 def rm(out: Output, name: str) -> None:
-    """Remove a user; takes effect within five seconds.
+    """Remove a user; the user's buckets and topics stay, and are for administrators.
 
     \b
     Example:
@@ -119,6 +231,31 @@ def rm(out: Output, name: str) -> None:
 def _users(out: Output) -> Users:
     deployment, aws = out.deployed()
     return Users(deployment.stack, deployment.state_table, aws.dynamodb, aws.secretsmanager)
+
+
+def _with_grants(user: User, grants: Sequence[Grant]) -> User:
+    """Return a user with other rights on the buckets of these patterns."""
+    changed = {**user.grants, **dict(grants)}
+    kept = {pattern: rights for pattern, rights in changed.items() if rights}
+    if len(kept) > _MAX_PATTERNS:
+        raise click.UsageError(f"found {len(kept)} patterns; a user may have {_MAX_PATTERNS}")
+    return replace(user, grants=kept)
+
+
+def _keys(access_key: str | None, secret_key_file: Path | None) -> tuple[str, str]:
+    """Return an access key and its secret, each generated if it is not given."""
+    generated_key, generated_secret = new_keys()
+    secret = _read_secret(secret_key_file) if secret_key_file else generated_secret
+    return access_key or generated_key, secret
+
+
+def _show_keys(out: Output, user: User, access_key: str, secret: str, done: str) -> None:
+    out.answer(
+        {**_document(user), "access_key": access_key, "secret_key": secret},
+        done,
+        f"  access key: {access_key}",
+        f"  secret key: {secret}",
+    )
 
 
 def _read_secret(file: Path) -> str:
@@ -137,5 +274,21 @@ def _read_secret(file: Path) -> str:
     return secret
 
 
+def _rights(user: User, owned: Sequence[str] = ()) -> list[str]:
+    """Return a user's rights as `--bucket` takes them, and the buckets of the user."""
+    return [
+        *(["admin"] if user.admin else []),
+        *(f"{pattern}={','.join(rights)}" for pattern, rights in user.grants.items()),
+        *(f"{bucket}=owner" for bucket in owned),
+    ]
+
+
 def _document(user: User) -> dict[str, Any]:
-    return {"name": user.name, "tenant": user.tenant, "access_key": user.access_key}
+    return {
+        "name": user.name,
+        "tenant": user.tenant,
+        "access_key": user.keys[0],
+        "access_keys": list(user.keys),
+        "admin": user.admin,
+        "rights": {pattern: list(rights) for pattern, rights in user.grants.items()},
+    }

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from bucketcast.users import Account, User
@@ -29,16 +30,26 @@ attributes may have, each written as `%XX`."""
 class AuthenticatedRequest:
     """An authenticated call: its request, its user and its body.
 
-    `peer` is the client's address; `abort` closes the connection at once. `audited` is written to
-    the audit log.
+    `confirm` raises an `S3Error` if the call would be refused now: a call that has waited calls it
+    before it does something. `peer` is the client's address; `abort` closes the connection at once.
+    `audited` is written to the audit log.
     """
 
     call: RawRequest
     user: User
+    access_key: str
     body: RequestBody
+    confirm: Callable[[], Awaitable[None]]
     peer: str = ""
     abort: Callable[[], None] = lambda: None
     audited: MutableMapping[str, Any] = field(default_factory=dict)
+
+    def confirmed(self) -> "AuthenticatedRequest":
+        """Return the call as one that is confirmed for good, as S3 has done it."""
+
+        async def confirm() -> None: ...
+
+        return replace(self, confirm=confirm)
 
     def need_admin(self) -> None:
         """Require an administrator.
@@ -81,24 +92,36 @@ class Authenticator:
         audited["access_key"] = claim.access_key
         check.terms(claim, self._now(), services)
         check.headers(call, claim)
-        account = await self._find(claim.access_key)
-        if account is None:
-            raise S3Error("InvalidAccessKeyId", AWSAccessKeyId=claim.access_key)
+        account = await self._account(claim.access_key)
         if not claim.payload:
             if tuple(services) == S3:
                 raise S3Error(
                     "InvalidRequest",
                     "Missing required header for this request: x-amz-content-sha256",
                 )
-            admitted = await self._authenticate_by_hash(call, claim, account, receive)
-            audited["user"] = account.user.name
-            return replace(admitted, audited=audited)
-        key = check.signature(call, claim, account.secret)
+            body = await self._verify_hash(call, claim, account, receive)
+        else:
+            key = check.signature(call, claim, account.secret)
+            body = RequestBody(receive, payload.verifier(call, claim, key))
         audited["user"] = account.user.name
-        body = RequestBody(receive, payload.verifier(call, claim, key))
         peer, _ = scope.get("client") or ("", 0)
         abort = scope.get(ABORT, lambda: None)
-        return AuthenticatedRequest(call, account.user, body, peer, abort, audited)
+        confirm = partial(self._confirm, claim.access_key, account.user)
+        return AuthenticatedRequest(
+            call, account.user, claim.access_key, body, confirm, peer, abort, audited
+        )
+
+    async def _account(self, access_key: str) -> Account:
+        account = await self._find(access_key)
+        if account is None:
+            raise S3Error("InvalidAccessKeyId", AWSAccessKeyId=access_key)
+        return account
+
+    async def _confirm(self, access_key: str, user: User) -> None:
+        """Require that an access key is still that of the same user with the same rights."""
+        account = await self._account(access_key)
+        if replace(account.user, keys=user.keys) != user:
+            raise S3Error("SlowDown", f"the rights of {user.name} have changed: call again")
 
     def read(self, scope: Scope) -> RawRequest:
         """Return the request of an ASGI scope, as sent.
@@ -114,10 +137,10 @@ class Authenticator:
             self._domains,
         )
 
-    async def _authenticate_by_hash(
+    async def _verify_hash(
         self, call: RawRequest, claim: Claim, account: Account, receive: Receive
-    ) -> AuthenticatedRequest:
-        """Authenticate a call whose signed hash of the body is not sent, and has to be computed.
+    ) -> RequestBody:
+        """Return the body of a call whose signed hash is not sent, and has to be computed.
 
         Clients send it to S3 only, and curl before 8 does not even there.
         """
@@ -130,9 +153,7 @@ class Authenticator:
         async def replay() -> MutableMapping[str, Any]:
             return {"type": "http.request", "body": content, "more_body": False}
 
-        return AuthenticatedRequest(
-            call, account.user, RequestBody(replay, payload.Plain(digest, len(content)))
-        )
+        return RequestBody(replay, payload.Plain(digest, len(content)))
 
 
 def _decode(value: bytes) -> str:

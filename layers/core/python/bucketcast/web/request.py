@@ -18,6 +18,8 @@ MAX_TARGET: Final = 16_384
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _DOTS: Final = ("", ".", "..")
 _BYTES: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+_SDK_NAME: Final = "x-id"
+_HEADER_PREFIX: Final = "x-amz-"
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-_]{1,254}")
 
 
@@ -63,7 +65,7 @@ class RawRequest:
             bucket, rest = unquote(first), "/" + key_path
             if not bucket and slash:
                 raise S3Error("InvalidURI", "the path begins with //, which names no bucket")
-        if bucket and not _BUCKET.fullmatch(bucket):
+        if bucket and not is_bucket_name(bucket):
             raise S3Error("InvalidBucketName")
         return cls(method, path, query, joined, bucket, unquote(rest[1:]), rest)
 
@@ -81,10 +83,33 @@ class RawRequest:
             values.setdefault(unquote_plus(name), []).append(unquote_plus(value))
         return values
 
+    @cached_property
+    def subresources(self) -> frozenset[str]:
+        """The query's names in lower case, without those that are headers or an SDK's own."""
+        names = {name.lower() for name in self.params}
+        return frozenset(
+            name for name in names if name != _SDK_NAME and not name.startswith(_HEADER_PREFIX)
+        )
+
+    @property
+    def is_of_bucket(self) -> bool:
+        """True if it is about a bucket itself: PUT creates it, DELETE removes it."""
+        return bool(self.bucket) and not self.key and not self.subresources
+
+    def values(self, header: str) -> list[str]:
+        """Return the values of an `x-amz-` header, which a presigned call may have in its query."""
+        in_query = (values for name, values in self.params.items() if name.lower() == header)
+        found = [value for values in in_query for value in values]
+        return [self.headers[header], *found] if header in self.headers else found
+
     def first(self, name: str) -> str | None:
         """Return the first value of a query's name; None if it is missing."""
         values = self.params.get(name)
         return values[0] if values else None
+
+
+def is_bucket_name(text: str) -> bool:
+    return _BUCKET.fullmatch(text) is not None
 
 
 def _check_target(path: str, query: str) -> None:

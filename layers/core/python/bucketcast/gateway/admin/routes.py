@@ -94,7 +94,7 @@ class Admin:
         async def answer(request: Request) -> Response:
             authenticated = await self._authenticator.authenticate(request.scope, request.receive)
             authenticated.need_admin()
-            account = await self._find(authenticated.user.access_key)
+            account = await self._find(authenticated.access_key)
             try:
                 return await work(authenticated, account.secret if account else "")
             except AwsError as error:
@@ -141,7 +141,7 @@ class Admin:
         """Return the work of a call that reads a configuration."""
 
         async def work(authenticated: AuthenticatedRequest, secret: str) -> Response:
-            document = await in_thread(authenticated.user, export, authenticated)
+            document = await in_thread(authenticated, export, authenticated)
             async with self._encrypting:
                 body = await asyncio.to_thread(encrypt, document, secret)
             return Response(body, media_type="application/octet-stream")
@@ -155,7 +155,7 @@ class Admin:
             body = await authenticated.body.read(_BODY_BYTES)
             async with self._encrypting:
                 settings = await asyncio.to_thread(decrypt, body, secret)
-            await in_thread(authenticated.user, change, settings)
+            await in_thread(authenticated, change, settings)
             return Response(headers=APPLIED)
 
         return work

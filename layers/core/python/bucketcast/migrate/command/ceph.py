@@ -23,11 +23,12 @@ from bucketcast.topics.aws.topics import Change, DesiredTopic, topics_of
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import require_name
 from bucketcast.users import User
+from bucketcast.users.aws import Users
 from bucketcast.web.errors import S3Error
 
 T = TypeVar("T")
 R = TypeVar("R")
-_IMPORTER = User("import", "", "", admin=True)
+_IMPORTER = User("", "import", "", (), admin=True)
 
 
 @click.command("ceph")
@@ -63,7 +64,11 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     topics = list(zip(parsed.topics, attributes, strict=True))
     if applied:
         deployment, aws = out.deployed()
-        _make_topics(topics, deployment, aws)
+        for topic in _make_topics(topics, deployment, aws):
+            out.note(
+                f"note: {topic.arn} is for administrators only: there is no user {topic.owner} of "
+                f"tenant '{topic.arn.tenant}'; add the user and import again"
+            )
         _make_notifications(parsed.notifications, deployment, aws)
     for entry in parsed.left_out:
         out.note(f"skipped: {entry.what}: {entry.why}")
@@ -97,15 +102,19 @@ def _for_each(topics: Iterable[T], call: Callable[[T], R], arn: Callable[[T], ob
 
 def _make_topics(
     topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]], deployment: Deployed, aws: Aws
-) -> None:
+) -> list[ceph.ParsedTopic]:
+    """Create the topics; return those whose owner is no user."""
     if not topics:
-        return
+        return []
+    users = Users(deployment.stack, deployment.state_table, aws.dynamodb, aws.secretsmanager)
+    with aws_errors():
+        ids = {(user.tenant, user.name): user.id for user in users.all()}
     topics_api = topics_of(deployment.stack, deployment.state_table, aws)
     region = aws.dynamodb.meta.region_name
     desired = [
         (
             TopicArn(region, topic.arn.tenant, topic.arn.name),
-            DesiredTopic(topic.owner, attributes),
+            DesiredTopic(topic.owner, attributes, ids.get((topic.arn.tenant, topic.owner), "")),
         )
         for topic, attributes in topics
     ]
@@ -113,6 +122,7 @@ def _make_topics(
         _for_each(desired, lambda pair: topics_api.check(*pair), itemgetter(0))
         for arn, wanted in desired:
             topics_api.put(arn, _constant(wanted))
+    return [topic for topic, _ in topics if (topic.arn.tenant, topic.owner) not in ids]
 
 
 def _constant(wanted: DesiredTopic) -> Change:

@@ -82,24 +82,24 @@ class Notifications:
     async def _get(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
         await send_response(
-            send, await in_thread(admitted.user, self.get, call.bucket, requested_id(call))
+            send, await in_thread(admitted, self.get, call.bucket, requested_id(call))
         )
 
     async def _put(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
-        await in_thread(admitted.user, self.exists, call.bucket)
+        await in_thread(admitted, self.exists, call.bucket)
         if requested_id(call):
             raise S3Error("InvalidArgument", "PUT ?notification takes no Id: the document has them")
         if not admitted.body.payload.length:
             raise S3Error("MissingContentLength")
         text = await admitted.body.read(xml.MAX_BYTES)
         whole = call.headers.get("user-agent", "").startswith(_MINIOS)
-        await in_thread(admitted.user, self.put, call.bucket, text, admitted.user, whole=whole)
+        await in_thread(admitted, self.put, call.bucket, text, admitted.user, whole=whole)
         await send_response(send)
 
     async def _delete(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
-        await in_thread(admitted.user, self.delete, call.bucket, requested_id(call))
+        await in_thread(admitted, self.delete, call.bucket, requested_id(call))
         await send_response(send)
 
     def exists(self, bucket: str) -> None:

@@ -94,7 +94,7 @@ class Sns:
         body = await authenticated.body.read(LARGEST_FORM)
         secure = self._is_secure(scope, authenticated.call.headers)
         return await in_thread(
-            authenticated.user, self._run, TopicCall(authenticated, body, secure, request_id)
+            authenticated, self._run, TopicCall(authenticated, body, secure, request_id)
         )
 
     def _run(self, call: TopicCall) -> bytes:

@@ -70,9 +70,9 @@ class UserTopics:
             if existing is None:
                 most = 0 if user.admin else topics.per_user
                 self._check_quota(user, most)
-                return DesiredTopic(user.name, parsed, most)
+                return DesiredTopic(user.name, parsed, user.id, most)
             permissions.require(user, policy.CREATE, existing)
-            return DesiredTopic(existing.owner, parsed)
+            return DesiredTopic(existing.owner, parsed, existing.owner_id)
 
         return topics.put(TopicArn(self._region, user.tenant, name), change)
 
@@ -96,7 +96,9 @@ class UserTopics:
             if not value:
                 del values[key]
             return DesiredTopic(
-                existing.owner, parse_attributes(values, partial(_stored, existing))
+                existing.owner,
+                parse_attributes(values, partial(_stored, existing)),
+                existing.owner_id,
             )
 
         self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
@@ -133,7 +135,7 @@ class UserTopics:
         """Raise a TopicError if a user has `limit` topics; 0 means no limit."""
         if limit:
             owned, _ = self._items.page(
-                user.tenant, limit, "", lambda topic: topic.owner == user.name
+                user.tenant, limit, "", lambda topic: permissions.owns(user, topic)
             )
             if len(owned) >= limit:
                 raise TopicError(

@@ -106,7 +106,7 @@ class TopicTable:
         if before and after:
             return []
         topic = after or before
-        if topic is None:
+        if topic is None or not topic.owner_id:
             return []
         update: dict[str, Any] = {
             "UpdateExpression": "ADD topics :step",
@@ -115,7 +115,7 @@ class TopicTable:
         if after and most:
             update["ConditionExpression"] = "attribute_not_exists(topics) OR topics < :most"
             update["ExpressionAttributeValues"][":most"] = {"N": str(most)}
-        return [self._counts.update_part(f"topiccount#{topic.tenant}:{topic.owner}", **update)]
+        return [self._counts.update_part(f"topiccount#{topic.owner_id}", **update)]
 
     def _change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
         """Return the part of a transaction that stores a topic if it is unchanged."""

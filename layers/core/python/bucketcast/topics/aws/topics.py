@@ -47,6 +47,7 @@ class DesiredTopic:
 
     owner: str
     attributes: TopicAttributes = field(repr=False)
+    owner_id: str = ""
     most: int = 0
 
 
@@ -149,6 +150,7 @@ class Topics:
         topic = Topic(
             tenant=arn.tenant,
             owner=desired.owner,
+            owner_id=desired.owner_id,
             name=arn.name,
             region=arn.region,
             attributes=attributes.shown,

@@ -1,0 +1,55 @@
+"""Judge the calls of users by their rights, and by the buckets that they own."""
+
+import time
+from collections.abc import Collection, Mapping
+
+from bucketcast.aws.clients import aws_errors
+from bucketcast.gateway import rights
+from bucketcast.gateway.account_cache import MAX_AGE_SECONDS
+from bucketcast.gateway.rights import Needed
+from bucketcast.gateway.shared_reading import SharedReading
+from bucketcast.users import User
+from bucketcast.users.owners import Owner, Owners
+from bucketcast.web.request import RawRequest
+
+
+class Judge:
+    """Judges calls; the owners of all buckets are cached for a few seconds."""
+
+    def __init__(self, owners: Owners) -> None:
+        def read() -> Mapping[str, Owner]:
+            with aws_errors():
+                return owners.all()
+
+        self._owners = SharedReading(read)
+
+    async def require(self, user: User, call: RawRequest) -> None:
+        """Require what a call needs.
+
+        A bucket that was made by another gateway is the user's at once: the owners are read again
+        before a call is refused.
+
+        Raises:
+            S3Error: the user does not have it.
+            AwsError: the table does not answer.
+        """
+        now = time.time()
+        missing = rights.missing(user, (), call)
+        for since in (now - MAX_AGE_SECONDS, now):
+            if missing:
+                missing = rights.missing(user, await self.owned(user, since), call)
+        if missing:
+            raise rights.denied(missing)
+
+    async def may_hear_of(self, user: User, bucket: str, at: float) -> bool:
+        """Return True if a user may see a bucket's event that happened at a time (Unix s)."""
+        needed = Needed(bucket, "notify")
+        if rights.is_met(user, (), needed):
+            return True
+        since = max(at, time.time() - MAX_AGE_SECONDS)
+        return rights.is_met(user, await self.owned(user, since), needed)
+
+    async def owned(self, user: User, since: float) -> Collection[str]:
+        """Return the buckets that a user owned at a time (Unix s) or later."""
+        owners = await self._owners(since)
+        return {bucket for bucket, owner in owners.items() if owner.user == user.id}

@@ -1,0 +1,203 @@
+"""What a call needs, and whether its user has it: the one place where S3 calls are judged.
+
+A need is a right on a bucket (`read`, `write`, `notify`), `any` of these, to be its `owner`, or to
+be an `admin`. Owners have all rights on their buckets, administrators on all buckets. What is not
+known here is for administrators: it might act on another bucket, or lend the gateway's own rights.
+
+A presigned call may have any `x-amz-` header in its query.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Final, Literal, NamedTuple
+from urllib.parse import unquote
+
+from bucketcast.users import Right, User
+from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest, is_bucket_name
+
+Need = Right | Literal["any", "owner", "admin"]
+
+
+class Needed(NamedTuple):
+    """What a call needs on a bucket, "" for what is of no bucket."""
+
+    bucket: str
+    need: Need
+
+
+_LIST_BUCKETS: Final = frozenset({"bucket-region", "continuation-token", "max-buckets", "prefix"})
+_LISTEN: Final = "events"
+_LISTEN_PARAMETERS: Final = frozenset({_LISTEN, "ping", "prefix", "suffix"})
+_READS: Final = ("GET", "HEAD")
+_PARAMETERS: Final = _LISTEN_PARAMETERS - {_LISTEN} | {
+    "allow-unordered",
+    "continuation-token",
+    "delimiter",
+    "encoding-type",
+    "fetch-owner",
+    "id",
+    "key-marker",
+    "list-type",
+    "marker",
+    "max-keys",
+    "max-uploads",
+    "metadata",
+    "notification-id",
+    "start-after",
+    "upload-id-marker",
+    "version-id-marker",
+}
+"""Names in a query that only say more about what is read or changed."""
+_READABLE: Final[dict[str, Need]] = {
+    _LISTEN: "notify",
+    "location": "any",
+    "object-lock": "read",
+    "uploads": "read",
+    "versioning": "read",
+    "versions": "read",
+}
+_SETTINGS: Final = frozenset(
+    {
+        "accelerate",
+        "acl",
+        "cors",
+        "encryption",
+        "intelligent-tiering",
+        "lifecycle",
+        "metrics",
+        "object-lock",
+        "ownershipcontrols",
+        "policy",
+        "policystatus",
+        "publicaccessblock",
+        "requestpayment",
+        "tagging",
+        "versioning",
+        "website",
+    }
+)
+"""What is about one bucket only, and names no role."""
+_REACHING: Final = frozenset({"analytics", "inventory", "logging", "replication"})
+"""What names other buckets or roles."""
+_SELECT: Final = frozenset({"select", "select-type"})
+_COPY_SOURCE: Final = "x-amz-copy-source"
+_ACL: Final = "x-amz-acl"
+_GRANT: Final = "x-amz-grant-"
+_BYPASS: Final = "x-amz-bypass-governance-retention"
+_HARMLESS_ACLS: Final = ("", "private", "bucket-owner-read", "bucket-owner-full-control")
+
+
+def needed(call: RawRequest) -> list[Needed]:
+    """Return all that a call needs.
+
+    Nothing is needed to list buckets, to listen to all of them, and to create one: these answer
+    with the user's own.
+    """
+    if not call.bucket:
+        return [] if _is_for_everybody(call) else [Needed("", "admin")]
+    needs = set(_of_object(call) if call.key else _of_bucket(call))
+    return [Needed(call.bucket, need) for need in sorted(needs)] + _of_headers(call)
+
+
+def is_met(user: User, owned: Collection[str], it: Needed) -> bool:
+    """Return True if a user who owns these buckets has what is needed."""
+    if user.admin:
+        return True
+    if it.need == "admin":
+        return False
+    if it.bucket in owned:
+        return True
+    rights = user.rights_on(it.bucket)
+    return bool(rights) if it.need == "any" else it.need in rights
+
+
+def missing(user: User, owned: Collection[str], call: RawRequest) -> Needed | None:
+    """Return the first that a call needs and the user does not have; None if nothing is missing."""
+    return next((it for it in needed(call) if not is_met(user, owned, it)), None)
+
+
+def denied(it: Needed) -> S3Error:
+    """Return the error of a call, the same for a bucket that does not exist."""
+    return S3Error("AccessDenied", f"Access Denied: {_REASONS[it.need].format(it.bucket)}")
+
+
+_GIVEN: Final = (
+    "needs the right {0} on bucket {{0}}, which `bucketcast user set NAME --bucket {{0}}={0}` gives"
+)
+_REASONS: Final[dict[Need, str]] = {
+    "any": "needs a right on bucket {0}, which `bucketcast user set NAME --bucket {0}=read` gives",
+    "read": _GIVEN.format("read"),
+    "write": _GIVEN.format("write"),
+    "notify": _GIVEN.format("notify"),
+    "owner": "needs the owner of bucket {0}, or an administrator",
+    "admin": "needs an administrator",
+}
+
+
+def _is_for_everybody(call: RawRequest) -> bool:
+    names = call.subresources
+    listens = _LISTEN in names and names <= _LISTEN_PARAMETERS
+    return call.method == "GET" and (listens or names <= _LIST_BUCKETS)
+
+
+def _of_bucket(call: RawRequest) -> Iterator[Need]:
+    if call.method in _READS:
+        names = call.subresources - _PARAMETERS
+        if not names:
+            yield "any" if call.method == "HEAD" else "read"
+        for name in names:
+            yield _of_reading(name)
+    elif call.is_of_bucket:
+        if call.method != "PUT":
+            yield "owner" if call.method == "DELETE" else "admin"
+    else:
+        names = call.subresources - _PARAMETERS or call.subresources
+        yield from (_of_changing(call.method, name) for name in names)
+
+
+def _of_reading(name: str) -> Need:
+    if name == "notification":
+        return "notify"
+    return _READABLE.get(name) or ("owner" if name in _SETTINGS | _REACHING else "admin")
+
+
+def _of_changing(method: str, name: str) -> Need:
+    if name == "delete" and method == "POST":
+        return "write"
+    if method not in ("PUT", "DELETE"):
+        return "admin"
+    if name == "notification":
+        return "notify"
+    return "owner" if name in _SETTINGS else "admin"
+
+
+def _of_object(call: RawRequest) -> Iterator[Need]:
+    if call.method in _READS or (call.method == "POST" and call.subresources == _SELECT):
+        yield "read"
+        return
+    yield "write" if call.method in ("PUT", "POST", "DELETE") else "admin"
+    if "restore" in call.subresources:
+        # What is selected may be stored in any bucket that the body names.
+        yield "admin"
+    if "acl" in call.subresources:
+        yield "owner"
+
+
+def _of_headers(call: RawRequest) -> list[Needed]:
+    """Return what a call's headers need: to read a source, and to give rights away."""
+    needs = []
+    for source in call.values(_COPY_SOURCE):
+        bucket, _, _ = unquote(source).removeprefix("/").partition("/")
+        # An access point is named by an ARN, which does not name its bucket.
+        known = is_bucket_name(bucket)
+        needs.append(Needed(bucket, "read") if known else Needed("", "admin"))
+    names = {name.lower() for name in (*call.headers, *call.params)}
+    opens = any(value not in _HARMLESS_ACLS for value in call.values(_ACL))
+    opens |= any(name.startswith(_GRANT) for name in names)
+    if (opens and not _creates(call)) or _BYPASS in names:
+        needs.append(Needed(call.bucket, "owner"))
+    return needs
+
+
+def _creates(call: RawRequest) -> bool:
+    return call.is_of_bucket and call.method == "PUT"

@@ -1,0 +1,41 @@
+"""A value that is read from AWS, once for all calls that wait for it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class SharedReading(Generic[T]):
+    """The value that `read` returns; it is read in a thread of its own."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._thread = ThreadPoolExecutor(1, "shared reading")
+        self._reading: asyncio.Future[T] | None = None
+        self._began = 0.0
+
+    async def __call__(self, since: float) -> T:
+        """Return the value as it was at `since` (seconds since 1970) or later.
+
+        Raises:
+            BucketcastError: AWS does not answer.
+        """
+        reading = self._reading
+        # What began before may not have what the caller looks for.
+        if reading and not reading.done() and self._began < since:
+            await asyncio.wait([reading])
+        if self._reading is None or not self._serves(self._reading, since):
+            # The wall clock, since the monotonic one stands still while Lambda freezes a function.
+            self._began = time.time()
+            run = asyncio.get_running_loop().run_in_executor
+            self._reading = asyncio.ensure_future(run(self._thread, self._read))
+        return await asyncio.shield(self._reading)
+
+    def _serves(self, reading: "asyncio.Future[T]", since: float) -> bool:
+        if reading.done() and (reading.cancelled() or reading.exception()):
+            return False
+        return since <= self._began <= time.time()
