@@ -1,14 +1,18 @@
 """The application of a deployment, as its function calls it."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
 import boto3
 import pytest
 
 from bucketcast.gateway.factory import Serves, create_app
+from bucketcast.listen.queue import QueueUnavailableError, Sqs
 from bucketcast.users.aws import Users
 from functions.gateway import url
 from tests.unit.conftest import Deploy
@@ -77,6 +81,36 @@ def test_listen_calls_reach_the_function_that_serves_them(aws: MotoAws) -> None:
     """There is no such bucket, as only that function finds out."""
     answer = called(aws, LISTEN, serves="listeners")
     assert (answer["statusCode"], "<Code>NoSuchBucket<" in answer["body"]) == (404, True)
+
+
+@pytest.mark.parametrize("serves", ["listeners", "notifications"])
+def test_no_call_of_aws_blocks_the_event_loop(
+    aws: MotoAws, monkeypatch: pytest.MonkeyPatch, serves: Serves
+) -> None:
+    """All listeners of a process would stand still meanwhile."""
+    blocked: list[str] = []
+
+    def check(model: Any, **_: Any) -> None:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            blocked.append(model.name)
+
+    describe = aws.cloudformation.describe_stacks
+
+    def describe_stacks(**stack: str) -> Any:
+        check(SimpleNamespace(name="DescribeStacks"))
+        return describe(**stack)
+
+    monkeypatch.setattr(aws.cloudformation, "describe_stacks", describe_stacks)
+    monkeypatch.setattr("bucketcast.deployment.outputs.MAX_AGE_SECONDS", 0.0)
+    monkeypatch.setattr(Sqs, "call", AsyncMock(side_effect=QueueUnavailableError))
+    for client in (aws.dynamodb, aws.s3, aws.secretsmanager, aws.sqs):
+        client.meta.events.register("before-call", check)
+    target = NOTIFICATIONS if serves == "notifications" else LISTEN.replace("/images", "/")
+    called(aws, target, serves=serves)
+    for client in (aws.dynamodb, aws.s3, aws.secretsmanager, aws.sqs):
+        client.meta.events.unregister("before-call", check)
+    assert blocked == []
 
 
 @pytest.mark.parametrize("target", [NOTIFICATIONS, "/images/a.jpg", "/minio/admin/v3/info"])

@@ -1,6 +1,7 @@
 """Build the application of one deployment, for the gateway and for Lambda."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, Literal
 
 from starlette.applications import Starlette
@@ -88,11 +89,13 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
 
     authenticator = Authenticator(accounts, domains=tuple(name.lower() for name in domains))
     notifications = Notifications(deployment, aws, region)
+    # The account's URL of queues, which no deploy changes.
+    queues = cache(lambda: deployment().ingress_queue.rpartition("/")[0])
     listeners = Listeners(
         stack,
         Table(table, aws.dynamodb),
         aws.sqs,
-        lambda: deployment().ingress_queue.rpartition("/")[0],
+        queues,
         kms_key=lambda: deployment().kms_key,
     )
     sqs = Sqs(aws.sqs.meta.endpoint_url, region, credentials)

@@ -135,8 +135,9 @@ class Table:
 class Listeners:
     """The listeners of a deployment, for one process that serves some of them.
 
-    `prefix` returns the URL of every queue up to its name, `kms_key` the ARN of the key that
-    encrypts queues, "" for SQS's own. `clock` returns seconds since 1970.
+    `prefix` returns the URL of every queue up to its name; only its first call may wait for AWS.
+    `kms_key` returns the ARN of the key that encrypts queues, "" for SQS's own. `clock` returns
+    seconds since 1970.
     """
 
     stack: str
@@ -191,6 +192,7 @@ class Listeners:
             TooManyListenersError: the user, or the deployment, has its maximum.
             EventsLostError: the client's earlier listener lost events.
         """
+        self.prefix()  # from here on `url` neither waits nor fails
         for _ in range(_TRIES):
             snapshot = self.table.read()
             listener = self._take_over(requested, snapshot)
