@@ -4,7 +4,12 @@ import asyncio
 
 import pytest
 
-from bucketcast.gateway.account_cache import MAX_AGE_SECONDS, AccountCache
+from bucketcast.gateway.account_cache import (
+    MAX_AGE_SECONDS,
+    READING_SECONDS,
+    STRANGERS,
+    AccountCache,
+)
 from bucketcast.users import Account
 from tests.unit.web.requests import ACCESS, ANNA, SECRET
 
@@ -88,3 +93,48 @@ def test_user_added_while_keys_are_read_is_known() -> None:
         assert await first is None
 
     asyncio.run(run())
+
+
+def test_strangers_let_all_keys_be_read_a_few_times_a_second_at_most(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock[0] += seconds
+
+    table = Table()
+    cache = AccountCache(table.find, table.keys)
+    monkeypatch.setattr("bucketcast.gateway.shared_reading.asyncio.sleep", sleep)
+
+    async def run() -> None:
+        for number in range(3):
+            assert await cache(f"made-up-{number}") is None
+            clock[0] += READING_SECONDS / 4
+
+    asyncio.run(run())
+    assert table.listed == 3
+    assert pauses == pytest.approx([READING_SECONDS * 3 / 4] * 2)
+
+
+def test_other_calls_have_their_turn_between_a_few_strangers() -> None:
+    table = Table()
+    cache = AccountCache(table.find, table.keys)
+    refused = 0
+
+    async def stranger(number: int) -> None:
+        nonlocal refused
+        assert await cache(f"made-up-{number}") is None
+        refused += 1
+
+    async def run() -> int:
+        strangers = [asyncio.ensure_future(stranger(number)) for number in range(500)]
+        most = before = 0
+        while not all(each.done() for each in strangers):
+            await asyncio.sleep(0)
+            most, before = max(most, refused - before), refused
+        return most
+
+    assert asyncio.run(run()) <= STRANGERS
+    assert refused == 500

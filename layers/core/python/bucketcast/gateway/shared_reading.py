@@ -10,10 +10,14 @@ T = TypeVar("T")
 
 
 class SharedReading(Generic[T]):
-    """The value that `read` returns; it is read in a thread of its own."""
+    """The value that `read` returns; it is read in a thread of its own.
 
-    def __init__(self, read: Callable[[], T]) -> None:
+    Readings begin at least `pause` seconds apart, for callers that anybody may send.
+    """
+
+    def __init__(self, read: Callable[[], T], *, pause: float = 0.0) -> None:
         self._read = read
+        self._pause = pause
         self._thread = ThreadPoolExecutor(1, "shared reading")
         self._reading: asyncio.Future[T] | None = None
         self._began = 0.0
@@ -30,12 +34,18 @@ class SharedReading(Generic[T]):
             await asyncio.wait([reading])
         if self._reading is None or not self._serves(self._reading, since):
             # The wall clock, since the monotonic one stands still while Lambda freezes a function.
-            self._began = time.time()
-            run = asyncio.get_running_loop().run_in_executor
-            self._reading = asyncio.ensure_future(run(self._thread, self._read))
+            now = time.time()
+            pause = min(max(self._began + self._pause - now, 0.0), self._pause)
+            self._began = now + pause
+            self._reading = asyncio.ensure_future(self._read_after(pause))
         return await asyncio.shield(self._reading)
+
+    async def _read_after(self, pause: float) -> T:
+        if pause:
+            await asyncio.sleep(pause)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
 
     def _serves(self, reading: "asyncio.Future[T]", since: float) -> bool:
         if reading.done() and (reading.cancelled() or reading.exception()):
             return False
-        return since <= self._began <= time.time()
+        return since <= self._began <= time.time() + self._pause
