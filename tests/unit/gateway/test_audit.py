@@ -1,7 +1,9 @@
 """The audit log: who did what, and what was refused."""
 
 import asyncio
+import json
 from collections.abc import MutableMapping
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -42,7 +44,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Lines:
     """The audit lines that calls write."""
     written: Lines = []
     monkeypatch.setattr(
-        "bucketcast.gateway.audit.logger.info", lambda _, **fields: written.append(fields)
+        "bucketcast.gateway.audit.record", lambda _, **fields: written.append(fields)
     )
     return written
 
@@ -108,3 +110,11 @@ def test_a_fault_is_logged_with_the_status_that_the_client_gets(lines: Lines) ->
     with pytest.raises(ZeroDivisionError):
         request("PUT", "/images/fault")
     assert [(line["call"], line["status"]) for line in lines] == [("PUT", 500)]
+
+
+def test_a_line_is_one_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    request("DELETE", "/images")
+    line = json.loads(capsys.readouterr().out)
+    assert line["message"] == "audit"
+    assert line["user"] == ANNA.name
+    assert datetime.fromisoformat(line["timestamp"]).tzinfo

@@ -6,13 +6,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from bucketcast.limits import OLDEST, WAITED
 
-__all__ = ["INGRESS", "logger", "measure", "report_age", "trace"]
+__all__ = ["INGRESS", "logger", "measure", "record", "report_age", "trace"]
 
 LATENCY = "DeliveryLatency"
 INGRESS = "ingress"
@@ -36,6 +37,14 @@ def report_age(queue: str, seconds: float) -> None:
     """Write the age of the oldest message of a queue, if it has waited or been retried for long."""
     if seconds > WAITED:
         _write({"queue": queue}, {OLDEST: round(seconds)})
+
+
+def record(message: str, **fields: Any) -> None:
+    """Write a log line at once, as `logger.info`, but with a tenth of its work: for every call."""
+    timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = {"level": "INFO", "message": message, "timestamp": timestamp, **fields}
+    sys.stdout.write(f"{json.dumps(line)}\n")
+    sys.stdout.flush()
 
 
 def trace(lines: Iterable[str]) -> None:

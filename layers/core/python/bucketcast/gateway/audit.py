@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bucketcast.telemetry import logger
+from bucketcast.telemetry import record
 from bucketcast.web.authentication import AUDITED
 
 _REQUEST_ID: Final = b"x-amz-request-id"
@@ -53,7 +53,7 @@ class Audit:
                 source, _ = scope.get("client") or ("", 0)
                 action = audited.pop("action")
                 call = f"{scope['method']} {action or _subresource(scope)}".strip()
-                logger.info("audit", **audited, source=source, call=call, **answer)
+                record("audit", **audited, source=source, call=call, **answer)
 
     @staticmethod
     def _changes(scope: Scope, audited: dict[str, Any]) -> bool:
