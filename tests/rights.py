@@ -31,6 +31,7 @@ _SPARK: Final = "Spark reads and writes files by S3A, in Java"
 _LOCAL_AWS: Final = "only in tests/e2e/own_stack/test_removal.py, which has a local AWS of its own"
 _OWN_CLIENT: Final = "called for clients by the gateway's own HTTP client, not by botocore"
 REASONS: Final = (
+    ("*", "s3:GetInventoryConfiguration", "the filter of an Inventory report in S3"),
     ("reconcile", "s3:GetObjectTagging", "rules with conditions on tags"),
     ("*", "logs:*", "Lambda and Glue write the logs"),
     ("*", "kms:Decrypt", "services decrypt for the role, with `kms_key` or `kms_keys`"),

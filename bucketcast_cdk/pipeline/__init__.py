@@ -160,7 +160,12 @@ class Pipeline(Construct):
         reports = {scan.report[0] for scan in scans.values() if scan.report}
         configured = {*self._config.buckets, *scans, *reports, *self._options.buckets}
         buckets = [ANY] if ANY in configured else sorted(configured)
-        listing = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
+        listing = [
+            "s3:GetBucketVersioning",
+            "s3:GetInventoryConfiguration",
+            "s3:ListBucket",
+            "s3:ListBucketVersions",
+        ]
         job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
         objects = ["s3:GetObject"]
         if job is self.jobs["reconcile"]:

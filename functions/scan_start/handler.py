@@ -2,7 +2,9 @@
 
 S3 writes `manifest.checksum` last; the scan reads the `manifest.json` beside it. The rule passes
 the event's `id`, which names the run, the report's `bucket` and `key`, and the scan's `arguments`:
-so there may be any number of scans, and each report starts those that read it.
+so there may be any number of scans, and each report starts those that read it. The rule's pattern
+also matches folders below the source; if there are several configurations, each one's report would
+clear the findings of the other, so such a report fails.
 """
 
 import os
@@ -28,5 +30,10 @@ def handler(event: Mapping[str, Any], _context: Any) -> None:
     if not event["key"].endswith(_LAST):
         return
     report = f"s3://{event['bucket']}/{event['key'].removesuffix(_LAST)}"
+    folder, configured = report.rpartition("/")[0], event["arguments"]["--source"].rstrip("/")
+    if folder != configured:
+        raise ValueError(
+            f"{report} was not scanned: its scan has source = '{configured}'; allowed is '{folder}'"
+        )
     source = {"--source": f"{report}/manifest.json", "--run": f"{_RUNS}/{event['id']}"}
     _glue.start_job_run(JobName=_JOB, Arguments={**event["arguments"], **source})

@@ -96,6 +96,7 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         objects=counts.objects,
         matched=counts.matched,
         notes=[
+            *content.notes,
             *fact_notes(to.rules),
             *origin_notes(to.rules),
             *_put_rule_note(counts.without_put_rule),

@@ -40,7 +40,8 @@ class Listing:
     """A bucket's content as a source has it.
 
     `objects` are rows of `LISTING`, with all versions if `versions`; `taken` is their time: later
-    changes may be missing. `name` describes the source, and `sizes` is True if it has sizes.
+    changes may be missing. `name` describes the source, and `sizes` is True if it has sizes. It has
+    the keys that begin with one of `prefixes`; `notes` say what the user should know of that.
     """
 
     objects: DataFrame
@@ -48,6 +49,8 @@ class Listing:
     taken: datetime
     name: str
     sizes: bool = True
+    prefixes: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
 
 
 def select_listing(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:

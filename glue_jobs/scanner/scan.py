@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
@@ -21,11 +21,9 @@ from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
-from glue_jobs.scanner import alert_states, alerts, counting, report, rule_match
+from glue_jobs.scanner import alert_states, alerts, counting, coverage, report, rule_match
 from glue_jobs.scanner.state import Generation, StateStore
 
-_NEED_VERSIONS: Final = ("ManyVersions", "LargeVersions")
-_NEED_SIZES: Final = ("LargeVersions",)
 _NO_VERSIONS: Final = (
     "The source lists no versions, so they were not counted: ManyVersions and LargeVersions "
     "stay as they were."
@@ -37,9 +35,9 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
-        BucketcastError: the source, the state table or the state cannot be used; another run
-            scans this bucket, or was first; or SQS refused events, which the next scan sends
-            before it begins.
+        BucketcastError: the source, the state table or the state cannot be used; a newer source
+            was scanned; another run scans this bucket, or was first; or SQS refused events, which
+            the next scan sends before it begins.
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
@@ -52,12 +50,16 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
+        now = coverage.cover(content, settings.prefix)
+        later = coverage.later(before.coverage, now, content.name)
         with run.report_tasks(spark, "counting"):
-            states = _compare(objects, content, before.alert_states(spark), settings, at)
-            new = store.write(states, at)
+            covered = coverage.covered(now) & ~coverage.covered(later)
+            findings = counting.find(objects, _thresholds(content, settings)).where(covered)
+            states = _compare(findings, before.alert_states(spark), covered, settings, at)
+            new = store.write(states, at, coverage.add(before.coverage, now))
         states = new.alert_states(spark)
         numbers = _count_states(states)
-        notes = [*_source_notes(content), *_unmatched_notes(numbers, settings)]
+        notes = [*content.notes, *_source_notes(content), *_unmatched_notes(numbers, settings)]
         scanned = report.Scanned(settings, at, numbers, notes)
         with run.report_tasks(spark, "writing the report"):
             summary = report.write(states, content, scanned, run.path("report"))
@@ -65,35 +67,28 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         new = replace(new, events=_spool(states, new, numbers, settings, at))
         store.commit(new, replaces=before)
         sent = _send(spark, new, run, "sending")
-        store.sweep(before)
+        store.sweep(before, new)
     run.set_result({**summary, "events": late + sent})
 
 
-def _compare(
-    objects: DataFrame, content: Listing, before: DataFrame, settings: Scan, at: datetime
-) -> DataFrame:
-    """Compare today's findings with earlier ones, as far as this scan covers them.
-
-    A scan of a prefix covers the folders above it only in part, and a source without versions none.
-    """
-    thresholds = counting.Thresholds(
+def _thresholds(content: Listing, settings: Scan) -> counting.Thresholds:
+    return counting.Thresholds(
         settings.alert_excess_versions if content.versions else None,
         settings.alert_versions_size if content.versions and content.sizes else None,
         settings.alert_excess_folders,
     )
-    inside = sql.col("key").startswith(settings.prefix)
-    uncounted: tuple[str, ...] = ()
-    if not content.versions:
-        uncounted = _NEED_VERSIONS
-    elif not content.sizes:
-        uncounted = _NEED_SIZES
+
+
+def _compare(
+    findings: DataFrame, before: DataFrame, covered: Column, settings: Scan, at: datetime
+) -> DataFrame:
     rules = read_rules(settings.bucket, settings.table)
     return alert_states.compare(
-        counting.find(objects, thresholds).where(inside),
+        findings,
         before,
         at=at,
         policy=alert_states.AlertPolicy(settings.alert_worse, settings.alert_cooldown),
-        covered=inside & ~sql.col("kind").isin(*uncounted),
+        covered=covered,
         matched=rule_match.is_matched(settings.bucket, rules, at),
     )
 

@@ -11,27 +11,29 @@ scan has. A scan that ends before that changes nothing; one that ends after it l
 which the next scan sends before it begins. So each alert is sent once.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERT_STATES
+from glue_jobs.scanner.coverage import Coverage
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The state after one scan, with `events` alerts; before the first, `folder` is "".
 
-    `etag` is the pointer's, to detect changes.
+    `etag` is the pointer's, to detect changes; `coverage` is what scans have seen of the bucket.
     """
 
     folder: str
     events: int
     etag: str
+    coverage: tuple[Coverage, ...] = ()
 
     @property
     def outbox(self) -> str:
@@ -42,6 +44,14 @@ class Generation:
         if not self.folder:
             return spark.createDataFrame([], ALERT_STATES)
         return spark.read.schema(ALERT_STATES).parquet(f"{self.folder}/alert_states")
+
+
+class _Pointer(msgspec.Struct):
+    """The content of current.json."""
+
+    generation: str
+    events: int
+    coverage: tuple[Coverage, ...]
 
 
 class StateStore:
@@ -62,21 +72,22 @@ class StateStore:
         except files.MissingFileError:
             return Generation("", 0, files.ABSENT)
         try:
-            pointer = json.loads(content)
-            return Generation(
-                f"{self._folder}/{pointer['generation']}", int(pointer["events"]), etag
-            )
-        except (ValueError, KeyError, TypeError) as error:
+            pointer = msgspec.json.decode(content, type=_Pointer)
+        except msgspec.DecodeError as error:
             raise BucketcastError(
                 f"{self._pointer}: found {content[:80]!r} ({error}), wanted a pointer as scans "
                 "write it; restore it, or remove it, and every finding is alerted once more"
             ) from None
+        folder = f"{self._folder}/{pointer.generation}"
+        return Generation(folder, pointer.events, etag, pointer.coverage)
 
-    def write(self, alert_states: DataFrame, at: datetime) -> Generation:
+    def write(
+        self, alert_states: DataFrame, at: datetime, coverage: tuple[Coverage, ...]
+    ) -> Generation:
         """Write a new generation, which is not current yet."""
         folder = f"{self._folder}/{at:%Y-%m-%dT%H-%M-%S.%f}"
         alert_states.write.parquet(f"{folder}/alert_states")
-        return Generation(folder, 0, files.ABSENT)
+        return Generation(folder, 0, files.ABSENT, coverage)
 
     def commit(self, new: Generation, *, replaces: Generation) -> None:
         """Make a generation current, whose outbox is written.
@@ -85,7 +96,7 @@ class StateStore:
             BucketcastError: another scan has committed its own meanwhile.
         """
         name = new.folder.removeprefix(f"{self._folder}/")
-        content = json.dumps({"generation": name, "events": new.events}).encode()
+        content = msgspec.json.encode(_Pointer(name, new.events, new.coverage))
         try:
             files.write(
                 self._pointer, content, replaces=replaces.etag, media_type="application/json"
@@ -98,9 +109,12 @@ class StateStore:
                     "meanwhile; nothing of this one was sent: start it again"
                 ) from None
 
-    def sweep(self, before: Generation) -> None:
-        """Remove generations older than this one, which a slow reader may still need."""
-        last = before.folder.removeprefix(f"{self._folder}/")
+    def sweep(self, before: Generation, new: Generation) -> None:
+        """Remove generations older than `before`, which a slow reader may still need.
+
+        `new` is the current one, also if a clock that was put back made it older.
+        """
+        last, current = (each.folder.removeprefix(f"{self._folder}/") for each in (before, new))
         for name in files.list_folders(self._folder):
-            if name < last:
+            if name < last and name != current:
                 files.remove(f"{self._folder}/{name}")

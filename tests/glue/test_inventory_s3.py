@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
+from glue_jobs.aws import client
+from glue_jobs.listing import inventory
 from glue_jobs.listing.inventory.checks import check_files
 from glue_jobs.listing.inventory.manifest import read_manifest, read_newest
+from glue_jobs.listing.schema import LISTING
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import DESTINATION, TAKEN, Row, sign, write
 
@@ -75,6 +79,29 @@ def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_
     s3.delete_object(**location)
     with pytest.raises(BucketcastError, match=f"{key}: there is no such object"):
         check_files(spark, report, "b")
+
+
+def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
+    spark: SparkSession, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def configuration(**request: str) -> dict[str, Any]:
+        assert request == {"Bucket": "b", "Id": "daily"}
+        return {"InventoryConfiguration": {"Filter": {"Prefix": "logs/"}}}
+
+    def refuse(**_: str) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "GetBucketInventoryConfiguration")
+
+    url, rows = upload(s3, tmp_path), spark.createDataFrame(ROWS, LISTING)
+    monkeypatch.setattr(inventory, "rows", lambda *_: rows)  # Spark has no S3 here
+    monkeypatch.setattr(client("s3"), "get_bucket_inventory_configuration", configuration)
+    filtered = inventory.read(spark, "b", url)
+    assert filtered.prefixes == ("logs/",)
+    assert "lists only keys that begin with logs/" in filtered.notes[0]
+
+    monkeypatch.setattr(client("s3"), "get_bucket_inventory_configuration", refuse)
+    unknown = inventory.read(spark, "b", url)
+    assert unknown.prefixes == ("",)
+    assert "grant s3:GetInventoryConfiguration on b" in unknown.notes[0]
 
 
 def test_a_report_copied_to_another_bucket_is_refused(s3: Any, tmp_path: Path) -> None:

@@ -60,9 +60,19 @@ def test_sweep_removes_only_generations_before_the_last(folder: str) -> None:
         last = generation(folder, name)
     assert files.list_files(folder)
 
-    store.sweep(replace(last, folder=f"{folder}/3"))
+    store.sweep(replace(last, folder=f"{folder}/3"), last)
 
     assert files.list_folders(folder) == ["3", "4"]
+
+
+def test_sweep_spares_the_current_generation_if_a_clock_was_put_back(folder: str) -> None:
+    store = StateStore(folder)
+    oldest, new, before = (generation(folder, name) for name in ("1", "2", "3"))
+
+    store.sweep(before, new)
+
+    assert oldest.folder
+    assert files.list_folders(folder) == ["2", "3"]
 
 
 def test_a_damaged_pointer_is_named_in_the_error(folder: str) -> None:

@@ -1,6 +1,7 @@
 """Whole scans with a real queue: the alerts that arrive, however earlier scans ended."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +43,8 @@ class Scans:
         self.keys: dict[str, int] = {}
         self.versions = True
         self.sizes = True
+        self.taken = TAKEN
+        self.prefixes = ("",)
 
     def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
         """Read the content; `keys` has the numbers of versions."""
@@ -53,7 +56,9 @@ class Scans:
             if key.startswith(prefix)
         ]
         objects = spark.createDataFrame(rows, LISTING)
-        return Listing(objects, self.versions, TAKEN, "a list", sizes=self.sizes)
+        return Listing(
+            objects, self.versions, self.taken, "a list", sizes=self.sizes, prefixes=self.prefixes
+        )
 
     def add_rule(self, events: str = "scanner", prefix: str = "") -> None:
         arn = "arn:minio:sqs::primary:webhook"
@@ -165,6 +170,46 @@ def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
     result = scans.scan(prefix="a/")
     assert [(row["key"], row["state"]) for row in result["findings"]] == [("a/many", "worse")]
     assert scans.events() == [("ManyVersions", "a/many", 4)]
+
+
+@pytest.mark.one_spark
+def test_an_older_source_changes_nothing_that_a_newer_one_showed(scans: Scans) -> None:
+    scans.add_rule()
+    scans.keys = {"a/new": 3, "b/old": 3}
+    scans.scan(prefix="a/")
+    assert scans.events() == [("ManyVersions", "a/new", 3)]
+
+    scans.taken -= timedelta(days=1)
+    scans.keys = {"a/gone": 3, "b/old": 3}
+    result = scans.scan()
+    assert [(row["key"], row["state"]) for row in result["findings"]] == [("b/old", "new")]
+    assert scans.events() == [("ManyVersions", "b/old", 3)]
+    with pytest.raises(BucketcastError, match=r"^a list is older .*: scan a newer one$"):
+        scans.scan(prefix="a/")
+
+    scans.taken += timedelta(days=2)
+    scans.keys = {"a/new": 3}
+    result = scans.scan()
+    assert [(row["key"], row["state"]) for row in result["findings"]] == [
+        ("a/new", "same"),
+        ("b/old", "cleared"),
+    ]
+
+
+@pytest.mark.one_spark
+def test_a_report_of_a_prefix_changes_only_the_findings_there(scans: Scans) -> None:
+    scans.add_rule()
+    scans.keys = {"a/many": 3, "b/many": 3}
+    scans.scan()
+    scans.prefixes = ("b/",)
+    scans.keys = {"b/other": 3}
+    result = scans.scan()
+    assert sorted((row["key"], row["state"]) for row in result["findings"]) == [
+        ("b/many", "cleared"),
+        ("b/other", "new"),
+    ]
+    with pytest.raises(BucketcastError, match=r"--prefix: found 'a/', but a list lists only b/"):
+        scans.scan(prefix="a/")
 
 
 @pytest.mark.one_spark

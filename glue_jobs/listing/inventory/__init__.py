@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
 
+from botocore.exceptions import ClientError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
+from glue_jobs.aws import client
 from glue_jobs.listing.inventory.checks import check_files
 from glue_jobs.listing.inventory.manifest import Manifest, read_manifest, read_newest
 from glue_jobs.listing.inventory.rows import rows
@@ -37,17 +39,37 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     _check_apart(reports, parts)
     taken = min(report.taken for report in reports)
     names = " and ".join(report.id for report in reports)
+    filters = [_read_filter(report, bucket) for report in reports]
     return Listing(
         objects=reduce(DataFrame.unionAll, parts),
         versions=reports[0].versions,
         taken=taken,
         name=f"S3 Inventory {names} of {taken:%Y-%m-%d %H:%M} UTC",
         sizes=all(report.sizes for report in reports),
+        prefixes=tuple(prefix for prefix, _ in filters),
+        notes=tuple(note for _, note in filters if note),
     )
 
 
 def _read_report(url: str, bucket: str) -> Manifest:
     return (read_manifest if url.endswith("/manifest.json") else read_newest)(url, bucket)
+
+
+def _read_filter(report: Manifest, bucket: str) -> tuple[str, str]:
+    """Return the prefix of a report's keys, which no manifest has, and a note about it."""
+    if not report.url.startswith("s3:"):
+        return "", ""
+    try:
+        response = client("s3").get_bucket_inventory_configuration(Bucket=bucket, Id=report.id)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchConfiguration":  # it was removed since
+            return "", ""
+        return "", (
+            f"{report.id} counts as a report of the whole bucket, as its configuration cannot be "
+            f"read: {error}; grant s3:GetInventoryConfiguration on {bucket}"
+        )
+    prefix = response.get("InventoryConfiguration", {}).get("Filter", {}).get("Prefix", "")
+    return prefix, f"{report.id} lists only keys that begin with {prefix}" if prefix else ""
 
 
 def _check_alike(reports: Sequence[Manifest]) -> None:

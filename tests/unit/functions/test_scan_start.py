@@ -47,6 +47,17 @@ def test_a_finished_report_is_scanned(start: ModuleType) -> None:
     }
 
 
+def test_a_report_of_a_folder_below_the_source_is_refused(start: ModuleType) -> None:
+    """Those of two configurations would each clear the findings of the other."""
+    key = "uploads/daily/a-configuration/2026-11-22T01-00Z/manifest.checksum"
+    with pytest.raises(
+        ValueError,
+        match=r"its scan has source = '\S+/uploads/daily'; allowed is '\S+/a-configuration'",
+    ):
+        start.handler(_event(key), lambda_context())
+    assert start._glue.started == []
+
+
 def test_nothing_else_starts_one(start: ModuleType) -> None:
     start.handler(_event("uploads/daily/2026-11-22T01-00Z/manifest.json"), lambda_context())
     assert start._glue.started == []
