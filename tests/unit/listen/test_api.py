@@ -85,7 +85,8 @@ class Deployment:
             assert user == ANNA
             return bucket != self.hidden
 
-        attach = self.attached.append
+        def attach(user: User, bucket: str) -> None:
+            self.attached.append(bucket or f"all of {user.name}")
 
         def not_heard() -> str:
             self.looked += 1
@@ -291,3 +292,4 @@ def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
 
     asyncio.run(test())
     assert (logged, deployment.looked) == ([deployment.not_heard], 1)
+    assert deployment.attached == ["uploads", "all of anna"]

@@ -1,7 +1,7 @@
 """Build the application of one deployment, for the gateway and for Lambda."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Final, Literal
 
 from starlette.applications import Starlette
@@ -28,7 +28,7 @@ from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
-from bucketcast.users import Account
+from bucketcast.users import Account, User
 from bucketcast.users.aws import Users
 from bucketcast.users.owners import Owners
 from bucketcast.web.authentication import Authenticator
@@ -102,25 +102,18 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     listen = Listen(
         listeners,
         lambda listener: Queue(listeners.url(listener), sqs),
-        notifications.attach,
+        partial(_attach, notifications, owners),
         judge.may_hear_of,
         not_heard=lambda: checks.not_heard(deployment(), aws),
         endless=serves == "all",
     )
-
-    def attach_if_heard(bucket: str) -> None:
-        """Attach a created bucket, if somebody listens to all."""
-        with aws_errors():
-            heard = listeners.any_of_all_objects()
-        if heard:
-            notifications.attach(bucket)
 
     proxy = Proxy(endpoint, region, credentials)
     events = BucketEvents(
         BucketList(proxy, judge),
         notify,
         region,
-        attach=attach_if_heard,
+        attach=partial(_attach_if_heard, notifications, listeners),
         forget=notifications.forget,
     )
     s3 = S3(
@@ -156,3 +149,21 @@ def _cache_accounts(users: Users) -> AccountCache:
             return frozenset(key for user in users.all() for key in user.keys)
 
     return AccountCache(find_account, read_keys)
+
+
+def _attach(notifications: Notifications, owners: Owners, user: User, bucket: str) -> None:
+    """Attach a bucket that a user listens to, for "" all that the user owns."""
+    if bucket:
+        notifications.attach(bucket)
+        return
+    with aws_errors():
+        owned = [name for name, owner in owners.all().items() if owner.user == user.id]
+    notifications.attach_all(owned)
+
+
+def _attach_if_heard(notifications: Notifications, listeners: Listeners, bucket: str) -> None:
+    """Attach a created bucket, if somebody listens to all."""
+    with aws_errors():
+        heard = listeners.any_of_all_objects()
+    if heard:
+        notifications.attach(bucket)

@@ -53,8 +53,9 @@ _HEADERS: Final = (
 
 
 class Listen:
-    """The listen calls of one deployment; `attach` attaches a bucket.
+    """The listen calls of one deployment.
 
+    `attach` attaches a bucket that a user listens to, for "" all that the user owns.
     `may_hear_of` returns True if a user may see an event of a bucket at a time (Unix s).
     `not_heard` returns which buckets a call for all buckets does not report, "" if none, for the
     log: the response has no place for it. A call ends when its client disconnects if `endless`,
@@ -65,7 +66,7 @@ class Listen:
         self,
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
-        attach: Callable[[str], None],
+        attach: Callable[[User, str], None],
         may_hear_of: Callable[[User, str, float], Awaitable[bool]],
         *,
         not_heard: Callable[[], str],
@@ -84,7 +85,7 @@ class Listen:
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
         self._swept_at = time.monotonic()
-        self._attachments: dict[str, tuple[float, asyncio.Future[None]]] = {}
+        self._attachments: dict[tuple[str, str], tuple[float, asyncio.Future[None]]] = {}
         self._streams: dict[Stream, tuple[AuthenticatedRequest, str]] = {}
         """The call of each stream, and the id of its listener."""
         self._closed = False
@@ -105,8 +106,8 @@ class Listen:
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
-        if listen_filter.bucket:
-            await self._attach_once(listen_filter.bucket)
+        if listen_filter.bucket or listen_filter.of_all_objects:
+            await self._attach_once(admitted.user, listen_filter.bucket)
         if listen_filter.of_all_objects:
             self._report_not_heard()
         ping = request.read_ping(admitted.call)
@@ -131,21 +132,21 @@ class Listen:
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
 
-    async def _attach_once(self, bucket: str) -> None:
-        """Attach a bucket, once for concurrent calls."""
-        now = time.monotonic()
+    async def _attach_once(self, user: User, bucket: str) -> None:
+        """Attach a bucket, or all that a user owns, once for concurrent calls."""
+        key, now = (bucket or user.id, bucket), time.monotonic()
         self._attachments = {
-            name: (began, task)
-            for name, (began, task) in self._attachments.items()
+            other: (began, task)
+            for other, (began, task) in self._attachments.items()
             if began > now - _ATTACHED_SECONDS
         }
-        if bucket not in self._attachments:
-            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, bucket))
-            self._attachments[bucket] = (now, attachment)
+        if key not in self._attachments:
+            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, user, bucket))
+            self._attachments[key] = (now, attachment)
         try:
-            await asyncio.shield(self._attachments[bucket][1])
+            await asyncio.shield(self._attachments[key][1])
         except Exception:
-            self._attachments.pop(bucket, None)
+            self._attachments.pop(key, None)
             raise
 
     def _report_not_heard(self) -> None:

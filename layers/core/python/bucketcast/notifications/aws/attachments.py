@@ -1,7 +1,7 @@
 """`bucketcast bucket attach`, `detach` and `ls`: buckets without a deploy."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
@@ -83,6 +83,16 @@ class Attachments:
         with aws_errors():
             pages = self._aws.s3.get_paginator("list_buckets").paginate()
             return sorted(bucket["Name"] for page in pages for bucket in page.get("Buckets", ()))
+
+    def never_attached(self, buckets: Iterable[str]) -> list[str]:
+        """Return the buckets that neither a deploy nor `attach` has ever attached."""
+        with aws_errors():
+            return sorted({*buckets} - self._deployment.buckets.keys() - self._cutovers.buckets())
+
+    def forget(self, bucket: str) -> None:
+        """Forget that a bucket, which is gone, was attached: its name may be taken again."""
+        with aws_errors():
+            self._cutovers.remove(bucket)
 
     def read_status(self, bucket: str) -> AttachmentStatus:
         """Return the status of a bucket; `problem` is the error if it cannot be read."""
