@@ -229,16 +229,6 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
     )
 
 
-def dynamic(stack: str, aws: Aws) -> DynamicSetup | None:
-    """Return a stack's setup for dynamic targets without reading the targets, or None.
-
-    Raises:
-        BucketcastError: the stack does not exist.
-        AwsError: AWS cannot be reached.
-    """
-    return _dynamic(_outputs(stack, aws))
-
-
 def _dynamic(outputs: Mapping[str, str]) -> DynamicSetup | None:
     more = {
         "topic": outputs.get("AlarmTopic", ""),

@@ -23,9 +23,8 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws
-from bucketcast.deployment import DynamicSetup
+from bucketcast.deployment import DynamicSetup, read_outputs
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.dynamic_targets.aws.factory import resources_of, targets_of
 from bucketcast.dynamic_targets.aws.resources import Resources
@@ -278,7 +277,7 @@ def topics_of(stack: str, table: str, aws: Aws) -> Topics:
         BucketcastError: the stack does not exist, its version does not support dynamic targets, or
             AWS does not answer.
     """
-    setup = deployed.dynamic(stack, aws)
+    setup = read_outputs(stack, aws).dynamic
     if setup is None:
         raise BucketcastError(f"the stack {stack} is older than topics are: deploy it again")
     targets = targets_of(stack, table, setup, aws)
