@@ -277,8 +277,8 @@ def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[str] = []
-    warning = "bucketcast.listen.api.logger.warning"
-    monkeypatch.setattr(warning, lambda _, **fields: logged.append(fields["reason"]))
+    info = "bucketcast.listen.api.logger.info"
+    monkeypatch.setattr(info, lambda _, **fields: logged.append(fields["reason"]))
     deployment.not_heard = "not all events of images are reported"
     everywhere = "/?events=s3%3AObjectCreated%3A%2A"
 

@@ -162,7 +162,7 @@ class Listen:
             except Exception as error:  # noqa: BLE001 - nothing but the log depends on it
                 reason = f"buckets cannot be listed: {error}"
             if reason:
-                logger.warning("a client listens to all buckets", reason=reason)
+                logger.info("a client listens to all buckets", reason=reason)
 
         self._report = asyncio.create_task(report())
 
