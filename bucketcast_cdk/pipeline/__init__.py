@@ -71,7 +71,8 @@ class Pipeline(Construct):
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return the options that the deployment sets, `settings.pipeline.DEPLOYED`, by job."""
         table = ingest.table.table_name
-        senders = {"table": table, "queues": ingest.target_queues}
+        timeout = str(round(self._options.timeout))
+        senders = {"table": table, "queues": ingest.target_queues, "timeout": timeout}
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
             "scan": {"state": state, "ingress": ingest.queue.queue_url, "table": table},

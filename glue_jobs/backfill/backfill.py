@@ -10,7 +10,8 @@ spooled before the first is sent, so that the same run can resume after an inter
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -46,14 +47,19 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
 
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
-            listing is too old, or would be before all is sent; the run's folder has another
-            backfill, or is being worked on; or SQS refused events.
+            listing is too old, or would be before all is sent; the run would be ended before that;
+            its folder has another backfill, or is being worked on; or SQS refused events.
     """
+    began = time.monotonic()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
         listed = _read_earlier(settings, run) or _list(spark, settings, run)
         unsent = listed.events - checkpoints.count_events(listed.spool)
-        _check_age(listed.taken, unsent / settings.rate if settings.rate else 0.0)
-        sender.send(spark, listed.spool, rate=settings.rate, on_progress=run.report_sent)
+        needed = unsent / settings.rate if settings.rate else 0.0
+        _check_age(listed.taken, needed)
+        _check_timeout(unsent, needed, time.monotonic() - began, settings, run)
+        stage = f"sending for {needed / 3600:.2f} hours" if needed else "sending"
+        report_progress: Any = partial(run.report, stage, unit="events")
+        sender.send(spark, listed.spool, rate=settings.rate, on_progress=report_progress)
     fields = ("objects", "matched", "events", "notes")
     run.set_result({**listed.scope, **{name: getattr(listed, name) for name in fields}})
 
@@ -122,6 +128,19 @@ def _check_age(taken: int, seconds: float) -> None:
         f"{message}: a listing is good for {LISTING_DAYS} days, after which objects that were "
         f"removed since could come back; {hint}"
     )
+
+
+def _check_timeout(
+    unsent: int, needed: float, elapsed: float, settings: Backfill, run: Run
+) -> None:
+    """Reject a rate at which the run would be ended before all is sent."""
+    remaining = settings.timeout - elapsed
+    if settings.timeout and needed > remaining:
+        raise BucketcastError(
+            f"{unsent:,} events take {needed / 3600:.2f} hours at --rate {settings.rate}, and "
+            f"this run ends in {max(0.0, remaining) / 3600:.2f} hours: raise --rate, or the "
+            f"timeout in [pipeline], and add --resume {run.folder.rpartition('/')[2]}"
+        )
 
 
 def _put_rule_note(objects: int) -> Iterator[str]:

@@ -21,6 +21,8 @@ from glue_jobs.run import background_thread
 
 OnProgress = Callable[[int, int], None]
 _REPORT_SECONDS: Final = 1.0
+_TASK_RATE: Final = 2_000
+"""The events a second that one task is to send: a call and its checkpoint."""
 _MAX_REASONS: Final = 5
 """The most reasons that are reported."""
 
@@ -98,8 +100,10 @@ def _read_chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFram
 def _send_chunks(chunks: DataFrame, folder: str, rate: int) -> list[Refusal]:
     rows = chunks.rdd
     if rate:
-        # Limit the tasks to those that share the rate, even if executors are added later.
-        rows = rows.coalesce(chunks.sparkSession.sparkContext.defaultParallelism)
+        # A task that waits keeps its worker from being given back. So there are only as many as the
+        # rate needs, and no more than can run at once, as they share it.
+        cores = chunks.sparkSession.sparkContext.defaultParallelism
+        rows = rows.coalesce(min(cores, -(-rate // _TASK_RATE)))
     share = rate / max(1, rows.getNumPartitions())
     return rows.mapPartitions(partial(_run_task, folder, share)).collect()
 

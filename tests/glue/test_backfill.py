@@ -287,6 +287,22 @@ def test_an_invalid_option_is_named_in_the_error(
         deployment.backfill(spark, **options)
 
 
+def test_more_events_than_the_time_limit_allows_are_refused(
+    spark: SparkSession, deployment: Backfills
+) -> None:
+    deployment.add_rule()
+    for number in range(200):
+        deployment.add_object(str(number))
+    with pytest.raises(
+        BucketcastError,
+        match=r"^200 events take 0\.06 hours at --rate 1, .* in 0\.\d\d hours: .*--resume run$",
+    ):
+        deployment.backfill(spark, rate="1", timeout="190")
+    assert not deployment.drain()
+    assert deployment.backfill(spark, rate="1000", timeout="190")["events"] == 200
+    assert (len(deployment.drain()), deployment.listings) == (200, 1)
+
+
 def test_a_listing_older_than_14_days_is_refused(
     spark: SparkSession, deployment: Backfills
 ) -> None:

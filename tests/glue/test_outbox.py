@@ -72,6 +72,24 @@ def test_every_message_arrives_once(spark: SparkSession, aws: Emulator, folder: 
     assert not drain_counted(aws, url)
 
 
+@pytest.mark.parametrize(("rate", "tasks"), [(1_000, 1), (2_001, 2), (100_000, 2)])
+def test_a_rate_limit_leaves_the_other_cores_free(
+    spark: SparkSession, aws: Emulator, folder: str, rate: int, tasks: int
+) -> None:
+    """On two cores, of three parts: workers without a task are given back."""
+    url = queue(aws, f"outbox-limited-{rate}")
+    spool(messages(spark, url, map(str, range(3))), folder)
+    spark.sparkContext.setJobGroup(url, "sending")
+    try:
+        assert send(spark, folder, rate=rate) == 3 * EVENTS
+    finally:
+        spark.sparkContext._jsc.sc().clearJobGroup()
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(url)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert [stage.numTasks for stage in stages if stage] == [tasks]
+
+
 def test_only_a_finished_spool_is_kept(spark: SparkSession, folder: str, tmp_path: Path) -> None:
     spool(messages(spark, "https://sqs/a", ["first", "second"]).coalesce(1), folder)
     finished = tmp_path / "outbox" / "finished.json"

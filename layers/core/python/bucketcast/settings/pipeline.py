@@ -83,6 +83,7 @@ class Backfill(Job):
 
     target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
     rate: int = option("events a second at most; 0 means no limit", default="1000")
+    timeout: int = option("seconds after which Glue ends a run; 0 for never", default="0")
     table: str = option("the name of the state table", default="")
     queues: str = option(
         "the URL of every target's queue, with a * for its kind and id", default=""
@@ -103,7 +104,7 @@ class Reconcile(Backfill):
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
-DEPLOYED: Final = frozenset({"run", "state", "ingress", "table", "queues", "targets"})
+DEPLOYED: Final = frozenset({"run", "state", "ingress", "table", "timeout", "queues", "targets"})
 """The options that the deployment sets; the others are for the user who starts a job."""
 
 
