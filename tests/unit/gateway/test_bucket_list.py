@@ -10,7 +10,7 @@ import pytest
 from bucketcast.gateway.bucket_list import BucketList
 from bucketcast.gateway.judge import Judge
 from bucketcast.users import User
-from bucketcast.users.owners import Owners
+from bucketcast.users.owners import Owner, Owners
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.responses import Send, send_response
 from tests.unit.web.requests import ANNA, Wire, authenticator, scope_of, signed
@@ -32,8 +32,8 @@ def bucket(name: str) -> bytes:
 @pytest.fixture
 def judge(dynamodb: Any, state_table: str) -> Judge:
     owners = Owners(state_table, dynamodb)
-    owners.claim("own", ANNA.id, None)
-    owners.claim("bobs", "b2", None)
+    owners.replace("own", None, Owner(ANNA.id))
+    owners.replace("bobs", None, Owner("b2"))
     return Judge(owners)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bucketcast.users.aws import Users
-from bucketcast.users.owners import Owners
+from bucketcast.users.owners import Owner, Owners
 from tests.unit.conftest import Run, cells
 from tests.unit.moto_aws import MotoAws
 
@@ -67,7 +67,7 @@ def test_rights_are_given_shown_and_taken(run: Run, aws: MotoAws) -> None:
     first = run("user", "add", "anna", "--tenant", "t", *given, "--json").document["access_key"]
     second = run("user", "key", "add", "anna", "--json").document["access_key"]
     (anna,) = Users("Bucketcast", aws.outputs["StateTable"], aws.dynamodb, aws.secretsmanager).all()
-    Owners(aws.outputs["StateTable"], aws.dynamodb).claim("own", anna.id, None)
+    Owners(aws.outputs["StateTable"], aws.dynamodb).replace("own", None, Owner(anna.id))
     assert cells(run("user", "ls").out)[1:] == [
         ["anna", "t", first, "photos-*=read,write"],
         ["", second, "logs=notify"],

@@ -9,7 +9,7 @@ from bucketcast.gateway.account_cache import MAX_AGE_SECONDS
 from bucketcast.gateway.rights import Needed
 from bucketcast.gateway.shared_reading import SharedReading
 from bucketcast.users import User
-from bucketcast.users.owners import Owner, Owners
+from bucketcast.users.owners import Owners
 from bucketcast.web.request import RawRequest
 
 
@@ -17,7 +17,7 @@ class Judge:
     """Judges calls; the owners of all buckets are cached for a few seconds."""
 
     def __init__(self, owners: Owners) -> None:
-        def read() -> Mapping[str, Owner]:
+        def read() -> Mapping[str, str]:
             with aws_errors():
                 return owners.all()
 
@@ -52,4 +52,4 @@ class Judge:
     async def owned(self, user: User, since: float) -> Collection[str]:
         """Return the buckets that a user owned at a time (Unix s) or later."""
         owners = await self._owners(since)
-        return {bucket for bucket, owner in owners.items() if owner.user == user.id}
+        return {bucket for bucket, owner in owners.items() if owner == user.id}

@@ -1,28 +1,35 @@
 """The owners of buckets: who creates one through the gateway owns it until it is removed.
 
-A bucket is claimed in the state table before S3 creates it. A claim is given up unless S3 creates
-the bucket: else a user could claim a name that the operator gives to a bucket later. If the gateway
-is killed in between, the user may try again. A claim that was left is taken over by the next user
-who creates the bucket, but not while the call that made it may still run.
+One call at a time creates or removes a bucket: its owner is marked before S3 is called, and settled
+by S3's answer, before the client gets it. So nobody owns a bucket that does not exist: that would
+be a right on whatever the operator creates under its name. If the gateway is killed in between, the
+next call takes over after some minutes.
 """
 
 import time
 from collections.abc import Callable, MutableMapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import BucketcastError
 from bucketcast.telemetry import logger
-from bucketcast.users import User
 from bucketcast.users.owners import Owner, Owners
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.responses import Handler, Send
 from bucketcast.web.threads import in_thread
 
-CLAIM_SECONDS: Final = 600
+BUSY_SECONDS: Final = 600
 """Longer than a call that creates a bucket: its body, the connection, and S3's answer."""
+_METHODS: Final = ("PUT", "DELETE")
+
+
+class _Marked(NamedTuple):
+    """A bucket's owner during a call, and `before` it, which stays if the call does nothing."""
+
+    before: Owner | None
+    during: Owner
 
 
 class Ownership:
@@ -34,64 +41,87 @@ class Ownership:
         self._look_up = look_up
 
     async def __call__(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        """Proxy a call; claim the bucket that it creates, give up the one that it removes.
+        """Proxy a call, and follow it if it creates or removes a bucket.
 
         Raises:
-            S3Error: the name is taken, by whomever, or another call creates the bucket just now.
+            S3Error: the name is taken, or another call creates or removes the bucket just now.
         """
         call = admitted.call
-        method = call.method if call.is_of_bucket else ""
-        if method == "PUT":
-            await self._create(admitted, send)
-        elif method == "DELETE":
-            await self._delete(admitted, send)
-        else:
+        marked = None
+        if call.is_of_bucket and call.method in _METHODS:
+            mark = self._mark_creation if call.method == "PUT" else self._mark_removal
+            marked = await in_thread(admitted, mark, admitted)
+        if marked is None:
             await self._forward(admitted, send)
-
-    async def _create(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        claim = await in_thread(admitted, self._claim, admitted.call.bucket, admitted.user)
+            return
+        is_settled = False
 
         async def send_on(message: MutableMapping[str, Any]) -> None:
+            nonlocal is_settled
             if message["type"] == "http.response.start":
-                status = message["status"]
-                if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                    await self._settle(admitted, claim)
-                elif status >= HTTPStatus.MULTIPLE_CHOICES:
-                    await self._give_up(admitted, claim)
+                await self._end(admitted, marked, message["status"])
+                is_settled = True
             await send(message)
 
         try:
             await self._forward(admitted, send_on)
         except Exception:
-            await self._settle(admitted, claim)
+            if not is_settled:
+                await self._end(admitted, marked, HTTPStatus.INTERNAL_SERVER_ERROR)
             raise
 
-    async def _delete(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        owner = await in_thread(admitted, self._read, admitted.call.bucket)
-
-        async def send_on(message: MutableMapping[str, Any]) -> None:
-            # Before the answer, after which the name may be anybody's.
-            if message.get("status") == HTTPStatus.NO_CONTENT:
-                await self._give_up(admitted, owner)
-            await send(message)
-
-        await self._forward(admitted, send_on)
-
-    def _claim(self, bucket: str, user: User) -> Owner | None:
-        """Claim a bucket; return the claim to give up if S3 refuses to create it."""
+    def _mark_creation(self, admitted: AuthenticatedRequest) -> _Marked | None:
+        bucket, user = admitted.call.bucket, admitted.user
         with aws_errors():
             before = self._owners.get(bucket)
+            _require_free(before)
             is_own = before is not None and before.user == user.id
-            if not is_own and self._exists(bucket):
-                if user.admin:  # S3 answers, and the bucket stays whose it is
+            is_owned = is_own and before is not None and before.created
+            if not is_owned and self._exists(bucket):
+                if is_own:  # the gateway was killed after S3 had created it
+                    is_owned = True
+                elif user.admin:  # S3 answers, and the bucket stays whose it is
                     return None
-                raise S3Error("BucketAlreadyExists", BucketName=bucket)
-            if before and not is_own and time.time() < before.claimed / 1_000 + CLAIM_SECONDS:
-                raise S3Error("OperationAborted")
-            claim = self._owners.claim(bucket, user.id, before)
-        if claim is None:
+                else:
+                    raise S3Error("BucketAlreadyExists", BucketName=bucket)
+            during = Owner(user.id, created=is_owned, busy=_busy())
+            self._replace(bucket, before, during)
+        return _Marked(Owner(user.id) if is_owned else None, during)
+
+    def _mark_removal(self, admitted: AuthenticatedRequest) -> _Marked | None:
+        bucket = admitted.call.bucket
+        with aws_errors():
+            before = self._owners.get(bucket)
+            if before is None:
+                return None
+            _require_free(before)
+            during = Owner(before.user, created=before.created, busy=_busy())
+            self._replace(bucket, before, during)
+        return _Marked(Owner(before.user, created=before.created), during)
+
+    async def _end(self, admitted: AuthenticatedRequest, marked: _Marked, status: int) -> None:
+        bucket = admitted.call.bucket
+        try:
+            await in_thread(admitted.confirmed(), self._settle, admitted, marked, status)
+        except BucketcastError as error:
+            logger.error("the owner of a bucket is not settled", bucket=bucket, reason=str(error))
+
+    def _settle(self, admitted: AuthenticatedRequest, marked: _Marked, status: int) -> None:
+        """Store the owner after a call, by S3's answer; after a fault S3 is asked."""
+        bucket = admitted.call.bucket
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            after = marked.before
+        else:
+            exists = admitted.call.method == "PUT"
+            if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                exists = self._exists(bucket)
+            after = Owner(marked.during.user) if exists else None
+        with aws_errors():
+            self._replace(bucket, marked.during, after)
+
+    def _replace(self, bucket: str, before: Owner | None, after: Owner | None) -> None:
+        if not self._owners.replace(bucket, before, after):
             raise S3Error("OperationAborted")
-        return None if is_own else claim
 
     def _exists(self, bucket: str) -> bool:
         try:
@@ -103,28 +133,11 @@ class Ownership:
                 raise
         return True
 
-    def _read(self, bucket: str) -> Owner | None:
-        with aws_errors():
-            return self._owners.get(bucket)
 
-    async def _settle(self, admitted: AuthenticatedRequest, claim: Owner | None) -> None:
-        """Give up a claim unless S3 has created the bucket, whatever it answered."""
-        try:
-            created = await in_thread(admitted.confirmed(), self._exists, admitted.call.bucket)
-        except BucketcastError:
-            created = False  # nobody owns what may be another's
-        if not created:
-            await self._give_up(admitted, claim)
+def _require_free(owner: Owner | None) -> None:
+    if owner and time.time() * 1_000 < owner.busy:
+        raise S3Error("OperationAborted")
 
-    async def _give_up(self, admitted: AuthenticatedRequest, owner: Owner | None) -> None:
-        if owner is None:
-            return
-        bucket = admitted.call.bucket
-        try:
-            await in_thread(admitted.confirmed(), self._remove, bucket, owner)
-        except BucketcastError as error:
-            logger.error("the owner of a bucket is left", bucket=bucket, reason=str(error))
 
-    def _remove(self, bucket: str, owner: Owner) -> None:
-        with aws_errors():
-            self._owners.remove(bucket, owner)
+def _busy() -> int:
+    return round((time.time() + BUSY_SECONDS) * 1_000)

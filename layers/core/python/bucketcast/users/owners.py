@@ -1,8 +1,9 @@
 """The owners of buckets in the state table: the users who made them through the gateway."""
 
-import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from bucketcast.state.items import if_same
 from bucketcast.state.table import SORT_KEY, Partition
@@ -12,53 +13,50 @@ if TYPE_CHECKING:
 
 # No bucket can have this name. The users' partition is read by logins, this one by other calls.
 _PARTITION: Final = "#owners"
-_CLAIM: Final = "claim"
+_TEXT: Final = "text"
 
 
-class Owner(NamedTuple):
-    """The id of a user, and when (Unix ms) the user claimed the bucket."""
+class Owner(msgspec.Struct, frozen=True):
+    """The user who owns a bucket, by id; without `created`, the one who is creating it.
+
+    Until `busy` (Unix ms) a call that creates or removes the bucket may run.
+    """
 
     user: str
-    claimed: int
+    created: bool = True
+    busy: int = 0
+
+
+_decode: Final = msgspec.json.Decoder(Owner).decode
 
 
 class Owners:
-    """The owners of a deployment's buckets; a change is made only if nobody else made one."""
+    """The owners of a deployment's buckets."""
 
-    def __init__(
-        self, table: str, client: "DynamoDBClient", clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, table: str, client: "DynamoDBClient") -> None:
         self._items = Partition(table, _PARTITION, client)
-        self._clock = clock
 
-    def all(self) -> dict[str, Owner]:
-        """Return the owner of each bucket that has one."""
-        return {item[SORT_KEY]["S"]: _owner(item) for item in self._items.items()}
+    def all(self) -> dict[str, str]:
+        """Return the id of the owner of each bucket that has one."""
+        found = ((item[SORT_KEY]["S"], _owner(item)) for item in self._items.items())
+        return {bucket: owner.user for bucket, owner in found if owner.created}
 
     def get(self, bucket: str) -> Owner | None:
         """Return a bucket's owner; None if it has none."""
         item = self._items.get(bucket)
         return _owner(item) if item else None
 
-    def claim(self, bucket: str, user: str, before: Owner | None) -> Owner | None:
-        """Make a user the owner in place of `before`; None if that is not the owner any more."""
-        owner = Owner(user, round(self._clock() * 1_000))
-        item = {_CLAIM: _value(owner)}
-        return owner if self._items.put(bucket, item, **_if_still(before)) else None
-
-    def remove(self, bucket: str, owner: Owner) -> None:
-        """Remove a bucket's owner, unless it has been claimed again."""
-        self._items.delete(bucket, **_if_still(owner))
+    def replace(self, bucket: str, before: Owner | None, after: Owner | None) -> bool:
+        """Change a bucket's owner, None for none; False if another call has changed it."""
+        unchanged = if_same(_TEXT, _text(before) if before else None)
+        if after is None:
+            return self._items.delete(bucket, **unchanged)
+        return self._items.put(bucket, {_TEXT: _text(after)}, **unchanged)
 
 
-def _if_still(owner: Owner | None) -> dict[str, Any]:
-    return if_same(_CLAIM, _value(owner) if owner else None)
-
-
-def _value(owner: Owner) -> dict[str, str]:
-    return {"S": f"{owner.claimed} {owner.user}"}
+def _text(owner: Owner) -> dict[str, str]:
+    return {"S": msgspec.json.encode(owner).decode()}
 
 
 def _owner(item: Mapping[str, Any]) -> Owner:
-    claimed, _, user = item[_CLAIM]["S"].partition(" ")
-    return Owner(user, int(claimed))
+    return _decode(item[_TEXT]["S"])
