@@ -12,6 +12,7 @@ _FORM: Final = "a POST form, which the gateway refuses"
 _MINIO: Final = "only MinIO has it"
 _OWNERS: Final = "expects a listing of uploads without their owners, which S3 returns"
 _REGION: Final = "a bucket of another region, which S3 serves at another endpoint"
+_RIGHTS: Final = "a bucket that does not exist, which is refused like another user's"
 _S3: Final = "S3 refuses it for new buckets or new customers"
 _V2: Final = "Signature Version 2, which S3 refuses for new buckets"
 
@@ -40,6 +41,7 @@ KNOWN: Final[dict[str, dict[str, str]]] = {
         "testFunctionalV2": _V2,
         "testGetObjectACLContext": _S3,
         "testGetObjectAttributes": _CHECKSUM,
+        "testGetObjectAttributesErrorCases": _RIGHTS,
         "testGetObjectClosedTwiceV2": _V2,
         "testGetObjectContextV2": _V2,
         "testGetObjectRanges": _CHECKSUM,

@@ -8,11 +8,13 @@ import pytest
 
 from bucketcast.errors import BucketcastError
 from bucketcast.gateway.app import S3, build
+from bucketcast.users import User
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.request_body import RequestStream
-from bucketcast.web.responses import Send, send_response
+from bucketcast.web.responses import Handler, Send, send_response
+from bucketcast.web.threads import in_thread
 from tests.unit.web.requests import Wire as Sender
 from tests.unit.web.requests import allow, authenticator, ready, scope_of, signed
 
@@ -129,3 +131,35 @@ def test_minios_health_paths_need_no_signature(path: str) -> None:
 def test_health_is_503_where_aws_does_not_answer(path: str) -> None:
     assert answered("GET", f"/minio/health/{path}", unavailable)[0] == 503
     assert answered("GET", "/minio/health/live", unavailable)[0] == 200
+
+
+def test_a_call_is_judged_before_it_is_answered_or_forwarded() -> None:
+    """And once more before a call begins that had to wait."""
+    judged: list[str] = []
+
+    async def judge(user: User, call: RawRequest) -> None:
+        judged.append(f"{user.name} {call.method} {call.bucket}")
+        if len(judged) > 1:
+            raise S3Error("AccessDenied")
+
+    async def wait(admitted: AuthenticatedRequest, send: Send) -> None:
+        await send_response(send, await in_thread(admitted, lambda: b"done"))
+
+    def answers(_: RawRequest) -> Handler:
+        assert judged, "the call is answered before it is judged"
+        return wait
+
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def run() -> None:
+        scope = scope_of(signed("PUT", "/images?notification"))
+        scope["path"] = scope["raw_path"].decode()
+        app = build(S3(authenticator(), judge, answers, at_s3), is_ready=ready)
+        await app(scope, Sender(b""), send)
+
+    asyncio.run(run())
+    assert judged == ["anna PUT images"] * 2
+    assert sent[0]["status"] == 403
