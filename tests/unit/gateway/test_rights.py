@@ -182,19 +182,19 @@ def test_a_restored_object_may_go_to_any_bucket_so_that_needs_an_administrator()
 def test_rights_on_other_buckets(need: str, given: tuple[str, ...], met: bool) -> None:  # noqa: FBT001
     user = User("1", "ann", "", (), grants={"b*": given})  # type: ignore[dict-item]
     it = Needed("bucket", need)  # type: ignore[arg-type]
-    assert is_met(user, (), it) is met
-    assert is_met(user, {"bucket"}, it)
-    assert not is_met(user, {"bucket"}, Needed("another", need))  # type: ignore[arg-type]
-    assert not is_met(user, {"bucket"}, Needed("bucket", "admin"))
+    assert is_met(user, {}, it) is met
+    assert is_met(user, {"bucket": user.id}, it)
+    assert not is_met(user, {"bucket": user.id}, Needed("another", need))  # type: ignore[arg-type]
+    assert not is_met(user, {"bucket": user.id}, Needed("bucket", "admin"))
     admin = User("2", "root", "", (), admin=True)
-    assert is_met(admin, (), Needed("bucket", "admin"))
+    assert is_met(admin, {}, Needed("bucket", "admin"))
 
 
 def test_a_refusal_says_how_the_right_is_given() -> None:
     user = User("1", "ann", "", (), grants={"bk": ("read",)})
-    it = missing(user, (), call("PUT", "/bk/k"))
+    it = missing(user, {}, call("PUT", "/bk/k"))
     assert it
     error = denied(it)
     assert (error.code, error.status) == ("AccessDenied", 403)
     assert "`bucketcast user set NAME --bucket bk=write`" in error.message
-    assert missing(user, (), call("GET", "/bk/k")) is None
+    assert missing(user, {}, call("GET", "/bk/k")) is None

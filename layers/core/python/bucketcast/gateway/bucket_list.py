@@ -40,8 +40,8 @@ class BucketList:
         await self._forward(_uncompressed(admitted), collect)
         content = bytes(body)
         if start["status"] == HTTPStatus.OK:
-            owned = await self._judge.owned(user, time.time())
-            content = _filter(content, lambda name: is_met(user, owned, Needed(name, "any")))
+            owners = await self._judge.owners(time.time())
+            content = _filter(content, lambda name: is_met(user, owners, Needed(name, "any")))
         headers = [pair for pair in start["headers"] if pair[0] != b"content-length"]
         length = (b"content-length", str(len(content)).encode())
         await send({**start, "headers": [*headers, length]})

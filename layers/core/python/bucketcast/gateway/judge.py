@@ -1,7 +1,8 @@
 """Judge the calls of users by their rights, and by the buckets that they own."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from typing import Final
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.gateway import rights
@@ -12,16 +13,18 @@ from bucketcast.users import User
 from bucketcast.users.owners import Owners
 from bucketcast.web.request import RawRequest
 
+_NOBODYS: Final[Mapping[str, str]] = {}
+
 
 class Judge:
-    """Judges calls; the owners of all buckets are cached for a few seconds."""
+    """Judges calls; `owners`, the ids of users by bucket, are cached for a few seconds."""
 
     def __init__(self, owners: Owners) -> None:
         def read() -> Mapping[str, str]:
             with aws_errors():
                 return owners.all()
 
-        self._owners = SharedReading(read)
+        self.owners = SharedReading(read)
 
     async def require(self, user: User, call: RawRequest) -> None:
         """Require what a call needs.
@@ -34,22 +37,17 @@ class Judge:
             AwsError: the table does not answer.
         """
         now = time.time()
-        missing = rights.missing(user, (), call)
+        missing = rights.missing(user, _NOBODYS, call)
         for since in (now - MAX_AGE_SECONDS, now):
             if missing:
-                missing = rights.missing(user, await self.owned(user, since), call)
+                missing = rights.missing(user, await self.owners(since), call)
         if missing:
             raise rights.denied(missing)
 
     async def may_hear_of(self, user: User, bucket: str, at: float) -> bool:
         """Return True if a user may see a bucket's event that happened at a time (Unix s)."""
         needed = Needed(bucket, "notify")
-        if rights.is_met(user, (), needed):
+        if rights.is_met(user, _NOBODYS, needed):
             return True
         since = max(at, time.time() - MAX_AGE_SECONDS)
-        return rights.is_met(user, await self.owned(user, since), needed)
-
-    async def owned(self, user: User, since: float) -> Collection[str]:
-        """Return the buckets that a user owned at a time (Unix s) or later."""
-        owners = await self._owners(since)
-        return {bucket for bucket, owner in owners.items() if owner == user.id}
+        return rights.is_met(user, await self.owners(since), needed)

@@ -7,7 +7,7 @@ known here is for administrators: it might act on another bucket, or lend the ga
 A presigned call may have any `x-amz-` header in its query.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -99,21 +99,21 @@ def needed(call: RawRequest) -> list[Needed]:
     return [Needed(call.bucket, need) for need in sorted(needs)] + _of_headers(call)
 
 
-def is_met(user: User, owned: Collection[str], it: Needed) -> bool:
-    """Return True if a user who owns these buckets has what is needed."""
+def is_met(user: User, owners: Mapping[str, str], it: Needed) -> bool:
+    """Return True if a user has what is needed; `owners` are users' ids by bucket."""
     if user.admin:
         return True
     if it.need == "admin":
         return False
-    if it.bucket in owned:
+    if owners.get(it.bucket) == user.id:
         return True
     rights = user.rights_on(it.bucket)
     return bool(rights) if it.need == "any" else it.need in rights
 
 
-def missing(user: User, owned: Collection[str], call: RawRequest) -> Needed | None:
+def missing(user: User, owners: Mapping[str, str], call: RawRequest) -> Needed | None:
     """Return the first that a call needs and the user does not have; None if nothing is missing."""
-    return next((it for it in needed(call) if not is_met(user, owned, it)), None)
+    return next((it for it in needed(call) if not is_met(user, owners, it)), None)
 
 
 def denied(it: Needed) -> S3Error:
