@@ -13,15 +13,14 @@ MAX_AGE_SECONDS: Final = 5.0
 """The seconds for which a removed user, or a right that was taken away, may still be accepted."""
 READING_SECONDS: Final = 0.2
 """The seconds between two readings of all keys, which take time from all calls."""
-STRANGERS: Final = 8
-"""The calls with unknown keys that are refused before the event loop turns to other calls."""
 
 
 class AccountCache:
     """The accounts by access key, each cached for a few seconds.
 
     `find` reads an account, `read_keys` all access keys. Logins have threads of their own. Calls
-    with unknown keys share readings of all keys, so made-up ones cost no look-up each, and queue.
+    with unknown keys share readings of all keys, so made-up ones cost no look-up each, and are
+    refused one at a time, so that the event loop turns to other calls in between.
     """
 
     def __init__(
@@ -29,7 +28,7 @@ class AccountCache:
     ) -> None:
         self._find = find
         self._keys = SharedReading(read_keys, pause=READING_SECONDS)
-        self._strangers = asyncio.Semaphore(STRANGERS)
+        self._strangers = asyncio.Lock()
         self._threads = ThreadPoolExecutor(4, "logins")
         self._accounts: dict[str, tuple[float, Account]] = {}
         self._known: Collection[str] = frozenset()
@@ -41,10 +40,11 @@ class AccountCache:
         if cached and 0 <= began - at < MAX_AGE_SECONDS:
             return cached
         if access_key not in self._known:
+            self._known = await self._keys(began)
+        if access_key not in self._known:
             async with self._strangers:
-                self._known = await self._keys(began)
-                if access_key not in self._known:
-                    return None
+                await asyncio.sleep(0)
+            return None
         loop = asyncio.get_running_loop()
         account = await loop.run_in_executor(self._threads, self._find, access_key)
         if account is None:
