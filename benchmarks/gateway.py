@@ -1,6 +1,6 @@
-"""The gateway compared with S3 alone: 1,000 small puts, and large bodies both ways with its memory.
+"""The gateway compared with S3 alone: puts and gets, and large bodies both ways with its memory.
 
-Needs a running `make up`, whose `.local/env` is exported. Small puts go to that S3, alternately
+Needs a running `make up`, whose `.local/env` is exported. Puts and gets go to that S3, in turns
 with and without the gateway. Large bodies go to a server of this file's own, which discards them:
 the local S3 would keep them in memory. Run: `python -m benchmarks.gateway [GiB]`.
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,8 +29,7 @@ from botocore.credentials import Credentials
 
 from localstack import ports
 
-PUTS = 1_000
-ROUNDS = 5
+ROUNDS = 20
 BUCKET = "gateway-benchmark"
 BLOCK = os.urandom(1 << 20)
 MIB = 1 << 20
@@ -64,29 +63,47 @@ class Sink(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    small_puts()
+    objects()
     large_bodies(int(float(sys.argv[1]) * 1_024) if len(sys.argv) > 1 else 1_024)
 
 
-def small_puts() -> None:
-    """Print the time of 1,000 puts through the gateway and without it, and their ratio."""
+def objects() -> None:
+    """Print the time of a put and a get through the gateway and without it, and their ratio."""
     clients: dict[str, Any] = {
         "without": boto3.client("s3", config=Config(retries={"total_max_attempts": 1})),
         "through": client(),
     }
     clients["without"].create_bucket(Bucket=BUCKET)
-    durations: dict[str, list[float]] = {name: [] for name in clients}
-    for number in range(ROUNDS * 2):
-        name = ("without", "through")[number % 2]
-        began = time.perf_counter()
-        for key in range(PUTS):
-            clients[name].put_object(Bucket=BUCKET, Key=f"{name}/{key}", Body=b"x" * 1_000)
-        durations[name].append(time.perf_counter() - began)
-    ratios = [through / without for without, through in zip(*durations.values(), strict=True)]
-    for name, seconds in durations.items():
-        print(f"{PUTS:,} puts {name:8} {statistics.median(seconds):6.2f} s (median of {ROUNDS})")
-    all_ratios = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-    print(f"ratio {statistics.median(ratios):.2f} ({all_ratios})")
+    for title, size, calls in (("1,000 bytes", 1_000, 100), ("1 MiB", MIB, 25)):
+        body = b"x" * size
+
+        def put(s3: Any, key: str, body: bytes = body) -> None:
+            s3.put_object(Bucket=BUCKET, Key=key, Body=body)
+
+        def get(s3: Any, key: str, body: bytes = body) -> None:
+            require(len(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()), len(body))
+
+        compare(f"put of {title}", clients, put, calls)
+        compare(f"get of {title}", clients, get, calls)
+
+
+def compare(
+    title: str, clients: Mapping[str, Any], call: Callable[[Any, str], None], calls: int
+) -> None:
+    """Print the medians of rounds in turns, each of so many calls, and that of their ratios."""
+    milliseconds: dict[str, list[float]] = {name: [] for name in clients}
+    for _ in range(ROUNDS):
+        for name, s3 in clients.items():
+            began = time.perf_counter()
+            for key in range(calls):
+                call(s3, f"{name}/{key}")
+            milliseconds[name].append((time.perf_counter() - began) / calls * 1_000)
+    ratios = [through / without for without, through in zip(*milliseconds.values(), strict=True)]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    times = ", ".join(
+        f"{statistics.median(each):.1f} ms {name}" for name, each in milliseconds.items()
+    )
+    print(f"{title:18} {times}: {middle:.2f} (half of the rounds: {low:.2f} to {high:.2f})")
 
 
 def large_bodies(blocks: int) -> None:
