@@ -119,7 +119,7 @@ class Bucketcast(Construct):
             queues={delivery.arn: delivery.queues for delivery in deliveries},
         )
         failures = (
-            self._add_pipeline(context, config.pipeline, ingest, queues)
+            self._add_pipeline(context, config.pipeline, ingest, queues, dynamic)
             if config.pipeline
             else None
         )
@@ -174,10 +174,17 @@ class Bucketcast(Construct):
         options: PipelineOptions,
         ingest: Ingest,
         queues: Sequence[sqs.IQueue],
+        dynamic: DynamicTargets,
     ) -> sqs.Queue:
         """Make the jobs and the starter of scans; return the queue of failures."""
         pipeline = Pipeline(
-            self, "Pipeline", context, options=options, ingest=ingest, queues=queues
+            self,
+            "Pipeline",
+            context,
+            options=options,
+            ingest=ingest,
+            queues=queues,
+            dynamic=dynamic,
         )
         names = [job.name for job in pipeline.jobs.values()]
         failures = Failures(self, "Lost", jobs=names).queue

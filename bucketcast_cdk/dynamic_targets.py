@@ -18,6 +18,7 @@ from bucketcast.settings.egress import Egress
 from bucketcast.state.items import PARTITION
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
+from bucketcast_cdk.bundling import mirrors
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
@@ -76,6 +77,11 @@ class DynamicTargets(Construct):
     def queues(self) -> str:
         """The ARN of all queues of dynamic targets, with a `*`; "" where no function reads any."""
         return self._queue_arn("*") if self._functions else ""
+
+    @property
+    def mirror_secrets(self) -> list[str]:
+        """The ARNs of the secrets of dynamic targets that may be mirrors, each with a `*`."""
+        return [self._secret_arn(f"{kind}-*") for kind in mirrors() if kind in self._functions]
 
     @property
     def visibility(self) -> int:

@@ -1,7 +1,6 @@
 """The data pipeline: its bucket, and its three jobs with their permissions."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
@@ -10,11 +9,12 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.config import PipelineOptions, TargetConfig
+from bucketcast.config import PipelineOptions
 from bucketcast.config.pipeline import ANY
 from bucketcast.state.lease import JOBS
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
+from bucketcast_cdk.dynamic_targets import DynamicTargets
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import (
     OBJECTS,
@@ -34,9 +34,12 @@ _UPLOAD_RETENTION: Final = Duration.days(7)
 
 
 class Pipeline(Construct):
-    """The jobs `scan`, `backfill` and `reconcile`; the command and `Scans` start them."""
+    """The jobs `scan`, `backfill` and `reconcile`; the command and `Scans` start them.
 
-    def __init__(
+    `queues` are those of the deployed targets.
+    """
+
+    def __init__(  # noqa: PLR0913 - what the jobs read and send to
         self,
         scope: Construct,
         construct_id: str,
@@ -45,11 +48,11 @@ class Pipeline(Construct):
         options: PipelineOptions,
         ingest: Ingest,
         queues: Sequence[sqs.IQueue],
+        dynamic: DynamicTargets,
     ) -> None:
         super().__init__(scope, construct_id)
         self._config = context.config
         self._options = options
-        self._mirrors = [target for target in context.config.targets if target.is_mirror]
         self.bucket = self._make_bucket(context.removal_policy)
         name = self.bucket.bucket_name
         assets, local = context.assets, context.local
@@ -64,23 +67,24 @@ class Pipeline(Construct):
             job: Job(self, job, context, folder=_FOLDERS[job], setup=setup, settings=settings)
             for job, settings in self._settings(ingest).items()
         }
-        self._allow(ingest, queues)
+        of_dynamic = [dynamic.queues] if dynamic.queues else []
+        self._allow(ingest, [*(queue.queue_arn for queue in queues), *of_dynamic])
+        self._allow_reading_mirrors(dynamic.mirror_secrets)
         document = {"bucket": name, "jobs": {key: job.name for key, job in self.jobs.items()}}
         CfnOutput(self, "Output", value=Stack.of(self).to_json_string(document))
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return the options that the deployment sets, `settings.pipeline.DEPLOYED`, by job."""
         table = ingest.table.table_name
-        timeout = str(round(self._options.timeout))
-        senders = {"table": table, "queues": ingest.target_queues, "timeout": timeout}
+        senders = {"table": table, "timeout": str(round(self._options.timeout))}
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
             "scan": {"state": state, "ingress": ingest.queue.queue_url, "table": table},
             "backfill": senders,
-            "reconcile": {**senders, "targets": _targets_json(self._mirrors)},
+            "reconcile": senders,
         }
 
-    def _allow(self, ingest: Ingest, queues: Sequence[sqs.IQueue]) -> None:
+    def _allow(self, ingest: Ingest, queues: Sequence[str]) -> None:
         for key, job in self.jobs.items():
             self._allow_reading(job)
             self._allow_folder(job, f"runs/{key}/*")
@@ -91,19 +95,22 @@ class Pipeline(Construct):
         lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
         for job in (scan, self.jobs["backfill"]):
             job.allow(lease, [ingest.table.table_arn], leading_keys(JOBS))
-        if arns := [queue.queue_arn for queue in queues]:
-            for job in senders:
-                job.allow(["sqs:SendMessage"], arns)
-            # Waiting messages may explain differences, so the result has their number.
-            self.jobs["reconcile"].allow(["sqs:GetQueueAttributes"], arns)
-        names = [target.secret_names for target in self._mirrors]
-        keys = self._config.kms_keys
-        reader = self.jobs["reconcile"].role
-        allow_secrets(reader, frozenset().union(*names), keys)
-        for target in self._mirrors:
-            allow_login(reader, target)
+        for job in senders:
+            job.allow(["sqs:SendMessage"], queues)
+        # Waiting messages may explain differences, so the result has their number.
+        self.jobs["reconcile"].allow(["sqs:GetQueueAttributes"], queues)
         for job in self.jobs.values():
-            allow_decryption(job.role, keys, OBJECTS)
+            allow_decryption(job.role, self._config.kms_keys, OBJECTS)
+
+    def _allow_reading_mirrors(self, secrets: Sequence[str]) -> None:
+        """Allow to log in to deployed mirrors, and to dynamic ones by these secrets."""
+        job = self.jobs["reconcile"]
+        mirrors = [target for target in self._config.targets if target.is_mirror]
+        names = [target.secret_names for target in mirrors]
+        allow_secrets(job.role, frozenset().union(*names), self._config.kms_keys)
+        for target in mirrors:
+            allow_login(job.role, target)
+        job.allow(["secretsmanager:GetSecretValue"], secrets)
 
     def runs(self, job: str) -> str:
         """Return the folder of a job's runs."""
@@ -180,15 +187,6 @@ class Pipeline(Construct):
         arn = self.bucket.bucket_arn
         job.allow(["s3:ListBucket"], [arn])
         job.allow(["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], [f"{arn}/{folder}"])
-
-
-def _targets_json(targets: Iterable[TargetConfig]) -> str:
-    """Return kind and settings by ARN; settings hold references instead of secrets."""
-    document = {
-        str(target.arn): {"kind": target.kind, "settings": dict(target.settings)}
-        for target in targets
-    }
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def _allow_metadata(job: Job) -> None:

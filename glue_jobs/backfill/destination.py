@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import expand
@@ -29,12 +28,11 @@ def find_destination(settings: Backfill) -> Destination:
     """Return the target that a job sends to, with its current rules.
 
     Raises:
-        BucketcastError: the ARN names an unknown kind of target, the table cannot be read, or no
-            rule of the target matches objects created in the bucket.
+        BucketcastError: it is no ARN of a target, the table cannot be read, or no rule of the
+            target matches objects created in the bucket.
     """
     try:
         arn = TargetArn.parse(settings.target)
-        queue = queue_url(settings.queues, arn)
     except ValueError as error:
         raise BucketcastError(f"--target: {error}") from None
     bucket_rules = read_rules(settings.bucket, settings.table)
@@ -46,7 +44,7 @@ def find_destination(settings: Backfill) -> Destination:
             f"{arn.plain} has {existing} in {settings.bucket}, so none for objects that were put: "
             f"bucketcast event add {settings.bucket} {arn.plain} --event put"
         )
-    return Destination(arn.plain, queue, rules)
+    return Destination(arn.plain, settings.queue, rules)
 
 
 def matches_listed(rule: Rule) -> bool:

@@ -1,4 +1,4 @@
-"""The mirror to compare: found among the configured targets, opened by each worker.
+"""The mirror to compare, deployed or dynamic: opened by each worker.
 
 Workers get references and resolve the secrets themselves, so that no plan, log or argument ever
 holds one.
@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketcast import targets
-from bucketcast.destination import TargetArn
-from bucketcast.errors import BucketcastError, ConfigErrors, NotAuthorized, did_you_mean
+from bucketcast.errors import ConfigErrors, NotAuthorized
 from bucketcast.settings.options import read
 from bucketcast.targets.base import Mirror
 from glue_jobs.columns import schema
@@ -38,47 +37,20 @@ ROWS: Final = schema(Row)
 
 
 class MirrorConfig(NamedTuple):
-    """A configured mirror; secrets in `settings` are references."""
+    """A mirror; secrets in `settings` are references."""
 
     arn: str
     kind: str
     settings: Mapping[str, str]
 
 
-def find(arn: str, configured: str) -> MirrorConfig:
-    """Find the target among those configured, JSON as in `settings.pipeline.Reconcile.targets`.
+def parse(arn: str, text: str) -> MirrorConfig:
+    """Return the mirror with this ARN; `text` is JSON as in `settings.pipeline.Reconcile.mirror`.
 
-    Raises:
-        BucketcastError: it does not exist, or keeps no row per object.
+    The command that started the job has checked that it is one.
     """
-    try:
-        wanted = TargetArn.parse(arn).plain
-    except ValueError as error:
-        raise BucketcastError(f"target: {error}") from None
-    configs = {key: MirrorConfig(key, **table) for key, table in json.loads(configured).items()}
-    mirrors = [config.arn for config in configs.values() if _format(config) == "namespace"]
-    available = ", ".join(sorted(mirrors)) or "none: configure one with format = namespace"
-    if wanted not in configs:
-        near = did_you_mean(wanted, configs)
-        raise BucketcastError(
-            f"target: found {wanted}, which is not configured; {near}those that mirror a bucket "
-            f"are {available}"
-        )
-    if wanted not in mirrors:
-        format_ = _format(configs[wanted])
-        description = f"in format = {format_}" if format_ else "of a kind that keeps no rows"
-        raise BucketcastError(
-            f"target: found {wanted}, {description}; allowed are targets in format = "
-            f"namespace, which are {available}"
-        )
-    return configs[wanted]
-
-
-def _format(config: MirrorConfig) -> str:
-    kind = targets.load(config.kind)
-    if not issubclass(kind, Mirror):
-        return ""
-    return str(_settings(config.kind, config.settings).format)
+    document = json.loads(text)
+    return MirrorConfig(arn, document["kind"], document["settings"])
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
         BucketcastError: the target, its rules, the bucket's content or S3 cannot be read.
     """
     began = datetime.now(UTC).replace(microsecond=0)  # as exact as LastModified
-    config = mirror.find(settings.target, settings.targets)
+    config = mirror.parse(settings.target, settings.mirror)
     to = find_destination(settings)
     context = Context(config, settings.bucket, to.rules, unix_ms(began))
     run.report(f"listing {settings.bucket}")

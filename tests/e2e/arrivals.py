@@ -54,9 +54,9 @@ def table(system: System, prefix: str) -> dict[str, Row]:
     return rows_of(system.consumers.postgres.received("mirror"), prefix)
 
 
-def fields(system: System, prefix: str) -> dict[str, Row]:
-    """The fields of the mirror in Redis."""
-    return rows_of(system.consumers.redis.received("ev:mirror"), prefix)
+def fields(system: System, prefix: str, name: str = "ev:mirror") -> dict[str, Row]:
+    """The fields of a mirror in Redis."""
+    return rows_of(system.consumers.redis.received(name), prefix)
 
 
 def table_log(system: System, prefix: str) -> list[tuple[str, str]]:

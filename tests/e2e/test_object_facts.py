@@ -77,11 +77,25 @@ def test_event_of_a_deleted_object_is_not_lost(system: System, prefix: str) -> N
     )
 
 
+def dynamic_mirror(system: System, bucket: str, prefix: str) -> str:
+    """Make a mirror in Redis at run time, with a rule; return its ARN."""
+    id_ = f"mirror-{prefix[-7:-1]}"
+    settings = system.consumers.redis.settings(key=f"ev:{prefix}", format="namespace")
+    words = [f"{key}={text}" for key, text in settings.items()]
+    made = system.bucketcast("target", "add", f"redis:{id_}", *words)
+    assert made.code == 0, made.err
+    arn = f"arn:minio:sqs::{id_}:redis"
+    where = ("--event", "put,delete", "--prefix", prefix, "--ahead")
+    assert system.bucketcast("event", "add", bucket, arn, *where).code == 0
+    return arn
+
+
 def test_mirrors_show_the_version_that_becomes_current(system: System, prefix: str) -> None:
-    """S3 reports the removal alone, and the webhook gets no more."""
-    targets = ("webhook.primary", "postgres.mirror", "redis.mirror")
-    for target in targets:
+    """S3 reports the removal alone, and the webhook gets no more. One mirror is a dynamic one."""
+    for target in ("webhook.primary", "postgres.mirror"):
         system.add_rule("versions", target, "--prefix", prefix)
+    arn = dynamic_mirror(system, "versions", prefix)
+    mirrors = (table, partial(fields, name=f"ev:{prefix}"))
     s3: Any = system.s3
     where = {"Bucket": "versions"}
     s3.put_bucket_versioning(**where, VersioningConfiguration={"Status": "Enabled"})
@@ -103,15 +117,16 @@ def test_mirrors_show_the_version_that_becomes_current(system: System, prefix: s
         "undeleted": 10,
         "uncovered": 5,
     }
-    for mirror in (table, fields):
+    for mirror in mirrors:
         system.until_equal(
-            f"the {mirror.__name__} like the bucket",
+            f"the mirror {mirror} like the bucket",
             partial(lambda show: as_listed(show(system, f"versions/{prefix}")), mirror),
             listed,
         )
     system.until_settled()
-    for mirror in (table, fields):
+    for mirror in mirrors:
         assert as_listed(mirror(system, f"versions/{prefix}")) == listed
+    system.bucketcast("target", "rm", arn, "--discard")
     requests = posted(system.consumers.webhook, f"versions/{prefix}")
     assert Counter(each.name.rpartition(":")[2] for each in requests) == {
         "Put": 7,

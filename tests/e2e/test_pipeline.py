@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -178,6 +179,26 @@ def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded
     checked = job(system, "reconcile", crowded, *TO_MIRROR)
     assert (checked.code, checked.document["drift"]) == (0, False), checked.document
     assert "ListObjectVersions" in calls_of(system, "Bucketcast-reconcile")
+
+
+@pytest.mark.usefixtures("backfilled")
+def test_an_empty_dynamic_mirror_is_repaired(system: System, crowded: str) -> None:
+    listed = arrivals.bucket(system, crowded, "")
+    settings = system.consumers.redis.settings(key="ev:dynamic", format="namespace")
+    words = [f"{key}={text}" for key, text in settings.items()]
+    assert system.bucketcast("target", "add", "redis:repaired", *words).code == 0
+    arn = "arn:minio:sqs::repaired:redis"
+    rule = ("event", "add", crowded, arn, "--event", "put,delete")
+    assert system.bucketcast(*rule).code == 0
+    repaired = job(system, "reconcile", crowded, "--target", arn, "--repair")
+    assert repaired.document["missing"] == repaired.document["sent"] == len(listed), repaired.err
+    show = partial(arrivals.fields, system, f"{crowded}/", "ev:dynamic")
+    system.until_equal(
+        "the mirror like the bucket", lambda: arrivals.as_listed(show()), listed, within=120
+    )
+    assert system.beyond_their_rights() == []
+    system.bucketcast("event", "rm", crowded, arn)
+    system.bucketcast("target", "rm", arn, "--discard")
 
 
 def scanner_events(system: System, bucket: str, count: int = 2) -> set[tuple[str, str, int]]:

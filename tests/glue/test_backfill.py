@@ -73,7 +73,7 @@ class Backfills:
             "target": MIRROR,
             "run": (self.folder / "run").as_uri(),
             "table": TABLE,
-            "queues": self.url.replace("postgres-mirror", "*"),
+            "queue": self.url,
             "rate": "0",
         } | more
         argv = [word for pair in arguments(values).items() for word in pair]
@@ -228,8 +228,7 @@ def test_an_ordered_queue_gets_one_message_per_event(
     name = f"{deployment.name}-postgres-mirror.fifo"
     fifo = {"FifoQueue": "true"}
     deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
-    queues = deployment.url.replace("postgres-mirror", "*")
-    assert deployment.backfill(spark, queues=queues)["events"] == 2
+    assert deployment.backfill(spark)["events"] == 2
     response = deployment.sqs.receive_message(
         QueueUrl=deployment.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
     )

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast.delivery.envelope import unpack
-from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import EPOCH, Object, created, removed
 from bucketcast.rules import Rule
@@ -47,7 +46,7 @@ class Job(NamedTuple):
 
     def apply(self, batch: list[Event]) -> None:
         """Deliver events as dispatch does, by the real target."""
-        config = mirror.find(ARN, self.arguments["targets"])
+        config = mirror.parse(ARN, self.arguments["mirror"])
         with mirror.open_mirror(config) as target:
             assert target.send(batch) == {}
 
@@ -102,8 +101,8 @@ def job(
         "run": (tmp_path / "runs").as_uri(),
         "target": ARN,
         "table": TABLE,
-        "queues": queue.replace("postgres-mirror", "*"),
-        "targets": json.dumps({ARN: {"kind": "postgres", "settings": settings}}),
+        "queue": queue,
+        "mirror": json.dumps({"kind": "postgres", "settings": settings}),
     }
     job = Job(arguments, queue, aws, postgres)
     listed = aws.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
@@ -208,39 +207,8 @@ def test_damaged_rows_are_listed_and_repaired(
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]
 
 
-def configured(arn: str, kind: str, **settings: str) -> str:
-    return json.dumps({arn: {"kind": kind, "settings": settings}})
-
-
-@pytest.mark.parametrize(
-    ("target", "targets", "expected"),
-    [
-        (ARN, "{}", "not configured; those that mirror a bucket are none: configure one"),
-        (
-            ARN,
-            configured("arn:minio:sqs::mirr:redis", "redis", address="localhost", key="k"),
-            "did you mean 'arn:minio:sqs::mirr:redis'.* are arn:minio:sqs::mirr:redis",
-        ),
-        (
-            ARN,
-            configured(ARN, "postgres", connection_string="secret:x", table="t", format="access"),
-            "in format = access; allowed are targets in format = namespace",
-        ),
-        (
-            "arn:minio:sqs::h:webhook",
-            configured("arn:minio:sqs::h:webhook", "webhook", endpoint="https://example.org"),
-            "of a kind that keeps no rows; allowed are",
-        ),
-        ("mirror", "{}", "invalid ARN 'mirror'"),
-    ],
-)
-def test_a_target_that_is_no_mirror_is_refused(target: str, targets: str, expected: str) -> None:
-    with pytest.raises(BucketcastError, match=expected):
-        mirror.find(target, targets)
-
-
 def test_a_stopped_server_is_reported(spark: SparkSession, job: Job) -> None:
-    rows = mirror.read_rows(spark, mirror.find(ARN, job.arguments["targets"]), BUCKET, "")
+    rows = mirror.read_rows(spark, mirror.parse(ARN, job.arguments["mirror"]), BUCKET, "")
     job.server.stop()
     with pytest.raises(Exception, match="connection failed") as raised:
         rows.collect()

@@ -60,17 +60,32 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
 
 def test_each_job_has_the_arguments_of_the_deployment(pipeline: Synthesised) -> None:
     assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table"}
-    assert _arguments(pipeline, "backfill") >= {"--table", "--queues"}
-    assert _arguments(pipeline, "reconcile") >= {"--table", "--queues", "--targets"}
+    assert _arguments(pipeline, "backfill") >= {"--table"}
+    assert _arguments(pipeline, "reconcile") >= {"--table"}
 
 
-def test_reconcile_gets_the_mirrors_and_no_secret(pipeline: Synthesised) -> None:
-    job = pipeline.properties("AWS::Glue::Job", Name="Bucketcast-reconcile")
-    targets = json.loads(job["DefaultArguments"]["--targets"])
-    assert set(targets) == {"arn:minio:sqs::a-b:postgresql", "arn:minio:sqs::a_b:redis"}
-    postgres = targets["arn:minio:sqs::a-b:postgresql"]
-    assert postgres["kind"] == "postgres"
-    assert postgres["settings"]["connection_string"] == "secret:pg#dsn"
+def test_jobs_reach_dynamic_targets_and_only_reconcile_reads_mirrors_secrets(make: Make) -> None:
+    made = make(TYPICAL.replace('kinds = "off"', 'kinds = "redis,webhook"') + PIPELINE)
+    for job, action, service, name in (
+        ("backfill", "sqs:SendMessage", "sqs", "Bucketcast-dynamic-*"),
+        ("reconcile", "sqs:SendMessage", "sqs", "Bucketcast-dynamic-*"),
+        ("reconcile", "sqs:GetQueueAttributes", "sqs", "Bucketcast-dynamic-*"),
+        (
+            "reconcile",
+            "secretsmanager:GetSecretValue",
+            "secretsmanager",
+            "secret:bucketcast/Bucketcast/dynamic/redis-*",
+        ),
+    ):
+        resources = [
+            _join(resource)
+            for statement in _allowing(made, job, action)
+            for resource in _list(statement["Resource"])
+            if not isinstance(resource, dict) or "Fn::Join" in resource
+        ]
+        assert f"arn:?:{service}:?:?:{name}" in resources
+        assert not [resource for resource in resources if "dynamic/webhook" in resource]
+    assert not _allowing(made, "backfill", "secretsmanager:GetSecretValue")
 
 
 def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:

@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import asdict
 
 from bucketcast.notifications.aws.cutover import Cutover, Cutovers
 from bucketcast.pipeline.command import jobs
+from bucketcast.state.dynamic_targets import DynamicTarget, Table
 from tests.unit.conftest import Run, cells
+from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.moto_aws import REGION, TABLE, MotoAws, configure, refusal
 
 POSTGRES = "arn:minio:sqs::main:postgresql"
@@ -188,7 +191,9 @@ def test_backfill_resumes_in_the_same_folder(run: Run, aws: MotoAws) -> None:
     assert (
         "5 events for arn:minio:sqs::primary:webhook: its rules match 5 of 10 objects" in reply.out
     )
-    assert pipeline.started[0][1] == {
+    arguments = pipeline.started[0][1]
+    assert arguments.pop("--queue").endswith("/Bucketcast-webhook-primary")
+    assert arguments == {
         "--bucket": "uploads",
         "--target": WEBHOOK,
         "--rate": "50",
@@ -239,6 +244,52 @@ def test_reconcile_repair_succeeds_on_drift(run: Run, aws: MotoAws) -> None:
     assert reply.code == 0
     assert pipeline.started[0][1]["--mode"] == "repair"
     assert "1 repair event sent" in reply.out
+
+
+@pytest.fixture
+def copy(run: Run, aws: MotoAws) -> DynamicTarget:
+    """A dynamic mirror, whose login is a secret."""
+    aws.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
+    make_functions(aws.client("iam"), aws.mappings)
+    login = "connection_string=host=db user=u password=hunter2 dbname=d"
+    reply = run("target", "add", "postgres:copy", login, "table=t")
+    assert reply.code == 0, reply.err
+    (target,) = Table(TABLE, aws.dynamodb).targets()
+    return target
+
+
+def test_jobs_get_the_queue_and_the_settings_of_a_dynamic_mirror(
+    run: Run, aws: MotoAws, copy: DynamicTarget
+) -> None:
+    """As those of a deployed one: with references to its secrets."""
+    pipeline = deploy(aws, COMPARED)
+    assert run("reconcile", "uploads", "--target", copy.arn, "--no-wait").code == 0
+    assert run("reconcile", "uploads", "--target", POSTGRES, "--no-wait").code == 0
+    assert run("backfill", "uploads", "--target", copy.arn, "--no-wait").code == 0
+    dynamic, deployed, backfilled = (arguments for _, arguments in pipeline.started)
+    assert dynamic["--target"] == backfilled["--target"] == copy.arn
+    assert dynamic["--queue"] == backfilled["--queue"] == DYNAMIC.url(copy.queue)
+    assert deployed["--queue"].endswith("/Bucketcast-postgres-main")
+    assert json.loads(dynamic["--mirror"]) == {
+        "kind": "postgres",
+        "settings": {
+            "enable": "on",
+            "table": "t",
+            "connection_string": f"secret:{copy.secret}#connection_string",
+        },
+    }
+    assert json.loads(deployed["--mirror"])["kind"] == "postgres"
+    assert "hunter2" not in str(pipeline.started)
+
+
+def test_a_dynamic_target_that_is_no_mirror_is_refused(
+    run: Run, aws: MotoAws, copy: DynamicTarget
+) -> None:
+    pipeline = deploy(aws, COMPARED)
+    assert run("target", "add", "postgres:copy", "format=access", "--merge").code == 0
+    reply = run("reconcile", "uploads", "--target", copy.arn)
+    assert (reply.code, "has format = access" in reply.err) == (1, True)
+    assert pipeline.started == []
 
 
 @pytest.mark.parametrize(

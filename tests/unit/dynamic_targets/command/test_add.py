@@ -110,15 +110,6 @@ def test_removed_target_is_listed_and_gets_no_events(run: Run) -> None:
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 1
 
 
-@pytest.mark.parametrize("job", ["backfill", "reconcile"])
-def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None:
-    add(run)
-    aws.outputs["Pipeline"] = json.dumps({"bucket": "p", "jobs": {job: job}})
-    ran = run(job, "uploads", "--target", HOOK)
-    assert ran.code == 1
-    assert "is a dynamic target" in ran.err
-
-
 def test_add_without_functions_shows_the_hint(run: Run, aws: MotoAws) -> None:
     aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")

@@ -94,6 +94,7 @@ def test_a_key_without_versions_shows_nothing(bucket: "S3Client") -> None:
         ({"version_id": None}, False),
         ({"sequencer": ""}, False),
         ({"dialect": "eventbridge"}, True),
+        ({"original": "s3:LifecycleExpiration:Delete"}, False),
         ({"bucket": "others"}, False),
         ({"name": "s3:ObjectRemoved:DeleteMarkerCreated"}, False),
         ({"name": "s3:LifecycleDelMarkerExpiration:Delete"}, False),

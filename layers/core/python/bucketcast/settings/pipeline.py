@@ -85,8 +85,9 @@ class Backfill(Job):
     rate: int = option("events a second at most; 0 means no limit", default="1000")
     timeout: int = option("seconds after which Glue ends a run; 0 for never", default="0")
     table: str = option("the name of the state table", default="")
-    queues: str = option(
-        "the URL of every target's queue, with a * for its kind and id", default=""
+    queue: str = option(
+        "the URL of the target's queue",
+        example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-postgres-mirror",
     )
 
 
@@ -97,15 +98,15 @@ class Reconcile(Backfill):
     mode: Literal["check", "repair"] = option(
         "check: report what differs; repair: also send corrective events", default="check"
     )
-    targets: str = option(
-        "JSON of the targets' kinds and settings by ARN, with references to their secrets",
-        default="{}",
+    mirror: str = option(
+        "JSON of the target's kind and settings, with references to its secrets",
+        example='{"kind":"redis","settings":{"address":"redis:6379","key":"mirror"}}',
     )
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
-DEPLOYED: Final = frozenset({"run", "state", "ingress", "table", "timeout", "queues", "targets"})
-"""The options that the deployment sets; the others are for the user who starts a job."""
+DEPLOYED: Final = frozenset({"run", "state", "ingress", "table", "timeout", "queue", "mirror"})
+"""The options that the deployment or the command sets; the others are the user's."""
 
 
 def arguments(values: Mapping[str, str]) -> dict[str, str]:

@@ -109,10 +109,12 @@ class ObjectReader:
     def may_reveal_version(self, event: Event) -> bool:
         """Return True if a version or marker was removed, so that another may be current now.
 
-        S3 sends no event about that version. Without a sequencer it could not be ordered.
+        S3 sends no event about that version. Without a sequencer it could not be ordered. Lifecycle
+        removes only versions that are not current, and markers that are alone.
         """
         return (
             event.name == "s3:ObjectRemoved:Delete"
+            and event.original != "s3:LifecycleExpiration:Delete"
             and bool(event.version_id and event.sequencer)
             and self._may_read(event)
         )

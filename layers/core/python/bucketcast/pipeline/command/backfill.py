@@ -44,7 +44,8 @@ def command(
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     runs = Runs(deployment, aws)
-    values = {"bucket": bucket, "target": jobs.deployed_target(deployment, target).arn, **values}
+    to = deployment.target(target)
+    values = {"bucket": bucket, "target": to.arn, "queue": to.queue, **values}
     with aws_errors():
         Cutovers(deployment.state_table, aws.dynamodb).require(bucket, time.time())
     result = jobs.run_job(out, runs, "backfill", values, no_wait=no_wait, resume=resume)

@@ -6,8 +6,6 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from bucketcast import deployment as deployed
-from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.pipeline import aws as pipeline
 from bucketcast.settings.options import Option, options_of
@@ -59,21 +57,6 @@ def options(job: str, *, without: frozenset[str] = frozenset()) -> Callable[[F],
         return command
 
     return add_options
-
-
-def deployed_target(deployment: deployed.Deployed, arn: TargetArn) -> deployed.DeployedTarget:
-    """Return the deployed target with this ARN.
-
-    Raises:
-        BucketcastError: it does not exist, or is a dynamic target.
-    """
-    target = deployment.target(arn)
-    if target.dynamic:
-        raise BucketcastError(
-            f"{target.arn} is a dynamic target, and jobs support deployed targets only: add it to "
-            "bucketcast.toml and deploy"
-        )
-    return target
 
 
 def no_wait_option(command: F) -> F:

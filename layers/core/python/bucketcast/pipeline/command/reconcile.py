@@ -1,18 +1,17 @@
 """`bucketcast reconcile`: compare a mirror with its bucket."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
 from bucketcast import deployment as deployed
-from bucketcast import targets
-from bucketcast.aws.clients import Aws
+from bucketcast.config.model import is_mirror
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.pipeline.aws import Runs
 from bucketcast.pipeline.command import jobs
-from bucketcast.settings.options import options_of
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
@@ -53,9 +52,14 @@ def command(
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     runs = Runs(deployment, aws)
-    mirror = jobs.deployed_target(deployment, target)
-    _require_mirror(mirror, aws)
-    values |= {"bucket": bucket, "target": mirror.arn, "mode": "check" if check else "repair"}
+    to = deployment.target(target)
+    values |= {
+        "bucket": bucket,
+        "target": to.arn,
+        "queue": to.queue,
+        "mirror": _mirror_json(to, deployed.settings(to, aws)),
+        "mode": "check" if check else "repair",
+    }
     result = jobs.run_job(out, runs, "reconcile", values, no_wait=no_wait)
     if result is None:
         return 0
@@ -82,16 +86,21 @@ def _print(out: Output, result: Mapping[str, Any]) -> None:
     out.notes(result.get("notes", ()))
 
 
-def _require_mirror(target: deployed.DeployedTarget, aws: Aws) -> None:
-    declared: Any = targets.load(target.kind).Settings
-    option = options_of(declared).get("format")
-    format_ = deployed.settings(target, aws).get("format") or (option.default if option else "")
-    if format_ != "namespace":
+def _mirror_json(target: deployed.DeployedTarget, settings: Mapping[str, str]) -> str:
+    """Return the kind and the settings of a mirror, with references instead of secrets.
+
+    Raises:
+        BucketcastError: the target is no mirror.
+    """
+    if not is_mirror(target.kind, settings):
+        format_ = settings.get("format")
         mismatch = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
         raise BucketcastError(
             f"{target.arn} {mismatch} and stores events; only a target with format = namespace "
             "can be compared with a bucket"
         )
+    document = {"kind": target.kind, "settings": dict(settings)}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:
