@@ -4,6 +4,7 @@ The events are any that move a register, also such as no bucket would send: sequ
 that do not agree, or no sequencer. `test_bucket_model.py` has those of a bucket.
 """
 
+import json
 import os
 import random
 from collections.abc import Iterable
@@ -12,12 +13,15 @@ from itertools import count
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast.errors import NotConnected, Retryable, TimedOut
 from bucketcast.event import Event
-from tests.contract.case import DELETE, PUT, Case, Sender, event, path_of
+from bucketcast.mirror.synthetic import Object, created, just_after
+from bucketcast.shapes import minio
+from tests.contract.case import DELETE, PUT, Case, Sender, event, path_of, record_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
 from tests.servers import Arrival
@@ -148,3 +152,57 @@ def _random_event(source: random.Random, key: str, at: int) -> Event:
     sequencer = "" if name == TAGGED or source.random() < 0.5 else f"{at:X}"
     more = {"sequencer": sequencer, "size": None, "etag": None}
     return event(key, at, name, version_id=None if name == MARKER else version, **more)
+
+
+def seen(version: str, at: int, after: int) -> Event:
+    """The put of `at` as ingest reports it again, after it saw a removal."""
+    listed = Object("uploads", "a", version, at, f"e{at}")
+    order = just_after(event("a", after).order)
+    return created(listed, sequencer=f"{after:X}", time=order[1], by="ingest")
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one batch", "one by one"])
+def test_a_version_that_is_seen_again_leaves_its_row_as_it_is(
+    mirror: Case, *, together: bool
+) -> None:
+    """But for the sequencer, so that no event from before the removal changes it."""
+    put = event("a", 5, version_id="v2", principal="ann", source_ip="192.0.2.7")
+    old = event("a", 9, DELETE, version_id="v1", etag=None, size=None)
+    again = seen("v2", 5, 9)
+    sender = mirror.sender()
+    stream = [put, old, again, put, again]
+    for batch in [stream] if together else [[each] for each in stream]:
+        assert sender.send(batch) == {}
+    (arrival,) = mirror.arrivals()
+    record = record_of(arrival.body)
+    expected = json.loads(minio.records(put))["Records"][0]
+    assert record["s3"]["object"].pop("sequencer") == "9"
+    assert expected["s3"]["object"].pop("sequencer") == "5"
+    assert record == expected
+    late = [
+        event("a", 8, DELETE, version_id="v3", etag=None, size=None),
+        event("a", 7, version_id="v3"),
+        event("a", 6, MARKER, version_id="m", etag=None, size=None),
+    ]
+    for each in late:
+        assert sender.send([each]) == {}
+    assert rows_of(mirror.arrivals(), "uploads") == {"uploads/a": Row(PUT, 5, "e5", "9")}
+    removal = event("a", 12, DELETE, version_id="v2", etag=None, size=None)
+    assert sender.send([removal]) == {}
+    assert rows_of(mirror.arrivals(), "uploads") == {}
+
+
+def test_a_version_that_is_seen_is_shown_where_the_row_was_another(mirror: Case) -> None:
+    first, second = event("a", 3, version_id="v1"), event("a", 5, version_id="v2")
+    removal = event("a", 9, DELETE, version_id="v2", etag=None, size=None)
+    sender = mirror.sender()
+    for each in (first, second, removal):
+        assert sender.send([each]) == {}
+    assert sender.send([seen("v1", 3, 9)]) == {}
+    assert rows_of(mirror.arrivals(), "uploads") == {"uploads/a": Row(PUT, 3, "e3", "9")}
+    assert sender.send([first, second]) == {}
+    assert rows_of(mirror.arrivals(), "uploads") == {"uploads/a": Row(PUT, 3, "e3", "9")}
+    other = event("a", 11, version_id=None)
+    assert sender.send([other]) == {}
+    assert sender.send([seen("null", 12, 13)]) == {}, "another object of the same version"
+    assert rows_of(mirror.arrivals(), "uploads") == {"uploads/a": Row(PUT, 12, "e12", "D")}

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.mirror.registers import ANY, Register, RegisterUpdate
+from bucketcast.mirror.registers import ANY, UNVERSIONED, Register, RegisterUpdate
+from bucketcast.mirror.rows import read
 
 HIDDEN = msgspec.Raw(b"null")
 """The document of a put that a removal hides: no later event can show it again."""
@@ -141,6 +142,27 @@ def join(stored: Stored, moves: Sequence[Move]) -> Change:
     if put is not previous or (has_overlay and visible.moment[1] > stored.time):
         return Change(visible.document)
     return Change()
+
+
+def keep_row(entry: RegisterUpdate, document: bytes, row: bytes) -> tuple[RegisterUpdate, bytes]:
+    """Return what to write of a put that was only seen: its row, if there is one, with a new order.
+
+    So the row keeps its record, and no older event changes it.
+    """
+    if not entry.seen:
+        return entry, document
+    stored = read(row)
+    version = stored.version_id or UNVERSIONED
+    if (version, stored.etag) != (entry.version, entry.event.etag):
+        return entry, document
+    record = _members(_list(_members(msgspec.Raw(row))["Records"])[0])
+    s3 = _members(record["s3"])
+    object_ = _members(s3["object"])
+    object_["sequencer"] = msgspec.Raw(msgspec.json.encode(entry.event.sequencer))
+    s3["object"] = msgspec.Raw(msgspec.json.encode(object_))
+    record["s3"] = msgspec.Raw(msgspec.json.encode(s3))
+    kept = msgspec.json.encode({"Records": (record,)})
+    return msgspec.structs.replace(entry, time=stored.time), kept
 
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

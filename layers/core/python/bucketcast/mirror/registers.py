@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import msgspec
 
-from bucketcast.event import SEQUENCER_DIGITS, Event, padded
+from bucketcast.event import AGENT, SEQUENCER_DIGITS, Event, padded
 from bucketcast.event.names import REMOVALS, changes_nothing, creates
 from bucketcast.shapes.minio import path
 
@@ -17,6 +17,8 @@ UNVERSIONED = "null"
 """S3's name for the version of an object without one."""
 FIRST = "0" * SEQUENCER_DIGITS
 """The sequencer of a put without one."""
+SEEN = f"{AGENT}ingest"
+"""The user agent of a put that ingest reports: the version that S3 shows after a removal."""
 FINAL = "f" * SEQUENCER_DIGITS
 """The sequencer of a removal by a version's id: that version is never put again."""
 
@@ -34,7 +36,8 @@ class RegisterUpdate(msgspec.Struct, gc=False):
     """A register's new value; `indexes` are the events of the batch that it covers.
 
     `version` is `ANY`, `UNVERSIONED` or an id. `sequencer` has 32 digits for a put, none for an
-    overlay, and either for a removal.
+    overlay, and either for a removal. A put that was only `seen` leaves a row of its object as it
+    is, but for the sequencer.
     """
 
     register: Register
@@ -44,10 +47,12 @@ class RegisterUpdate(msgspec.Struct, gc=False):
     time: str
     event: Event
     indexes: list[int]
+    seen: bool = False
 
     def own_index(self, events: Sequence[Event]) -> int:
         """Return the index of `event` itself, the only event of `indexes` that is written."""
-        return next(index for index in self.indexes if events[index] is self.event)
+        own = (index for index in self.indexes if events[index] is self.event)
+        return next(own, self.indexes[-1])  # the last, if `event` was made of two
 
 
 def is_newer(order: tuple[str, str], other: tuple[str, str]) -> bool:
@@ -72,19 +77,40 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
             continue
         version, sequencer = _version_and_sequencer(register, event)
         key, time = path(event), event.time
+        seen = register is Register.PUT and event.user_agent == SEEN
         # A key has one put, whatever its version. Removals with and without a sequencer are kept
         # apart, because "newer" is not an order over both together.
         slot = (key, register, ANY if register is Register.PUT else version, not sequencer)
         previous = entries.get(slot)
         if previous is None:
-            entries[slot] = RegisterUpdate(register, key, version, sequencer, time, event, [index])
+            entries[slot] = RegisterUpdate(
+                register, key, version, sequencer, time, event, [index], seen
+            )
             continue
         previous.indexes.append(index)
         if is_newer((sequencer, time), (previous.sequencer, previous.time)):
-            entries[slot] = RegisterUpdate(
-                register, key, version, sequencer, time, event, previous.indexes
+            entry = RegisterUpdate(
+                register, key, version, sequencer, time, event, previous.indexes, seen
             )
+            entries[slot] = _keep_event(previous, entry) if seen else entry
+        elif previous.seen:
+            older = RegisterUpdate(
+                register, key, version, sequencer, time, event, previous.indexes, seen
+            )
+            entries[slot] = _keep_event(older, previous)
     return sorted(entries.values(), key=_SORT_KEY)
+
+
+def _keep_event(older: RegisterUpdate, seen: RegisterUpdate) -> RegisterUpdate:
+    """Return the older put with the sequencer of the one that was seen, if both are one object."""
+    event = older.event
+    is_same = older.version == seen.version and event.etag == seen.event.etag
+    if not is_same or older.seen or event.dialect == "minio":
+        return seen
+    kept = msgspec.structs.replace(event, sequencer=seen.event.sequencer)
+    return msgspec.structs.replace(
+        older, sequencer=seen.sequencer, event=kept, indexes=seen.indexes
+    )
 
 
 @lru_cache(256)

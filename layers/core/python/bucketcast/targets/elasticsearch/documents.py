@@ -4,7 +4,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.mirror.join import HIDDEN, UNKNOWN, Moment, Move, Put, Version, visible_row
+from bucketcast.mirror.join import (
+    HIDDEN,
+    UNKNOWN,
+    Moment,
+    Move,
+    Put,
+    Version,
+    keep_row,
+    visible_row,
+)
 from bucketcast.mirror.registers import ANY, RegisterUpdate
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import errors
@@ -102,6 +111,11 @@ class Object:
         }
         document = self.current[VISIBLE]
         visible = parse_visible(document.source) if document else None
+        if document and visible:
+            self.moves = [
+                (entry, msgspec.Raw(kept))
+                for entry, kept in (keep_row(*move, document.source) for move in self.moves)
+            ]
         put = newest_put(stored[ANY].put, visible, self.moves)
         if put and slot_of(put.version) not in stored:
             self.unread.add(slot_of(put.version))

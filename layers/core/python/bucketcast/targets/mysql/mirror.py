@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.mirror.join import join
+from bucketcast.mirror.join import join, keep_row
 from bucketcast.mirror.registers import Register, RegisterUpdate
 from bucketcast.shapes.minio import records
 from bucketcast.targets.mysql import sql, state
@@ -43,7 +43,7 @@ def make_item(entry: RegisterUpdate) -> Item:
 def deliver(connection: Client, names: Names, items: Sequence[Item]) -> None:
     """Merge items, sorted by key, with the rows, and commit."""
     identities = list(dict.fromkeys(item.identity for item in items))
-    if all(item.entry.register is Register.PUT for item in items):
+    if all(item.entry.register is Register.PUT and not item.entry.seen for item in items):
         _lock(connection, names, identities, exclusive=False)
         if not any(
             connection.query(statement) for statement in sql.select_guard(names, identities)
@@ -68,8 +68,23 @@ def _lock(connection: Client, names: Names, identities: Iterable[str], *, exclus
         connection.query(statement)
 
 
+def _keep_rows(connection: Client, names: Names, items: Sequence[Item]) -> list[Item]:
+    """Return the items; puts that were only seen have the records of their rows."""
+    seen = [item.identity for item in items if item.entry.seen]
+    rows: dict[str, bytes] = {}
+    for statement in sql.select_values(names, seen):
+        rows |= {str(id_): str(value).encode() for id_, value in connection.query(statement)}
+    return [_keep_row(item, rows.get(item.identity, b"")) for item in items]
+
+
+def _keep_row(item: Item, row: bytes) -> Item:
+    entry, value = keep_row(item.entry, item.value, row)
+    return item._replace(entry=entry, value=value)
+
+
 def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
     stored = state.load(connection, names, [item.entry for item in items])
+    items = _keep_rows(connection, names, items)
     rows: list[bytes] = []
     removed: list[str] = []
     guard: list[bytes] = []

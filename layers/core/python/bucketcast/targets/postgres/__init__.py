@@ -137,7 +137,7 @@ class Target(TableTarget["psycopg.Connection"]):
     def _join(self, connection: "psycopg.Connection", entries: Sequence[RegisterUpdate]) -> None:
         connection.execute(b"begin")
         _copy(connection, sql.COPY_TO_STAGE, map(sql.stage_row, entries))
-        only_puts = all(entry.register is Register.PUT for entry in entries)
+        only_puts = all(entry.register is Register.PUT and not entry.seen for entry in entries)
         connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
     def _prepare(self, connection: "psycopg.Connection") -> sql.Names:

@@ -10,6 +10,8 @@ from bucketcast.targets.postgres.sql import Names
 
 _BY_BYTES = 'collate "C"'
 _OBJECT = "'{Records,0,s3,object}'"
+_SEQUENCER = "'{Records,0,s3,object,sequencer}'"
+_ETAG = "'{Records,0,s3,object,eTag}'"
 
 
 def create_join(names: Names) -> bytes:
@@ -40,6 +42,15 @@ begin
   ) slots;
 
   if not only_puts then
+    -- A put that was only seen leaves the row of its object as it is, but for the sequencer.
+    update pg_temp.bucketcast_staged s
+    set moment = substr(s.moment, 1, 32) || {_time("shown.value")},
+      value = jsonb_set(shown.value, {_SEQUENCER}, s.value #> {_SEQUENCER})
+    from {names.table} shown
+    where s.register = 'seen' and shown.key = s.key and {_version("shown.value")} = s.version
+      and shown.value #> {_ETAG} = s.value #> {_ETAG};
+    update pg_temp.bucketcast_staged set register = 'put' where register = 'seen';
+
     insert into {names.guard} as known (key, version, put, removed, removed_at)
     select s.key, s.version,
       coalesce(max({_moment("shown.value")}) filter (where shown.key is not null), ''),

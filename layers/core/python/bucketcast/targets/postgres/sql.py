@@ -65,7 +65,8 @@ def stage_row(entry: RegisterUpdate) -> Row:
     """Return a row of `bucketcast_staged`."""
     bare_time = strip_zone(entry.time)
     moment, time = (entry.sequencer + bare_time, "") if entry.sequencer else ("", bare_time)
-    return _row((entry.register, entry.version, moment, time, entry.key), records(entry.event))
+    register = "seen" if entry.seen else entry.register
+    return _row((register, entry.version, moment, time, entry.key), records(entry.event))
 
 
 def log_row(event: Event, shape: Shape) -> Row:

@@ -1,7 +1,8 @@
 -- Keep a hash in step with a bucket; `bucketcast.mirror` has the rules.
 --
 -- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now, expiry}, each list flat:
--- (number, path, sequencer, time, version, text, whether to check it)…, (number, path, version, time,
+-- (number, path, sequencer, time, version, text, whether to check it, eTag if it was only seen, else
+-- "")…, (number, path, version, time,
 -- text)…, (path, version, sequencer, time)…; `now` and `expiry` in s since 1970. Returns the numbers
 -- of the entries whose text is not a record with these values; nothing is done for them.
 --
@@ -25,7 +26,7 @@
 local find, sub, byte, match = string.find, string.sub, string.byte, string.match
 local QUOTE, OPEN, CLOSE, LIST, LISTED = 34, 123, 125, 91, 93
 -- The members to find in a row; no two have the same name.
-local RECORD = {eventTime = true, s3 = {object = {sequencer = true, versionId = true}}}
+local RECORD = {eventTime = true, s3 = {object = {eTag = true, sequencer = true, versionId = true}}}
 
 -- These functions fail if the text is not JSON: by arithmetic on nil, or by error().
 local function string_end(text, at)
@@ -91,6 +92,7 @@ local function parse(text)
     time = day .. '.' .. sub(part .. '000', 1, 3) .. 'Z',
     version = version == '' and 'null' or version,
     from = positions.object[1], to = positions.object[2],
+    etag = read_value(text, positions.eTag), seq_at = positions.sequencer,
   }
 end
 local function read(text)
@@ -120,12 +122,20 @@ local guarded = call('HLEN', guard) > 0
 local guarded_puts = {}
 if #puts > 0 then
   local paths, fields = {}, {}
-  for i = 1, #puts, 7 do paths[#paths + 1] = puts[i + 1] end
+  for i = 1, #puts, 8 do paths[#paths + 1] = puts[i + 1] end
   local stored = call_bulk('HMGET', rows, paths)
   local states = guarded and call_bulk('HMGET', guard, paths)
   for n = 1, #paths do
-    local i = 7 * n - 6
-    local number, path, seq, time, version, text, check = unpack(puts, i, i + 6)
+    local i = 8 * n - 7
+    local number, path, seq, time, version, text, check, seen = unpack(puts, i, i + 7)
+    local shown = seen ~= '' and stored[n] and read(stored[n])
+    -- The row of its object stays as it is, but for the sequencer.
+    if shown and shown.version == version and shown.etag == seen and shown.seq_at then
+      local own = read(text).seq_at
+      text = sub(stored[n], 1, shown.seq_at[1] - 1) .. sub(text, own[1], own[2])
+        .. sub(stored[n], shown.seq_at[2] + 1)
+      time, check = shown.time, false
+    end
     local row = stored[n] and not (states and states[n]) and read(stored[n])
     if check and not matches(text, seq, time, version) then
       refused[#refused + 1] = number

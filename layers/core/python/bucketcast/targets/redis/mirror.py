@@ -159,4 +159,5 @@ def _fields(entry: RegisterUpdate) -> Fields:
     if register is Register.OVERLAY:
         return key, version, entry.time, value
     check = event.dialect == "minio"  # we write the records of all other dialects ourselves
-    return key, entry.sequencer, entry.time, version, value, check
+    seen = event.etag or "" if entry.seen else ""
+    return key, entry.sequencer, entry.time, version, value, check, seen
