@@ -4,7 +4,6 @@ Each is declared once, for the command line, Glue's job arguments and the job it
 of a scan are in `Alerts`.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
@@ -120,8 +119,13 @@ def parse(declared: type[T], argv: Sequence[str]) -> T:
     Raises:
         ConfigErrors: with every invalid setting.
     """
-    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    for key in options_of(declared):  # type: ignore[arg-type]  # classes are hashable
-        parser.add_argument(f"--{key}", default="")
-    values: dict[str, Any] = vars(parser.parse_known_args(argv)[0])
+    # argparse refuses values that begin with a hyphen, as a prefix may.
+    known = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
+    values: dict[str, Any] = {}
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        key = name.removeprefix("--")
+        if name.startswith("--") and key in known:
+            values[key] = value if equals else next(words, "")
     return read(declared, values, "--")

@@ -1,0 +1,15 @@
+"""A job's command line, as Glue passes it."""
+
+from bucketcast.settings.pipeline import Scan, parse
+
+REQUIRED = ["--bucket", "b", "--run", "r", "--state", "s", "--ingress", "i", "--table", "t"]
+
+
+def test_a_value_may_begin_with_a_hyphen() -> None:
+    assert parse(Scan, ["--prefix", "-x/", *REQUIRED]).prefix == "-x/"
+    assert parse(Scan, ["--prefix", "--bucket", *REQUIRED]).prefix == "--bucket"
+
+
+def test_glues_own_arguments_are_ignored() -> None:
+    glue = ["job.py", "--JOB_ID", "j_1", "--enable-metrics", "--job-bookmark-option", "disable"]
+    assert parse(Scan, [*glue, *REQUIRED, "--alert_worse=5"]).alert_worse == 5
