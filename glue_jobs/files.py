@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -40,6 +41,10 @@ class FileError(BucketcastError):
 
 class MissingFileError(FileError):
     """The file does not exist."""
+
+
+class UnreachableError(FileError):
+    """S3 cannot be reached now, or broke off; trying again may help."""
 
 
 class ConflictError(FileError):
@@ -216,7 +221,7 @@ def _file_errors(url: str) -> Iterator[None]:
     except ClientError as error:
         raise _file_error(url, error) from error
     except BotoCoreError as error:
-        raise FileError(f"{url}: S3 cannot be reached: {error}") from error
+        raise UnreachableError(f"{url}: S3 cannot be reached: {error}") from error
 
 
 def _file_error(url: str, error: ClientError) -> FileError:
@@ -225,4 +230,7 @@ def _file_error(url: str, error: ClientError) -> FileError:
     if code in _CONFLICTS:
         return ConflictError(f"{url} was written by another process meanwhile")
     message = f"{url}: {_HINTS.get(code) or details.get('Message') or error} ({code})"
-    return MissingFileError(message) if code in _MISSING else FileError(message)
+    if code in _MISSING:
+        return MissingFileError(message)
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return (UnreachableError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else FileError)(message)

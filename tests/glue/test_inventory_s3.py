@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ResponseStreamingError
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
+from glue_jobs import files
 from glue_jobs.aws import client
 from glue_jobs.listing import inventory
+from glue_jobs.listing.inventory import checks
 from glue_jobs.listing.inventory.checks import check_files
 from glue_jobs.listing.inventory.manifest import read_manifest, read_newest
 from glue_jobs.listing.schema import LISTING
@@ -102,6 +104,23 @@ def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
     unknown = inventory.read(spark, "b", url)
     assert unknown.prefixes == ("",)
     assert "grant s3:GetInventoryConfiguration on b" in unknown.notes[0]
+
+
+def test_a_file_that_breaks_off_is_no_broken_report(
+    s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error ends the task, so that Spark tries it again."""
+    report = read_manifest(upload(s3, tmp_path), "b")
+    file = report.files[0]
+    expected = [(report.data_url(file), file.size, "0" * 32)]  # no ETag's: the file is read
+
+    def break_off(_: object, _size: int) -> Iterator[bytes]:
+        yield b"PAR1"
+        raise ResponseStreamingError(error="connection reset")
+
+    monkeypatch.setattr("botocore.response.StreamingBody.iter_chunks", break_off)
+    with pytest.raises(files.UnreachableError, match=r"S3 cannot be reached: .*connection reset"):
+        list(checks._problems((), "b", expected))
 
 
 def test_a_report_copied_to_another_bucket_is_refused(s3: Any, tmp_path: Path) -> None:

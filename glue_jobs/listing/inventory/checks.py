@@ -72,6 +72,8 @@ def _problems(
     for url, size, md5 in expected:
         try:
             problem = _problem(url, size, md5, columns, bucket)
+        except files.UnreachableError:  # no word about the report: Spark tries the task again
+            raise
         except files.FileError as error:
             yield str(error)
         else:
