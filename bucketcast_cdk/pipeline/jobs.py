@@ -64,6 +64,8 @@ class Job(Construct):
             timeout=round(options.timeout / 60),
             # A failed run is reported, and not retried: the command may be following it.
             max_retries=0,
+            # S3 delivers an account's reports at about the same time: more runs wait for these.
+            job_run_queuing_enabled=True,
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=_MAX_RUNS),
             connections=glue.CfnJob.ConnectionsListProperty(connections=[setup.connection])
             if setup.connection

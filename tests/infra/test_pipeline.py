@@ -88,6 +88,12 @@ def test_jobs_reach_dynamic_targets_and_only_reconcile_reads_mirrors_secrets(mak
     assert not _allowing(made, "backfill", "secretsmanager:GetSecretValue")
 
 
+def test_a_run_beyond_the_limit_waits(pipeline: Synthesised) -> None:
+    """S3 delivers an account's reports at about the same time."""
+    for job in pipeline.of_type("AWS::Glue::Job").values():
+        assert job["Properties"]["JobRunQueuingEnabled"] is True
+
+
 def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
     folders = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
     for job, folder in folders.items():
