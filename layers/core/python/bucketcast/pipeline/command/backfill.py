@@ -30,8 +30,9 @@ def command(
 ) -> None:
     """Send a bucket's existing objects to a target, as if each had just been uploaded.
 
-    Only objects that the target's rules match are sent. Uploads may continue meanwhile: a real
-    event of an object always wins over its backfill event, whichever arrives first.
+    Only objects that the target's rules match are sent. Uploads may continue meanwhile: in a mirror
+    (format = namespace) a real event of an object always wins over its backfill event, whichever
+    arrives first. Other targets get both in any order: the sequencer of a backfill event is 0.
 
     Right after `bucketcast bucket attach` the command is refused until the notification is surely
     active, because an object uploaded before that could be missed by both the events and the
