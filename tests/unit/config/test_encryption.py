@@ -1,0 +1,93 @@
+"""Keys of KMS, and what can be read on the way to a target."""
+
+import pytest
+
+from tests.unit.config.folder import Folder
+
+CLEAR = """
+[notify_webhook.a]
+endpoint = "http://example.org/"
+auth_token = "secret:hook"
+[notify_redis.b]
+address = "cache:6379"
+key = "k"
+[notify_postgres.c]
+connection_string = "secret:db"
+table = "t"
+[notify_mysql.d]
+dsn_string = "secret:db"
+table = "t"
+[notify_elasticsearch.e]
+url = "http://search:9200"
+index = "i"
+username = "u"
+password = "secret:search"
+"""
+
+
+SKIPPING = """
+[notify_nsq.f]
+nsqd_address = "nsqd:4150"
+topic = "t"
+tls = "on"
+tls_skip_verify = "on"
+"""
+
+
+def test_unencrypted_transport_is_noted(folder: Folder) -> None:
+    noted = {note.partition(":")[0]: note for note in folder.load(CLEAR).notes}
+    assert "auth_token can be read" in noted["notify_webhook.a.endpoint"]
+    assert "password can be read" in noted["notify_redis.b.tls"]
+    assert "sslmode=verify-full" in noted["notify_postgres.c.connection_string"]
+    assert "tls=true" in noted["notify_mysql.d.dsn_string"]
+    assert "password can be read" in noted["notify_elasticsearch.e.url"]
+    here = CLEAR.replace("secret:db", "u:p@tcp(127.0.0.1)/db").split("[notify_postgres")[0]
+    assert not [note for note in folder.load(here, local=True).notes if "on the way" in note]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        '["arn:aws:kms:eu-central-1:111122223333:alias/mine"]',
+        '["1234abcd-12ab-34cd-56ef-1234567890ab"]',
+        "7",
+    ],
+)
+def test_only_arns_of_keys_are_kms_keys(folder: Folder, found: str) -> None:
+    (problem,) = folder.problems(f"kms_keys = {found}\n")
+    assert problem.startswith("kms_keys: found ")
+    assert "not an alias" in problem
+
+
+def test_kms_keys_are_accepted(folder: Folder) -> None:
+    keys = [
+        "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        "arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1234abcd12ab34cd56ef1234567890ab",
+    ]
+    assert folder.load(f"kms_keys = {keys}\n").kms_keys == tuple(keys)
+
+
+def test_encrypted_and_verified_transport_is_not_noted(folder: Folder) -> None:
+    text = CLEAR.replace("http://", "https://").replace('key = "k"', 'key = "k"\ntls = "on"')
+    text = text.split("[notify_postgres")[0]
+    assert not [note for note in folder.load(text).notes if "on the way" in note]
+
+
+def test_skipping_verification_has_to_be_confirmed(folder: Folder) -> None:
+    (problem,) = folder.problems(SKIPPING)
+    assert problem.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
+    assert folder.load(SKIPPING, local=True).targets
+    twice = SKIPPING + '[notify_nsq.f.deploy]\ntls_skip_verify = "on"\n'
+    assert any("can read and change" in note for note in folder.load(twice).notes)
+
+
+def test_kms_key_is_one_arn(folder: Folder) -> None:
+    key = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    assert folder.load("").kms_key == ""
+    assert folder.load(f"kms_key = '{key}'").kms_key == key
+    for wrong in ("'alias/mine'", "['a']", "1"):
+        (problem,) = folder.problems(f"kms_key = {wrong}")
+        assert problem.startswith("kms_key: found ")
+        assert problem.endswith(
+            "allowed is a key's ARN, arn:aws:kms:REGION:ACCOUNT:key/ID, not an alias"
+        )
