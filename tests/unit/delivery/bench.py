@@ -13,7 +13,7 @@ from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.delivery.sender import Sender
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import DeliveryError, NotConnected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import DAY_MS, TERM_MS
 from bucketcast.settings.options import read
@@ -29,6 +29,8 @@ NEW = History()
 PLAIN = Policy()
 IN_ORDER = Policy(in_order=True)
 ONCE = Policy(once=True)
+BUSY = Retryable("busy")
+GONE = NotConnected("refused")
 Answer = Callable[[list[str]], base.Failures]
 
 
@@ -53,7 +55,7 @@ class Target(base.Target):
         return "here"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        self.batches.append([each.key for each in events])
+        self.batches.append([event_.key for event_ in events])
         return self.answer(self.batches[-1])
 
     def probe(self) -> None:
@@ -99,15 +101,15 @@ class FakeQueue:
     @property
     def back(self) -> list[list[str]]:
         """The keys of each message that was sent back."""
-        return [keys_in(one.body) for one in self.sent]
+        return [keys_in(message.body) for message in self.sent]
 
     @property
     def dead_keys(self) -> list[str]:
-        return [key for one in self.dead for key in keys_in(one.body)]
+        return [key for letter in self.dead for key in keys_in(letter.body)]
 
     @property
     def reasons(self) -> list[str]:
-        return [one.reason for one in self.dead]
+        return [letter.reason for letter in self.dead]
 
 
 class Bench:
@@ -136,20 +138,20 @@ class Bench:
         return self.target
 
     def __call__(
-        self, *messages: Message, left: Sequence[float] = (), now: int = NOW, **more: Any
+        self, *messages: Message, remaining: Sequence[float] = (), now: int = NOW, **more: Any
     ) -> Outcome:
-        """Empty a batch; `left` are the seconds left whenever it asks, then more than enough."""
-        clock = iter(left)
+        """Empty a batch; `remaining` are the seconds whenever it asks, then more than enough."""
+        clock = iter(remaining)
         return self.engine(
             messages, self.policy, now=now, remaining=lambda: next(clock, 900.0), **more
         )
 
     def again(self, *, sent: int = NOW, receives: int = 1) -> list[Message]:
         """Take what was sent back, as SQS would give it."""
-        taken, self.queue.sent = self.queue.sent, []
+        outgoing, self.queue.sent = self.queue.sent, []
         return [
-            Message(f"again {n}", f"receipt again {n}", one.body, sent, receives, one.history)
-            for n, one in enumerate(taken)
+            Message(f"again {n}", f"receipt again {n}", back.body, sent, receives, back.history)
+            for n, back in enumerate(outgoing)
         ]
 
 
@@ -172,7 +174,7 @@ def failed(tries: int = 1, reason: str = "refused", since: int = SENT, **more: A
 
 
 def keys_in(body: str) -> list[str]:
-    return [each.event.key for each in unpack(body)]
+    return [delivery.event.key for delivery in unpack(body)]
 
 
 def everything(error: DeliveryError) -> Answer:

@@ -163,7 +163,7 @@ def test_first_limit_reached_gives_an_event_up(policy: Policy, expected: str) ->
 
 def test_untried_event_counts_no_try() -> None:
     bench = Bench(everything(BUSY), Policy(retries=1, pause=2))
-    bench(message("1", "a"), left=[60, 5.0])
+    bench(message("1", "a"), remaining=[60, 5.0])
     assert bench.target.batches == []
     for _ in range(2):
         bench(*bench.again())

@@ -209,7 +209,7 @@ def test_halving_ends_where_the_connection_does() -> None:
 def test_halving_ends_where_the_time_does() -> None:
     """A batch of a thousand that is refused whole is up to two thousand tries."""
     bench = Bench(everything(Rejected("something in it")))
-    outcome = bench(message("1", "abcdefgh"), left=[60] * 4 + [44.9] * 4)
+    outcome = bench(message("1", "abcdefgh"), remaining=[60] * 4 + [44.9] * 4)
     assert [len(batch) for batch in bench.target.batches] == [8, 4, 2]
     assert (bench.queue.dead, outcome.waiting) == ([], 8)
     assert [one.history.tries for one in bench.queue.sent] == [0], "nothing of it was judged"
@@ -233,21 +233,25 @@ def test_an_unmapped_error_is_retried_and_stops_no_other_event(poison: str) -> N
 
 def test_the_first_batch_is_tried_however_little_time_there_is() -> None:
     bench = Bench(batch_size=2)
-    assert bench(message("1", "ab"), left=[0.1, 0.1]).delivered == 2
+    assert bench(message("1", "ab"), remaining=[0.1, 0.1]).delivered == 2
 
 
 def test_first_batch_is_not_begun_if_earlier_work_took_the_time() -> None:
     bench = Bench()
-    outcome = bench(message("1", "ab"), left=[60, 30])
+    outcome = bench(message("1", "ab"), remaining=[60, 30])
     assert (bench.target.batches, outcome.waiting, bench.queue.back) == ([], 2, [["a", "b"]])
     assert bench.queue.sent[0].delay == 0
 
 
 def test_second_part_is_sent_within_the_shortest_timeout() -> None:
     """Else each invocation would send one event."""
-    for left, delivered in (([45.0, 44.9, 43.1], 3), ([45.0, 44.9, 42.9], 1), ([9.0, 8.9, 8.8], 3)):
+    for remaining, delivered in (
+        ([45.0, 44.9, 43.1], 3),
+        ([45.0, 44.9, 42.9], 1),
+        ([9.0, 8.9, 8.8], 3),
+    ):
         bench = Bench(first_alone=True)
-        assert bench(message("1", "abc"), left=left).delivered == delivered
+        assert bench(message("1", "abc"), remaining=remaining).delivered == delivered
 
 
 # Mirrors, and targets that are not there

@@ -1,0 +1,192 @@
+"""Events that were not delivered: dead-lettered alone, or sent back with their like."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.policy import History, Policy
+from bucketcast.delivery.sender import Absent
+from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
+from bucketcast.limits import DAY_MS, REASON_LENGTH, TERM_MS
+from tests.unit.delivery.bench import (
+    BUSY,
+    GONE,
+    NOW,
+    ONCE,
+    PLAIN,
+    SENT,
+    Bench,
+    counts,
+    everything,
+    failed,
+    keys_in,
+    message,
+    only,
+)
+
+
+def test_rejected_event_is_dead_lettered_alone() -> None:
+    bench = Bench(only({"b": Rejected("too long")}))
+    outcome = bench(message("1", "abc", failed(2)))
+    assert (counts(outcome), outcome.stay, str(outcome.reason)) == ((2, 0, 1), [], "too long")
+    (dead,) = bench.queue.dead
+    assert (keys_in(dead.body), dead.error, dead.reason) == (["b"], "Rejected", "too long")
+    assert unpack(dead.body)[0].created == SENT
+
+
+def test_rejected_event_without_a_dead_letter_is_tried_again() -> None:
+    bench = Bench(only({"b": Rejected("too long")}))
+    bench.queue.no_dead = True
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert (outcome.stay, counts(outcome), bench.queue.back) == ([], (2, 1, 0), [["b"]])
+    bench.queue.no_dead = False
+    assert bench(*bench.again()).dead == 1
+    assert bench.queue.reasons == ["too long"]
+
+
+def test_rejected_and_retryable_of_one_message_go_their_own_ways() -> None:
+    bench = Bench(only({"a": Rejected("never"), "b": BUSY}))
+    outcome = bench(message("1", "abc"))
+    assert (outcome.stay, counts(outcome)) == ([], (1, 1, 1))
+    assert (bench.queue.dead_keys, bench.queue.back) == (["a"], [["b"]])
+
+
+def test_failed_event_is_sent_again_with_its_history() -> None:
+    bench = Bench(only({"b": BUSY}))
+    outcome = bench(message("1", "abc", failed(4, since=NOW - 9_000, topic="t"), receives=3))
+    assert (outcome.stay, counts(outcome), bench.queue.pauses) == ([], (2, 1, 0), {})
+    (sent,) = bench.queue.sent
+    assert sent.history == History(NOW - 9_000, 5, "busy", "Retryable", topic="t")
+    assert 8 <= sent.delay <= 16
+
+
+def test_a_first_failure_begins_the_term_when_the_message_was_sent() -> None:
+    bench = Bench(everything(BUSY))
+    bench(message("1", "ab"))
+    (sent,) = bench.queue.sent
+    assert (sent.history.since, sent.history.tries, sent.delay) == (SENT, 1, 1)
+    assert [delivery.created for delivery in unpack(sent.body)] == [SENT, SENT]
+
+
+def test_events_that_fail_alike_share_a_message() -> None:
+    bench = Bench(everything(BUSY))
+    bench(*(message(f"{n}", f"{n}") for n in range(9)), message("old", "o", failed(1)))
+    assert sorted(bench.queue.back) == [[*"012345678"], ["o"]]
+
+
+def test_untried_events_join_events_tried_as_often() -> None:
+    bench = Bench(everything(GONE), first_alone=True)
+    bench(message("1", "abc"), message("2", "d", failed(1)))
+    assert bench.target.batches == [["a"]]
+    assert bench.queue.back == [["a", "d"], ["b", "c"]]
+    assert [sent.history.tries for sent in bench.queue.sent] == [1, 0]
+
+
+def test_only_terms_begun_within_an_hour_are_merged() -> None:
+    """Else one of them would be given up days before its time."""
+    bench = Bench(everything(BUSY))
+    ages = (2_000, 2_001, 3_602_000, 5 * 3_600_000)
+    bench(*(message(f"{n}", f"{n}", failed(since=NOW - age)) for n, age in enumerate(ages)))
+    assert sorted(map(len, bench.queue.back)) == [1, 1, 2]
+    assert {sent.history.since for sent in bench.queue.sent} == {NOW - age for age in ages[1:]}
+
+
+@pytest.mark.parametrize("other", [{"to": "elsewhere"}, {"topic": "t"}, {"redriven": True}])
+def test_events_for_different_destinations_are_not_merged(other: dict[str, Any]) -> None:
+    bench = Bench(everything(BUSY))
+    bench(message("1", "a", failed()), message("2", "b", failed(**other)))
+    assert bench.queue.back == [["a"], ["b"]]
+    assert bench.queue.sent[1].history == failed(2, "busy", **other)._replace(error="Retryable")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_failed_and_untried_events_wait_apart(order: int) -> None:
+    """Together the one would be given up untried, or the other's term would begin again."""
+    days = 10 * DAY_MS
+    untried = message("1", "a", History(NOW - days, created=NOW - days))
+    tried = message("2", "b", History(SENT, reason="busy", error="Retryable"))
+    bench = Bench()
+    engine = Engine(bench.queue, Absent("off"))
+    engine([untried, tried][::order], PLAIN, now=NOW, remaining=lambda: 900.0)
+    histories = {key: sent.history for sent in bench.queue.sent for key in keys_in(sent.body)}
+    assert (histories["a"].since, histories["a"].failed) == (NOW - days, False)
+    assert (histories["b"].since, histories["b"].failed) == (SENT, True)
+
+
+@pytest.mark.parametrize("given", [{"created": 10**400}, {"created": -1}, {"since": 1 << 60}])
+def test_foreign_history_is_ignored(given: dict[str, int]) -> None:
+    bench = Bench(everything(BUSY), Policy(time_to_live=60))
+    history = History.read(json.dumps(given))
+    assert bench(message("1", "a", history), message("2", "b")).retried == 2
+    assert [sent.history.since for sent in bench.queue.sent] == [SENT]
+
+
+def test_a_foreign_pause_of_years_is_not_kept() -> None:
+    bench = Bench()
+    assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
+
+
+def test_once_a_redriven_event_is_tried_once() -> None:
+    bench = Bench(everything(BUSY), ONCE)
+    assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
+
+
+def test_each_merged_event_keeps_its_own_reason() -> None:
+    bench = Bench(only({"a": Retryable("disk full"), "b": Retryable("locked")}))
+    bench(message("1", "ab"))
+    (again,) = bench.again()
+    old = again._replace(sent=SENT, history=again.history._replace(since=NOW - TERM_MS - 1))
+    bench(old)
+    assert bench.queue.reasons == [
+        "disk full (given up after 13 days and 1 tries)",
+        "locked (given up after 13 days and 1 tries)",
+    ]
+
+
+def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:
+    bench = Bench(everything(Retryable("\ufffe\ud800" + "x" * 2_000)))
+    bench(message("1", "a"))
+    reason = bench.queue.sent[0].history.reason
+    assert reason.startswith("??xxx")
+    assert len(reason) <= REASON_LENGTH
+
+
+@pytest.mark.parametrize("error", [BUSY, GONE, Throttled("slow", 9)])
+def test_messages_that_sqs_does_not_take_stay(error: DeliveryError) -> None:
+    bench = Bench(everything(error))
+    bench.queue.full = True
+    outcome = bench(message("1", "a"), message("2", "b"))
+    assert (sorted(outcome.stay), counts(outcome)) == (["1", "2"], (0, 2, 0))
+    assert set(bench.queue.pauses) == {"receipt of 1", "receipt of 2"}
+
+
+def test_longest_pause_of_a_message_that_stays_counts() -> None:
+    bench = Bench(only({"a": Throttled("slow", 5), "b": Throttled("slow", 600)}))
+    bench.queue.full = True
+    bench(message("1", "ab"))
+    assert 600 <= bench.queue.pauses["receipt of 1"] <= 750
+
+
+def test_events_are_sent_back_ten_at_a_time_while_there_is_time() -> None:
+    bench = Bench(everything(BUSY))
+    some = [message(f"{n}", "a", failed(topic=f"{n}")) for n in range(25)]
+    assert (bench(*some).stay, bench.queue.calls) == ([], [10, 10, 5])
+    late = Bench(everything(BUSY))
+    outcome = late(*some, remaining=[60, 60, 60, 0.5, 0.5])
+    assert (late.queue.calls, len(outcome.stay)) == ([10], 15)
+
+
+def test_no_more_messages_are_postponed_than_there_is_time_for() -> None:
+    """A function that is killed over thousands has sent the rest back, and deleted nothing."""
+    bench = Bench(everything(BUSY))
+    bench.queue.full = True
+    messages = [message(f"{n}", "ab") for n in range(900)]
+
+    def remaining() -> float:
+        return 60.0 - 29 * len(bench.queue.pauses) / 100
+
+    outcome = bench.engine(messages, Policy(), now=NOW, remaining=remaining)
+    assert (len(bench.queue.pauses), len(outcome.stay)) == (200, 900)

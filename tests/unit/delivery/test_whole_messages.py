@@ -1,0 +1,208 @@
+"""Messages that are settled whole: unreadable, of a newer release, at their end, aged."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.messages import Message, Outcome
+from bucketcast.delivery.policy import History, Policy
+from bucketcast.limits import RENEW_AFTER, TERM_MS
+from tests.unit.delivery.bench import (
+    AT_ITS_END,
+    BUSY,
+    GONE,
+    IN_ORDER,
+    NOW,
+    SENT,
+    Bench,
+    counts,
+    everything,
+    failed,
+    keys_in,
+    message,
+)
+
+
+@pytest.mark.parametrize("body", ["rubbish", '{"v": 1, "events": ""}', "[" * 100_000])
+def test_broken_message_is_dead_lettered_whole_beside_good_ones(body: str) -> None:
+    bench = Bench()
+    outcome = bench(message("1", "a"), Message("broken", "r", body, NOW, 1), message("2", "b"))
+    assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
+    (dead,) = bench.queue.dead
+    assert (dead.body, "envelope" in dead.reason) == (body, True)
+
+
+def test_broken_message_without_a_dead_letter_stays() -> None:
+    bench = Bench()
+    bench.queue.no_dead = True
+    assert bench(Message("broken", "r", "rubbish", NOW, 1)).stay == ["broken"]
+    assert bench.queue.pauses["r"] >= 1
+
+
+NEWER = pytest.mark.parametrize(
+    "body", ['{"v": 2, "events": []}', '{"v": 2, "items": [{}]}', '{"since": "x", "v": 3}']
+)
+
+
+@NEWER
+def test_message_of_a_newer_release_waits_for_it_as_it_is(body: str) -> None:
+    bench = Bench(policy=Policy(retries=1))
+    outcome = bench(Message("1", "r", body, NOW - 60_000, 1), message("2", "c"))
+    assert (outcome.stay, counts(outcome)) == ([], (1, 0, 0))
+    assert "this release reads version 1" in str(outcome.reason)
+    (sent,) = bench.queue.sent
+    assert (sent.body, sent.delay) == (body, 10)
+    assert (sent.history.since, sent.history.created) == (NOW - 60_000, NOW - 60_000)
+    assert sent.history.tries == 0, "the newer release is to have all its tries"
+
+
+@NEWER
+def test_in_order_messages_wait_behind_one_of_a_newer_release(body: str) -> None:
+    bench = Bench(policy=IN_ORDER)
+    outcome = bench(message("1", "a"), Message("2", "r", body, NOW, 1), message("3", "c"))
+    assert (outcome.stay, bench.target.batches) == (["2", "3"], [["a"]])
+    assert bench.queue.sent == []
+
+
+@NEWER
+@pytest.mark.parametrize("policy", [Policy(), IN_ORDER])
+def test_a_message_of_a_newer_release_is_at_last_dead_lettered(body: str, policy: Policy) -> None:
+    bench = Bench(policy=policy)
+    outcome = bench(Message("1", "r", body, AT_ITS_END, 600, failed(since=AT_ITS_END)))
+    assert (outcome.stay, outcome.dead, bench.queue.sent) == ([], 1, [])
+    (dead,) = bench.queue.dead
+    assert (dead.body, "this release reads version 1" in dead.reason) == (body, True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "history", "dead_lettered"),
+    [
+        (NOW - TERM_MS - 1, History(), True),
+        (NOW - TERM_MS, History(), False),
+        (SENT, History(NOW - TERM_MS - 1, 7), True),
+        (SENT, History(NOW - TERM_MS, 7), False),
+        # It only waited so far: its term begins with its first try.
+        (SENT, History(NOW - TERM_MS - 1), False),
+        # Longer ago than SQS keeps anything: it was moved, by whatever way.
+        (SENT, History(NOW - 2 * TERM_MS, 7), False),
+    ],
+)
+def test_event_past_its_term_is_dead_lettered_with_its_last_reason(
+    sent: int, history: History, *, dead_lettered: bool
+) -> None:
+    bench = Bench(everything(GONE))
+    outcome = bench(message("1", "a", history, sent=sent))
+    assert (bench.target.batches, str(outcome.reason)[:7]) == ([["a"]], "refused")
+    assert bench.queue.dead_keys == (["a"] if dead_lettered else [])
+    assert bench.queue.back == ([] if dead_lettered else [["a"]])
+
+
+def test_expired_message_is_dead_lettered_untried_with_its_reason() -> None:
+    """A target that says nothing takes a minute for each try: too long for all that waits."""
+    bench = Bench()
+    old = failed(9, since=NOW - TERM_MS - 1, to="arn", topic="t")
+    outcome = bench(message("1", "ab", old, created=7), message("2", "c"))
+    assert (bench.target.batches, outcome.stay, counts(outcome)) == ([["c"]], [], (1, 0, 2))
+    first, second = bench.queue.dead
+    assert first.error == "NotConnected"
+    assert first.reason == "refused (given up after 13 days and 9 tries)"
+    assert (first.history.to, first.history.topic) == ("arn", "t")
+    assert unpack(first.body)[0].created == unpack(second.body)[0].created == 7
+
+
+def test_expired_message_without_a_dead_letter_keeps_its_reason() -> None:
+    bench = Bench()
+    bench.queue.no_dead = True
+    bench(message("1", "a", failed(9, since=NOW - TERM_MS - 1)))
+    for _ in range(3):
+        bench(*bench.again())
+    assert bench.target.batches == []
+    (sent,) = bench.queue.sent
+    assert sent.history.reason == "refused"
+    assert sent.delay >= 1
+
+
+def test_message_that_crashes_the_function_is_dead_lettered_unopened() -> None:
+    bench = Bench()
+    old = History(AT_ITS_END, 1)
+    outcome = bench(
+        message("1", "ab", old, receives=4, sent=SENT), message("2", "c", old, receives=3)
+    )
+    assert (bench.target.batches, counts(outcome)) == ([["c"]], (1, 0, 2))
+    (dead,) = bench.queue.dead
+    assert keys_in(dead.body) == ["a", "b"]
+    assert dead.reason == (
+        "no try came to an end: the function ended before it could say why "
+        "(given up after 13 days and 1 tries)"
+    )
+    assert dead.history.created == SENT
+
+
+@pytest.mark.parametrize("state", [{"receives": RENEW_AFTER}, {"sent": AT_ITS_END}])
+def test_aged_message_is_sent_again_before_anything_else(state: dict[str, Any]) -> None:
+    """Also where the function dies of it: it did not say what became of it so far."""
+    bench = Bench()
+    aged = message("1", "a", **state)
+    outcome = bench(aged, message("2", "b"))
+    assert (bench.target.batches, outcome.stay) == ([["b"]], [])
+    (sent,) = bench.queue.sent
+    assert (sent.body, sent.delay) == (aged.body, 0)
+    assert sent.history.since == sent.history.created == aged.sent, "it is as old as before"
+
+
+def test_given_up_events_are_dead_lettered_and_reported_per_chunk() -> None:
+    bench = Bench(chunk_bytes=30)
+    over = failed(since=NOW - TERM_MS - 1)
+    dead_lettered: list[int] = []
+    reported: list[int] = []
+    bench.queue.dead_letter = lambda dead: dead_lettered.append(len(dead)) or set()  # type: ignore[method-assign,func-returns-value]
+    outcome = bench(
+        *(message(str(n), str(n % 10), over) for n in range(30)),
+        on_outcomes=lambda outcomes: reported.append(sum(map(len, outcomes.dead.values()))),
+    )
+    assert (outcome.dead, dead_lettered) == (30, [10, 5, 10, 5])
+    assert reported == [15, 15, 0]
+
+
+def test_queue_that_takes_nothing_is_called_once() -> None:
+    bench = Bench(everything(BUSY))
+    bench.queue.full = True
+    hour = 3_600_000
+    messages = [message(str(n), "a", failed(since=SENT - n * hour)) for n in range(100)]
+    assert (len(bench(*messages).stay), bench.queue.calls) == (100, [10])
+
+
+def test_aged_message_keeps_its_history() -> None:
+    bench = Bench()
+    known = failed(7, since=NOW - 5_000, topic="t", created=3)
+    bench(message("1", "a", known, receives=RENEW_AFTER))
+    assert bench.queue.sent[0].history == known
+
+
+def test_aged_message_that_is_no_envelope_is_sent_again_too() -> None:
+    bench = Bench()
+    assert bench(Message("1", "r", "rubbish", NOW, RENEW_AFTER)) == Outcome()
+    assert [sent.body for sent in bench.queue.sent] == ["rubbish"]
+
+
+def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> None:
+    """Were the function ended here, all that was sent again would be there twice."""
+    aged = [message(str(n), "a", receives=RENEW_AFTER) for n in range(25)]
+    bench = Bench()
+    assert (bench(*aged).stay, bench.queue.calls, bench.target.batches) == ([], [10, 10, 5], [])
+    late = Bench()
+    assert late(*aged, remaining=[60, 60, 0, 0]).stay == [str(n) for n in range(10, 25)]
+    assert late.queue.calls == [10]
+
+
+def test_aged_message_that_sqs_does_not_take_is_tried() -> None:
+    bench = Bench()
+    bench.queue.full = True
+    assert bench(message("1", "a", receives=RENEW_AFTER)).delivered == 1
+
+
+def test_messages_are_seen_again_soon_after_the_function_was_killed() -> None:
+    bench = Bench()
+    bench(*(message(f"{n}", "a", receives=n) for n in (1, 4, 6, 9, 400)))
+    assert list(bench.queue.kept.values()) == [15, 15, 32, 256, 300]
