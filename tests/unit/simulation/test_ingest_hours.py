@@ -1,4 +1,4 @@
-"""A day of ingest in which much is stuck: what it does to the events of a target that is well.
+"""Hours of ingest in which much is stuck: what it does to the events of a target that is well.
 
 Rates, and how many messages may be in flight, are a ten-thousandth of what is spoken of.
 """
@@ -24,7 +24,7 @@ from bucketcast.rules.conditions import Condition
 from tests.unit.samples import message, record
 from tests.unit.simulation.delivering import SimulatedConsumer
 from tests.unit.simulation.lambdas import Clock, Delays, Function, Handler, Simulation
-from tests.unit.simulation.sqs import DAY, SimulatedQueue
+from tests.unit.simulation.sqs import HOUR, SimulatedQueue
 
 HOOK = "arn:minio:sqs::primary:webhook"
 TABLE = "arn:minio:sqs::_:postgresql"
@@ -61,7 +61,7 @@ class Unreadable:
 
 
 class Ingesting:
-    """Ingest of two buckets; the queue of the table takes nothing all day."""
+    """Ingest of two buckets; the queue of the table takes nothing at all."""
 
     def __init__(self) -> None:
         self.simulation = Simulation(0)
@@ -116,13 +116,13 @@ class Ingesting:
         entries = [{"Id": "0", "MessageBody": body}]
         self.simulation.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
 
-    def run(self, *, every: int) -> None:
-        """Go on for a day, with an event of each bucket every so many seconds."""
+    def run(self, *, hours: int, every: int) -> None:
+        """Go on for so many hours, with an event of each bucket every so many seconds."""
         todo: dict[float, Callable[[], None]] = {}
-        for at in range(0, DAY, every):
+        for at in range(0, hours * HOUR, every):
             for index, bucket in enumerate(RULES):
                 todo[at + index] = partial(self.send, bucket, at)
-        self.simulation.run(days=1, actions=todo)
+        self.simulation.run(days=hours / 24, actions=todo)
 
     def delays(self) -> Delays:
         """How long the healthy target's events took to its queue."""
@@ -135,8 +135,8 @@ class Ingesting:
 
 def test_stuck_messages_delay_no_others() -> None:
     """While each waited in flight, all events of all targets came hours late after a few hours."""
-    one = Ingesting()
-    one.run(every=100)
-    assert one.delays().p99 <= 5
-    assert not one.simulation.sqs.refused
-    assert not one.dead.arrived
+    ingesting = Ingesting()
+    ingesting.run(hours=8, every=100)
+    assert ingesting.delays().p99 <= 5
+    assert not ingesting.simulation.sqs.refused
+    assert not ingesting.dead.arrived
