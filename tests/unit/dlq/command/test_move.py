@@ -1,8 +1,7 @@
-"""`bucketcast dlq` against moto's queues."""
+"""`bucketcast dlq redrive` and `purge` against moto's queues."""
 
 import io
 import json
-import re
 import resource
 import time
 from collections.abc import Sequence
@@ -11,153 +10,28 @@ from typing import Any
 
 import pytest
 
-from bucketcast.delivery import dead_letters
-from bucketcast.delivery.dead_letters import Dead
-from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
 from bucketcast.delivery.queue import GROUP, Outgoing, Queue
-from bucketcast.dlq.aws import reader, redrive
+from bucketcast.dlq.aws import redrive
 from tests.unit.conftest import Run, cells
-from tests.unit.moto_aws import MotoAws, configure
-from tests.unit.samples import event, message, received, record
-
-ARN = "arn:minio:sqs::primary:webhook"
-OTHER = "arn:minio:sqs::main:postgresql"
-DEAD = "Bucketcast-webhook-primary-dead"
-OWN = "Bucketcast-webhook-primary"
-TOPIC = "arn:aws:sns:us-east-1::mytopic"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
-    monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
-    # moto does not tell the time; what a test sent before is older than its command.
-    ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
-    monkeypatch.setattr("bucketcast.dlq.command.move.server_time", ahead)
-    for name in ("Bucketcast-ingress", "Bucketcast-ingress-dead"):
-        aws.sqs.create_queue(QueueName=name)
-
-
-def dead_letter(body: str, reason: str, error: str = "", **about: Any) -> Outgoing:
-    return dead_letters.letter(Dead(body, History(**about), error, reason, "r1"), ARN)
-
-
-def envelope(*keys: str) -> str:
-    (packed,) = pack([Delivery("r1", event(key, request_id=key), created=9) for key in keys])
-    return packed.body
-
-
-def dead_letter_event(
-    aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: Any
-) -> None:
-    told = {"since": 5, "tries": 3} | about
-    put(aws, queue, dead_letter(envelope(*keys), reason, "Rejected", **told))
-
-
-def move(aws: MotoAws, body: str, history: History, queue: str = DEAD) -> None:
-    """What SQS does by itself: the message keeps its body and attributes."""
-    put(aws, queue, Outgoing(body, history=history))
-
-
-def put(aws: MotoAws, queue: str, message: Outgoing) -> None:
-    assert not Queue(aws.queue(queue), aws.sqs).send([message])
-
-
-def keys(aws: MotoAws, queue: str) -> list[str]:
-    found = received(aws.sqs, aws.queue(queue))
-    return sorted(one.event.key for each in found for one in unpack(each["Body"]))
-
-
-def histories(aws: MotoAws, queue: str) -> list[History]:
-    """Those of all messages in a queue, by body."""
-    found = sorted(received(aws.sqs, aws.queue(queue)), key=lambda each: str(each["Body"]))
-    return [History.read(each["texts"].get(ATTRIBUTE, "")) for each in found]
-
-
-def count(aws: MotoAws, queue: str) -> int:
-    """How many messages can be received at once."""
-    names: Any = ["ApproximateNumberOfMessages"]
-    answer = aws.sqs.get_queue_attributes(QueueUrl=aws.queue(queue), AttributeNames=names)
-    return int(answer["Attributes"]["ApproximateNumberOfMessages"])
-
-
-def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: MotoAws) -> None:
-    for number in range(25):
-        dead_letter_event(aws, f"k{number}", reason=f"answered 422: row {number}")
-    dead_letter_event(aws, "a", "b", reason="too large")
-    unread = dead_letters.letter(Dead("hello", History(), "BadEvent", "no JSON object"))
-    put(aws, "Bucketcast-ingress-dead", unread)
-    aws.sqs.send_message(QueueUrl=aws.queue(DEAD), MessageBody="moved by SQS itself")
-    ran = run("dlq", "ls")
-    rows = [row[:2] + row[4:7] for row in cells(ran.out)[1:]]
-    assert ["ingress", "1", "BadEvent", "-", "no JSON object"] in rows
-    (rejected,) = [row for row in rows if row[:4] == [ARN, "25", "Rejected", "r1"]]
-    # SQS gives letters in no order, and any of them may be the one that is shown.
-    assert re.fullmatch(r"answered 422: row \d+", rejected[4])
-    assert [ARN, "2", "Rejected", "r1", "too large"] in rows
-    assert any(row[0] == ARN and "SQS moved it" in row[4] for row in rows)
-    assert count(aws, DEAD) == 27
-    document = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
-    assert (document["events"], document["messages"]) == (2, 1)
-    assert document["reasons"][0]["moved_by"] == "bucketcast"
-
-
-def test_no_dead_letters_is_reported(run: Run) -> None:
-    ran = run("dlq", "ls")
-    assert (ran.code, ran.out) == (0, "")
-    assert "no dead letters" in ran.err
-
-
-def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: MotoAws) -> None:
-    dead_letter_event(aws, "a")
-    aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
-    ran = run("dlq", "ls")
-    assert cells(ran.out)[1][0] == ARN
-    assert "ingress: not read" in ran.err
-    assert run("dlq", "ls", "ingress").code == 1
-
-
-def test_error_names_the_command_to_use_instead(run: Run, aws: MotoAws) -> None:
-    dead_letter_event(aws, "a")
-    dead_letter_event(aws, "b")
-    aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)
-    ran = run("dlq", "ls", ARN)
-    assert "about 1 messages were in flight elsewhere" in ran.err
-    assert cells(ran.out)[1][1] == "1"
-
-
-def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: MotoAws) -> None:
-    configure(OWN, endpoint="http://h/", auth_token="secret:token")
-    dead_letter_event(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
-    ran = run("dlq", "show", "webhook:primary")
-    assert ran.code == 0
-    assert "\x1b" not in ran.out + ran.err
-    assert "evil\\x1b[2Jkey" in ran.out
-    assert "answered 422" in ran.out
-    assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
-    assert "3 attempts before" in ran.out
-    (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
-    assert json.loads(document["events"][0]["body"])["Key"] == "uploads/evil\x1b[2Jkey"
-    assert count(aws, DEAD) == 1
-    assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
-
-
-def test_show_prints_topic_and_last_reason_of_a_message_moved_by_sqs(
-    run: Run, aws: MotoAws
-) -> None:
-    configure(OWN, endpoint="http://h/")
-    history = History(5, 3, "connection refused", "NotConnected", topic=TOPIC)
-    move(aws, envelope("a"), history)
-    (group,) = run("dlq", "ls", "--json").document["reasons"]
-    assert (group["topic"], group["moved_by"], group["error"]) == (TOPIC, "sqs", "NotConnected")
-    assert group["reason"].endswith("the last known failure: connection refused")
-    assert "the last known failure: connection refused" in run("dlq", "ls").out
-    ran = run("dlq", "show", ARN)
-    assert f"topic     {TOPIC}" in ran.out
-    assert "the last known failure: connection refused" in ran.out
-    assert "3 attempts before" in ran.out
-    (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
-    assert (document["topic"], document["attempts"]) == (TOPIC, 3)
+from tests.unit.dlq.command.letters import (
+    ARN,
+    DEAD,
+    OTHER,
+    OWN,
+    TOPIC,
+    count,
+    dead_letter,
+    dead_letter_event,
+    envelope,
+    histories,
+    keys,
+    move,
+    put,
+)
+from tests.unit.moto_aws import MotoAws
+from tests.unit.samples import message, received, record
 
 
 def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> None:
@@ -169,11 +43,13 @@ def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> N
     document = run("dlq", "redrive", ARN, "--json").document
     assert (document["events"], document["messages"], document["failed"]) == (23, 23, {})
     assert count(aws, DEAD) == 0
-    found = received(aws.sqs, aws.queue(OWN))
-    opened = [unpack(each["Body"]) for each in found]
+    messages = received(aws.sqs, aws.queue(OWN))
+    opened = [unpack(message["Body"]) for message in messages]
     assert len(opened) < 5
-    assert {History.read(each["texts"][ATTRIBUTE]) for each in found} == {History(redriven=True)}
-    assert {one.created for several in opened for one in several} == {9}
+    assert {History.read(message["texts"][ATTRIBUTE]) for message in messages} == {
+        History(redriven=True)
+    }
+    assert {delivery.created for deliveries in opened for delivery in deliveries} == {9}
     assert sum(map(len, opened)) == 23
 
 
@@ -184,7 +60,7 @@ def test_redrive_of_a_topics_events_ignores_its_limits(run: Run, aws: MotoAws) -
     assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
     assert set(histories(aws, OWN)) == {History(topic=TOPIC, redriven=True)}
     limits = Policy(time_to_live=1, retries=1)
-    assert {limits.for_message(each) for each in histories(aws, OWN)} <= {Policy()}
+    assert {limits.for_message(history) for history in histories(aws, OWN)} <= {Policy()}
 
 
 def test_redrive_moves_matching_events_and_returns_the_others(run: Run, aws: MotoAws) -> None:
@@ -193,11 +69,11 @@ def test_redrive_moves_matching_events_and_returns_the_others(run: Run, aws: Mot
     document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
     assert (document["events"], document["messages"], document["skipped"]) == (2, 1, 1)
     assert keys(aws, OWN) == ["in/a", "in/c"]
-    left = received(aws.sqs, aws.queue(DEAD))
-    assert {each["texts"]["reason"] for each in left} == {"answered 422"}
-    bodies = [unpack(each["Body"]) for each in left]
-    assert sorted(one.event.key for several in bodies for one in several) == ["out/b", "out/d"]
-    assert {each["texts"]["history"] for each in left} == {History(since=5, tries=3).json}
+    letters = received(aws.sqs, aws.queue(DEAD))
+    assert {letter["texts"]["reason"] for letter in letters} == {"answered 422"}
+    bodies = [unpack(letter["Body"]) for letter in letters]
+    assert sorted(delivery.event.key for body in bodies for delivery in body) == ["out/b", "out/d"]
+    assert {letter["texts"]["history"] for letter in letters} == {History(since=5, tries=3).json}
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
@@ -259,7 +135,7 @@ def test_purge_keeps_a_letter_whose_remaining_events_are_refused(
     assert keys(aws, DEAD) == ["out/b"]
     for name in ("first", "second"):
         (line,) = (tmp_path / name).read_text().splitlines()
-        assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
+        assert [event["key"] for event in json.loads(line)["events"]] == ["in/a"]
 
 
 def test_letters_that_return_during_a_run_are_not_sent_again(
@@ -384,12 +260,12 @@ def test_fifo_queue_gets_a_group_and_a_token_for_each_event(run: Run, aws: MotoA
         aws.change(ARN, **{key: url})
     dead_letter_event(aws, *"abc", queue=f"{DEAD}.fifo")
     assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
-    (left,) = received(aws.sqs, aws.queue(f"{DEAD}.fifo"))
-    assert left["Attributes"]["MessageGroupId"] != GROUP, "each dead letter is a group of its own"
-    found = received(aws.sqs, aws.queue(f"{OWN}.fifo"))
-    groups = {each["Attributes"]["MessageGroupId"] for each in found}
-    tokens = {each["Attributes"]["MessageDeduplicationId"] for each in found}
-    assert (groups, len(tokens), len(found)) == ({GROUP}, 2, 2)
+    (letter,) = received(aws.sqs, aws.queue(f"{DEAD}.fifo"))
+    assert letter["Attributes"]["MessageGroupId"] != GROUP, "each dead letter is a group of its own"
+    messages = received(aws.sqs, aws.queue(f"{OWN}.fifo"))
+    groups = {message["Attributes"]["MessageGroupId"] for message in messages}
+    tokens = {message["Attributes"]["MessageDeduplicationId"] for message in messages}
+    assert (groups, len(tokens), len(messages)) == ({GROUP}, 2, 2)
 
 
 def test_redrive_to_another_target_drops_the_topic(run: Run, aws: MotoAws) -> None:
@@ -419,12 +295,14 @@ def test_redrive_of_ingress_sends_messages_unchanged(run: Run, aws: MotoAws) -> 
     assert "--to" in run("dlq", "redrive", "ingress", "--to", ARN).err
     assert run("dlq", "show", "ingress", "--bucket", "uploads").code == 0
     assert run("dlq", "redrive", "ingress", "--json").document["messages"] == 2
-    found = received(aws.sqs, aws.queue("Bucketcast-ingress"))
-    told = {each["Body"]: History.read(each["texts"][ATTRIBUTE]) for each in found}
-    assert told.keys() == {body, "hello"}
-    assert told[body] == History(created=77, redriven=True)
-    assert told["hello"]._replace(created=0) == History(to=ARN, redriven=True)
-    assert told["hello"].created
+    histories = {
+        message["Body"]: History.read(message["texts"][ATTRIBUTE])
+        for message in received(aws.sqs, aws.queue("Bucketcast-ingress"))
+    }
+    assert histories.keys() == {body, "hello"}
+    assert histories[body] == History(created=77, redriven=True)
+    assert histories["hello"]._replace(created=0) == History(to=ARN, redriven=True)
+    assert histories["hello"].created
     assert count(aws, dead) == 0
 
 
@@ -450,7 +328,7 @@ def test_purge_writes_the_file_before_it_removes(run: Run, aws: MotoAws, tmp_pat
     document = run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(path), "--yes", "--json")
     assert document.document["events"] == 1
     (line,) = path.read_text().splitlines()
-    assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
+    assert [event["key"] for event in json.loads(line)["events"]] == ["in/a"]
     assert path.stat().st_mode & 0o777 == 0o600
     again = run("dlq", "purge", ARN, "--file", str(path), "--yes")
     assert again.code == 1
@@ -487,25 +365,3 @@ def test_purge_asks_for_confirmation(
     assert ran.code == 1
     assert count(aws, DEAD) == 1
     assert run("dlq", "purge", ARN, "--file", str(tmp_path / "g"), "--json").code == 2
-
-
-def test_export_writes_a_line_per_message_and_deletes_none(
-    run: Run, aws: MotoAws, tmp_path: Path
-) -> None:
-    dead_letter_event(aws, "a", "b")
-    dead_letter_event(aws, "c")
-    lines = [json.loads(line) for line in run("dlq", "export", ARN).out.splitlines()]
-    assert sorted(each["key"] for line in lines for each in line["events"]) == ["a", "b", "c"]
-    assert {line["message"]["attributes"]["error"] for line in lines} == {"Rejected"}
-    assert count(aws, DEAD) == 2
-    path = tmp_path / "all.ndjson"
-    document = run("dlq", "export", ARN, "--file", str(path), "--json").document
-    assert document["messages"] == 2 == len(path.read_text().splitlines())
-    assert run("dlq", "export", ARN, "--json").code == 2
-
-
-def test_unknown_target_lists_existing_ones(run: Run) -> None:
-    ran = run("dlq", "ls", "webhook:primry")
-    assert ran.code == 1
-    assert ARN in ran.err
-    assert "ingress" in ran.err

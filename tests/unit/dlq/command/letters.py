@@ -1,0 +1,70 @@
+"""Dead letters of a target in moto's queues, and what is in these queues afterwards."""
+
+from typing import Any
+
+from bucketcast.delivery import dead_letters
+from bucketcast.delivery.dead_letters import Dead
+from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.delivery.queue import Outgoing, Queue
+from tests.unit.moto_aws import MotoAws
+from tests.unit.samples import event, received
+
+ARN = "arn:minio:sqs::primary:webhook"
+
+
+OTHER = "arn:minio:sqs::main:postgresql"
+
+
+DEAD = "Bucketcast-webhook-primary-dead"
+
+
+OWN = "Bucketcast-webhook-primary"
+
+
+TOPIC = "arn:aws:sns:us-east-1::mytopic"
+
+
+def dead_letter(body: str, reason: str, error: str = "", **history: Any) -> Outgoing:
+    return dead_letters.letter(Dead(body, History(**history), error, reason, "r1"), ARN)
+
+
+def envelope(*keys: str) -> str:
+    (packed,) = pack([Delivery("r1", event(key, request_id=key), created=9) for key in keys])
+    return packed.body
+
+
+def dead_letter_event(
+    aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **history: Any
+) -> None:
+    history = {"since": 5, "tries": 3} | history
+    put(aws, queue, dead_letter(envelope(*keys), reason, "Rejected", **history))
+
+
+def move(aws: MotoAws, body: str, history: History, queue: str = DEAD) -> None:
+    """What SQS does by itself: the message keeps its body and attributes."""
+    put(aws, queue, Outgoing(body, history=history))
+
+
+def put(aws: MotoAws, queue: str, message: Outgoing) -> None:
+    assert not Queue(aws.queue(queue), aws.sqs).send([message])
+
+
+def keys(aws: MotoAws, queue: str) -> list[str]:
+    messages = received(aws.sqs, aws.queue(queue))
+    return sorted(
+        delivery.event.key for message in messages for delivery in unpack(message["Body"])
+    )
+
+
+def histories(aws: MotoAws, queue: str) -> list[History]:
+    """Those of all messages in a queue, by body."""
+    messages = sorted(received(aws.sqs, aws.queue(queue)), key=lambda kept: str(kept["Body"]))
+    return [History.read(message["texts"].get(ATTRIBUTE, "")) for message in messages]
+
+
+def count(aws: MotoAws, queue: str) -> int:
+    """How many messages can be received at once."""
+    names: Any = ["ApproximateNumberOfMessages"]
+    answer = aws.sqs.get_queue_attributes(QueueUrl=aws.queue(queue), AttributeNames=names)
+    return int(answer["Attributes"]["ApproximateNumberOfMessages"])
