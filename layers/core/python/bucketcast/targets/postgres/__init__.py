@@ -38,7 +38,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.mirror.rows import MergedState, StoredRow
@@ -163,6 +163,8 @@ class Target(TableTarget["psycopg.Connection"]):
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from psycopg import Error  # noqa: PLC0415
 
+        if isinstance(error, UnicodeError):
+            return NotConnected(f"invalid host name: {error}")
         if not isinstance(error, Error):
             return None
         reason = delivery_error(error)

@@ -159,7 +159,7 @@ class Target(base.Mirror):
         try:
             with client.connection() as connection:
                 yield connection
-        except (RedisError, OSError) as error:
+        except (RedisError, OSError, UnicodeError) as error:  # Unicode: an invalid host name
             raise self._translate(error) from None
 
     def _translate(self, error: Exception) -> DeliveryError:
