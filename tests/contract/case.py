@@ -5,6 +5,7 @@ Nothing here names a kind: the layouts of a kind are the choices of its option
 """
 
 import json
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ UNUSUAL_KEYS = (
     "/leading",
     'it\'s "quoted" `so`',
     "back\\slash \\n \\u0041",
+    "\\N\n\\.",
     "line\nbreak\ttab\r\x01\x7f",
     "größe-été-写真-😀-👩‍👩‍👧",
     "e\u0301 is not \u00e9",
@@ -219,6 +221,20 @@ class Case:
         """Return the server's settings, and the wanted ones that the kind supports."""
         settings = {key: value for key, value in wanted.items() if key in self.options}
         return {**self.server.settings(), **settings}
+
+    def settings_at(self, host: str) -> Settings:
+        """Return the server's settings with this host for its own."""
+        settings = self.server.settings()
+        for own in ("127.0.0.1", "localhost"):
+            settings = {key: text.replace(own, host) for key, text in settings.items()}
+        return settings
+
+    def shorten_waits(self, patched: pytest.MonkeyPatch) -> None:
+        """Wait two seconds for a server that is silent, also while connecting."""
+        patched.setattr(self.kind, "timeout", 2.0)
+        for name, module in [*sys.modules.items()]:
+            if name.startswith("bucketcast.targets.") and hasattr(module, "CONNECT_SECONDS"):
+                patched.setattr(module, "CONNECT_SECONDS", 2.0)
 
     def expected(self, event_: Event) -> bytes:
         """Return the body that MinIO writes, without the time that some formats add."""

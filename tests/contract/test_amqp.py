@@ -13,7 +13,6 @@ from pika.exceptions import ChannelClosedByBroker
 from pika.frame import decode_frame
 
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
-from bucketcast.settings import options
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp import client as amqp_client
 from tests.contract.case import HANGS_AFTER, event, events
@@ -24,7 +23,6 @@ from tests.servers.amqp import (
     LIMITED_PASSWORD,
     LIMITED_USER,
     OTHER_VHOST,
-    ROUTING_KEY,
     AmqpServer,
 )
 
@@ -432,17 +430,6 @@ def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Callable[..
     target = make(amqp.mtls_settings(url=url))
     target.probe()
     assert target.send(events(2)) == {}
-    plain = options.read(Target.Settings, amqp.tls_settings(url=url))
-    assert [key for key, *_ in Target.check(plain)] == ["client_cert"]
-
-
-def test_tls_skip_verify_accepts_any_certificate(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
-    other = amqp.tls.other_ca.read_text()
-    with pytest.raises(NotConnected, match="set cert_authority"):
-        make(amqp.tls_settings(cert_authority=other)).probe()
-    make(amqp.tls_settings(cert_authority=other, tls_skip_verify="on")).probe()
 
 
 @pytest.mark.parametrize("scheme", ["amqp", "amqps"])
@@ -499,82 +486,4 @@ def test_connection_is_replaced_after_missed_heartbeats(
     assert len(amqp.messages()) == 4
 
 
-def test_connection_that_was_idle_for_long_is_replaced(
-    make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = make()
-    assert target.send(events(1)) == {}
-    first = target._open
-    later = time.time() + amqp_client.HEARTBEAT + 1
-    monkeypatch.setattr(time, "time", lambda: later)
-    assert target.send(events(1)) == {}
-    assert target._open is not first
-
-
-def test_server_of_another_protocol_is_reported(make: Callable[..., Target]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer() -> None:
-            client, _ = listener.accept()
-            with client:
-                client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9)
-                client.recv(100)
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        with pytest.raises(NotConnected, match="does the port in url suit its scheme"):
-            make(url=f"amqp://127.0.0.1:{listener.getsockname()[1]}").probe()
-        thread.join(HANGS_AFTER)
-
-
 # Invalid settings.
-
-
-CERTIFICATE = "-----BEGIN CERTIFICATE-----"
-
-
-@pytest.mark.parametrize(
-    ("texts", "key"),
-    [
-        ({"url": "http://h"}, "url"),
-        ({"url": "amqp://h/?heartbeat=10"}, "url"),
-        ({"exchange": "", "exchange_type": "", "routing_key": ""}, "exchange"),
-        ({"exchange": ""}, "exchange_type"),
-        ({"exchange": "é" * 128}, "exchange"),
-        ({"routing_key": "k" * 256}, "routing_key"),
-        ({"exchange_type": "", "durable": "on"}, "durable"),
-        ({"exchange_type": "", "no_wait": "on"}, "no_wait"),
-        ({"exchange_type": "", "auto_deleted": "on"}, "auto_deleted"),
-        ({"internal": "on"}, "internal"),
-        ({"immediate": "on"}, "immediate"),
-        ({"delivery_mode": "3"}, "delivery_mode"),
-        ({"cert_authority": CERTIFICATE}, "cert_authority"),
-        ({"tls_skip_verify": "on"}, "tls_skip_verify"),
-        ({"url": "amqps://h", "client_cert": CERTIFICATE}, "client_key"),
-        ({"url": "amqps://h/?auth_mechanism=external"}, "client_cert"),
-        ({}, None),
-        ({"exchange": "e" * 255, "routing_key": "k" * 255}, None),
-        ({"exchange": "", "exchange_type": "", "routing_key": "q"}, None),
-        ({"exchange_type": "x-consistent-hash", "delivery_mode": "2"}, None),
-        ({"url": "secret:u", "cert_authority": CERTIFICATE, "delivery_mode": "secret:d"}, None),
-        ({"internal": "secret:i", "immediate": "secret:m"}, None),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], key: str | None) -> None:
-    usual = {"url": "amqp://h", "exchange": "e", "exchange_type": "fanout", "routing_key": "k"}
-    settings = options.read(Target.Settings, {**usual, **texts})
-    assert [invalid for invalid, *_ in Target.check(settings)] == ([key] if key else [])
-
-
-def test_publisher_confirms_off_has_no_effect_but_a_note() -> None:
-    settings = options.read(Target.Settings, {"url": "amqp://h", "publisher_confirms": "off"})
-    assert [note for note in Target.notes(settings) if "always awaited" in note]
-    assert Target.notes(options.read(Target.Settings, {"url": "amqp://h"})) == []
-
-
-def test_invalid_url_is_reported_without_its_value(make: Callable[..., Target]) -> None:
-    target = Target(options.read(Target.Settings, {"url": "http://u:s3cret@h"}))
-    with pytest.raises(NotAuthorized, match="amqp:// or amqps:// URL") as refused:
-        target.send(events(1))
-    assert "s3cret" not in f"{refused.value}{target.where}"
-    assert ROUTING_KEY not in make().where

@@ -18,16 +18,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from bucketcast.errors import (
-    ConfigErrors,
     DeliveryError,
     NotAuthorized,
     NotConnected,
     Rejected,
     Retryable,
-    TimedOut,
 )
 from bucketcast.event import Event
-from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets import kafka as module
 from bucketcast.targets.kafka import Target
@@ -170,14 +167,6 @@ def test_wrong_mechanism_is_refused(make: Make, scram: dict[str, str], mechanism
     assert "see sasl_username, sasl_password and sasl_mechanism" in str(error)
 
 
-def test_unknown_mechanism_is_refused_with_those_allowed(kafka: KafkaServer) -> None:
-    with pytest.raises(ConfigErrors) as refused:
-        options.read(Target.Settings, kafka.settings(sasl_mechanism="SCRAM-SHA512"))
-    (error,) = refused.value.errors
-    assert (error.key, error.found) == ("sasl_mechanism", "found 'SCRAM-SHA512'")
-    assert "plain, sha256, sha512, scram-sha-256, scram-sha-512" in error.allowed
-
-
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd", "ZSTD"])
 def test_batches_are_compressed_by_the_codec(kafka: KafkaServer, make: Make, codec: str) -> None:
     assert make(compression_codec=codec).send(events(100)) == {}
@@ -197,12 +186,6 @@ def test_compression_level_changes_the_size_of_a_batch(
     assert first.size != second.size
 
 
-def test_minios_variables_set_the_compression() -> None:
-    declared = options.options_of(Target.Settings)
-    assert declared["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
-    assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
-
-
 def test_batch_is_written_once_in_few_parts(kafka: KafkaServer, make: Make) -> None:
     target = make()
     for _ in range(2):
@@ -213,21 +196,6 @@ def test_batch_is_written_once_in_few_parts(kafka: KafkaServer, make: Make) -> N
     # A broker drops what the same producer repeats. Only an idempotent producer has an id.
     (producer,) = {batch.producer for batch in written}
     assert producer >= 0
-
-
-def test_broker_that_confirms_nothing_times_out(
-    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Target, "timeout", 1.0)
-    target = make()
-    assert target.send(events(1)) == {}
-    kafka.pause()
-    try:
-        error = refusal(target)
-    finally:
-        kafka.resume()
-    assert type(error) is TimedOut
-    assert "not confirmed within 1 s" in str(error)
 
 
 def test_ack_none_counts_sent_events_as_delivered(
@@ -405,13 +373,6 @@ def test_failed_connection_has_a_hint(
         assert target.where in str(error)
 
 
-def test_tls_skip_verify_accepts_any_certificate(kafka: KafkaServer, make: Make, tls: Tls) -> None:
-    other = tls.other_ca.read_text()
-    target = make(kafka.tls_settings(cert_authority=other, tls_skip_verify="on"))
-    target.probe()
-    assert target.send(events(1)) == {}
-
-
 def test_connection_is_kept_until_it_was_idle_for_long(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,57 +384,3 @@ def test_connection_is_kept_until_it_was_idle_for_long(
         assert target.send(events(1)) == {}
     first, second, third = (batch.producer for batch in kafka.batches("events"))
     assert first == second != third
-
-
-@pytest.mark.parametrize(
-    ("texts", "keys"),
-    [
-        ({"brokers": ","}, ["brokers"]),
-        ({"brokers": "a:1, kafka://b"}, ["brokers"]),
-        ({"topic": "no such"}, ["topic"]),
-        ({"topic": ".."}, ["topic"]),
-        ({"topic": "t" * 250}, ["topic"]),
-        ({"sasl": "on"}, ["sasl_username"]),
-        ({"sasl_username": "u", "sasl_password": "p"}, ["sasl_username", "sasl_password"]),
-        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
-        ({"tls": "on", "client_tls_cert": "-----BEGIN X"}, ["client_tls_key"]),
-        ({"tls": "on", "client_tls_key": "-----BEGIN X"}, ["client_tls_cert"]),
-        ({"tls_client_auth": "5"}, ["tls_client_auth"]),
-        ({"version": "2.2"}, ["version"]),
-        ({"version": "0.10.2.0"}, ["version"]),
-        ({"version": "newest"}, ["version"]),
-        ({"compression_level": "1"}, ["compression_level"]),
-        ({"compression_codec": "snappy", "compression_level": "1"}, ["compression_level"]),
-        ({"compression_codec": "gzip", "compression_level": "10"}, ["compression_level"]),
-        ({"compression_codec": "zstd", "compression_level": "13"}, ["compression_level"]),
-        ({"compression_codec": "lz4", "compression_level": "12"}, []),
-        ({"version": "0.11.0.0"}, []),
-        ({"version": "4.3.1", "tls_client_auth": "4"}, []),
-        ({"topic": "secret:a topic", "brokers": "secret:b", "version": "secret:v"}, []),
-        ({"compression_level": "secret:l", "tls_client_auth": "secret:a"}, []),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
-    settings = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
-    assert [key for key, *_ in Target.check(settings)] == keys
-
-
-def test_defaults_of_minios_guide_have_no_notes() -> None:
-    empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
-    texts = {
-        "brokers": "localhost:9092,localhost:9093",
-        "topic": "bucketevents",
-        "tls": "off",
-        "tls_skip_verify": "off",
-        "tls_client_auth": "0",
-        "sasl": "off",
-        "sasl_mechanism": "plain",
-        "queue_limit": "0",
-        "batch_size": "0",
-        "batch_commit_timeout": "0s",
-        "compression_codec": "",
-        "compression_level": "",
-        **dict.fromkeys(empty.split(), ""),
-    }
-    settings = options.read(Target.Settings, texts)
-    assert (Target.check(settings), Target.notes(settings)) == ([], [])

@@ -13,8 +13,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryable, TimedOut
-from bucketcast.settings.options import read
+from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
 from tests.contract.case import bounded, event, events, path_of
@@ -26,7 +25,6 @@ from tests.servers.process import Process
 from tests.servers.tls import Tls
 
 Make = Callable[..., Target]
-PEM = "-----BEGIN CERTIFICATE-----"
 QOS = pytest.mark.parametrize("qos", ["0", "1", "2"])
 _client = re.compile(r"New client connected from \S+ as (\S+) \(p(\d), c(\d), k(\d+), u'alice'\)")
 
@@ -192,13 +190,6 @@ def test_binary_cloudevent_has_attributes_in_user_properties(
         "time": photo.time,
         "sequence": photo.sequencer.rjust(32, "0"),
     }
-
-
-def test_structured_cloudevent_has_its_content_type(mosquitto: MqttServer, make: Make) -> None:
-    photo = event("photo")
-    assert make(shape="cloudevents").send([photo]) == {}
-    (arrival,) = mosquitto.received()
-    assert arrival.headers == {"content-type": "application/cloudevents+json", "event-id": photo.id}
 
 
 @pytest.mark.parametrize("scheme", ["tls", "ssl", "tcps"])
@@ -502,115 +493,4 @@ def test_scheme_that_does_not_suit_the_port_is_reported(
         make(broker=f"{scheme}://127.0.0.1:{mosquitto.ports[listener]}").send(events(1))
 
 
-def test_unknown_host_is_reported(make: Make) -> None:
-    for host in ("nowhere.invalid", "a..b"):
-        with pytest.raises(NotConnected):
-            make(broker=f"tcp://{host}:1883").send(events(1))
-
-
-def test_tls_skip_verify_accepts_any_certificate(mosquitto: MqttServer, make: Make) -> None:
-    texts = mosquitto.tls_settings(cert_authority="", tls_skip_verify="on")
-    assert deliver(mosquitto, make(texts)) == expected_paths()
-
-
 # Checks and notes of settings
-
-
-@pytest.mark.parametrize(
-    ("texts", "names"),
-    [
-        ({}, []),
-        ({"broker": "http://h:1"}, ["broker"]),
-        ({"broker": "mqtt://h:1"}, ["broker"]),
-        ({"broker": "tcp://h:1/path"}, ["broker"]),
-        ({"broker": "ws://h:1/path?query"}, []),
-        ({"broker": "tcp://[::1]"}, []),
-        ({"broker": "tcp://hö:1"}, ["broker"]),
-        ({"broker": "tcp://u:p@h", "username": "u"}, ["username"]),
-        ({"broker": "tcp://u:p@h", "password": "p"}, ["password"]),
-        ({"broker": "secret:url", "password": "p"}, []),
-        ({"password": "p"}, ["username"]),
-        ({"username": "u"}, []),
-        ({"topic": "a/+"}, ["topic"]),
-        ({"topic": "#"}, ["topic"]),
-        ({"topic": "a\x00b"}, ["topic"]),
-        ({"topic": "ü" * 32_768}, ["topic"]),
-        ({"topic": "$aws/rules/x", "client_id": "ü" * 100}, []),
-        ({"client_id": "a\nb"}, ["client_id"]),
-        ({"shape": "cloudevents-binary"}, []),
-        ({"shape": "cloudevents-binary", "version": "3.1.1"}, ["shape"]),
-        ({"shape": "cloudevents-binary", "version": "3.1"}, ["shape"]),
-        ({"client_id": "elevenbytes", "version": "3.1"}, []),
-        ({"client_id": "twelve-bytes", "version": "3.1"}, ["client_id"]),
-        ({"client_id": "secret:id", "version": "3.1"}, []),
-        ({"username": "a\x7f", "password": "p"}, ["username"]),
-        ({"keep_alive_interval": "18h12m15s"}, []),
-        ({"keep_alive_interval": "18h12m16s"}, ["keep_alive_interval"]),
-        ({"cert_authority": PEM}, ["cert_authority"]),
-        ({"tls_skip_verify": "on", "broker": "ws://h"}, ["tls_skip_verify"]),
-        ({"cert_authority": PEM, "tls_skip_verify": "on", "broker": "wss://h"}, []),
-        ({"client_cert": PEM, "broker": "tls://h"}, ["client_key"]),
-        ({"topic": "secret:topic", "keep_alive_interval": "secret:it", "username": "u"}, []),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], names: list[str]) -> None:
-    settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
-    assert [key for key, *_ in Target.check(settings)] == names
-
-
-@pytest.mark.parametrize("qos", ["3", "-1", "exactly once"])
-def test_invalid_quality_of_service_is_refused(qos: str) -> None:
-    with pytest.raises(ConfigErrors, match=r"qos: found .* one of 0, 1, 2"):
-        read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": qos})
-
-
-def test_invalid_broker_url_is_reported_without_secrets() -> None:
-    for url in ("http://u:hidden@h", "tcp://h/x?hidden"):
-        ((key, problem, allowed),) = Target.check(
-            read(Target.Settings, {"broker": url, "topic": "t"})
-        )
-        assert key == "broker"
-        assert "hidden" not in problem
-        assert "://" in allowed
-
-
-def test_invalid_broker_url_from_a_secret_fails_at_first_use() -> None:
-    target = Target(read(Target.Settings, {"broker": "http://u:hidden@h", "topic": "t"}))
-    with pytest.raises(NotAuthorized, match=r"broker: allowed is .*tcp://") as refused:
-        target.send(events(1))
-    assert "broker: allowed is" in target.where
-    assert "hidden" not in f"{refused.value} {target.where}"
-
-
-@pytest.mark.parametrize(
-    ("url", "where"),
-    [
-        ("tcp://h", "tcp://h:1883, topic t"),
-        ("tls://u:p@h", "tls://h:8883, topic t"),
-        ("ssl://h:1", "ssl://h:1, topic t"),
-        ("ws://h/mqtt?token", "ws://h:80/mqtt, topic t"),
-        ("wss://h", "wss://h:443/, topic t"),
-        ("tcp://[::1]:7", "tcp://[::1]:7, topic t"),
-    ],
-)
-def test_url_has_default_port_and_path(url: str, where: str) -> None:
-    assert Target(read(Target.Settings, {"broker": url, "topic": "t"})).where == where
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ({}, "qos = 0: the broker confirms no event"),
-        ({"qos": "1", "version": "3.1.1"}, "may also confirm events that the user may not publish"),
-        ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may also confirm events"),
-        ({"qos": "1", "reconnect_interval": "10s"}, "reconnect_interval does nothing here"),
-        ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
-    ],
-)
-def test_notes_explain_settings(texts: dict[str, str], expected: str) -> None:
-    settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
-    (note,) = Target.notes(settings)
-    assert expected in note
-    assert (
-        Target.notes(read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": "1"})) == []
-    )

@@ -14,7 +14,6 @@ from nats.js.api import DiscardPolicy, StreamConfig
 
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.settings.options import read
 from bucketcast.targets.nats import Target
 from bucketcast.targets.nats import client as nats_client
 from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
@@ -300,71 +299,7 @@ def test_client_registers_again_after_missed_heartbeats(
     assert len(streaming.received()) == 3
 
 
-VALID = {"address": "localhost", "subject": "a.b"}
-STREAMS = {"streaming": "on", "streaming_cluster_id": "test-cluster"}
-
-
-@pytest.mark.parametrize(
-    ("texts", "keys"),
-    [
-        ({}, []),
-        ({"subject": "secret:subject"}, []),
-        ({"subject": "a b"}, ["subject"]),
-        ({"subject": "a.*"}, ["subject"]),
-        ({"subject": "a.>"}, ["subject"]),
-        ({"subject": "a..b"}, ["subject"]),
-        ({"username": "alice"}, ["password"]),
-        ({"password": "x"}, ["username"]),
-        ({"username": "alice", "password": "x", "token": "t"}, ["token"]),
-        ({"token": "secret:t", "nkey_seed": "secret:n"}, ["nkey_seed"]),
-        ({"user_credentials": "-----BEGIN NATS USER JWT-----\nx\n"}, ["user_credentials"]),
-        ({"user_credentials": "secret:creds"}, []),
-        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
-        ({"tls_skip_verify": "on", "tls_handshake_first": "on"}, []),
-        ({"client_cert": "-----BEGIN CERTIFICATE-----"}, ["client_key"]),
-        ({"streaming": "on"}, ["streaming_cluster_id"]),
-        ({"streaming_enable": "on"}, ["streaming_cluster_id"]),
-        ({**STREAMS, "streaming_cluster_id": "test cluster"}, ["streaming_cluster_id"]),
-        (STREAMS, []),
-        ({**STREAMS, "shape": "cloudevents-binary"}, ["shape"]),
-        ({**STREAMS, "jetstream": "on"}, ["jetstream"]),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
-    settings = read(Target.Settings, {**VALID, **texts})
-    assert [key for key, *_ in Target.check(settings)] == keys
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ({}, []),
-        (STREAMS, ["jetstream = on"]),
-        ({**STREAMS, "streaming_async": "on", "streaming_max_pub_acks_in_flight": "9"}, ["June"]),
-        ({**STREAMS, "streaming_max_pub_acks_in_flight": "9"}, ["June", "without streaming_async"]),
-        (
-            {"streaming_cluster_id": "x", "streaming_async": "on"},
-            ["streaming_cluster_id, streaming_async"],
-        ),
-        ({"queue_dir": "/events", "streaming_cluster_id": "x"}, ["queue_dir", "without streaming"]),
-    ],
-)
-def test_notes_explain_settings(texts: dict[str, str], expected: list[str]) -> None:
-    notes = Target.notes(read(Target.Settings, {**VALID, **texts}))
-    assert len(notes) == len(expected)
-    assert all(part in note for part, note in zip(expected, notes, strict=True))
-
-
 def test_streaming_enable_is_the_same_as_streaming(streaming: StreamingServer, make: Make) -> None:
     target = make(streaming.settings(streaming="off", streaming_enable="on"))
     assert target.send(events(2)) == {}
     assert len(streaming.received()) == 2
-
-
-@pytest.mark.parametrize(
-    ("address", "where"),
-    [("h", "h:4222"), ("h:1", "h:1"), ("[::1]:7", "[::1]:7"), ("[::1]", "[::1]:4222")],
-)
-def test_where_has_the_default_port(address: str, where: str) -> None:
-    target = Target(read(Target.Settings, {"address": address, "subject": "s"}))
-    assert target.where == f"{where}, subject s"

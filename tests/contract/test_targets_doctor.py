@@ -33,10 +33,8 @@ def test_a_closed_port_is_reported(server_case: Case) -> None:
 
 
 def test_an_unknown_host_is_reported(server_case: Case) -> None:
-    settings = server_case.server.settings()
-    for name in ("127.0.0.1", "localhost"):
-        settings = {key: value.replace(name, "nowhere.invalid") for key, value in settings.items()}
-    finding = fault(server_case.sender(settings).target, "dns")
+    sender = server_case.sender(server_case.settings_at("nowhere.invalid"))
+    finding = fault(sender.target, "dns")
     assert "the host nowhere.invalid is unknown" in finding.found
     assert "correct the host in the settings" in finding.hint
 

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from bucketcast.shapes import minio
-from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, event, events
+from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, event, events, record_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
 
@@ -17,8 +17,8 @@ OLDEST = "0" * 16
 def test_ten_arrive_under_their_keys(mirror: Case) -> None:
     batch = events(10)
     assert mirror.sender().send(batch) == {}
-    assert [arrival.key for arrival in mirror.arrivals()] == [minio.path(each) for each in batch]
-    assert mirror.paths() == [minio.path(each) for each in batch]
+    assert [arrival.key for arrival in mirror.arrivals()] == [minio.path(put) for put in batch]
+    assert mirror.paths() == [minio.path(put) for put in batch]
 
 
 def test_unusual_keys_are_deleted_too(mirror: Case) -> None:
@@ -83,6 +83,16 @@ def test_an_overlay_waits_for_its_object(mirror: Case) -> None:
     assert rows(mirror.arrivals()) == {}
 
 
+def test_the_newest_overlay_wins_in_any_order(mirror: Case) -> None:
+    sender = mirror.sender()
+    late = event("a", 5, TAGGED, sequencer="", principal="late")
+    for event_ in (event("a", 1), event("a", 9, TAGGED, sequencer=""), late):
+        assert sender.send([event_]) == {}
+    record = record_of(mirror.arrivals()[0].body)
+    assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
+    assert record["userIdentity"]["principalId"] == ""
+
+
 def test_a_removal_by_id_removes_that_version_in_any_order(mirror: Case) -> None:
     v1, v2 = event("a", 2, version_id="v1"), event("a", 5, version_id="v2")
     no_v1, no_v2 = (event("a", 1, DELETE, version_id=version) for version in ("v1", "v2"))
@@ -138,6 +148,6 @@ def test_synthetic_events_lose_against_real_ones(mirror: Case) -> None:
     sender = mirror.sender()
     for start in range(0, 120, 17):
         assert sender.send(stream[start : start + 17]) == {}
-    touched = {each.key for each in real}
-    alone = [each for each in synthetic if each.key not in touched]
+    touched = {event_.key for event_ in real}
+    alone = [event_ for event_ in synthetic if event_.key not in touched]
     assert rows(mirror.arrivals()) == visible([*real, *alone])

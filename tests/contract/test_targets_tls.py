@@ -61,6 +61,15 @@ def test_an_expired_certificate_is_refused(server_case: Case, expired: Server) -
     assert expired.received() == []
 
 
+def test_tls_skip_verify_accepts_any_certificate(server_case: Case, tls: Tls) -> None:
+    other = tls.other_ca.read_text()
+    settings = server_case.server.tls_settings(cert_authority=other, tls_skip_verify="on")
+    sender = server_case.sender(settings)
+    assert sender.probe() is None
+    assert sender.send(events(2)) == {}
+    assert len(server_case.arrivals()) == 2
+
+
 def test_a_missing_client_certificate_is_reported(server_case: Case) -> None:
     settings = server_case.server.mtls_settings(**server_case.server.as_client("", ""))
     assert_refused(server_case, settings, CLIENT_CERTIFICATE)

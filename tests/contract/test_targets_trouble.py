@@ -19,35 +19,28 @@ from tests.contract.case import HANGS_AFTER, SHORT_TIMEOUT, Case, Sender, event,
 ABOUT_THE_LOGIN = re.compile(r"password|auth|login|token|credential|denied", re.IGNORECASE)
 
 
-@pytest.mark.parametrize("connected", [True, False], ids=["connected before", "from the start"])
-def test_a_stopped_server_is_not_connected_until_it_runs_again(
-    case: Case, *, connected: bool
-) -> None:
-    sender = case.sender()
-    before = events(2, "before") if connected else []
-    assert sender.send(before) == {}
-    case.server.stop()
-    for _ in range(2):
-        reason = sender.refusal(events(3))
-        assert isinstance(reason, NotConnected)
-        assert not isinstance(reason, NotAuthorized)
-    assert isinstance(sender.probe(), NotConnected)
-    case.server.start_again()
-    assert sorted(case.paths()) == sorted(map(minio.path, before))
-    sender.send_twice_at_most(events(3))
-    assert sorted(case.paths()) == sorted(map(minio.path, [*before, *events(3)]))
-    assert sender.probe() is None
-
-
-def test_a_closed_target_delivers_again_after_a_failure(case: Case) -> None:
+def test_a_stopped_server_is_not_connected_until_it_runs_again(case: Case) -> None:
     """Dispatch closes a target that is not connected any more."""
-    sender = case.sender()
-    assert sender.send(events(1)) == {}
+    senders = {name: case.sender() for name in ("new", "connected", "closed")}
+    before = events(2, "before")
+    assert senders["connected"].send(before) == senders["closed"].send(events(1, "first")) == {}
     case.server.stop()
-    assert isinstance(sender.refusal(events(2)), NotConnected)
-    sender.close()
+    for sender in senders.values():
+        for _ in range(2):
+            reason = sender.refusal(events(3))
+            assert isinstance(reason, NotConnected)
+            assert not isinstance(reason, NotAuthorized)
+        assert isinstance(sender.probe(), NotConnected)
+    senders["closed"].close()
     case.server.start_again()
-    assert sender.send(events(2)) == {}
+    delivered = [*before, *events(1, "first")]
+    assert sorted(case.paths()) == sorted(map(minio.path, delivered))
+    assert senders["closed"].send(events(3, "closed")) == {}
+    for name in ("new", "connected"):
+        senders[name].send_twice_at_most(events(3, name))
+    delivered += [put for name in senders for put in events(3, name)]
+    assert sorted(case.paths()) == sorted(map(minio.path, delivered))
+    assert [sender.probe() for sender in senders.values()] == [None, None, None]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
@@ -57,7 +50,7 @@ def test_a_restart_between_two_batches_costs_one_attempt_at_most(case: Case, end
     getattr(case.server, end)()
     case.server.start_again()
     sender.send_twice_at_most(events(5))
-    assert set(case.paths()) == {minio.path(each) for each in events(5)}
+    assert set(case.paths()) == {minio.path(event_) for event_ in events(5)}
 
 
 class Run(threading.Thread):
@@ -78,7 +71,7 @@ class Run(threading.Thread):
             self.failed = {
                 minio.path(batch[index]): (batch[index], failures[index]) for index in failures
             }
-            self.delivered += [each for each in batch if minio.path(each) not in self.failed]
+            self.delivered += [event_ for event_ in batch if minio.path(event_) not in self.failed]
             if failures or self.stopped:
                 return
             if number:
@@ -96,7 +89,7 @@ def test_a_server_killed_between_sends_loses_nothing(case: Case) -> None:
     assert run.failed, "no send failed, although the server is gone"
     assert {type(error) for _, error in run.failed.values()} <= {NotConnected, Retryable, TimedOut}
     case.server.start_again()
-    delivered = {minio.path(each) for each in run.delivered}
+    delivered = {minio.path(event_) for event_ in run.delivered}
     kept = delivered if case.server.keeps_what_it_confirmed else set()
     assert kept <= set(case.paths()), "events that were called delivered are not there"
     sender.send_twice_at_most([event_ for event_, _ in run.failed.values()])
@@ -109,18 +102,19 @@ def test_a_server_killed_between_sends_loses_nothing(case: Case) -> None:
 def test_a_silent_server_times_out_and_is_used_again(
     server_case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_case.kind, "timeout", 2.0)
     settings = server_case.supported(SHORT_TIMEOUT)
     connected, new = server_case.sender(settings), server_case.sender(settings)
     assert connected.send(events(1, "before")) == {}
-    server_case.server.pause()
-    assert isinstance(connected.refusal(events(2, "connected")), TimedOut)
-    assert isinstance(new.refusal(events(2, "new")), TimedOut)
+    with monkeypatch.context() as patched:
+        server_case.shorten_waits(patched)
+        server_case.server.pause()
+        assert isinstance(connected.refusal(events(2, "connected")), TimedOut)
+        assert isinstance(new.refusal(events(2, "new")), TimedOut)
     server_case.server.resume()
     connected.send_twice_at_most(events(2, "connected"))
     new.send_twice_at_most(events(2, "new"))
     expected = [*events(1, "before"), *events(2, "connected"), *events(2, "new")]
-    assert set(server_case.paths()) == {minio.path(each) for each in expected}
+    assert set(server_case.paths()) == {minio.path(event_) for event_ in expected}
 
 
 def test_a_probe_detects_a_silent_server(
@@ -128,12 +122,20 @@ def test_a_probe_detects_a_silent_server(
 ) -> None:
     sender = server_case.sender(server_case.supported(SHORT_TIMEOUT))
     with monkeypatch.context() as patched:
-        patched.setattr(server_case.kind, "timeout", 2.0)
+        server_case.shorten_waits(patched)
         server_case.server.pause()
         assert isinstance(sender.probe(), TimedOut)
     server_case.server.resume()
     # Its first answers may be late on a busy machine.
     assert None in (sender.probe() for _ in range(10))
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a..b"])
+def test_an_unknown_host_is_not_connected(server_case: Case, host: str) -> None:
+    sender = server_case.sender(server_case.settings_at(host))
+    for error in (sender.refusal(events(3)), sender.probe()):
+        assert isinstance(error, NotConnected)
+        assert not isinstance(error, NotAuthorized)
 
 
 def test_a_wrong_password_is_reported_and_nothing_arrives(server_case: Case) -> None:

@@ -5,11 +5,8 @@ import socket
 import ssl
 import threading
 import time
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,7 +23,6 @@ from bucketcast.errors import (
     TimedOut,
 )
 from bucketcast.event import Event
-from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target
 from tests.contract.case import bounded
@@ -126,14 +122,6 @@ def test_a_ceph_record_may_have_cloud_events_attributes_in_headers(
     assert (record["opaqueData"], record["s3"]["object"]["key"]) == ("mine", "ä b.txt")
 
 
-def test_a_structured_cloud_event_is_recognized_by_its_content_type(
-    make: Make, webhook: WebhookServer
-) -> None:
-    assert make(shape="cloudevents").send([event("a")]) == {}
-    (arrival,) = webhook.received()
-    assert arrival.headers["content-type"] == "application/cloudevents+json"
-
-
 def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Make) -> None:
     event_ = event("a b.jpg", version_id="v1", size=7)
     assert make().send([event_]) == {}
@@ -149,11 +137,6 @@ def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Ma
         "authorization": f"Bearer {TOKEN}",
         "webhook-id": event_.id,
     }
-
-
-def test_the_version_is_the_packages() -> None:
-    project = Path(__file__).parents[2] / "pyproject.toml"
-    assert tomllib.loads(project.read_text())["project"]["version"] == __version__
 
 
 @pytest.mark.parametrize(
@@ -277,21 +260,6 @@ def test_a_403_for_one_event_does_not_delay_others(
     )
 
 
-def test_a_refused_connection_fails_the_whole_batch_at_once(
-    webhook: WebhookServer, make: Make
-) -> None:
-    target = make()
-    assert not target.send(events(40))
-    webhook.stop()
-    failures = bounded(lambda: target.send(events(1000)))
-    with pytest.raises(NotConnected, match="see endpoint"):
-        target.probe()
-    assert len(failures) == 1000
-    assert {type(error) for error in failures.values()} == {NotConnected}
-    webhook.start_again()
-    assert not target.send(events(40))
-
-
 def test_a_proxy_of_the_environment_is_used(
     webhook: WebhookServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,11 +270,6 @@ def test_a_proxy_of_the_environment_is_used(
     assert request.path == "http://nowhere.invalid/open"
     monkeypatch.setenv("no_proxy", "nowhere.invalid")
     assert len(make(settings).send(events(1))) == 1
-
-
-def test_an_unknown_host_is_not_connected(make: Make) -> None:
-    failures = make({"endpoint": "http://nowhere.invalid/"}).send(events(3))
-    assert [type(failures[index]) for index in range(3)] == [NotConnected] * 3
 
 
 def test_a_hanging_request_does_not_delay_others(webhook: WebhookServer, make: Make) -> None:
@@ -382,30 +345,6 @@ def test_a_connection_closed_instead_of_an_answer(webhook: WebhookServer, make: 
     assert isinstance(error, NotConnected)
 
 
-def test_a_key_that_is_not_unicode_is_rejected_alone(webhook: WebhookServer, make: Make) -> None:
-    batch = events(5)
-    batch[2] = event("\ud800")
-    failures = make().send(batch)
-    assert {index: type(error) for index, error in failures.items()} == {2: Rejected}
-    assert len(webhook.received()) == 4
-
-
-def test_threads_share_a_target(webhook: WebhookServer, make: Make) -> None:
-    target = make()
-    with ThreadPoolExecutor(8) as pool:
-        assert not any(pool.map(target.send, [events(50)] * 16))
-    assert len(webhook.received()) == 800
-
-
-def test_a_closed_target_can_send_again(webhook: WebhookServer, make: Make) -> None:
-    target = make()
-    for _ in range(2):
-        target.close()
-        target.close()
-        assert not target.send(events(3))
-    assert len(webhook.received()) == 6
-
-
 @pytest.mark.parametrize("login", ["tls_settings", "mtls_settings"])
 def test_tls_connections_are_kept(webhook: WebhookServer, make: Make, login: str) -> None:
     target = make(getattr(webhook, login)(in_flight="4"))
@@ -416,29 +355,6 @@ def test_tls_connections_are_kept(webhook: WebhookServer, make: Make, login: str
     requests = webhook.requests()
     assert len(requests) == 60
     assert len({request.connection for request in requests}) <= 4
-
-
-def refusals(target: Target) -> Sequence[DeliveryError]:
-    """Return the errors of `probe` and of `send`."""
-    with pytest.raises(NotConnected) as refused:
-        target.probe()
-    return [refused.value, *target.send(events(1)).values()]
-
-
-def test_an_unknown_authority_is_refused(webhook: WebhookServer, make: Make, tls: Tls) -> None:
-    other = tls.other_ca.read_text()
-    for settings in ({"cert_authority": other}, {"cert_authority": ""}):
-        for error in refusals(make(webhook.tls_settings(**settings))):
-            assert "see cert_authority" in str(error)
-    assert webhook.requests() == []
-
-
-def test_any_certificate_is_accepted_if_so_configured(webhook: WebhookServer, make: Make) -> None:
-    settings = webhook.tls_settings(cert_authority="", tls_skip_verify="on")
-    target = make(settings)
-    target.probe()
-    assert target.send(events(2)) == {}
-    assert len(webhook.requests()) == 2
 
 
 def test_without_cert_authority_the_systems_authorities_are_used(
@@ -456,48 +372,3 @@ def test_a_certificate_for_another_host_is_refused(make: Make, tls: Tls) -> None
         (error,) = make(settings).send(events(1)).values()
     assert type(error) is NotConnected
     assert "127.0.0.2" in str(error)
-
-
-def test_a_client_certificate_is_requested(webhook: WebhookServer, make: Make, tls: Tls) -> None:
-    other = {
-        "client_cert": tls.other_client_cert.read_text(),
-        "client_key": tls.other_client_key.read_text(),
-    }
-    for settings in ({"client_cert": "", "client_key": ""}, other):
-        for error in refusals(make(webhook.mtls_settings(**settings))):
-            assert isinstance(error, NotAuthorized)
-            assert "see client_cert" in str(error)
-    assert webhook.requests() == []
-
-
-def test_a_key_of_another_certificate_is_refused(
-    webhook: WebhookServer, make: Make, tls: Tls
-) -> None:
-    settings = webhook.mtls_settings(client_key=tls.other_client_key.read_text())
-    for error in refusals(make(settings)):
-        assert isinstance(error, NotAuthorized)
-        assert "PRIVATE" not in str(error)
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [
-        ({"auth_token": "three of them"}, "auth_token"),
-        ({"client_cert": "-----BEGIN CERTIFICATE-----"}, "client_key"),
-        ({"client_key": "-----BEGIN PRIVATE KEY-----"}, "client_cert"),
-        ({"endpoint": "https://example.org/höök"}, "endpoint"),
-        ({"timeout": "0"}, "timeout"),
-        ({"timeout": "1h"}, "timeout"),
-        ({"in_flight": "0"}, "in_flight"),
-        ({"in_flight": "257"}, "in_flight"),
-        ({}, None),
-        (
-            {"auth_token": "secret:a token", "client_cert": "secret:c", "client_key": "secret:k"},
-            None,
-        ),
-        ({"endpoint": "secret:e", "timeout": "secret:t", "in_flight": "secret:n"}, None),
-    ],
-)
-def test_options_are_checked(settings: dict[str, str], key: str | None) -> None:
-    parsed = options.read(Target.Settings, {"endpoint": "https://example.org/", **settings})
-    assert [problem[0] for problem in Target.check(parsed)] == ([key] if key else [])

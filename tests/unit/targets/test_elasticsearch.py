@@ -2,7 +2,6 @@
 
 import random
 import struct
-from base64 import b64encode
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from itertools import permutations, product
@@ -19,11 +18,9 @@ from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.api import Item
-from bucketcast.targets.elasticsearch.client import Client
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
-from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings
 from tests.contract.oracle import visible
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -323,20 +320,3 @@ def test_valid_settings_are_accepted(options: dict[str, str]) -> None:
 def test_the_address_is_shown_without_the_login() -> None:
     configured = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
     assert Target(configured).where == "https://[::1]:9200/search, index events"
-
-
-@pytest.mark.parametrize(
-    ("options", "authorization"),
-    [
-        ({"url": "http://h"}, None),
-        ({"url": "http://u:p@h"}, "u:p"),
-        ({"url": "http://:p%3A@h"}, ":p:"),
-        ({"url": "http://h", "username": "u", "password": "p"}, "u:p"),
-    ],
-)
-def test_a_login_is_sent_by_basic_authentication(
-    options: dict[str, str], authorization: str | None
-) -> None:
-    configured = Client(read(ElasticsearchSettings, {"index": "i", **options}), 1.0)
-    expected = authorization and f"Basic {b64encode(authorization.encode()).decode()}"
-    assert configured.pool.headers.get("Authorization") == expected

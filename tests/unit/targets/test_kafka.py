@@ -1,12 +1,15 @@
-"""The health of Kafka's brokers, from the errors that librdkafka reports while it retries."""
+"""The Kafka target's settings, and the health of its brokers.
+
+The health comes from the errors that librdkafka reports while it retries.
+"""
 
 import time
 
 import pytest
 from confluent_kafka import KafkaError
 
-from bucketcast.errors import NotAuthorized, NotConnected
-from bucketcast.settings.options import read
+from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
+from bucketcast.settings import options
 from bucketcast.targets.kafka import Target, health
 from bucketcast.targets.kafka.health import BrokerHealth
 
@@ -43,7 +46,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def brokers() -> BrokerHealth:
-    return BrokerHealth(read(Target.Settings, {"brokers": "b1,b2", "topic": "t"}), "b1,b2, topic t")
+    return BrokerHealth(
+        options.read(Target.Settings, {"brokers": "b1,b2", "topic": "t"}), "b1,b2, topic t"
+    )
 
 
 def test_one_of_several_brokers_may_be_down(brokers: BrokerHealth, clock: Clock) -> None:
@@ -96,3 +101,73 @@ def test_errors_that_retries_cannot_cure_are_reported_at_once(
     assert brokers.should_give_up
     assert isinstance(brokers.error(), NotAuthorized)
     assert expected in str(brokers.error())
+
+
+def test_unknown_mechanism_is_refused_with_those_allowed() -> None:
+    with pytest.raises(ConfigErrors) as refused:
+        options.read(
+            Target.Settings, {"brokers": "h", "topic": "t", "sasl_mechanism": "SCRAM-SHA512"}
+        )
+    (error,) = refused.value.errors
+    assert (error.key, error.found) == ("sasl_mechanism", "found 'SCRAM-SHA512'")
+    assert "plain, sha256, sha512, scram-sha-256, scram-sha-512" in error.allowed
+
+
+def test_minios_variables_set_the_compression() -> None:
+    declared = options.options_of(Target.Settings)
+    assert declared["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
+    assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
+
+
+@pytest.mark.parametrize(
+    ("texts", "keys"),
+    [
+        ({"brokers": ","}, ["brokers"]),
+        ({"brokers": "a:1, kafka://b"}, ["brokers"]),
+        ({"topic": "no such"}, ["topic"]),
+        ({"topic": ".."}, ["topic"]),
+        ({"topic": "t" * 250}, ["topic"]),
+        ({"sasl": "on"}, ["sasl_username"]),
+        ({"sasl_username": "u", "sasl_password": "p"}, ["sasl_username", "sasl_password"]),
+        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
+        ({"tls": "on", "client_tls_cert": "-----BEGIN X"}, ["client_tls_key"]),
+        ({"tls": "on", "client_tls_key": "-----BEGIN X"}, ["client_tls_cert"]),
+        ({"tls_client_auth": "5"}, ["tls_client_auth"]),
+        ({"version": "2.2"}, ["version"]),
+        ({"version": "0.10.2.0"}, ["version"]),
+        ({"version": "newest"}, ["version"]),
+        ({"compression_level": "1"}, ["compression_level"]),
+        ({"compression_codec": "snappy", "compression_level": "1"}, ["compression_level"]),
+        ({"compression_codec": "gzip", "compression_level": "10"}, ["compression_level"]),
+        ({"compression_codec": "zstd", "compression_level": "13"}, ["compression_level"]),
+        ({"compression_codec": "lz4", "compression_level": "12"}, []),
+        ({"version": "0.11.0.0"}, []),
+        ({"version": "4.3.1", "tls_client_auth": "4"}, []),
+        ({"topic": "secret:a topic", "brokers": "secret:b", "version": "secret:v"}, []),
+        ({"compression_level": "secret:l", "tls_client_auth": "secret:a"}, []),
+    ],
+)
+def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
+    settings = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
+    assert [key for key, *_ in Target.check(settings)] == keys
+
+
+def test_defaults_of_minios_guide_have_no_notes() -> None:
+    empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
+    texts = {
+        "brokers": "localhost:9092,localhost:9093",
+        "topic": "bucketevents",
+        "tls": "off",
+        "tls_skip_verify": "off",
+        "tls_client_auth": "0",
+        "sasl": "off",
+        "sasl_mechanism": "plain",
+        "queue_limit": "0",
+        "batch_size": "0",
+        "batch_commit_timeout": "0s",
+        "compression_codec": "",
+        "compression_level": "",
+        **dict.fromkeys(empty.split(), ""),
+    }
+    settings = options.read(Target.Settings, texts)
+    assert (Target.check(settings), Target.notes(settings)) == ([], [])

@@ -1,4 +1,4 @@
-"""MQTT's packets and frames, byte for byte, and a scripted broker for rare answers.
+"""MQTT's settings, its packets and frames, and a scripted broker for rare answers.
 
 The expected bytes are those of the OASIS standards and of RFC 6455.
 """
@@ -10,12 +10,13 @@ import pytest
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
+from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.settings.options import read
 from bucketcast.settings.types import Secret
 from bucketcast.shapes import minio
 from bucketcast.targets.base.sockets import DeadlineSocket
-from bucketcast.targets.mqtt import protocol
+from bucketcast.targets.mqtt import Target, protocol
 from bucketcast.targets.mqtt.address import parse
 from bucketcast.targets.mqtt.batch import Batch
 from bucketcast.targets.mqtt.client import Client, Limits, Refused
@@ -199,12 +200,7 @@ def test_qos_2_is_confirmed_by_the_last_step_only() -> None:
     assert outcomes(batch.failures) == {1: Retryable}, "an id that the broker does not know"
 
 
-def test_event_too_large_for_a_packet_fails_without_being_sent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    batch = batch_of(2)
-    batch.send(connection(packet=100), 1, soon())
-    assert outcomes(batch.failures) == {0: Retryable, 1: Retryable}
+def test_event_too_large_for_any_packet_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "LARGEST", 100)
     batch = batch_of(2)
     batch.send(connection(packet=100), 1, soon())
@@ -255,13 +251,6 @@ def test_broker_with_a_receive_maximum_of_zero_gets_one_at_a_time() -> None:
     batch = batch_of(1)
     with pytest.raises(ConnectionError):
         batch.send(client, 1, soon())
-    assert batch.unconfirmed == {0}
-
-
-def test_broker_that_never_confirms_times_out() -> None:
-    batch = batch_of(1)
-    with pytest.raises(TimeoutError, match="did not answer in time"):
-        batch.send(connection(b""), 1, time.monotonic())
     assert batch.unconfirmed == {0}
 
 
@@ -342,3 +331,106 @@ def test_closed_websocket_raises_connection_error() -> None:
         socket.receive(soon())
     with pytest.raises(ConnectionError, match="closed the websocket"):
         socket.send(b"c", soon())
+
+
+PEM = "-----BEGIN CERTIFICATE-----"
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        ({}, []),
+        ({"broker": "http://h:1"}, ["broker"]),
+        ({"broker": "mqtt://h:1"}, ["broker"]),
+        ({"broker": "tcp://h:1/path"}, ["broker"]),
+        ({"broker": "ws://h:1/path?query"}, []),
+        ({"broker": "tcp://[::1]"}, []),
+        ({"broker": "tcp://hö:1"}, ["broker"]),
+        ({"broker": "tcp://u:p@h", "username": "u"}, ["username"]),
+        ({"broker": "tcp://u:p@h", "password": "p"}, ["password"]),
+        ({"broker": "secret:url", "password": "p"}, []),
+        ({"password": "p"}, ["username"]),
+        ({"username": "u"}, []),
+        ({"topic": "a/+"}, ["topic"]),
+        ({"topic": "#"}, ["topic"]),
+        ({"topic": "a\x00b"}, ["topic"]),
+        ({"topic": "ü" * 32_768}, ["topic"]),
+        ({"topic": "$aws/rules/x", "client_id": "ü" * 100}, []),
+        ({"client_id": "a\nb"}, ["client_id"]),
+        ({"shape": "cloudevents-binary"}, []),
+        ({"shape": "cloudevents-binary", "version": "3.1.1"}, ["shape"]),
+        ({"shape": "cloudevents-binary", "version": "3.1"}, ["shape"]),
+        ({"client_id": "elevenbytes", "version": "3.1"}, []),
+        ({"client_id": "twelve-bytes", "version": "3.1"}, ["client_id"]),
+        ({"client_id": "secret:id", "version": "3.1"}, []),
+        ({"username": "a\x7f", "password": "p"}, ["username"]),
+        ({"keep_alive_interval": "18h12m15s"}, []),
+        ({"keep_alive_interval": "18h12m16s"}, ["keep_alive_interval"]),
+        ({"cert_authority": PEM}, ["cert_authority"]),
+        ({"tls_skip_verify": "on", "broker": "ws://h"}, ["tls_skip_verify"]),
+        ({"cert_authority": PEM, "tls_skip_verify": "on", "broker": "wss://h"}, []),
+        ({"client_cert": PEM, "broker": "tls://h"}, ["client_key"]),
+        ({"topic": "secret:topic", "keep_alive_interval": "secret:it", "username": "u"}, []),
+    ],
+)
+def test_check_names_the_invalid_option(texts: dict[str, str], names: list[str]) -> None:
+    settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
+    assert [key for key, *_ in Target.check(settings)] == names
+
+
+@pytest.mark.parametrize("qos", ["3", "-1", "exactly once"])
+def test_invalid_quality_of_service_is_refused(qos: str) -> None:
+    with pytest.raises(ConfigErrors, match=r"qos: found .* one of 0, 1, 2"):
+        read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": qos})
+
+
+def test_invalid_broker_url_is_reported_without_secrets() -> None:
+    for url in ("http://u:hidden@h", "tcp://h/x?hidden"):
+        ((key, problem, allowed),) = Target.check(
+            read(Target.Settings, {"broker": url, "topic": "t"})
+        )
+        assert key == "broker"
+        assert "hidden" not in problem
+        assert "://" in allowed
+
+
+def test_invalid_broker_url_from_a_secret_fails_at_first_use() -> None:
+    target = Target(read(Target.Settings, {"broker": "http://u:hidden@h", "topic": "t"}))
+    with pytest.raises(NotAuthorized, match=r"broker: allowed is .*tcp://") as refused:
+        target.send([event()])
+    assert "broker: allowed is" in target.where
+    assert "hidden" not in f"{refused.value} {target.where}"
+
+
+@pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("tcp://h", "tcp://h:1883, topic t"),
+        ("tls://u:p@h", "tls://h:8883, topic t"),
+        ("ssl://h:1", "ssl://h:1, topic t"),
+        ("ws://h/mqtt?token", "ws://h:80/mqtt, topic t"),
+        ("wss://h", "wss://h:443/, topic t"),
+        ("tcp://[::1]:7", "tcp://[::1]:7, topic t"),
+    ],
+)
+def test_url_has_default_port_and_path(url: str, where: str) -> None:
+    assert Target(read(Target.Settings, {"broker": url, "topic": "t"})).where == where
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({}, "qos = 0: the broker confirms no event"),
+        ({"qos": "1", "version": "3.1.1"}, "may also confirm events that the user may not publish"),
+        ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may also confirm events"),
+        ({"qos": "1", "reconnect_interval": "10s"}, "reconnect_interval does nothing here"),
+        ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
+    ],
+)
+def test_notes_explain_settings(texts: dict[str, str], expected: str) -> None:
+    settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
+    (note,) = Target.notes(settings)
+    assert expected in note
+    assert (
+        Target.notes(read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": "1"})) == []
+    )

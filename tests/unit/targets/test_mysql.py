@@ -1,8 +1,17 @@
-"""`dsn_string`, read for the MySQL target."""
+"""The MySQL target's settings, and `dsn_string` as it is parsed."""
 
 import pytest
 
+from bucketcast.errors import NotAuthorized
+from bucketcast.settings import options
+from bucketcast.targets.mysql import Target
 from bucketcast.targets.mysql.address import Dsn, DsnError, parse
+from bucketcast.targets.mysql.settings import MysqlSettings
+from tests.unit.samples import event
+
+
+def settings(**texts: str) -> MysqlSettings:
+    return options.read(MysqlSettings, {"table": "t", **texts})
 
 
 def read(dsn: str) -> tuple[str, str, str, int, str]:
@@ -100,3 +109,41 @@ def test_the_password_is_not_shown() -> None:
     dsn = parse("u:s3cret@tcp([::1]:7)/d")
     assert "s3cret" not in repr(dsn)
     assert dsn.where == "[::1]:7/d"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b", "a-b", "a;", "123", "x`y", "``", "`a`b`", "a.b.c", "`a `", ".a", "a.", "a\0", "a" * 59],
+)
+def test_a_table_name_that_the_server_refuses_is_refused(name: str) -> None:
+    (problem,) = Target.check(settings(dsn_string="u@tcp(h)/d", table=name))
+    assert problem[0] == "table"
+
+
+def test_an_invalid_dsn_is_reported_without_the_secret() -> None:
+    broken = Target(settings(dsn_string="u:s3cret@tcp(h/d"))
+    assert "s3cret" not in broken.where
+    with pytest.raises(NotAuthorized, match=r"the address is not tcp\(host:port\)") as refused:
+        broken.send([event()])
+    assert "s3cret" not in f"{refused.value}{broken.settings!r}"
+    (problem,) = Target.check(broken.settings)
+    assert problem[0] == "dsn_string"
+    assert "s3cret" not in "".join(problem)
+
+
+def test_a_reference_is_checked_when_it_is_resolved() -> None:
+    assert not Target.check(settings(dsn_string="secret:x"))
+
+
+@pytest.mark.parametrize(
+    ("login", "key"),
+    [
+        ({}, "dsn_string"),
+        ({"username": "u"}, "dsn_string"),
+        ({"host": "h"}, "username"),
+        ({"host": "h", "username": "u", "port": "65536"}, "port"),
+    ],
+)
+def test_an_incomplete_login_is_refused(login: dict[str, str], key: str) -> None:
+    (problem,) = Target.check(settings(**login))
+    assert problem[0] == key

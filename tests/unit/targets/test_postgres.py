@@ -1,4 +1,4 @@
-"""PostgreSQL's login: errors, notes, and the parameters for libpq."""
+"""PostgreSQL's settings: errors, notes, and the parameters for libpq."""
 
 import socket
 from pathlib import Path
@@ -12,6 +12,7 @@ from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.settings.options import read
 from bucketcast.targets.postgres import Target, client
 from bucketcast.targets.postgres.settings import PostgresSettings, parameters
+from tests.unit.samples import event
 
 DEPRECATED = {
     "host": "[::1]",
@@ -142,3 +143,26 @@ def test_a_login_needs_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(NotConnected, match="server login has been failing"),
     ):
         target.login()
+
+
+@pytest.mark.parametrize("name", ["a.b", "1a", 'x"y', '"a"b"', '""', "a b", "a-b", "a;", "a" * 58])
+def test_a_table_name_that_minio_refuses_is_refused(name: str) -> None:
+    (problem,) = Target.check(settings(connection_string="host=h", table=name))
+    assert problem[0] == "table"
+
+
+def test_certificate_and_key_go_together() -> None:
+    pem = "-----BEGIN CERTIFICATE-----"
+    (problem,) = Target.check(settings(connection_string="host=h", client_cert=pem))
+    assert problem[0] == "client_key"
+
+
+def test_where_contains_no_secret() -> None:
+    url = "postgresql://u:s3cret@[::1]:5432,h2:7/d?sslmode=disable"
+    assert Target(settings(connection_string=url)).where == "::1:5432,h2:7/d table events"
+    broken = Target(settings(connection_string="host=a s3cret"))
+    assert "s3cret" not in broken.where
+    with pytest.raises(NotAuthorized) as refused:
+        broken.send([event()])
+    assert "s3cret" not in str(refused.value)
+    assert "s3cret" not in repr(broken.settings)

@@ -1,4 +1,4 @@
-"""The common part of the databases: a batch is split until refused rows are alone."""
+"""The common part of the databases: how the splitting of a batch with refused rows ends."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base.tables import TableTarget
 from tests.unit.samples import event
+
+BATCH = ["bad", "b", "c", "bad too"]
 
 
 class Connection:
@@ -29,6 +31,7 @@ class Table(TableTarget[Connection]):
         super().__init__(settings)
         self.now = 0.0
         self.seconds = 0.0
+        self.is_lost = False
         self.written: list[list[str]] = []
 
     def probe(self) -> None:
@@ -54,6 +57,8 @@ class Table(TableTarget[Connection]):
             self.now += self.seconds
             keys = [event_.key for event_ in events]
             self.written.append(keys)
+            if self.is_lost and len(keys) < len(BATCH):
+                raise NotConnected("the server hung up")
             return Rejected("no") if any("bad" in key for key in keys) else None
 
 
@@ -64,15 +69,22 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Table:
     return opened
 
 
-def test_a_refused_row_is_found_by_halving(table: Table) -> None:
-    failures = table.send([event(key) for key in ("a", "bad", "c")])
-    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
-    assert table.written == [["a", "bad", "c"], ["a"], ["bad", "c"], ["bad"], ["c"]]
-
-
 def test_no_transaction_begins_after_the_time_for_the_batch(table: Table) -> None:
-    table.seconds = table.timeout + 1  # to connect, and until the row is refused
-    failures = table.send([event("a"), event("bad")])
-    assert [type(error) for error in failures.values()] == [Retryable, Retryable]
-    assert table.written == [["a", "bad"]]
+    """Events that were not tried are retried; the failures found before stay."""
+    table.seconds = table.timeout / 3 + 1  # to connect, and until the rows are refused
+    failures = table.send([event(key) for key in BATCH])
+    assert {index: type(error) for index, error in failures.items()} == {
+        0: Rejected,
+        1: Retryable,
+        2: Retryable,
+        3: Retryable,
+    }
+    assert table.written == [BATCH, BATCH[:2], BATCH[:1]]
     assert table.now <= table.max_send_seconds
+
+
+def test_a_connection_lost_while_a_batch_is_split_ends_the_attempts(table: Table) -> None:
+    table.is_lost = True
+    failures = table.send([event(key) for key in BATCH])
+    assert [type(error) for error in failures.values()] == [NotConnected] * 4
+    assert table.written == [BATCH, BATCH[:2]]

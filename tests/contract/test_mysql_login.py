@@ -1,0 +1,240 @@
+"""How MySQL is reached: the DSN, logins, rights, TLS and time-outs."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import pytest
+import trustme
+
+from bucketcast.errors import NotAuthorized, NotConnected, Retryable
+from bucketcast.settings.options import read
+from bucketcast.targets import base
+from bucketcast.targets.mysql import Target
+from bucketcast.targets.mysql.settings import MysqlSettings
+from tests.contract.diagnoses import fault
+from tests.contract.mirrors import rows
+from tests.contract.mysql_target import global_variable, refusal, target
+from tests.contract.tables import DELETE, event, put
+from tests.servers import Server
+from tests.servers.mysql import DATABASE, PASSWORD, USER, MysqlServer
+
+
+@pytest.fixture
+def mysql(server: Callable[[str], Server]) -> MysqlServer:
+    return cast("MysqlServer", server("mysql"))
+
+
+def test_missing_rights_are_named(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
+    mysql.rows("CREATE USER IF NOT EXISTS poor@'%' IDENTIFIED BY 'poor-s3cret'")
+    mysql.rows("GRANT SELECT, INSERT, UPDATE ON bucketcast.* TO poor@'%'")
+    with target(mysql, dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror:
+        with pytest.raises(Retryable, match=r"DELETE command denied.*events.*grant it"):
+            mirror.probe()
+        with pytest.raises(Retryable, match=r"DELETE command denied.*grant it"):
+            raise refusal(mirror, [event(DELETE, "a", 2)])
+        finding = fault(mirror)
+        assert ("DELETE command denied" in finding.found, "grant it" in finding.hint) == (
+            True,
+            True,
+        )
+    with (
+        target(mysql, table="new", dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror,
+        pytest.raises(Retryable, match=r"CREATE command denied.*grant it"),
+    ):
+        raise refusal(mirror, [put("a", 1)])
+
+
+def test_a_log_needs_insert_only(mysql: MysqlServer) -> None:
+    with target(mysql, format="access") as log:
+        log.send([put("a", 1)])
+    mysql.rows("CREATE USER IF NOT EXISTS scribe@'%' IDENTIFIED BY 'scribe-s3cret'")
+    mysql.rows("GRANT INSERT ON bucketcast.events TO scribe@'%'")
+    with target(mysql, format="access", dsn_string=mysql.dsn("scribe", "scribe-s3cret")) as log:
+        log.probe()
+        assert log.send([put("b", 2)]) == {}
+    assert len(mysql.received()) == 2
+
+
+def deprecated_settings(mysql: MysqlServer, **overrides: str) -> MysqlSettings:
+    login = {
+        "host": "127.0.0.1",
+        "port": str(mysql.port),
+        "username": USER,
+        "password": PASSWORD,
+        "database": DATABASE,
+        "table": "events",
+    }
+    return read(MysqlSettings, login | overrides)
+
+
+def test_deprecated_keys_make_a_login_with_a_note(mysql: MysqlServer) -> None:
+    settings = deprecated_settings(mysql)
+    assert not Target.check(settings)
+    (note,) = Target.notes(settings)
+    assert note.startswith("host, port, username, password, database: deprecated, use dsn_string")
+    with Target(settings) as mirror:
+        assert mirror.where == f"127.0.0.1:{mysql.port}/bucketcast table events"
+        assert mirror.send([put("a", 1)]) == {}
+    assert set(rows(mysql.received())) == {"b/a"}
+
+
+def test_a_dsn_wins_over_deprecated_keys(mysql: MysqlServer) -> None:
+    settings = deprecated_settings(
+        mysql, dsn_string=mysql.dsn(), host="nowhere.invalid", password="other"
+    )
+    assert not Target.check(settings)
+    assert "do nothing" in Target.notes(settings)[0]
+    with Target(settings) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+
+
+def is_encrypted(target: Target) -> bool:
+    """Return True if the open connection uses TLS."""
+    client_ = cast("Any", target)._open
+    return bool(client_.query(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
+
+
+@pytest.mark.parametrize(
+    ("query", "encrypted"),
+    [("", False), ("?tls=false", False), ("?tls=skip-verify", True), ("?tls=preferred", True)],
+)
+def test_tls_follows_the_dsn(mysql: MysqlServer, query: str, *, encrypted: bool) -> None:
+    with target(mysql, dsn_string=mysql.dsn(parameters=query)) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+        assert is_encrypted(mirror) is encrypted
+
+
+@pytest.mark.parametrize("query", ["", "?tls=false", "?tls=skip-verify", "?tls=preferred"])
+def test_an_authority_is_never_ignored(mysql: MysqlServer, query: str) -> None:
+    dsn = mysql.dsn(parameters=query)
+    stranger = trustme.CA().cert_pem.bytes().decode()
+    with (
+        target(mysql, dsn_string=dsn, cert_authority=stranger) as mirror,
+        pytest.raises(NotConnected, match="certificate"),
+    ):
+        mirror.probe()
+    with target(mysql, dsn_string=dsn, cert_authority=mysql.tls.ca.read_text()) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+        assert is_encrypted(mirror)
+
+
+def test_a_client_certificate_is_never_ignored(mysql: MysqlServer) -> None:
+    pems = {
+        "client_cert": mysql.tls.client_cert.read_text(),
+        "client_key": mysql.tls.client_key.read_text(),
+    }
+    with target(mysql, **pems) as mirror, pytest.raises(NotConnected, match="certificate"):
+        mirror.probe()
+    login = mysql.mtls_settings()["dsn_string"].replace("tls=true", "tls=skip-verify")
+    with target(mysql, dsn_string=login, **pems) as mirror:
+        mirror.probe()
+
+
+def test_a_server_that_takes_tls_only_is_reported(mysql: MysqlServer) -> None:
+    with (
+        global_variable(mysql, "require_secure_transport", "ON"),
+        target(mysql) as mirror,
+        pytest.raises(NotConnected, match="tls=true in dsn_string"),
+    ):
+        mirror.probe()
+
+
+def test_a_missing_database_is_reported(mysql: MysqlServer) -> None:
+    dsn = mysql.dsn("admin", "admin-s3cret").replace("/bucketcast", "/nope")
+    with target(mysql, dsn_string=dsn) as mirror, pytest.raises(Retryable, match="make the data"):
+        mirror.probe()
+    with (
+        target(mysql, dsn_string=dsn.replace("/nope", "/")) as mirror,
+        pytest.raises(Retryable, match=r"database\.table"),
+    ):
+        mirror.probe()
+
+
+@pytest.fixture
+def odd_database(mysql: MysqlServer) -> Iterator[str]:
+    """A database with a name that needs an escape."""
+    mysql.rows("CREATE DATABASE `a/b ü`")
+    mysql.rows("GRANT ALL ON `a/b ü`.* TO alice@'%'")
+    yield "a/b ü"
+    mysql.rows("DROP DATABASE `a/b ü`")
+
+
+def test_a_databases_name_is_unescaped(mysql: MysqlServer, odd_database: str) -> None:
+    dsn = mysql.dsn().replace("/bucketcast", "/a%2Fb%20%C3%BC")
+    with target(mysql, dsn_string=dsn) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+    with target(mysql, table=f"`{odd_database}`.log", format="access") as log:
+        assert log.send([put("a", 1)]) == {}
+        log.probe()
+    assert len(mysql.rows("SELECT * FROM `a/b ü`.events")) == 1
+    assert len(mysql.rows("SELECT * FROM `a/b ü`.log")) == 1
+
+
+def test_a_password_may_contain_any_character(mysql: MysqlServer) -> None:
+    password = "s3cret p@ss:w/rd?é&(%zz)"
+    mysql.rows("CREATE OR REPLACE USER odd@'%%' IDENTIFIED BY %s", [password])
+    mysql.rows("GRANT ALL ON bucketcast.* TO odd@'%'")
+    with target(mysql, dsn_string=mysql.dsn("odd", password)) as mirror:
+        mirror.probe()
+
+
+def test_the_server_sees_the_programs_name(mysql: MysqlServer) -> None:
+    attributes = "SELECT attr_value FROM performance_schema.session_connect_attrs WHERE attr_name"
+    with target(mysql) as mirror:
+        mirror.probe()
+        assert mysql.rows(f"{attributes} = 'program_name'") == [("bucketcast",)]
+
+
+def test_a_password_is_sent_in_clear_text_only_if_allowed(mysql: MysqlServer) -> None:
+    """The account does not exist: only the sending of the password matters."""
+    mysql.rows("CREATE OR REPLACE USER pam@'%' IDENTIFIED VIA pam")
+    for query, message in (
+        ("", "allowCleartextPasswords=true"),
+        ("?allowCleartextPasswords=true", "Access denied"),
+    ):
+        dsn = mysql.dsn("pam", "s3cret", query)
+        with target(mysql, dsn_string=dsn) as mirror, pytest.raises(NotAuthorized, match=message):
+            mirror.probe()
+
+
+def test_another_kind_of_server_is_reported(mysql: MysqlServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as pool:
+        dsn = mysql.dsn().replace(mysql.address, f"127.0.0.1:{other.getsockname()[1]}")
+        with target(mysql, dsn_string=dsn) as mirror:
+            probing = pool.submit(mirror.probe)
+            with other.accept()[0] as line:
+                line.sendall(b"\x0c\0\0\0SSH-2.0-Open")
+            assert isinstance(probing.exception(), NotConnected)
+
+
+@pytest.fixture
+def without_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the time-outs of the DSN end a wait."""
+    monkeypatch.setattr(Target, "timeout", 100_000.0)
+    monkeypatch.setattr(base, "CONNECT_SECONDS", 100_000.0)
+
+
+@pytest.mark.usefixtures("without_timeouts")
+def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
+    mysql.pause()
+    with target(mysql, dsn_string=mysql.dsn(parameters="?timeout=500ms")) as mirror:
+        assert isinstance(refusal(mirror, [put("a", 1)]), NotConnected)
+    mysql.resume()
+
+
+@pytest.mark.usefixtures("without_timeouts")
+@pytest.mark.parametrize("query", ["?readTimeout=500ms", "?writeTimeout=500ms"])
+def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -> None:
+    """Twelve megabytes exceed the buffers of a connection to a server that does not read."""
+    large = 6_000_000 if "write" in query else 1
+    with target(mysql, dsn_string=mysql.dsn(parameters=query), format="access") as log:
+        assert log.send([put("a", 1)]) == {}
+        mysql.pause()
+        reason = refusal(log, [put("b", 2, principal="p" * large)])
+        mysql.resume()
+        assert isinstance(reason, NotConnected)
+        assert log.send([put("b", 2)]) == {}
