@@ -274,7 +274,6 @@ def test_a_bucket_without_a_rule_is_not_listed(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"target": "arn:minio:sqs::x:carrier-pigeon"}, "--target: .*'carrier-pigeon'"),
         ({"target": "mirror"}, "--target: invalid ARN 'mirror'"),
         ({"table": "no-such-table"}, "--table: no-such-table: "),
     ],
