@@ -52,6 +52,25 @@ def test_removed_user_is_refused_after_five_seconds_of_the_wall_clock(clock: lis
     asyncio.run(run())
 
 
+def test_an_account_is_as_old_as_the_reading_that_found_it(clock: list[float]) -> None:
+    """A slow reading may have begun before the user was removed."""
+    table = Table()
+
+    def find(access_key: str) -> Account | None:
+        account = table.find(access_key)
+        clock[0] += MAX_AGE_SECONDS
+        table.accounts.clear()
+        return account
+
+    cache = AccountCache(find, table.keys)
+
+    async def run() -> None:
+        assert await cache(ACCESS)
+        assert await cache(ACCESS) is None
+
+    asyncio.run(run())
+
+
 def test_made_up_keys_share_two_readings_of_all_keys() -> None:
     table = Table()
     cache = AccountCache(table.find, table.keys)
