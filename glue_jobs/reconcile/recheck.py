@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame
 
@@ -44,6 +45,8 @@ _REFUSED: Final = {"403", "AccessDenied"}
 _ENCRYPTED: Final = "400"
 """HeadObject's status for an object encrypted with a customer's key."""
 
+_NO_ROW: Final = (None,) * 5
+
 
 class Difference(NamedTuple):
     """A key that differs.
@@ -74,6 +77,29 @@ class Difference(NamedTuple):
 DIFFERENCES: Final = schema(Difference)
 
 
+class State(NamedTuple):
+    """The merged state of a key: its newest order, and its row; without one its fields are None."""
+
+    key: str
+    sequencer: str
+    time: str
+    row_sequencer: str | None
+    row_time: str | None
+    row_etag: str | None
+    row_size: int | None
+    row_version_id: str | None
+
+    def merged(self, bucket: str) -> MergedState:
+        """Return it as the target did."""
+        row = None
+        if self.row_time is not None:
+            row = StoredRow(f"{bucket}/{self.key}", *self[3:])  # type: ignore[arg-type]  # of a row
+        return MergedState(row, self.sequencer, self.time)
+
+
+STATES: Final = schema(State)
+
+
 class Found(NamedTuple):
     """An object as S3 has it now; `facts` are further fields of its event, as far as known."""
 
@@ -90,25 +116,45 @@ class Context(NamedTuple):
     began: int
 
 
-def recheck(suspects: DataFrame, context: Context) -> DataFrame:
-    """Return the remaining `DIFFERENCES` of the suspects' column `key`."""
+def read_states(suspects: DataFrame, context: Context) -> DataFrame:
+    """Return the `STATES` of the suspects' column `key`; the target limits the readers."""
     spark = suspects.sparkSession
-    readers = mirror.reader_count(spark, context.config)
-    keys = suspects.select("key").repartition(readers).rdd
-    differences = keys.mapPartitions(partial(_recheck, context))
+    keys = suspects.select("key").repartition(mirror.reader_count(spark, context.config)).rdd
+    states = keys.mapPartitions(partial(_read_states, context))
+    return spark.createDataFrame(states, STATES, verifySchema=False)
+
+
+def _read_states(context: Context, rows: Iterable[Sequence[str]]) -> Iterator[State]:
+    keys = (key for (key,) in rows)
+    with mirror.open_mirror(context.config) as target:
+        while part := list(islice(keys, _PATHS_PER_CALL)):
+            states = target.merged_states([f"{context.bucket}/{key}" for key in part])
+            for key in part:
+                merged = states.get(f"{context.bucket}/{key}", MergedState())
+                row = msgspec.structs.astuple(merged.row)[1:] if merged.row else _NO_ROW
+                yield State(key, merged.sequencer, merged.time, *row)
+
+
+def recheck(states: DataFrame, context: Context) -> DataFrame:
+    """Return the remaining `DIFFERENCES` of these `STATES`: all cores read the objects.
+
+    The states are read before: what happens to an object later is newer than a repair.
+    """
+    spark = states.sparkSession
+    rows = states.repartition(spark.sparkContext.defaultParallelism).rdd
+    differences = rows.mapPartitions(partial(_recheck, context))
     return spark.createDataFrame(differences, DIFFERENCES, verifySchema=False)
 
 
-def _recheck(context: Context, rows: Iterable[Sequence[str]]) -> Iterator[Difference]:
+def _recheck(context: Context, rows: Iterable[Sequence[Any]]) -> Iterator[Difference]:
     find_rule = rule_finder(context)
-    read = partial(read_object, context)
-    keys = (key for (key,) in rows)
-    with mirror.open_mirror(context.config) as target, ThreadPoolExecutor(_THREADS) as pool:
-        while part := list(islice(keys, _PATHS_PER_CALL)):
-            states = target.merged_states([f"{context.bucket}/{key}" for key in part])
-            for key, found in zip(part, pool.map(read, part), strict=True):
-                merged = states.get(f"{context.bucket}/{key}", MergedState())
-                if different := difference(key, found, merged, context.began, find_rule):
+    states = (State(*row) for row in rows)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        while part := list(islice(states, _PATHS_PER_CALL)):
+            objects = pool.map(partial(read_object, context), (state.key for state in part))
+            for state, found in zip(part, objects, strict=True):
+                merged = state.merged(context.bucket)
+                if different := difference(state.key, found, merged, context.began, find_rule):
                     yield different
 
 
@@ -185,10 +231,10 @@ def read_object(context: Context, key: str) -> Found | None:
         code = error.response["Error"]["Code"]
         if code in _NOT_FOUND:
             return None
-        if code == _ENCRYPTED:
-            listed = _read_listed(context.bucket, key)
-            return listed and Found(listed, tags)
-        raise BucketcastError(_error_message(context.bucket, key, code, error)) from None
+        if code != _ENCRYPTED and code not in _REFUSED:
+            raise BucketcastError(_error_message(context.bucket, key, code, error)) from None
+        listed = _read_listed(context.bucket, key)
+        return listed and Found(listed, tags)
     except BotoCoreError as error:
         raise BucketcastError(f"s3://{context.bucket}/{key} cannot be read: {error}") from None
     fields = event_fields(response) | tags
@@ -205,8 +251,16 @@ def read_object(context: Context, key: str) -> Found | None:
 
 
 def _read_listed(bucket: str, key: str) -> Object | None:
-    """Return the object from a listing, which needs no encryption key."""
-    response: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
+    """Return the object from a listing, which needs no encryption key and no s3:GetObject.
+
+    Raises:
+        BucketcastError: the bucket may not be listed either.
+    """
+    try:
+        response: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        raise BucketcastError(_error_message(bucket, key, code, error)) from None
     for entry in response.get("Contents", ()):
         if entry["Key"] == key:
             etag, at = entry["ETag"].strip('"'), unix_ms(entry["LastModified"])

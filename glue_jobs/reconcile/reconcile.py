@@ -16,7 +16,14 @@ from glue_jobs.listing.schema import Listing, current_objects, unix_ms
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.reconcile import mirror, repair
 from glue_jobs.reconcile.compare import Drift, suspects
-from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Context, Difference, recheck
+from glue_jobs.reconcile.recheck import (
+    CHANGING,
+    UNCOVERED,
+    Context,
+    Difference,
+    read_states,
+    recheck,
+)
 from glue_jobs.run import Run
 
 SAMPLE: Final = 1_000
@@ -51,7 +58,8 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
         keys = _save(suspects(current_objects(content.objects), rows), run.path("suspects"))
     waiting = _count_waiting(to.queue)
     run.report(f"checking {keys.count()} objects again")
-    differences = _save(recheck(keys, context), run.path("differences"))
+    states = _save(read_states(keys, context), run.path("states"))
+    differences = _save(recheck(states, context), run.path("differences"))
     repairs = settings.mode == "repair"
     sent = _repair(differences, to, settings, run, context.began) if repairs else 0
     result = _result(differences, waiting)

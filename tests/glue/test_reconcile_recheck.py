@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 from botocore.exceptions import ClientError
+from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import padded
@@ -170,13 +171,37 @@ def test_an_object_that_a_condition_excludes_is_not_missing(
     assert excluded is None
 
 
+def test_all_cores_read_objects_and_few_the_target(spark: SparkSession) -> None:
+    """A database allows two connections by default; S3 answers thousands of requests a second."""
+    settings = {"connection_string": "", "table": "t", "format": "namespace"}
+    one = mirror.MirrorConfig(ARN, "postgres", settings | {"max_open_connections": "1"})
+    of_one = context()._replace(config=one)
+    keys = spark.createDataFrame([("a",)], "key string")
+    assert recheck.read_states(keys, of_one).rdd.getNumPartitions() == 1
+    states = spark.createDataFrame([], recheck.STATES)
+    assert recheck.recheck(states, of_one).rdd.getNumPartitions() == 2
+
+
+@pytest.mark.parametrize("row", [None, ROW])
+def test_a_state_is_saved_and_read_as_it_was(row: StoredRow | None) -> None:
+    fields = msgspec.structs.astuple(row)[1:] if row else (None,) * 5
+    state = recheck.State("a", padded("7"), LATER, *fields)
+    assert state.merged("uploads") == MergedState(row, padded("7"), LATER)
+
+
 def test_an_object_that_cannot_be_read_is_reported(
     aws: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: object) -> None:
         raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
 
+    aws.client("s3").create_bucket(Bucket="rechecked")
+    aws.client("s3").put_object(Bucket="rechecked", Key="a", Body=b"12345")
     monkeypatch.setattr(client("s3"), "head_object", refuse)
+    found = recheck.read_object(context(), "a")
+    assert found, "its listing is enough"
+    assert (found.object.size, found.facts) == (5, {})
+    monkeypatch.setattr(client("s3"), "list_objects_v2", refuse)
     with pytest.raises(BucketcastError, match=r"s3://rechecked/a cannot .*grant .* s3:GetObject"):
         recheck.read_object(context(), "a")
     assert aws
