@@ -16,7 +16,8 @@ the result does not depend on order or repeats:
 Reads, scanner counts and removals of nothing move no register. An overlay without its put makes no
 row, and waits for it. When the newest version, or the marker above it, is removed by its id, no
 event says which older version becomes current: the key then has no row until it is put again or
-looked up.
+looked up. The put of a version that ingest has seen there moves the register, so that no event from
+before the removal counts; a row that shows this version keeps its record, but for the sequencer.
 
 Removals and overlays are kept for `lifetime.TOMBSTONE_DAYS`, as no event that arrives is older.
 
