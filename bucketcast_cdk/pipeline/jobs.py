@@ -17,7 +17,7 @@ from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
 
 _CATALOG: Final = "spark.sql.catalog.s3md"
-_MAX_RUNS: Final = 20  # of one job at a time, each for another bucket or target
+_MAX_RUNS: Final = 200  # of one job at a time, each for another bucket or target
 
 
 class JobSetup(NamedTuple):
@@ -64,7 +64,7 @@ class Job(Construct):
             timeout=round(options.timeout / 60),
             # A failed run is reported, and not retried: the command may be following it.
             max_retries=0,
-            # S3 delivers an account's reports at about the same time: more runs wait for these.
+            # S3 delivers an account's reports at about the same time: runs beyond a quota wait.
             job_run_queuing_enabled=True,
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=_MAX_RUNS),
             connections=glue.CfnJob.ConnectionsListProperty(connections=[setup.connection])

@@ -66,7 +66,11 @@ class Scans(Construct):
         self._dead_letters.grant(role, "sqs:SendMessage")
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
-            request = {"JobName": self._job, "Arguments": {**_arguments(bucket, scan), **run}}
+            request = {
+                "JobName": self._job,
+                "JobRunQueuingEnabled": True,
+                "Arguments": {**_arguments(bucket, scan), **run},
+            }
             scheduler.CfnSchedule(
                 self,
                 f"On-{bucket}",

@@ -36,4 +36,6 @@ def handler(event: Mapping[str, Any], _context: Any) -> None:
             f"{report} was not scanned: its scan has source = '{configured}'; allowed is '{folder}'"
         )
     source = {"--source": f"{report}/manifest.json", "--run": f"{_RUNS}/{event['id']}"}
-    _glue.start_job_run(JobName=_JOB, Arguments={**event["arguments"], **source})
+    arguments = {**event["arguments"], **source}
+    # Glue heeds the job's own setting only where the run has the same.
+    _glue.start_job_run(JobName=_JOB, JobRunQueuingEnabled=True, Arguments=arguments)

@@ -16,7 +16,13 @@ class Glue:
     def __init__(self) -> None:
         self.started: list[tuple[str, dict[str, str]]] = []
 
-    def start_job_run(self, JobName: str, Arguments: dict[str, str]) -> None:  # noqa: N803
+    def start_job_run(
+        self,
+        JobName: str,  # noqa: N803
+        Arguments: dict[str, str],  # noqa: N803
+        **queuing: bool,
+    ) -> None:
+        assert queuing == {"JobRunQueuingEnabled": True}
         self.started.append((JobName, Arguments))
 
 

@@ -86,7 +86,8 @@ class FakePipeline:
             exceptions=SimpleNamespace(ClientError=ClientError),
         )
 
-    def _start(self, JobName: str, Arguments: dict[str, str]) -> Any:  # noqa: N803
+    def _start(self, JobName: str, Arguments: dict[str, str], **queuing: bool) -> Any:  # noqa: N803
+        assert queuing == {"JobRunQueuingEnabled": True}
         self.started.append((JobName, Arguments))
         return {"JobRunId": "jr_1"}
 

@@ -61,7 +61,10 @@ class GlueRun(StartedRun):
         self._aws = aws
         self._job = job
         with aws_errors():
-            run = aws.glue.start_job_run(JobName=job, Arguments=arguments)
+            # Glue heeds the job's own setting only where the run has the same.
+            run = aws.glue.start_job_run(
+                JobName=job, JobRunQueuingEnabled=True, Arguments=arguments
+            )
         self._id = run["JobRunId"]
         region = aws.glue.meta.region_name
         console = f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
