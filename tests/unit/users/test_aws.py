@@ -43,11 +43,15 @@ def test_a_key_longer_than_dynamodb_allows_belongs_to_no_user(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [User("2", "anna", "", ("OTHER",)), User("2", "other", "", ("ANNAKEY",))]
+    ("other", "message"),
+    [
+        (User("2", "anna", "", ("OTHER",)), "a user anna already"),
+        (User("2", "other", "", ("ANNAKEY",)), "a user with the access key ANNAKEY already"),
+    ],
 )
-def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User) -> None:
+def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User, message: str) -> None:
     users.add(ANNA, SECRET)
-    with pytest.raises(UserExistsError, match="already"):
+    with pytest.raises(UserExistsError, match=message):
         users.add(other, "another-s3cret")
     account = users.find("ANNAKEY")
     assert account

@@ -86,17 +86,29 @@ def test_rights_are_given_shown_and_taken(run: Run, aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("grant", "found"),
     [
-        ("set", "anna"),
-        ("set", "anna", "--bucket", "photos"),
-        ("set", "anna", "--bucket", "photos=reed"),
-        ("set", "anna", "--bucket", "photos=read,none"),
-        ("set", "anna", "--bucket", "a/b=read"),
-        ("add", "anna", "--bucket", "=read"),
+        ("photos", "found 'photos'; allowed is PATTERN=RIGHTS"),
+        ("photos=reed", "found the rights 'reed' in 'photos=reed'; allowed are read"),
+        ("photos=read,none", "found the rights 'read,none'"),
+        ("a/b=read", "found the pattern 'a/b'; allowed are letters"),
+        ("photos!=read", "found the pattern 'photos!'"),
+        ("photos-[ab=read", "found the pattern 'photos-[ab'"),
+        ("=read", "found the pattern ''"),
+        (f"{'a' * 256}=read", "found the pattern 'aaa"),
     ],
 )
-def test_wrong_rights_are_refused(run: Run, words: tuple[str, ...]) -> None:
-    refused = run("user", *words)
+def test_wrong_rights_are_refused(run: Run, grant: str, found: str) -> None:
+    refused = run("user", "add", "anna", "--bucket", grant)
     assert refused.code == 2, refused.out
-    assert "allowed" in refused.err or "nothing to change" in refused.err
+    assert found in refused.err
+
+
+def test_a_change_of_nothing_is_refused(run: Run) -> None:
+    refused = run("user", "set", "anna")
+    assert (refused.code, "nothing to change" in refused.err) == (2, True)
+
+
+def test_patterns_may_have_classes_of_characters(run: Run) -> None:
+    shown = run("user", "add", "anna", "--bucket", "photos-[!ab]?.*=read", "--json").document
+    assert shown["rights"] == {"photos-[!ab]?.*": ["read"]}

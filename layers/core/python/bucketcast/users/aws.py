@@ -66,9 +66,10 @@ class Users:
         """
         # The table first: only it refuses duplicates. A user without a secret cannot log in.
         if not self._store(None, user):
+            named = self._items.get(_NAME + user.name)
+            taken = user.name if named else f"with the access key {user.keys[0]}"
             raise UserExistsError(
-                f"there is a user {user.name}, or one with the access key {user.keys[0]}, "
-                "already; `bucketcast user ls` shows them"
+                f"there is a user {taken} already; `bucketcast user ls` shows them"
             )
         self._store_secret(user, user.keys[0], secret, before=None)
 

@@ -31,9 +31,9 @@ _access_key = params.matching(
 )
 _pattern = params.matching(
     "pattern",
-    r"[A-Za-z0-9._*?!\[\]-]{1,255}",
+    r"(?=.{1,255}\Z)([A-Za-z0-9._*?-]|\[!?[A-Za-z0-9._-]+\])+",
     "found the pattern '{}'; allowed are letters, digits, `.`, `_` and `-`, and the wildcards "
-    "`*`, `?` and `[abc]`",
+    "`*`, `?`, `[abc]` and `[!abc]`",
 )
 Grant = tuple[str, tuple[Right, ...]]
 
@@ -44,7 +44,9 @@ def _tenant(value: str) -> str:
 
 def _grant(text: str) -> Grant:
     """Return the pattern and the rights of `PATTERN=RIGHT,RIGHT`."""
-    pattern, _, words = text.partition("=")
+    pattern, given, words = text.partition("=")
+    if not given:
+        raise click.BadParameter(f"found '{text}'; allowed is PATTERN=RIGHTS, such as logs=read")
     named = set(words.split(","))
     if named != {_NONE} and not named <= set(RIGHTS):
         raise click.BadParameter(
@@ -86,7 +88,9 @@ def command() -> None:
 
 @command.command()
 @click.argument("name", type=_name)
-@click.option("--tenant", type=_tenant, default="", help="Tenant of the user's topics.")
+@click.option(
+    "--tenant", type=_tenant, metavar="TENANT", default="", help="Tenant of the user's topics."
+)
 @click.option("--admin", is_flag=True, help="Allow everything, the admin API too (`mc admin`).")
 @_grants
 @_own_access_key
@@ -122,7 +126,7 @@ def add(  # noqa: PLR0913 - one for each option
 @_grants
 @shared
 def set_(out: Output, name: str, *, admin: bool | None, grants: tuple[Grant, ...]) -> None:
-    """Change the rights of a user; those for other patterns stay as they are.
+    """Change a user's rights; those for other patterns stay.
 
     \b
     Example:
@@ -142,7 +146,10 @@ def set_(out: Output, name: str, *, admin: bool | None, grants: tuple[Grant, ...
 
 @command.group()
 def key() -> None:
-    """Rotate a user's keys: add a second one, use it everywhere, remove the first."""
+    """Rotate a user's keys.
+
+    Add a second one, use it everywhere, and remove the first.
+    """
 
 
 @key.command("add")
@@ -216,7 +223,9 @@ def ls(out: Output) -> None:
 @click.argument("name", type=_name)
 @shared
 def rm(out: Output, name: str) -> None:
-    """Remove a user; the user's buckets and topics stay, and are for administrators.
+    """Remove a user, but none of the user's buckets and topics.
+
+    These are for administrators then.
 
     \b
     Example:

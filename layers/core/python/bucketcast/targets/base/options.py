@@ -20,8 +20,8 @@ class Shaped:
     """The options of the payload format; MinIO only has its own."""
 
     shape: shapes.Name = option(
-        "the payload format: MinIO's, the record of Amazon S3 or of Ceph RGW, or a CloudEvent, in "
-        "one document or with its attributes in headers",
+        "the payload: MinIO's, a record of Amazon S3 or Ceph RGW, or a CloudEvent, whole or with "
+        "its attributes in headers",
         default="minio",
     )
     opaque_data: str = option(
@@ -37,19 +37,17 @@ class Common(Shaped):
     comment: str = option("a note for readers of the configuration", default="")
     queue_dir: str = unused("the target's SQS queue stores waiting events", default="")
     queue_limit: int = option(
-        "with queue_overflow = discard, how many messages may wait; 0 is 100,000, as in MinIO",
+        "with queue_overflow = discard, how many messages wait, each with one or many events; 0 is "
+        "100,000",
         default="0",
         example="100000",
     )
     queue_overflow: Literal["keep", "discard"] = option(
-        "what happens to new events when about queue_limit messages wait, by SQS's approximate "
-        "count; a message may hold many events; keep: they wait too; discard: they are discarded "
-        "and counted",
+        "discard: new events are discarded, and counted, while about queue_limit messages wait",
         default="keep",
     )
     facts: Csv = option(
-        "facts to add to the records of every event: metadata (and content type), tags; needs "
-        "object_facts",
+        "what every record has: metadata (with content type), tags; needs object_facts",
         default="",
         example="metadata,tags",
         parse=choice(FACTS),
