@@ -3,6 +3,8 @@
 A need is a right on a bucket (`read`, `write`, `notify`), `any` of these, to be its `owner`, or to
 be an `admin`. Owners have all rights on their buckets, administrators on all buckets. What is not
 known here is for administrators: it might act on another bucket, or lend the gateway's own rights.
+So is a name in another case than S3's, which S3 may not know: it would list the bucket for
+`GET ?Notification`, and remove it for `DELETE ?Notification`.
 
 A presigned call may have any `x-amz-` header in its query.
 """
@@ -66,11 +68,11 @@ _SETTINGS: Final = frozenset(
         "lifecycle",
         "metrics",
         "object-lock",
-        "ownershipcontrols",
+        "ownershipControls",
         "policy",
-        "policystatus",
-        "publicaccessblock",
-        "requestpayment",
+        "policyStatus",
+        "publicAccessBlock",
+        "requestPayment",
         "tagging",
         "versioning",
         "website",
@@ -172,14 +174,15 @@ def _of_changing(method: str, name: str) -> Need:
 
 
 def _of_object(call: RawRequest) -> Iterator[Need]:
-    if call.method in _READS or (call.method == "POST" and call.subresources == _SELECT):
+    names = {name.lower() for name in call.subresources}
+    if call.method in _READS or (call.method == "POST" and names == _SELECT):
         yield "read"
         return
     yield "write" if call.method in ("PUT", "POST", "DELETE") else "admin"
-    if "restore" in call.subresources:
+    if "restore" in names:
         # What is selected may be stored in any bucket that the body names.
         yield "admin"
-    if "acl" in call.subresources:
+    if "acl" in names:
         yield "owner"
 
 

@@ -85,10 +85,11 @@ class RawRequest:
 
     @cached_property
     def subresources(self) -> frozenset[str]:
-        """The query's names in lower case, without those that are headers or an SDK's own."""
-        names = {name.lower() for name in self.params}
+        """The query's names, without those that are headers or an SDK's own."""
         return frozenset(
-            name for name in names if name != _SDK_NAME and not name.startswith(_HEADER_PREFIX)
+            name
+            for name in self.params
+            if name.lower() != _SDK_NAME and not name.lower().startswith(_HEADER_PREFIX)
         )
 
     @property
