@@ -15,7 +15,7 @@ from bucketcast.users.owners import Owner, Owners
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
-from bucketcast.web.request_body import ClientDisconnected
+from bucketcast.web.request_body import ClientDisconnected, Receive
 from bucketcast.web.responses import Send
 from tests.unit.web.requests import ANNA, HOST, Wire, authenticator, scope_of, signed
 
@@ -32,12 +32,16 @@ class Deployment:
         self.buckets: set[str] = set()
         self.status = 0
         self.during: Callable[[], object] = int
+        self.sent = self.stored = b""
+        self.receive: Callable[[], Receive] = lambda: Wire(self.sent)
+        self.rules: set[str] = set()
 
     def look_up(self, bucket: str) -> None:
         if bucket not in self.buckets:
             raise S3Error("NoSuchBucket")
 
     async def s3(self, admitted: AuthenticatedRequest, send: Send) -> None:
+        self.stored = await admitted.body.read(1_000)
         await asyncio.to_thread(self.during)
         bucket, creates = admitted.call.bucket, admitted.call.method == "PUT"
         status = self.status or (200 if creates else 204)
@@ -54,9 +58,9 @@ class Deployment:
             sent.append(message)
 
         async def run() -> None:
-            scope = scope_of(signed(method, target))
-            admitted = await authenticator().authenticate(scope, Wire(b""))
-            ownership = Ownership(self.s3, self.owners, self.look_up)
+            scope = scope_of(signed(method, target, self.sent))
+            admitted = await authenticator().authenticate(scope, self.receive())
+            ownership = Ownership(self.s3, self.owners, self.look_up, self.rules.discard)
             await ownership(replace(admitted.confirmed(), user=user), send)
 
         asyncio.run(run())
@@ -235,6 +239,45 @@ def test_calls_at_once_leave_no_owner_of_a_bucket_that_does_not_exist(
     deployment.during = call
     deployment.call(first, ANNA)
     assert deployment.owner == ANNA.id * (first == "PUT")
+
+
+def test_a_bucket_that_was_removed_past_the_gateway_and_then_through_it_is_nobodys(
+    deployment: Deployment,
+) -> None:
+    deployment.call("PUT", ANNA)
+    deployment.buckets.clear()
+    deployment.status = 404
+    assert deployment.call("DELETE", ANNA) == 404
+    assert deployment.owner == ""
+
+
+def test_a_buckets_region_reaches_s3(deployment: Deployment) -> None:
+    deployment.sent = b"<CreateBucketConfiguration/>"
+    deployment.call("PUT", ANNA)
+    assert deployment.stored == b"<CreateBucketConfiguration/>"
+
+
+def test_a_client_that_sends_slowly_holds_no_name(deployment: Deployment) -> None:
+    """Or it would own what the operator creates meanwhile, whenever it gives up."""
+
+    async def create_meanwhile() -> MutableMapping[str, Any]:
+        deployment.buckets.add("photos")
+        return {"type": "http.disconnect"}
+
+    deployment.receive = lambda: create_meanwhile
+    with pytest.raises(ClientDisconnected):
+        deployment.call("PUT", ANNA)
+    assert deployment.owner == ""
+
+
+def test_who_creates_a_bucket_gets_no_rules_of_an_earlier_one(deployment: Deployment) -> None:
+    deployment.call("PUT", ANNA)
+    deployment.rules.add("photos")
+    deployment.call("PUT", ANNA)
+    assert deployment.rules == {"photos"}, "the bucket exists: S3 answers 200 in us-east-1"
+    deployment.buckets.clear()
+    deployment.call("PUT", BOB)
+    assert deployment.rules == set()
 
 
 def test_calls_about_a_buckets_settings_change_no_owner(deployment: Deployment) -> None:

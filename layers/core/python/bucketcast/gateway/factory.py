@@ -120,7 +120,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         authenticator,
         judge.require,
         answers,
-        Ownership(events, owners, notifications.exists),
+        Ownership(events, owners, notifications.exists, notifications.forget),
         refusal=_REFUSALS[serves].format(endpoint),
         preflight=proxy.preflight if serves == "all" else None,
     )

@@ -2,8 +2,9 @@
 
 One call at a time creates or removes a bucket: its owner is marked before S3 is called, and settled
 by S3's answer, before the client gets it. So nobody owns a bucket that does not exist: that would
-be a right on whatever the operator creates under its name. If the gateway is killed in between, the
-next call takes over after some minutes.
+be a right on whatever the operator creates under its name. The call's body is received before, or a
+client could hold a name by sending slowly. If the gateway is killed in between, the next call takes
+over after some minutes.
 """
 
 import time
@@ -21,7 +22,9 @@ from bucketcast.web.responses import Handler, Send
 from bucketcast.web.threads import in_thread
 
 BUSY_SECONDS: Final = 600
-"""Longer than a call that creates a bucket: its body, the connection, and S3's answer."""
+"""Longer than a call that creates a bucket: the connection, and S3's answer."""
+LARGEST_BODY: Final = 65_536
+"""Bytes of a call that creates or removes a bucket; its XML has some hundred."""
 _METHODS: Final = ("PUT", "DELETE")
 
 
@@ -33,12 +36,23 @@ class _Marked(NamedTuple):
 
 
 class Ownership:
-    """Wraps the proxy to S3; `look_up` raises an `S3Error` if S3 has no such bucket, and blocks."""
+    """Wraps the proxy to S3; `look_up` raises an `S3Error` if S3 has no such bucket, and blocks.
 
-    def __init__(self, forward: Handler, owners: Owners, look_up: Callable[[str], None]) -> None:
+    `forget` removes the rules of an earlier bucket of the name, which a killed gateway has left:
+    its owner would get the new bucket's events.
+    """
+
+    def __init__(
+        self,
+        forward: Handler,
+        owners: Owners,
+        look_up: Callable[[str], None],
+        forget: Callable[[str], None],
+    ) -> None:
         self._forward = forward
         self._owners = owners
         self._look_up = look_up
+        self._forget = forget
 
     async def __call__(self, admitted: AuthenticatedRequest, send: Send) -> None:
         """Proxy a call, and follow it if it creates or removes a bucket.
@@ -49,6 +63,7 @@ class Ownership:
         call = admitted.call
         marked = None
         if call.is_of_bucket and call.method in _METHODS:
+            await admitted.body.hold(LARGEST_BODY)
             mark = self._mark_creation if call.method == "PUT" else self._mark_removal
             marked = await in_thread(admitted, mark, admitted)
         if marked is None:
@@ -64,6 +79,8 @@ class Ownership:
             await send(message)
 
         try:
+            if call.method == "PUT" and not marked.during.created:
+                await in_thread(admitted, self._forget, call.bucket)
             await self._forward(admitted, send_on)
         except Exception:
             if not is_settled:
@@ -108,14 +125,14 @@ class Ownership:
 
     def _settle(self, admitted: AuthenticatedRequest, marked: _Marked, status: int) -> None:
         """Store the owner after a call, by S3's answer; after a fault S3 is asked."""
-        bucket = admitted.call.bucket
-        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            after = marked.before
-        else:
-            exists = admitted.call.method == "PUT"
-            if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                exists = self._exists(bucket)
-            after = Owner(marked.during.user) if exists else None
+        bucket, creates = admitted.call.bucket, admitted.call.method == "PUT"
+        after = marked.before
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            after = Owner(marked.during.user) if self._exists(bucket) else None
+        elif status < HTTPStatus.MULTIPLE_CHOICES:
+            after = Owner(marked.during.user) if creates else None
+        elif status == HTTPStatus.NOT_FOUND and not creates:  # it was removed past the gateway
+            after = None
         with aws_errors():
             self._replace(bucket, marked.during, after)
 
