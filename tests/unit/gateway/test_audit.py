@@ -54,7 +54,12 @@ def request(method: str, target: str, **changed: str) -> None:
 
     async def send(_: MutableMapping[str, Any]) -> None: ...
 
-    app = build(S3(authenticator(), allow, answers, at_s3), is_ready=ready)
+    async def preflight(_: RawRequest, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 403, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    s3 = S3(authenticator(), allow, answers, at_s3, preflight=preflight)
+    app = build(s3, is_ready=ready)
     app.add_middleware(Audit)
     scope = {**scope_of(signed(method, target), **changed), "client": ("192.0.2.7", 5)}
     scope["path"] = scope["raw_path"].decode()
@@ -104,6 +109,19 @@ def test_a_refused_signature_is_logged_without_a_user(lines: Lines) -> None:
     assert [(line["user"], line["access_key"], line["status"]) for line in lines] == [
         ("", "STRANGER", 403)
     ]
+
+
+def test_a_refused_preflight_is_logged_with_its_bucket(lines: Lines) -> None:
+    request("OPTIONS", "/images/a")
+    assert [(line["call"], line["bucket"], line["status"]) for line in lines] == [
+        ("OPTIONS", "images", 403)
+    ]
+
+
+def test_what_a_stranger_claims_makes_no_long_line(lines: Lines) -> None:
+    header = signed("GET", "/images").headers["Authorization"].replace(ACCESS, "S" * 60_000)
+    request("GET", "/images", authorization=header)
+    assert [line["access_key"] for line in lines] == ["S" * 128]
 
 
 def test_a_fault_is_logged_with_the_status_that_the_client_gets(lines: Lines) -> None:

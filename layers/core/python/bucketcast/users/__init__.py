@@ -13,6 +13,8 @@ Right = Literal["read", "write", "notify"]
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 MAX_KEYS: Final = 2
 """The keys of a user: a new one, and the old one until all clients have the new one."""
+MAX_KEY_LENGTH: Final = 128
+"""Characters of an access key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import msgspec
 from bucketcast.errors import BucketcastError
 from bucketcast.state.items import if_same
 from bucketcast.state.table import Partition
-from bucketcast.users import MAX_KEYS, Account, User
+from bucketcast.users import MAX_KEY_LENGTH, MAX_KEYS, Account, User
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -30,7 +30,6 @@ _PARTITION: Final = "#users"
 _NAME: Final = "name#"
 _KEY: Final = "key#"
 _TEXT: Final = "text"
-_MAX_KEY_LENGTH: Final = 128
 _LETTERS: Final = string.ascii_uppercase + string.digits
 _ALPHABET: Final = string.ascii_letters + string.digits
 _decode: Final = msgspec.json.Decoder(User).decode
@@ -161,7 +160,7 @@ class Users:
     def find(self, access_key: str) -> Account | None:
         """Return the account of an access key; None if there is none."""
         # An unknown access key may be longer than DynamoDB allows.
-        item = self._items.get(_KEY + access_key) if len(access_key) <= _MAX_KEY_LENGTH else None
+        item = self._items.get(_KEY + access_key) if len(access_key) <= MAX_KEY_LENGTH else None
         if not item:
             return None
         try:

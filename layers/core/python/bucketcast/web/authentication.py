@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from bucketcast.users import Account, User
+from bucketcast.users import MAX_KEY_LENGTH, Account, User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest, byte_count
 from bucketcast.web.request_body import Receive, RequestBody
@@ -86,10 +86,10 @@ class Authenticator:
             S3Error: it is refused; its body was not read.
         """
         call = self.read(scope)
-        audited = scope.setdefault(AUDITED, {})
-        audited["bucket"] = call.bucket
+        audited = scope[AUDITED]
         claim = claims.parse(call)
-        audited["access_key"] = claim.access_key
+        # Whatever a stranger claims, the line stays short.
+        audited["access_key"] = claim.access_key[:MAX_KEY_LENGTH]
         check.terms(claim, self._now(), services)
         check.headers(call, claim)
         account = await self._account(claim.access_key)
@@ -129,13 +129,15 @@ class Authenticator:
         Raises:
             S3Error: it is ambiguous.
         """
-        return RawRequest.of(
+        call = RawRequest.of(
             scope["method"],
             scope["raw_path"].decode("latin-1"),
             scope["query_string"].decode("latin-1"),
             [(name.decode("latin-1"), _decode(value)) for name, value in scope["headers"]],
             self._domains,
         )
+        scope.setdefault(AUDITED, {})["bucket"] = call.bucket
+        return call
 
     async def _verify_hash(
         self, call: RawRequest, claim: Claim, account: Account, receive: Receive
