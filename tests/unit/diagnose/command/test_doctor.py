@@ -171,6 +171,7 @@ def test_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
         ("pause", "warn", WEBHOOK),
     ]
     assert findings[2]["command"] == f"bucketcast target resume {WEBHOOK}"
+    assert findings[0]["found"] == f"{FUNCTION} has dead letters: 1"
     assert findings[0]["command"] == "bucketcast dlq ls"
     assert findings[1]["command"] == "bucketcast bucket attach archive --via sqs"
 

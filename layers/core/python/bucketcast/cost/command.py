@@ -151,7 +151,7 @@ def _show(out: Output, bill: Bill, together: float) -> None:
     if out.json:
         return
     out.note(f"prices of {bill.prices.region}, without free tiers")
-    out.note(f"ingest gets about {together:g} events at once")
+    out.note(f"events that ingest gets at once: about {together:g}")
 
 
 def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:

@@ -23,7 +23,7 @@ def check_queue(subject: str, name: str, waiting: int, dead: int) -> Finding:
             "queue",
             subject,
             "warn",
-            f"{dead:,} dead letters of {name}",
+            f"{name} has dead letters: {dead:,}",
             "see why, repair the cause, and send them again with `bucketcast dlq redrive`",
             "bucketcast dlq ls",
         )

@@ -221,6 +221,7 @@ def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
         ValueError: a word is neither one of `mc`'s nor an event name.
     """
     names: dict[str, None] = {}
+    allowed = (*WORDS, "bucket-creation", "bucket-removal") if listening else tuple(WORDS)
     for word in filter(None, (part.strip() for part in words.split(","))):
         if word in WORDS:
             names.update(dict.fromkeys(WORDS[word]))
@@ -234,13 +235,13 @@ def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
                 "`bucketcast listen --event bucket-creation,bucket-removal` shows them"
             )
         else:
-            known = (*WORDS, *FAMILIES, *SINGLES)
+            known = (*allowed, *FAMILIES, *SINGLES)
             raise ValueError(
                 f"unknown event '{word}': {did_you_mean(word, known)}"
-                f"allowed are {', '.join(WORDS)} and names like s3:ObjectCreated:Put"
+                f"allowed are {', '.join(allowed)} and names like s3:ObjectCreated:Put"
             )
     if not names:
-        raise ValueError(f"no event in '{words}': name at least one of {', '.join(WORDS)}")
+        raise ValueError(f"no event in '{words}': name at least one of {', '.join(allowed)}")
     return tuple(names)
 
 

@@ -24,12 +24,12 @@ _GENERATED = (
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
 _CONSUMER = (
     "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event as "
-    "it arrives. It names the client package that it needs and lacks."
+    "it arrives, or names the client package that is missing."
 )
 _REFERENCES = (
-    "Any value may be a reference: `secret:NAME` is read from AWS Secrets Manager, and "
-    "`secret:NAME#FIELD` is one field of a JSON secret. A local deploy also accepts the value "
-    "itself. `bucketcast config` checks everything."
+    "Any value may be `secret:NAME`, which is read from AWS Secrets Manager, or "
+    "`secret:NAME#FIELD`, a field of a JSON secret. A local deploy accepts the value itself. "
+    "`bucketcast config` checks everything."
 )
 _DEPLOY = """\
 For an AWS account, see [the first deploy](../deploy.md). For the local AWS:
