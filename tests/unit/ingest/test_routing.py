@@ -141,10 +141,15 @@ class Facts:
     ) -> list[Event | None]:
         self.current_requests += [(event.key, event.version_id, fact) for event, fact in requested]
         return [
-            replace(event, name="s3:ObjectCreated:Put", version_id=self.current[event.key])
+            replace(
+                event,
+                name="s3:ObjectCreated:Put",
+                version_id=self.current[event.key],
+                tags=[("class", self._tags[event.key])] if fact & Fact.TAGS else None,
+            )
             if event.key in self.current
             else None
-            for event, _ in requested
+            for event, fact in requested
         ]
 
 
@@ -283,13 +288,25 @@ def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
 
 def test_revealed_version_goes_to_mirrors_whose_rules_match_it() -> None:
     """The rule of the removals does not ask for puts, and the other for those of a tag."""
-    facts = Facts({})
+    facts = Facts({"in/a": "public"})
     facts.current = {"in/a": "v1"}
     removals = Rule(bucket="uploads", arn=TABLE, events=("s3:ObjectRemoved:*",))
     rulebook = Rulebook(removals, tagged(TABLE))
     routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
     assert facts.current_requests == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
-    # An unknown tag counts as a match, as of any event.
     assert contents_of(batches(routed)[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
     routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)
     assert contents_of(batches(routed)[TABLE]) == [("Delete", "v2", "1")]
+
+
+@pytest.mark.parametrize("wanted", [NOTHING, Fact.TAGS])
+def test_revealed_version_has_the_tags_that_its_own_mirror_wants(wanted: Fact) -> None:
+    """And none that only another target's rule asked for."""
+    facts = Facts({"in/a": "public"}, table=wanted)
+    facts.current = {"in/a": "v1"}
+    others = [] if wanted else [tagged(HOOK)]
+    rulebook = Rulebook(everything(TABLE), *others)
+    routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
+    _, put_again = batches(routed)[TABLE]
+    assert put_again.delivery.event.version_id == "v1"
+    assert put_again.delivery.event.tags == ([("class", "public")] if wanted else None)

@@ -111,17 +111,25 @@ def route(
     for match in matches:
         if match.event is not None:
             routes.matches.append((match.event, match.hits))
-            _deliver(routes, match.item, match.event, match.hits, facts)
+            original = match.item.delivery.event
+            _deliver(routes, match.item, match.event, match.hits, facts, original)
     if facts and any(facts.wants(to).is_mirror for to in routes.batches):
         _add_revealed(routes, matches, rules, facts, seconds_left)
     return routes
 
 
 def _deliver(
-    routes: Routes, item: Item, event: Event, hits: Iterable[Hit], facts: Facts | None = None
+    routes: Routes,
+    item: Item,
+    event: Event,
+    hits: Iterable[Hit],
+    facts: Facts | None,
+    original: Event,
 ) -> None:
-    """Add the event for each destination; with `facts`, only with those that it wants."""
-    original = item.delivery.event
+    """Add the event for each destination, only with those facts that it wants.
+
+    `original` is the event without facts that were read for some destinations only.
+    """
     for to, rule, named in hits:
         if facts is None or event is original:
             wanted = event
@@ -166,7 +174,9 @@ def _add_revealed(
             before = last.get((event.bucket, event.key))
             if before is None or before[1].order < event.order:
                 last[event.bucket, event.key] = (match.item, event)
-    requests = [(event, _facts_for_put(event, rules[event.bucket])) for _, event in last.values()]
+    requests = [
+        (event, _facts_for_put(event, rules[event.bucket], facts)) for _, event in last.values()
+    ]
     try:
         puts = facts.read_current(requests, seconds_left())
     except Exception:  # noqa: BLE001 - as where it is not known: the removals themselves go on
@@ -175,13 +185,17 @@ def _add_revealed(
     for (item, _), event in zip(last.values(), puts, strict=True):
         if event is not None:
             hits = rules[event.bucket].match(event)
-            _deliver(routes, item, event, (hit for hit in hits if facts.wants(hit.to).is_mirror))
+            mirrors = (hit for hit in hits if facts.wants(hit.to).is_mirror)
+            _deliver(routes, item, event, mirrors, facts, replace(event, tags=None))
 
 
-def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
-    """Return the facts that rules need if the key were put, besides its head."""
+def _facts_for_put(event: Event, rules: RuleIndex, facts: Facts) -> Fact:
+    """Return the facts that rules and mirrors need if the key were put, besides its head."""
+    put = replace(event, name="s3:ObjectCreated:Put", size=None)
     needed: set[Fact] = set()
-    rules.match(replace(event, name="s3:ObjectCreated:Put", size=None), needed)
+    rules.match(put, needed)
+    wants = (facts.wants(hit.to) for hit in rules.match(put))
+    needed.update(wanted.facts for wanted in wants if wanted.is_mirror)
     return reduce(or_, needed, Fact.HEAD)
 
 
