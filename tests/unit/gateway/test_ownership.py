@@ -215,6 +215,26 @@ def test_a_killed_call_is_repeated_after_some_minutes(
     assert deployment.owner == ANNA.id
 
 
+def test_a_call_that_was_killed_weeks_ago_makes_nobody_the_owner_of_a_later_bucket(
+    deployment: Deployment,
+) -> None:
+    deployment.kill("PUT", ANNA)
+    deployment.now += 14 * 86_400
+    deployment.buckets.add("photos")
+    with pytest.raises(S3Error, match="BucketAlreadyExists"):
+        deployment.call("PUT", ANNA)
+    assert deployment.owner == ""
+
+
+def test_a_removal_that_fails_gives_the_bucket_to_nobody(deployment: Deployment) -> None:
+    """An administrator's, of a bucket whose name a killed call has claimed."""
+    deployment.kill("PUT", ANNA)
+    deployment.buckets.add("photos")
+    deployment.status = 500
+    assert deployment.call("DELETE", ADMIN) == 500
+    assert deployment.owner == ""
+
+
 def test_a_removal_that_was_killed_is_repeated(deployment: Deployment) -> None:
     deployment.call("PUT", ANNA)
     deployment.kill("DELETE", ANNA)

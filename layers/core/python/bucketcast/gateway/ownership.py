@@ -4,7 +4,8 @@ One call at a time creates or removes a bucket: its owner is marked before S3 is
 by S3's answer, before the client gets it. So nobody owns a bucket that does not exist: that would
 be a right on whatever the operator creates under its name. The call's body is received before, or a
 client could hold a name by sending slowly. If the gateway is killed in between, the next call takes
-over after some minutes.
+over after some minutes, and for a day a bucket that exists by then is that of the user whose call
+was killed: what is created later is the operator's.
 """
 
 import time
@@ -23,6 +24,7 @@ from bucketcast.web.threads import in_thread
 
 BUSY_SECONDS: Final = 600
 """Longer than a call that creates a bucket: the connection, and S3's answer."""
+_REPEATED_SECONDS: Final = 86_400
 LARGEST_BODY: Final = 65_536
 """Bytes of a call that creates or removes a bucket; its XML has some hundred."""
 _METHODS: Final = ("PUT", "DELETE")
@@ -95,7 +97,8 @@ class Ownership:
             is_own = before is not None and before.user == user.id
             is_owned = is_own and before is not None and before.created
             if not is_owned and self._exists(bucket):
-                if is_own:  # the gateway was killed after S3 had created it
+                if is_own and not _is_past(before, _REPEATED_SECONDS):
+                    # The gateway was killed after S3 had created it.
                     is_owned = True
                 elif user.admin:  # S3 answers, and the bucket stays whose it is
                     return None
@@ -126,13 +129,15 @@ class Ownership:
     def _settle(self, admitted: AuthenticatedRequest, marked: _Marked, status: int) -> None:
         """Store the owner after a call, by S3's answer; after a fault S3 is asked."""
         bucket, creates = admitted.call.bucket, admitted.call.method == "PUT"
-        after = marked.before
+        kept = Owner(marked.during.user) if creates else marked.before
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            after = Owner(marked.during.user) if self._exists(bucket) else None
+            after = kept if self._exists(bucket) else None
         elif status < HTTPStatus.MULTIPLE_CHOICES:
-            after = Owner(marked.during.user) if creates else None
+            after = kept if creates else None
         elif status == HTTPStatus.NOT_FOUND and not creates:  # it was removed past the gateway
             after = None
+        else:
+            after = marked.before
         with aws_errors():
             self._replace(bucket, marked.during, after)
 
@@ -152,8 +157,13 @@ class Ownership:
 
 
 def _require_free(owner: Owner | None) -> None:
-    if owner and time.time() * 1_000 < owner.busy:
+    if not _is_past(owner, 0):
         raise S3Error("OperationAborted")
+
+
+def _is_past(owner: Owner | None, seconds: int) -> bool:
+    """Return True if so many seconds have passed since a call may have run."""
+    return owner is None or time.time() * 1_000 >= owner.busy + seconds * 1_000
 
 
 def _busy() -> int:
