@@ -93,10 +93,14 @@ class Proxy:
         """Answer a call with S3's response.
 
         Raises:
-            S3Error: S3 cannot be reached, or the body is not what was signed.
+            S3Error: S3 cannot be reached, the body is not what was signed, or the call would be
+                refused by the time it is here.
         """
         call, body = request.call, request.body
         content, length = await _content(call, body)
+        if isinstance(content, bytes):
+            # A client may send slowly, and the bucket may be another user's by now.
+            await request.confirm()
         framed = isinstance(content, _StreamedBody) and content.framed
         headers = _headers(call, body, length, framed=framed)
         path = _path(call)
