@@ -38,12 +38,19 @@ def test_a_user_is_added_shown_and_removed(run: Run) -> None:
     assert (repeated.code, "no user anna" in repeated.err) == (1, True)
 
 
-def test_own_keys_come_from_the_option_and_a_file(run: Run, tmp_path: Path) -> None:
+def test_own_keys_come_from_the_option_and_a_file(run: Run, tmp_path: Path, aws: MotoAws) -> None:
     file = tmp_path / "key"
     file.write_text("s3cret-of-mine\n")
     own = ["--access-key", "backup", "--secret-key-file", str(file)]
-    document = run("user", "add", "backup", *own, "--admin", "--json").document
-    assert (document["access_key"], document["secret_key"]) == ("backup", "s3cret-of-mine")
+    assert run("user", "add", "backup", *own, "--admin").out == (
+        "Successfully added backup\n  access key: backup\n"
+    )
+    users = Users("Bucketcast", aws.outputs["StateTable"], aws.dynamodb, aws.secretsmanager)
+    account = users.find("backup")
+    assert account
+    assert account.secret == "s3cret-of-mine"
+    second = ["--access-key", "second", "--secret-key-file", str(file), "--json"]
+    assert "secret_key" not in run("user", "key", "add", "backup", *second).document
     duplicate = run("user", "add", "other", *own)
     assert (duplicate.code, "already" in duplicate.err) == (1, True)
     assert "s3cret" not in duplicate.err

@@ -106,7 +106,7 @@ def add(  # noqa: PLR0913 - one for each option
     access_key: str | None,
     secret_key_file: Path | None,
 ) -> None:
-    """Add a user; the secret key is shown only now.
+    """Add a user; a generated secret key is shown only now.
 
     \b
     Example:
@@ -117,7 +117,8 @@ def add(  # noqa: PLR0913 - one for each option
     user = _with_grants(User(new_id(), name, tenant, (access_key,), admin), grants)
     with aws_errors():
         _users(out).add(user, secret)
-    _show_keys(out, user, access_key, secret, f"Successfully added {name}")
+    generated = None if secret_key_file else secret
+    _show_keys(out, user, access_key, generated, f"Successfully added {name}")
 
 
 @command.command("set")
@@ -160,7 +161,7 @@ def key() -> None:
 def add_key(
     out: Output, name: str, *, access_key: str | None, secret_key_file: Path | None
 ) -> None:
-    """Give a user a second key; its secret key is shown only now.
+    """Give a user a second key; a generated secret key is shown only now.
 
     \b
     Example:
@@ -169,7 +170,8 @@ def add_key(
     access_key, secret = _keys(access_key, secret_key_file)
     with aws_errors():
         user = _users(out).add_key(name, access_key, secret)
-    _show_keys(out, user, access_key, secret, f"Successfully added a key of {name}")
+    generated = None if secret_key_file else secret
+    _show_keys(out, user, access_key, generated, f"Successfully added a key of {name}")
 
 
 @key.command("rm")
@@ -257,13 +259,14 @@ def _keys(access_key: str | None, secret_key_file: Path | None) -> tuple[str, st
     return access_key or generated_key, secret
 
 
-def _show_keys(out: Output, user: User, access_key: str, secret: str, done: str) -> None:
-    out.answer(
-        {**_document(user), "access_key": access_key, "secret_key": secret},
-        done,
-        f"  access key: {access_key}",
-        f"  secret key: {secret}",
-    )
+def _show_keys(out: Output, user: User, access_key: str, generated: str | None, done: str) -> None:
+    """Show a new key; its secret only if it was generated, since nobody else has it."""
+    document = {**_document(user), "access_key": access_key}
+    lines = [done, f"  access key: {access_key}"]
+    if generated:
+        document["secret_key"] = generated
+        lines.append(f"  secret key: {generated}")
+    out.answer(document, *lines)
 
 
 def _read_secret(file: Path) -> str:
