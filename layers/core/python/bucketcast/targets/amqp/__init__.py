@@ -61,8 +61,8 @@ from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import tls
 
 PERSISTENT = 2
-_RAISED = (OSError, UnicodeError, ClosedError)
-"""The errors that a connection raises; `UnicodeError` is for an invalid host name."""
+_RAISED = (OSError, ClosedError)
+"""The errors that a connection raises."""
 
 
 class Target(base.Connected[Client]):

@@ -112,10 +112,13 @@ def connect(
     """Connect, with TLS if there is a context.
 
     Raises:
-        OSError: it was not possible by the deadline.
+        OSError: it was not possible by the deadline, or the name is no host's.
     """
     remaining = max(_LEAST_WAIT, deadline - time.monotonic())
-    connected = socket.create_connection((host, port), timeout=remaining)
+    try:
+        connected = socket.create_connection((host, port), timeout=remaining)
+    except UnicodeError as error:
+        raise OSError(f"invalid host name: {error}") from None
     try:
         wrapped = DeadlineSocket(connected, closed_message)
         if context is not None:

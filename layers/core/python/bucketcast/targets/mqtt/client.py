@@ -137,7 +137,7 @@ def connect(broker: Broker, login: Login, settings: MqttSettings, deadline: floa
     """Open a session that is ready to publish.
 
     Raises:
-        OSError, UnicodeError, Malformed, Refused, HandshakeError: it cannot be opened.
+        OSError, Malformed, Refused, HandshakeError: it cannot be opened.
         NotAuthorized: with auth = iam, there are no credentials to sign with.
     """
     context = tls.context(settings) if broker.encrypted else None

@@ -5,8 +5,8 @@ from bucketcast.targets.base import iam
 from bucketcast.targets.mqtt.client import ConnectionClosedError, Refused
 from bucketcast.targets.mqtt.protocol import HandshakeError, Malformed
 
-RAISED = (OSError, UnicodeError, Malformed, Refused, HandshakeError)
-"""The errors that a connection raises; `UnicodeError` is for an invalid host name."""
+RAISED = (OSError, Malformed, Refused, HandshakeError)
+"""The errors that a connection raises."""
 _NAMES = {
     0x80: "unspecified error",
     0x81: "malformed packet",

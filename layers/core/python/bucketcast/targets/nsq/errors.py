@@ -7,8 +7,8 @@ class Refused(Exception):
     """An error of nsqd: a code and a text, such as `E_BAD_TOPIC PUB topic name "" is not valid`."""
 
 
-RAISED = (Refused, OSError, UnicodeError)
-"""The errors that a connection raises; `UnicodeError` is for an invalid host name."""
+RAISED = (Refused, OSError)
+"""The errors that a connection raises."""
 _LOGIN = ("E_AUTH_FAILED", "E_AUTH_FIRST", "E_UNAUTHORIZED")
 _HINTS = {
     "E_AUTH_FAILED": "set auth_secret to one that nsqd's --auth-http-address knows, and check that "
