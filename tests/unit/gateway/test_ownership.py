@@ -82,7 +82,8 @@ class Deployment:
 
     @property
     def owner(self) -> str:
-        return self.owners.all().get("photos", "")
+        owner = self.owners.all().get("photos")
+        return owner.user if owner else ""
 
 
 @pytest.fixture
@@ -396,5 +397,26 @@ def test_events_are_heard_of_by_owners_and_who_was_given_that(
         assert not await judged.judge.may_hear_of(readers, "photos", deployment.now)
         given = replace(BOB, grants={"photos": ("notify",)})
         assert await judged.judge.may_hear_of(given, "photos", deployment.now)
+
+    asyncio.run(run())
+
+
+def test_events_of_an_earlier_bucket_of_the_name_are_not_the_new_owners(
+    deployment: Deployment, judged: Judged
+) -> None:
+    """They may wait for minutes in the queue of a listener to all buckets."""
+    deployment.call("PUT", ANNA)
+    at = deployment.now + 30
+    deployment.now += 60
+    deployment.call("DELETE", ANNA)
+    deployment.call("PUT", BOB)
+    made = deployment.now
+    deployment.now += 60
+    deployment.call("PUT", BOB)
+
+    async def run() -> None:
+        assert not await judged.judge.may_hear_of(BOB, "photos", at)
+        assert await judged.judge.may_hear_of(BOB, "photos", made)
+        assert await judged.judge.may_hear_of(ADMIN, "photos", at)
 
     asyncio.run(run())

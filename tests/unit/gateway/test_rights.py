@@ -6,6 +6,7 @@ import pytest
 
 from bucketcast.gateway.rights import Needed, denied, is_met, missing, needed
 from bucketcast.users import User
+from bucketcast.users.owners import Owner
 from bucketcast.web.request import RawRequest
 
 NOBODY: list[Needed] = []
@@ -189,9 +190,9 @@ def test_rights_on_other_buckets(need: str, given: tuple[str, ...], met: bool) -
     user = User("1", "ann", "", (), grants={"b*": given})  # type: ignore[dict-item]
     it = Needed("bucket", need)  # type: ignore[arg-type]
     assert is_met(user, {}, it) is met
-    assert is_met(user, {"bucket": user.id}, it)
-    assert not is_met(user, {"bucket": user.id}, Needed("another", need))  # type: ignore[arg-type]
-    assert not is_met(user, {"bucket": user.id}, Needed("bucket", "admin"))
+    assert is_met(user, {"bucket": Owner(user.id)}, it)
+    assert not is_met(user, {"bucket": Owner(user.id)}, Needed("another", need))  # type: ignore[arg-type]
+    assert not is_met(user, {"bucket": Owner(user.id)}, Needed("bucket", "admin"))
     admin = User("2", "root", "", (), admin=True)
     assert is_met(admin, {}, Needed("bucket", "admin"))
 

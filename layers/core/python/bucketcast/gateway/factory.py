@@ -157,7 +157,7 @@ def _attach(notifications: Notifications, owners: Owners, user: User, bucket: st
         notifications.attach(bucket)
         return
     with aws_errors():
-        owned = [name for name, owner in owners.all().items() if owner == user.id]
+        owned = [name for name, owner in owners.all().items() if owner.user == user.id]
     notifications.attach_all(owned)
 
 

@@ -10,17 +10,19 @@ from bucketcast.gateway.account_cache import MAX_AGE_SECONDS
 from bucketcast.gateway.rights import Needed
 from bucketcast.gateway.shared_reading import SharedReading
 from bucketcast.users import User
-from bucketcast.users.owners import Owners
+from bucketcast.users.owners import Owner, Owners
 from bucketcast.web.request import RawRequest
 
-_NOBODYS: Final[Mapping[str, str]] = {}
+_NOBODYS: Final[Mapping[str, Owner]] = {}
+_SKEW_SECONDS: Final = 5.0
+"""How far the gateway's clock may be ahead of that of S3's queues."""
 
 
 class Judge:
-    """Judges calls; `owners`, the ids of users by bucket, are cached for a few seconds."""
+    """Judges calls; `owners`, by bucket, are cached for a few seconds."""
 
     def __init__(self, owners: Owners) -> None:
-        def read() -> Mapping[str, str]:
+        def read() -> Mapping[str, Owner]:
             with aws_errors():
                 return owners.all()
 
@@ -50,4 +52,8 @@ class Judge:
         if rights.is_met(user, _NOBODYS, needed):
             return True
         since = max(at, time.time() - MAX_AGE_SECONDS)
-        return rights.is_met(user, await self.owners(since), needed)
+        owners = await self.owners(since)
+        if bucket in owners and at + _SKEW_SECONDS < owners[bucket].since / 1_000:
+            # It is of an earlier bucket of the name, which was another user's.
+            return False
+        return rights.is_met(user, owners, needed)

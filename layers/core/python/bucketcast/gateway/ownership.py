@@ -13,6 +13,8 @@ from collections.abc import Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import BucketcastError
 from bucketcast.telemetry import logger
@@ -104,9 +106,10 @@ class Ownership:
                     return None
                 else:
                     raise S3Error("BucketAlreadyExists", BucketName=bucket)
-            during = Owner(user.id, created=is_owned, busy=_busy())
+            since = before.since if before and is_owned else _now()
+            during = Owner(user.id, is_owned, _now() + BUSY_SECONDS * 1_000, since)
             self._replace(bucket, before, during)
-        return _Marked(Owner(user.id) if is_owned else None, during)
+        return _Marked(replace(during, busy=0) if is_owned else None, during)
 
     def _mark_removal(self, admitted: AuthenticatedRequest) -> _Marked | None:
         bucket = admitted.call.bucket
@@ -115,9 +118,9 @@ class Ownership:
             if before is None:
                 return None
             _require_free(before)
-            during = Owner(before.user, created=before.created, busy=_busy())
+            during = replace(before, busy=_now() + BUSY_SECONDS * 1_000)
             self._replace(bucket, before, during)
-        return _Marked(Owner(before.user, created=before.created), during)
+        return _Marked(replace(before, busy=0), during)
 
     async def _end(self, admitted: AuthenticatedRequest, marked: _Marked, status: int) -> None:
         bucket = admitted.call.bucket
@@ -129,7 +132,7 @@ class Ownership:
     def _settle(self, admitted: AuthenticatedRequest, marked: _Marked, status: int) -> None:
         """Store the owner after a call, by S3's answer; after a fault S3 is asked."""
         bucket, creates = admitted.call.bucket, admitted.call.method == "PUT"
-        kept = Owner(marked.during.user) if creates else marked.before
+        kept = replace(marked.during, created=True, busy=0) if creates else marked.before
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             after = kept if self._exists(bucket) else None
         elif status < HTTPStatus.MULTIPLE_CHOICES:
@@ -163,8 +166,8 @@ def _require_free(owner: Owner | None) -> None:
 
 def _is_past(owner: Owner | None, seconds: int) -> bool:
     """Return True if so many seconds have passed since a call may have run."""
-    return owner is None or time.time() * 1_000 >= owner.busy + seconds * 1_000
+    return owner is None or _now() >= owner.busy + seconds * 1_000
 
 
-def _busy() -> int:
-    return round((time.time() + BUSY_SECONDS) * 1_000)
+def _now() -> int:
+    return round(time.time() * 1_000)

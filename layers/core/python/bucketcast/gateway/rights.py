@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from bucketcast.users import Right, User
+from bucketcast.users.owners import Owner
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest, is_bucket_name
 
@@ -101,19 +102,20 @@ def needed(call: RawRequest) -> list[Needed]:
     return [Needed(call.bucket, need) for need in sorted(needs)] + _of_headers(call)
 
 
-def is_met(user: User, owners: Mapping[str, str], it: Needed) -> bool:
-    """Return True if a user has what is needed; `owners` are users' ids by bucket."""
+def is_met(user: User, owners: Mapping[str, Owner], it: Needed) -> bool:
+    """Return True if a user has what is needed; `owners` are by bucket."""
     if user.admin:
         return True
     if it.need == "admin":
         return False
-    if owners.get(it.bucket) == user.id:
+    owner = owners.get(it.bucket)
+    if owner and owner.user == user.id:
         return True
     rights = user.rights_on(it.bucket)
     return bool(rights) if it.need == "any" else it.need in rights
 
 
-def missing(user: User, owners: Mapping[str, str], call: RawRequest) -> Needed | None:
+def missing(user: User, owners: Mapping[str, Owner], call: RawRequest) -> Needed | None:
     """Return the first that a call needs and the user does not have; None if nothing is missing."""
     return next((it for it in needed(call) if not is_met(user, owners, it)), None)
 

@@ -204,7 +204,8 @@ def ls(out: Output) -> None:
         users = _users(out).all()
         owners = Owners(deployment.state_table, aws.dynamodb).all()
     owned = {
-        user.id: [bucket for bucket, owner in owners.items() if owner == user.id] for user in users
+        user.id: [bucket for bucket, owner in owners.items() if owner.user == user.id]
+        for user in users
     }
     rows = [
         (name, tenant, key, right)

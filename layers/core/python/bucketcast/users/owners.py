@@ -19,12 +19,14 @@ _TEXT: Final = "text"
 class Owner(msgspec.Struct, frozen=True):
     """The user who owns a bucket, by id; without `created`, the one who is creating it.
 
-    Until `busy` (Unix ms) a call that creates or removes the bucket may run.
+    Until `busy` (Unix ms) a call that creates or removes the bucket may run. `since` (Unix ms) is
+    the call that created it: events before that are of an earlier bucket of the name.
     """
 
     user: str
     created: bool = True
     busy: int = 0
+    since: int = 0
 
 
 _decode: Final = msgspec.json.Decoder(Owner).decode
@@ -36,10 +38,10 @@ class Owners:
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
         self._items = Partition(table, _PARTITION, client)
 
-    def all(self) -> dict[str, str]:
-        """Return the id of the owner of each bucket that has one."""
+    def all(self) -> dict[str, Owner]:
+        """Return the owner of each bucket that has one."""
         found = ((item[SORT_KEY]["S"], _owner(item)) for item in self._items.items())
-        return {bucket: owner.user for bucket, owner in found if owner.created}
+        return {bucket: owner for bucket, owner in found if owner.created}
 
     def get(self, bucket: str) -> Owner | None:
         """Return a bucket's owner; None if it has none."""
