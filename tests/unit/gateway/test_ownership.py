@@ -292,8 +292,9 @@ def test_a_client_that_sends_slowly_holds_no_name(deployment: Deployment) -> Non
 
 
 def test_who_creates_a_bucket_gets_no_rules_of_an_earlier_one(deployment: Deployment) -> None:
-    deployment.call("PUT", ANNA)
     deployment.rules.add("photos")
+    deployment.call("PUT", ANNA)
+    assert deployment.rules == {"photos"}, "the operator added them ahead"
     deployment.call("PUT", ANNA)
     assert deployment.rules == {"photos"}, "the bucket exists: S3 answers 200 in us-east-1"
     deployment.buckets.clear()

@@ -33,17 +33,21 @@ _METHODS: Final = ("PUT", "DELETE")
 
 
 class _Marked(NamedTuple):
-    """A bucket's owner during a call, and `before` it, which stays if the call does nothing."""
+    """A bucket's owner during a call, and `before` it, which stays if the call does nothing.
+
+    `is_taken_over` is True if the bucket of another user was removed past the gateway.
+    """
 
     before: Owner | None
     during: Owner
+    is_taken_over: bool = False
 
 
 class Ownership:
     """Wraps the proxy to S3; `look_up` raises an `S3Error` if S3 has no such bucket, and blocks.
 
-    `forget` removes the rules of an earlier bucket of the name, which a killed gateway has left:
-    its owner would get the new bucket's events.
+    `forget` removes the rules of a bucket that is taken over, whose owner would get the new one's
+    events. Others stay: the operator may add rules ahead of a bucket.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Ownership:
             await send(message)
 
         try:
-            if call.method == "PUT" and not marked.during.created:
+            if marked.is_taken_over:
                 await in_thread(admitted, self._forget, call.bucket)
             await self._forward(admitted, send_on)
         except Exception:
@@ -109,7 +113,9 @@ class Ownership:
             since = before.since if before and is_owned else _now()
             during = Owner(user.id, is_owned, _now() + BUSY_SECONDS * 1_000, since)
             self._replace(bucket, before, during)
-        return _Marked(replace(during, busy=0) if is_owned else None, during)
+        if is_owned:
+            return _Marked(replace(during, busy=0), during)
+        return _Marked(None, during, is_taken_over=before is not None and not is_own)
 
     def _mark_removal(self, admitted: AuthenticatedRequest) -> _Marked | None:
         bucket = admitted.call.bucket
