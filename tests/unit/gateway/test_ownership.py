@@ -266,10 +266,11 @@ def test_a_bucket_that_was_removed_past_the_gateway_and_then_through_it_is_nobod
     deployment: Deployment,
 ) -> None:
     deployment.call("PUT", ANNA)
+    deployment.rules.add("photos")
     deployment.buckets.clear()
     deployment.status = 404
     assert deployment.call("DELETE", ANNA) == 404
-    assert deployment.owner == ""
+    assert (deployment.owner, deployment.rules) == ("", set())
 
 
 def test_a_buckets_region_reaches_s3(deployment: Deployment) -> None:

@@ -144,6 +144,7 @@ class Ownership:
         elif status < HTTPStatus.MULTIPLE_CHOICES:
             after = kept if creates else None
         elif status == HTTPStatus.NOT_FOUND and not creates:  # it was removed past the gateway
+            self._forget(bucket)
             after = None
         else:
             after = marked.before
