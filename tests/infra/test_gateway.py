@@ -61,7 +61,7 @@ def test_listening_is_off_unless_it_is_configured(make: Make) -> None:
     assert "BUCKETCAST_LISTEN_URL" not in found.function(NAME)["Environment"]["Variables"]
 
 
-def test_listeners_have_a_small_function_that_takes_no_executions_of_others(make: Make) -> None:
+def test_listeners_function_is_small_and_has_executions_of_its_own(make: Make) -> None:
     found = make(LISTENING)
     function = found.properties("AWS::Lambda::Function", FunctionName=LISTEN)
     assert (function["MemorySize"], function["ReservedConcurrentExecutions"]) == (256, 10)

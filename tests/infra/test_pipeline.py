@@ -64,7 +64,7 @@ def test_each_job_has_the_arguments_of_the_deployment(pipeline: Synthesised) -> 
     assert _arguments(pipeline, "reconcile") >= {"--table"}
 
 
-def test_jobs_reach_dynamic_targets_and_only_reconcile_reads_mirrors_secrets(make: Make) -> None:
+def test_jobs_reach_dynamic_targets_and_reconcile_reads_their_secrets(make: Make) -> None:
     made = make(TYPICAL.replace('kinds = "off"', 'kinds = "redis,webhook"') + PIPELINE)
     for job, action, service, name in (
         ("backfill", "sqs:SendMessage", "sqs", "Bucketcast-dynamic-*"),

@@ -87,7 +87,7 @@ def test_mirrors_are_the_targets_with_format_namespace(
     assert folder.load(table).facts == ObjectFacts()
 
 
-def test_topics_want_all_facts_where_objects_may_be_read_unless_that_is_off(
+def test_topics_want_facts_where_objects_may_be_read(
     folder: Folder,
 ) -> None:
     assert folder.load(HOOK).facts.topics == ()

@@ -216,7 +216,7 @@ def test_a_killed_call_is_repeated_after_some_minutes(
     assert deployment.owner == ANNA.id
 
 
-def test_a_call_that_was_killed_weeks_ago_makes_nobody_the_owner_of_a_later_bucket(
+def test_a_claim_that_is_weeks_old_gives_no_later_bucket(
     deployment: Deployment,
 ) -> None:
     deployment.kill("PUT", ANNA)
@@ -262,7 +262,7 @@ def test_calls_at_once_leave_no_owner_of_a_bucket_that_does_not_exist(
     assert deployment.owner == ANNA.id * (first == "PUT")
 
 
-def test_a_bucket_that_was_removed_past_the_gateway_and_then_through_it_is_nobodys(
+def test_removal_of_a_bucket_that_is_gone_ends_its_ownership(
     deployment: Deployment,
 ) -> None:
     deployment.call("PUT", ANNA)

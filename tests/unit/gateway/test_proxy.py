@@ -17,7 +17,7 @@ async def credentials() -> Credentials:
     return Credentials("key", "secret")
 
 
-def test_a_call_whose_user_loses_the_bucket_while_its_body_is_sent_does_not_reach_s3() -> None:
+def test_a_body_for_a_bucket_lost_meanwhile_does_not_reach_s3() -> None:
     """The bucket may be removed meanwhile, and made again by another user."""
     calls: list[bytes] = []
     wire, is_owned = Wire(b"<Policy/>", 3), True

@@ -170,7 +170,7 @@ def test_rights_are_given_away_and_locks_broken_by_the_owner(
     assert needs(method, target, headers) == {"bk write", "bk owner"}
 
 
-def test_a_restored_object_may_go_to_any_bucket_so_that_needs_an_administrator() -> None:
+def test_a_restore_needs_an_administrator() -> None:
     assert needs("POST", "/bk/k?restore") == {"bk write", "bk admin"}
 
 

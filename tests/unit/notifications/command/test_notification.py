@@ -112,7 +112,7 @@ def test_import_prints_what_it_would_create_and_creates_it(
     assert notification.notification(rule) == Notification(id="one", topic=ARN)
 
 
-def test_topics_that_the_deployment_does_not_support_are_listed_and_none_is_made(
+def test_unsupported_topics_are_listed_and_none_is_created(
     aws: MotoAws, run: Run, tmp_path: Path
 ) -> None:
     aws.outputs["DynamicTargets0"] = msgspec.json.encode(DYNAMIC).decode()

@@ -15,6 +15,7 @@ from bucketcast.event import Event
 from bucketcast.limits import LISTEN_SECONDS
 from bucketcast.listen import request
 from bucketcast.listen.aws.listeners import Listeners
+from bucketcast.listen.heard_buckets import HeardBuckets
 from bucketcast.listen.listener import (
     LEASE_SECONDS,
     RENEWAL_SECONDS,
@@ -36,8 +37,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _POLL_LEASE_SECONDS: Final = LISTEN_SECONDS + 15.0
 _SWEEP_SECONDS: Final = 30.0
-_ATTACHED_SECONDS: Final = 5.0
-_REPORT_SECONDS: Final = 3_600.0
 _OFF: Final = (
     "listening is switched off: on AWS each listener occupies a function while it waits; "
     "listen_concurrency in [gateway] of bucketcast.toml and a deploy switch it on"
@@ -55,11 +54,9 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment.
 
-    `attach` attaches a bucket that a user listens to, for "" all that the user owns.
-    `may_hear_of` returns True if a user may see an event of a bucket at a time (Unix s).
-    `not_heard` returns which buckets a call for all buckets does not report, "" if none, for the
-    log: the response has no place for it. A call ends when its client disconnects if `endless`,
-    else after at most `LISTEN_SECONDS`.
+    `attach` and `not_heard` are those of `HeardBuckets`. `may_hear_of` returns True if a user may
+    see an event of a bucket at a time (Unix s). A call ends when its client disconnects if
+    `endless`, else after at most `LISTEN_SECONDS`.
     """
 
     def __init__(
@@ -74,18 +71,14 @@ class Listen:
     ) -> None:
         self._listeners = listeners
         self._queue = queue
-        self._attach = attach
+        self._buckets = HeardBuckets(attach, not_heard)
         self._may_hear_of = may_hear_of
-        self._not_heard = not_heard
-        self._reported_at = -_REPORT_SECONDS
-        self._report: asyncio.Task[None] | None = None
         self._endless = endless
         self._acquire_lock: asyncio.Lock | None = None
         self._renewal: asyncio.Task[None] | None = None
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
         self._swept_at = time.monotonic()
-        self._attachments: dict[tuple[str, str], tuple[float, asyncio.Future[None]]] = {}
         self._streams: dict[Stream, tuple[AuthenticatedRequest, str]] = {}
         """The call of each stream, and the id of its listener."""
         self._closed = False
@@ -106,10 +99,7 @@ class Listen:
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
-        if listen_filter.bucket or listen_filter.of_all_objects:
-            await self._attach_once(admitted.user, listen_filter.bucket)
-        if listen_filter.of_all_objects:
-            self._report_not_heard()
+        await self._buckets.make_heard(admitted.user, listen_filter)
         ping = request.read_ping(admitted.call)
         self._acquire_lock = self._acquire_lock or asyncio.Lock()
         async with self._acquire_lock:
@@ -131,40 +121,6 @@ class Listen:
             raise S3Error("TooManyListeners", str(error)) from None
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
-
-    async def _attach_once(self, user: User, bucket: str) -> None:
-        """Attach a bucket, or all that a user owns, once for concurrent calls."""
-        key, now = (bucket or user.id, bucket), time.monotonic()
-        self._attachments = {
-            other: (began, task)
-            for other, (began, task) in self._attachments.items()
-            if began > now - _ATTACHED_SECONDS
-        }
-        if key not in self._attachments:
-            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, user, bucket))
-            self._attachments[key] = (now, attachment)
-        try:
-            await asyncio.shield(self._attachments[key][1])
-        except Exception:
-            self._attachments.pop(key, None)
-            raise
-
-    def _report_not_heard(self) -> None:
-        """Log which buckets are not heard, now and then, while the call goes on."""
-        now = time.monotonic()
-        if now - self._reported_at < _REPORT_SECONDS:
-            return
-        self._reported_at = now
-
-        async def report() -> None:
-            try:
-                reason = await asyncio.to_thread(_call_aws, self._not_heard)
-            except Exception as error:  # noqa: BLE001 - nothing but the log depends on it
-                reason = f"buckets cannot be listed: {error}"
-            if reason:
-                logger.info("a client listens to all buckets", reason=reason)
-
-        self._report = asyncio.create_task(report())
 
     async def _hold_lease(self) -> None:
         """Renew the lease, now and periodically."""
