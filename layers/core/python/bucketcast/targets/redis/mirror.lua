@@ -26,7 +26,8 @@
 local find, sub, byte, match = string.find, string.sub, string.byte, string.match
 local QUOTE, OPEN, CLOSE, LIST, LISTED = 34, 123, 125, 91, 93
 -- The members to find in a row; no two have the same name.
-local RECORD = {eventTime = true, s3 = {object = {eTag = true, sequencer = true, versionId = true}}}
+local RECORD = {eventTime = true, s3 = {object = {sequencer = true, versionId = true}}}
+local SHOWN = {eventTime = true, s3 = {object = {eTag = true, sequencer = true, versionId = true}}}
 
 -- These functions fail if the text is not JSON: by arithmetic on nil, or by error().
 local function string_end(text, at)
@@ -78,10 +79,10 @@ end
 local function read_value(text, at)
   return at and byte(text, at[1]) == QUOTE and read_string(text, at[1], at[2]) or nil
 end
-local function parse(text)
+local function parse(text, wanted)
   local _, at = find(text, '^%s*{%s*"Records"%s*:%s*%[%s*')
   local positions = {}
-  at = find(text, '%S', scan(text, at + 1, RECORD, positions) + 1)
+  at = find(text, '%S', scan(text, at + 1, wanted, positions) + 1)
   if byte(text, at) ~= LISTED then error() end
   local seq = read_value(text, positions.sequencer) or ''
   local day, part = match(read_value(text, positions.eventTime), '^(%d+%-%d+%-%d+T[%d:]+)%.?(%d*)Z$')
@@ -95,8 +96,8 @@ local function parse(text)
     etag = read_value(text, positions.eTag), seq_at = positions.sequencer,
   }
 end
-local function read(text)
-  local ok, record = pcall(parse, text)
+local function read(text, wanted)
+  local ok, record = pcall(parse, text, wanted or RECORD)
   return ok and record or nil
 end
 
@@ -128,7 +129,7 @@ if #puts > 0 then
   for n = 1, #paths do
     local i = 8 * n - 7
     local number, path, seq, time, version, text, check, seen = unpack(puts, i, i + 7)
-    local shown = seen ~= '' and stored[n] and read(stored[n])
+    local shown = seen ~= '' and stored[n] and read(stored[n], SHOWN)
     -- The row of its object stays as it is, but for the sequencer.
     if shown and shown.version == version and shown.etag == seen and shown.seq_at then
       local own = read(text).seq_at
