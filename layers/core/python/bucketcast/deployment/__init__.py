@@ -37,9 +37,9 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     topic with the ARN `topic`, "" for none. `local` is True for a local stack; `tls_skip_verify`
     allows targets to skip the check of certificates elsewhere too. `topics_per_user` is the most
     topics of a user, 0 for no limit; `topics_in_cleartext` lets topics log in to Kafka without TLS.
-    `allow_private` are the private networks that webhooks may
-    connect to. `kms_key` is the ARN of the key that encrypts queues, "" for SQS's own.
-    `object_facts` is True if ingest may read objects of any bucket.
+    `allow_private` are the private networks that webhooks may connect to. `kms_key` is the ARN of
+    the key that encrypts queues, "" for SQS's own. `object_facts` is True if ingest may read
+    objects of any bucket.
     """
 
     functions: Mapping[str, str]
