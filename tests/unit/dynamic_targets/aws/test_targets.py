@@ -12,6 +12,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.aws.tasks import GRACE_SECONDS, LEASE_SECONDS, RECHECK_SECONDS
 from bucketcast.errors import BucketcastError, ConfigErrors
+from bucketcast.rules.conditions import Fact
 from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError
 from tests.unit.dynamic_targets.account import DYNAMIC, TOPIC, Account, Killed
 
@@ -70,6 +71,18 @@ def test_put_creates_all_resources_and_ingest_finds_the_queue(account: Account) 
     assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
     assert target.dead in attributes["RedrivePolicy"]
     assert "aws:SecureTransport" in attributes["Policy"]
+
+
+def test_ingest_reads_the_facts_that_a_changed_target_asks_for(account: Account) -> None:
+    cache = account.destination_cache()
+    targets = account.targets(replace(DYNAMIC, object_facts=True))
+    put(targets)
+    wanted = []
+    for facts in ("tags", "metadata"):
+        put(targets, {"facts": facts}, merge=True)
+        cache.begin()
+        wanted.append(cache.wants(HOOK).facts)
+    assert wanted == [Fact.TAGS, Fact.HEAD]
 
 
 def test_queues_are_encrypted_with_the_stacks_key(account: Account) -> None:

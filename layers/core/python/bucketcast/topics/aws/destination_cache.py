@@ -25,6 +25,8 @@ class DestinationCache:
         self._topic_wants = Wants(facts)
         self._version = -1
         self._found: dict[Destination, DynamicTarget | Topic | None] = {}
+        self._wants: dict[Destination, Wants] = {}
+        """What the dynamic targets in `_found` want: routing asks several times for each event."""
         self._refreshed = False
 
     def begin(self) -> None:
@@ -59,7 +61,9 @@ class DestinationCache:
         """Return what a target or topic wants; nothing if it does not exist or is not pushed."""
         found = self._find(to)
         if isinstance(found, DynamicTarget):
-            return Wants(facts_in(found.settings), found.is_mirror)
+            if to not in self._wants:
+                self._wants[to] = Wants(facts_in(found.settings), found.is_mirror)
+            return self._wants[to]
         return self._topic_wants if found else Wants()
 
     def _find(self, to: Destination) -> DynamicTarget | Topic | None:
@@ -71,6 +75,7 @@ class DestinationCache:
             version = self._table.version()
             if version != self._version:
                 self._found.clear()
+                self._wants.clear()
                 self._version = version
             self._refreshed = True
         if to not in self._found:
