@@ -88,16 +88,14 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
             )
             continue
         previous.indexes.append(index)
-        if is_newer((sequencer, time), (previous.sequencer, previous.time)):
-            entry = RegisterUpdate(
-                register, key, version, sequencer, time, event, previous.indexes, seen
-            )
-            entries[slot] = _keep_event(previous, entry) if seen else entry
-        elif previous.seen:
-            older = RegisterUpdate(
-                register, key, version, sequencer, time, event, previous.indexes, seen
-            )
-            entries[slot] = _keep_event(older, previous)
+        newer = is_newer((sequencer, time), (previous.sequencer, previous.time))
+        if not newer and not previous.seen:
+            continue
+        entry = RegisterUpdate(
+            register, key, version, sequencer, time, event, previous.indexes, seen
+        )
+        older, newest = (previous, entry) if newer else (entry, previous)
+        entries[slot] = _keep_event(older, newest) if newest.seen else newest
     return sorted(entries.values(), key=_SORT_KEY)
 
 
