@@ -22,8 +22,10 @@ from bucketcast.settings.pipeline import Backfill
 from glue_jobs import files, lease, listing
 from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
 from glue_jobs.backfill.messages import Counts, Tally, events_per_message, messages
+from glue_jobs.backfill.selection import FILTERS, select
 from glue_jobs.listing.schema import current_objects, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
+from glue_jobs.outbox.pace import check_time, seconds_needed
 from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
@@ -54,9 +56,12 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
         listed = _read_earlier(settings, run) or _list(spark, settings, run)
         unsent = listed.events - checkpoints.count_events(listed.spool)
-        needed = unsent / settings.rate if settings.rate else 0.0
+        needed = seconds_needed(unsent, settings.rate, settings.queue)
         _check_age(listed.taken, needed)
-        _check_timeout(unsent, needed, time.monotonic() - began, settings, run)
+        if settings.timeout:
+            remaining = settings.timeout - (time.monotonic() - began)
+            hint = f"and add --resume {run.folder.rpartition('/')[2]}"
+            check_time(unsent, settings.rate, settings.queue, remaining, hint)
         stage = f"sending for {needed / 3600:.2f} hours" if needed else "sending"
         report_progress: Any = partial(run.report, stage, unit="events")
         sender.send(spark, listed.spool, rate=settings.rate, on_progress=report_progress)
@@ -66,7 +71,13 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
 
 def _scope(settings: Backfill) -> dict[str, str]:
     """Return the options that identify a backfill; a rerun may change others, such as the rate."""
-    return {name: getattr(settings, name) for name in ("bucket", "source", "prefix", "target")}
+    scope = {name: getattr(settings, name) for name in ("bucket", "source", "prefix", "target")}
+    filters = {name: getattr(settings, name) for name in FILTERS}
+    return scope | {
+        name: ",".join(value) if isinstance(value, tuple) else str(value)
+        for name, value in filters.items()
+        if value not in (None, ())
+    }
 
 
 def _read_earlier(settings: Backfill, run: Run) -> Listed | None:
@@ -91,7 +102,7 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         tally = spark.sparkContext.accumulator(Counts(), Tally())
         # An unfinished attempt leaves its spool behind, unused.
         spool = run.path(f"outbox/{time.time_ns()}")
-        objects = current_objects(content.objects)
+        objects = current_objects(select(content, settings))
         rows = messages(objects, to, taken, events_per_message(settings.rate), tally)
         events, counts = chunks.spool(rows, spool), tally.value
     listed = Listed(
@@ -128,19 +139,6 @@ def _check_age(taken: int, seconds: float) -> None:
         f"{message}: a listing is good for {LISTING_DAYS} days, after which objects that were "
         f"removed since could come back; {hint}"
     )
-
-
-def _check_timeout(
-    unsent: int, needed: float, elapsed: float, settings: Backfill, run: Run
-) -> None:
-    """Reject a rate at which the run would be ended before all is sent."""
-    remaining = settings.timeout - elapsed
-    if settings.timeout and needed > remaining:
-        raise BucketcastError(
-            f"{unsent:,} events take {needed / 3600:.2f} hours at --rate {settings.rate}, and "
-            f"this run ends in {max(0.0, remaining) / 3600:.2f} hours: raise --rate, or the "
-            f"timeout in [pipeline], and add --resume {run.folder.rpartition('/')[2]}"
-        )
 
 
 def _put_rule_note(objects: int) -> Iterator[str]:

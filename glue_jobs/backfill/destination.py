@@ -8,7 +8,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event.names import expand
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import METADATA, TAG
-from bucketcast.settings.pipeline import Backfill
+from bucketcast.settings.pipeline import Sending
 from glue_jobs.aws import read_rules
 
 NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUpload"})
@@ -24,7 +24,7 @@ class Destination:
     rules: tuple[Rule, ...]
 
 
-def find_destination(settings: Backfill) -> Destination:
+def find_destination(settings: Sending) -> Destination:
     """Return the target that a job sends to, with its current rules.
 
     Raises:

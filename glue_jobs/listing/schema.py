@@ -40,17 +40,23 @@ class Listing:
     """A bucket's content as a source has it.
 
     `objects` are rows of `LISTING`, with all versions if `versions`; `taken` is their time: later
-    changes may be missing. `name` describes the source, and `sizes` is True if it has sizes. It has
-    the keys that begin with one of `prefixes`; `notes` say what the user should know of that.
+    changes may be missing. `name` describes the source, and `lacking` are the columns that it does
+    not have. It has the keys that begin with one of `prefixes`; `notes` say what the user should
+    know of that.
     """
 
     objects: DataFrame
     versions: bool
     taken: datetime
     name: str
-    sizes: bool = True
+    lacking: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ("",)
     notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> bool:
+        """True if it has the sizes of objects."""
+        return "size" not in self.lacking
 
 
 def select_listing(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:

@@ -17,6 +17,7 @@ from glue_jobs.aws import client
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, Chunk
+from glue_jobs.outbox.pace import RateLimit
 from glue_jobs.run import background_thread
 
 OnProgress = Callable[[int, int], None]
@@ -25,26 +26,6 @@ _TASK_RATE: Final = 2_000
 """The events a second that one task is to send: a call and its checkpoint."""
 _MAX_REASONS: Final = 5
 """The most reasons that are reported."""
-
-
-class RateLimit:
-    """A limit of `rate` events a second for one sender; 0 means no limit.
-
-    A call sends its events together, and the next call waits their share of time. A sender that
-    was slow does not catch up afterwards.
-    """
-
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._next_call = 0.0
-
-    def reserve(self, events: int, now: float) -> float:
-        """Return the seconds to wait before sending these events; `now` is a monotonic clock's."""
-        if not self._rate:
-            return 0.0
-        start = max(self._next_call, now)
-        self._next_call = start + events / self._rate
-        return start - now
 
 
 class Refusal(NamedTuple):

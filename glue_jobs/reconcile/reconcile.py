@@ -1,5 +1,6 @@
 """Compare a mirror with its bucket, and repair it if requested."""
 
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -14,6 +15,7 @@ from glue_jobs.backfill.destination import Destination, find_destination, origin
 from glue_jobs.backfill.messages import events_per_message
 from glue_jobs.listing.schema import Listing, current_objects, unix_ms
 from glue_jobs.outbox import chunks, sender
+from glue_jobs.outbox.pace import check_time
 from glue_jobs.reconcile import mirror, repair
 from glue_jobs.reconcile.compare import Drift, suspects
 from glue_jobs.reconcile.recheck import (
@@ -43,7 +45,8 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
     `recheck.DIFFERENCES`.
 
     Raises:
-        BucketcastError: the target, its rules, the bucket's content or S3 cannot be read.
+        BucketcastError: the target, its rules, the bucket's content or S3 cannot be read; or the
+            run would be ended before all repairs are sent.
     """
     began = datetime.now(UTC).replace(microsecond=0)  # as exact as LastModified
     config = mirror.parse(settings.target, settings.mirror)
@@ -101,7 +104,13 @@ def _repair(
     folder = run.path("outbox")
     run.report("spooling the events")
     max_events = events_per_message(settings.rate)
-    chunks.spool(repair.messages(differences, settings.bucket, to, began, max_events), folder)
+    events = chunks.spool(
+        repair.messages(differences, settings.bucket, to, began, max_events), folder
+    )
+    if settings.timeout:
+        remaining = settings.timeout - (time.time() - began / 1000)
+        hint = "or repair parts of the bucket with --prefix"
+        check_time(events, settings.rate, to.queue, remaining, hint)
     spark = differences.sparkSession
     return sender.send(spark, folder, rate=settings.rate, on_progress=run.report_sent)
 

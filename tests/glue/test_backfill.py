@@ -43,6 +43,7 @@ class Backfills:
         self.rules = rules
         self.taken = datetime.now(UTC)
         self.listings = 0
+        self.lacking: frozenset[str] = frozenset()
         self._rows: list[tuple[Any, ...]] = []
         self.name = f"B{time.time_ns()}"
         self.url = self.sqs.create_queue(QueueName=f"{self.name}-postgres-mirror")["QueueUrl"]
@@ -103,7 +104,7 @@ class Backfills:
         self.listings += 1
         rows = [row for row in self._rows if row[1].startswith(prefix)]
         frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, 2), LISTING)
-        return Listing(frame, versions=True, taken=self.taken, name=source)
+        return Listing(frame, versions=True, taken=self.taken, name=source, lacking=self.lacking)
 
 
 @pytest.fixture
@@ -239,6 +240,56 @@ def test_an_ordered_queue_gets_one_message_per_event(
     }
 
 
+DAY = {"modified_after": "2026-03-14", "modified_before": "2026-03-15T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("options", "selected"),
+    [
+        (DAY, ["at midnight", "by day"]),
+        ({"modified_after": "2026-03-15T01:00:00+01:00"}, ["a day later"]),
+        ({"modified_before": "2026-03-14T00:00:00"}, ["before"]),
+        ({"min_size": "5", "max_size": "7"}, ["at midnight", "by day"]),
+        ({"max_size": "0"}, ["before"]),
+        ({"storage_class": "glacier,STANDARD_IA"}, ["a day later", "by day"]),
+        (DAY | {"storage_class": "GLACIER"}, []),
+    ],
+)
+def test_only_the_objects_that_all_options_select_are_sent(
+    spark: SparkSession, deployment: Backfills, options: dict[str, str], selected: list[str]
+) -> None:
+    """An object without a time, size or class is in no selection by it."""
+    deployment.add_rule()
+    midnight = datetime(2026, 3, 14, tzinfo=UTC)
+    for key, at, size, kind in (
+        ("a day later", midnight + timedelta(days=1), 8, "GLACIER"),
+        ("at midnight", midnight, 5, "STANDARD"),
+        ("before", midnight - timedelta(milliseconds=1), 0, "STANDARD"),
+        ("by day", midnight + timedelta(hours=23), 7, "STANDARD_IA"),
+        ("unknown", None, None, None),
+    ):
+        deployment.add_object(key, last_modified=at, size=size, storage_class=kind)
+    result = deployment.backfill(spark, **options)
+    assert [event.key for _, event in deployment.drain()] == selected
+    assert (result["objects"], result["events"]) == (len(selected), len(selected))
+    assert options.keys() <= result.keys()
+    with pytest.raises(BucketcastError, match=r"/run holds the backfill of .*start a new run"):
+        deployment.backfill(spark)
+
+
+def test_a_source_without_the_column_of_an_option_is_refused(
+    spark: SparkSession, deployment: Backfills
+) -> None:
+    deployment.add_rule()
+    deployment.add_object("a")
+    deployment.lacking = frozenset({"storage_class"})
+    with pytest.raises(
+        BucketcastError, match=r"^--storage-class: s3://i has no column storage_class; add it"
+    ):
+        deployment.backfill(spark, storage_class="GLACIER", source="s3://i")
+    assert deployment.backfill(spark, min_size="1", source="s3://i")["events"] == 1
+
+
 def test_notes_name_objects_without_a_rule_and_an_old_listing(
     spark: SparkSession, deployment: Backfills
 ) -> None:
@@ -299,6 +350,25 @@ def test_more_events_than_the_time_limit_allows_are_refused(
     assert not deployment.drain()
     assert deployment.backfill(spark, rate="1000", timeout="190")["events"] == 200
     assert (len(deployment.drain()), deployment.listings) == (200, 1)
+
+
+@pytest.mark.parametrize("rate", ["0", "1000"])
+def test_the_time_limit_counts_with_the_pace_of_a_fifo_queue(
+    spark: SparkSession, deployment: Backfills, rate: str
+) -> None:
+    """It takes 130 events a second: 200 take longer than the second that a run has at most."""
+    deployment.add_rule()
+    for number in range(200):
+        deployment.add_object(str(number))
+    name = f"{deployment.name}-postgres-mirror.fifo"
+    fifo = {"FifoQueue": "true"}
+    deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
+    with pytest.raises(
+        BucketcastError,
+        match=r"^200 events take 0\.00 hours at about 130 a second, as a .*run$",
+    ):
+        deployment.backfill(spark, rate=rate, timeout="1")
+    assert not deployment.drain()
 
 
 def test_a_listing_older_than_14_days_is_refused(

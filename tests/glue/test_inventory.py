@@ -101,7 +101,7 @@ def test_a_field_that_the_report_lacks_is_null(
 
     read = listing.read(spark, "b", url)
     assert rows_of(read) == Counter([bare])
-    assert not read.sizes
+    assert read.lacking == {"size", "last_modified", "storage_class"}
 
 
 @every_format

@@ -15,7 +15,8 @@ from glue_jobs import files
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, MESSAGES, Chunk, spool
-from glue_jobs.outbox.sender import RateLimit, Sender, send
+from glue_jobs.outbox.pace import RateLimit
+from glue_jobs.outbox.sender import Sender, send
 from tests.glue.emulator import Emulator
 
 EVENTS = 3

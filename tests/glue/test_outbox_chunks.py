@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.limits import TOGETHER
 from glue_jobs.outbox.chunks import Chunk, Message, split
-from glue_jobs.outbox.sender import RateLimit
+from glue_jobs.outbox.pace import RateLimit
 
 MESSAGES = st.lists(
     st.builds(

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast.delivery.envelope import unpack
+from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import EPOCH, Object, created, removed
 from bucketcast.rules import Rule
@@ -188,7 +189,10 @@ def test_damaged_rows_are_listed_and_repaired(
     assert by_path[f"{BUCKET}/{EXTRA[0]}"]["object"] is None
     assert job.drain() == []
 
-    assert job.run(spark, "2", mode="repair")["sent"] == 100
+    with pytest.raises(BucketcastError, match=r"^100 events take 0\.03 hours at --rate 1, "):
+        job.run(spark, "too slow", mode="repair", rate="1", timeout="90")
+    assert job.drain() == []
+    assert job.run(spark, "2", mode="repair", timeout="600")["sent"] == 100
     repairs = job.drain()
     assert len(repairs) == 100
     job.apply(repairs)

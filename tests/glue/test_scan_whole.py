@@ -57,7 +57,12 @@ class Scans:
         ]
         objects = spark.createDataFrame(rows, LISTING)
         return Listing(
-            objects, self.versions, self.taken, "a list", sizes=self.sizes, prefixes=self.prefixes
+            objects,
+            self.versions,
+            self.taken,
+            "a list",
+            lacking=frozenset() if self.sizes else frozenset({"size"}),
+            prefixes=self.prefixes,
         )
 
     def add_rule(self, events: str = "scanner", prefix: str = "") -> None:

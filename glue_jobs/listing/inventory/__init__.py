@@ -45,7 +45,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
         versions=reports[0].versions,
         taken=taken,
         name=f"S3 Inventory {names} of {taken:%Y-%m-%d %H:%M} UTC",
-        sizes=all(report.sizes for report in reports),
+        lacking=frozenset[str]().union(*(report.lacking for report in reports)),
         prefixes=tuple(prefix for prefix, _ in filters),
         notes=tuple(note for _, note in filters if note),
     )

@@ -16,6 +16,12 @@ from glue_jobs import files
 
 Format = Literal["CSV", "ORC", "Parquet"]
 VERSION: Final = "2016-11-30"
+_OPTIONAL: Final = {
+    "size": {"Size", "size"},
+    "last_modified": {"LastModifiedDate", "last_modified_date"},
+    "storage_class": {"StorageClass", "storage_class"},
+}
+"""The names, in CSV and in Parquet or ORC, of the fields that a configuration may leave out."""
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\dZ")
 
 
@@ -60,9 +66,11 @@ class Manifest:
         return not {"VersionId", "version_id"}.isdisjoint(self.columns)
 
     @property
-    def sizes(self) -> bool:
-        """True if it has the column with the sizes."""
-        return not {"Size", "size"}.isdisjoint(self.columns)
+    def lacking(self) -> frozenset[str]:
+        """The columns of `LISTING` that it does not have."""
+        return frozenset(
+            column for column, names in _OPTIONAL.items() if names.isdisjoint(self.columns)
+        )
 
     @property
     def id(self) -> str:

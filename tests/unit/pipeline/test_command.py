@@ -23,6 +23,8 @@ from tests.unit.moto_aws import REGION, TABLE, MotoAws, configure, refusal
 
 POSTGRES = "arn:minio:sqs::main:postgresql"
 WEBHOOK = "arn:minio:sqs::primary:webhook"
+TO_WEBHOOK = ("backfill", "uploads", "--target", WEBHOOK)
+FILTERS = ("modified_after", "modified_before", "min_size", "max_size", "storage_class")
 SCANNED: Mapping[str, Any] = {
     "bucket": "uploads",
     "findings": [
@@ -203,6 +205,21 @@ def test_backfill_resumes_in_the_same_folder(run: Run, aws: MotoAws) -> None:
     assert pipeline.removed == ["runs/backfill/r-1/progress.json", "runs/backfill/r-1/result.json"]
 
 
+def test_the_job_gets_the_options_that_select_objects(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, None)
+    words = ["--modified-after", "2026-03-14", "--max-size", "0", "--storage-class", "glacier"]
+    words += ["--storage-class", "DEEP_ARCHIVE,STANDARD", "--no-wait"]
+    assert run("backfill", "uploads", "--target", WEBHOOK, *words).code == 0
+    given = {key: pipeline.started[0][1].get(f"--{key}") for key in FILTERS}
+    assert given == {
+        "modified_after": "2026-03-14",
+        "modified_before": None,
+        "min_size": None,
+        "max_size": "0",
+        "storage_class": "glacier,DEEP_ARCHIVE,STANDARD",
+    }
+
+
 def test_resume_of_an_unknown_run_is_refused(run: Run, aws: MotoAws) -> None:
     pipeline = deploy(aws, None)
     reply = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-2")
@@ -298,6 +315,18 @@ def test_a_dynamic_target_that_is_no_mirror_is_refused(
     [
         (("scan", "absent"), 1, "there is no bucket absent"),
         (("scan", "uploads", "--alert-worse", "ten"), 2, "found 'ten'; allowed is a whole number"),
+        (
+            (*TO_WEBHOOK, "--modified-after", "10:00"),
+            2,
+            "found '10:00'; allowed is a date or",
+        ),
+        ((*TO_WEBHOOK, "--storage-class", "GLACIR"), 2, "allowed is one of STANDARD, "),
+        ((*TO_WEBHOOK, "--min-size", "2", "--max-size", "1"), 2, "--min-size 2 is more than"),
+        (
+            (*TO_WEBHOOK, "--modified-after", "2026-03-15", "--modified-before", "2026-03-15"),
+            2,
+            "--modified-after 2026-03-15 is not before",
+        ),
         (("backfill", "uploads"), 2, "Missing option '--target'"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
         (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),

@@ -1,6 +1,7 @@
 """Options: what each type accepts, and how it refuses the rest."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import UnionType
 from typing import Any, Literal
 
@@ -49,6 +50,7 @@ class Everything:
     limit: int = option("no limit unless given", default="")
     beat: Seconds = option("how often", default="0")
     seed: SecretSeed = option("what nobody sees of an NKEY", default="")
+    since: datetime | None = option("from when on", default="")
 
 
 NEEDED = {"endpoint": "https://example.org/hook"}
@@ -74,6 +76,9 @@ def value(key: str, text: str) -> Any:
         ("host", "10.0.0.7:1", "10.0.0.7:1"),
         ("names", "a", ("a",)),
         ("names", " a, b ,,c,", ("a", "b", "c")),
+        ("since", "2026-03-14", datetime(2026, 3, 14, tzinfo=UTC)),
+        ("since", "2026-03-14T09:26Z", datetime(2026, 3, 14, 9, 26, tzinfo=UTC)),
+        ("since", "2026-03-14 10:26:53.589+01:00", datetime(2026, 3, 14, 9, 26, 53, 589_000, UTC)),
         ("pause", "0", 0.0),
         ("pause", "500ms", 0.5),
         ("pause", "1m30s", 90.0),
@@ -126,6 +131,8 @@ def test_text_is_parsed_by_its_type(key: str, text: str, found: Any) -> None:
         ("host", "::1:6379", "host:port, such as localhost:6379"),
         ("host", "[::1]6379", "host:port, such as localhost:6379"),
         ("host", "redis://localhost:6379", "host:port, such as localhost:6379"),
+        ("since", "yesterday", "a date or a time, in UTC unless it has an offset, such as"),
+        ("since", "14.03.2026", "a date or a time, in UTC unless"),
         ("pause", "10", "a duration with its unit, such as 10s, 1m30s or 500ms"),
         ("pause", "10 s", "a duration with its unit"),
         ("pause", "-1s", "a duration with its unit"),
@@ -165,6 +172,7 @@ def test_defaults_are_read_as_a_user_would_write_them() -> None:
         limit=None,  # type: ignore[arg-type]
         beat=Seconds(0.0),
         seed=SecretSeed(""),
+        since=None,
     )
 
 

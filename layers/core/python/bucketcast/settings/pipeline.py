@@ -6,12 +6,28 @@ of a scan are in `Alerts`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
 from bucketcast.settings.options import option, options_of, read
-from bucketcast.settings.types import Duration
+from bucketcast.settings.types import Csv, Duration, choice, integer
 
 T = TypeVar("T")
+STORAGE_CLASSES: Final = (
+    "STANDARD",
+    "STANDARD_IA",
+    "ONEZONE_IA",
+    "INTELLIGENT_TIERING",
+    "GLACIER_IR",
+    "GLACIER",
+    "DEEP_ARCHIVE",
+    "REDUCED_REDUNDANCY",
+    "EXPRESS_ONEZONE",
+    "FSX_OPENZFS",
+    "FSX_ONTAP",
+    "OUTPOSTS",
+    "SNOW",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +93,8 @@ class Scan(Alerts, Job):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backfill(Job):
-    """`bucketcast backfill`: send existing objects as events to one target."""
+class Sending(Job):
+    """The arguments of the jobs that send events to one target."""
 
     target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
     rate: int = option("events a second at most; 0 means no limit", default="1000")
@@ -91,7 +107,33 @@ class Backfill(Job):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconcile(Backfill):
+class Backfill(Sending):
+    """`bucketcast backfill`: send existing objects as events to one target."""
+
+    modified_after: datetime | None = option(
+        "only objects that were modified then or later; a time without an offset is in UTC",
+        default="",
+        example="2026-03-14T09:30:00Z",
+    )
+    modified_before: datetime | None = option(
+        "only objects that were modified before", default="", example="2026-03-15"
+    )
+    min_size: int | None = option(
+        "only objects of so many bytes or more", default="", parse=integer
+    )
+    max_size: int | None = option(
+        "only objects of so many bytes or fewer", default="", parse=integer
+    )
+    storage_class: Csv = option(
+        "only objects in this storage class; may be repeated",
+        default="",
+        example="GLACIER",
+        parse=choice(STORAGE_CLASSES),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconcile(Sending):
     """`bucketcast reconcile`: compare a target in format namespace with its bucket."""
 
     mode: Literal["check", "repair"] = option(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, NewType
 from urllib.parse import urlsplit
 
@@ -114,6 +115,18 @@ def seconds(text: str) -> Seconds:
         raise ValueError(f"{error}, or a number of seconds") from None
 
 
+def time(text: str) -> datetime:
+    """Return a time in ISO 8601; one without an offset is in UTC, a date is its beginning."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            "a date or a time, in UTC unless it has an offset, such as 2026-03-14 or "
+            "2026-03-14T09:30:00+01:00"
+        ) from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
 def csv(text: str) -> Csv:
     return Csv(tuple(part.strip() for part in text.split(",") if part.strip()))
 
@@ -180,6 +193,7 @@ TYPES: Mapping[Any, tuple[str, Parse]] = {
     str | None: ("string", lambda text: text or None),
     int: ("number", integer),
     int | None: ("number", positive),
+    datetime | None: ("time", time),
     Address: ("address", address),
     Csv: ("csv", csv),
     Duration: ("duration", duration),

@@ -1,6 +1,7 @@
 """`bucketcast backfill`: send a bucket's existing objects to one target."""
 
 import time
+from collections.abc import Mapping
 
 import click
 
@@ -9,6 +10,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.notifications.aws.cutover import Cutovers
 from bucketcast.pipeline.aws import Runs
 from bucketcast.pipeline.command import jobs
+from bucketcast.settings import types
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
@@ -41,8 +43,11 @@ def command(
     \b
     Example:
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql
+      bucketcast backfill uploads --target … --modified-after 2026-03-14T10:00Z \\
+        --modified-before 2026-03-14T12:00Z
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --resume RUN
     """  # noqa: D301 - click reads the character
+    _check_bounds(values)
     deployment, aws = out.deployed()
     runs = Runs(deployment, aws)
     to = deployment.target(target)
@@ -58,3 +63,17 @@ def command(
         f"{result['matched']:,} of {counted(result['objects'], 'object')} in {bucket}",
     )
     out.notes(result.get("notes", ()))
+
+
+def _check_bounds(values: Mapping[str, str]) -> None:
+    """Refuse options that no object can meet together.
+
+    Raises:
+        UsageError: the lower bound is not below the upper one.
+    """
+    after, before = values["modified_after"], values["modified_before"]
+    if after and before and types.time(after) >= types.time(before):
+        raise click.UsageError(f"--modified-after {after} is not before --modified-before {before}")
+    least, most = values["min_size"], values["max_size"]
+    if least and most and int(least) > int(most):
+        raise click.UsageError(f"--min-size {least} is more than --max-size {most}")

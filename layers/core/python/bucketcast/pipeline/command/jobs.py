@@ -10,6 +10,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.pipeline import aws as pipeline
 from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.pipeline import DEPLOYED, JOBS
+from bucketcast.settings.types import TYPES, Csv
 from bucketcast.terminal import page
 from bucketcast.terminal.output import Output
 from bucketcast.terminal.progress import Report, progress
@@ -46,17 +47,24 @@ def options(job: str, *, without: frozenset[str] = frozenset()) -> Callable[[F],
 
     def add_options(command: F) -> F:
         for key, option in reversed(offered.items()):
+            several = option.type == TYPES[Csv][0]
             command = click.option(
                 f"--{key.replace('_', '-')}",
                 key,
                 type=_OptionText(option),
-                default="",
+                multiple=several,
+                callback=_join if several else None,
+                default=() if several else "",
                 metavar=option.type.upper(),
                 help=f"{page.sentence(option)[0].upper()}{page.sentence(option)[1:]}.",
             )(command)
         return command
 
     return add_options
+
+
+def _join(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> str:
+    return ",".join(texts)
 
 
 def no_wait_option(command: F) -> F:
