@@ -128,10 +128,11 @@ def test_new_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
 
 
 def test_new_kind_gets_a_page(copy: Path) -> None:
-    succeed(copy, "-m", "bucketcast.terminal.page", "docs/targets")
+    succeed(copy, "-m", "bucketcast.config.reference", "docs")
     page = (copy / "docs" / "targets" / "lines.md").read_text(encoding="utf-8")
     assert page.startswith("# Lines: each event is a line of JSON over TCP, answered by `ok`\n")
-    assert "| `token` | `MINIO_NOTIFY_LINES_TOKEN` | secret |  | what the server wants" in page
+    keys = (copy / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert "* `token` (secret): what the server wants" in keys
 
 
 def test_new_kind_gets_queues_and_a_function(copy: Path) -> None:

@@ -10,17 +10,14 @@ import click
 from bucketcast import targets
 from bucketcast.config import (
     NOT_FOR_THE_FUNCTION,
-    SOURCE_TABLES,
     TABLES,
-    Bucket,
-    Deploy,
     Deployment,
     ScanConfig,
-    ScanOptions,
     StackOptions,
     TargetConfig,
     load,
 )
+from bucketcast.config.reference import sections
 from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
 from bucketcast.terminal import page, params
@@ -36,7 +33,7 @@ class _WithEveryOption(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
-        for title, declared, variables in _sections():
+        for title, declared, variables in sections():
             with formatter.section(title):
                 formatter.write_dl(
                     [
@@ -49,21 +46,6 @@ class _WithEveryOption(click.Command):
                 )
 
 
-def _sections() -> Iterator[tuple[str, Any, str]]:
-    """Yield each table's title, its options, and how their environment variables are shown."""
-    yield "Top-level keys", StackOptions, ""
-    yield "[bucket.NAME]", Bucket, ""
-    for name, declared in SOURCE_TABLES.items():
-        yield f"[source.{name}]", declared, ""
-    for kind in targets.kinds():
-        settings = targets.load(kind).Settings
-        yield f"[notify_{kind}.ID]", settings, f" MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
-    yield "[notify_KIND.ID.deploy]", Deploy, ""
-    for name, declared in TABLES.items():
-        yield f"[{name}]", declared, ""
-    yield "[scan.BUCKET]", ScanOptions, ""
-
-
 @click.command(cls=_WithEveryOption)
 @click.argument("kind", required=False, type=click.Choice(targets.kinds()))
 @params.config_file
@@ -72,9 +54,8 @@ def _sections() -> Iterator[tuple[str, Any, str]]:
     default=False,
     help="Kind of deploy; only a local one accepts plain-text secrets. [default: --aws]",
 )
-@click.option("--markdown", is_flag=True, help="Print the documentation page of KIND instead.")
 @shared
-def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown: bool) -> None:
+def command(out: Output, kind: str | None, *, path: Path, local: bool) -> None:
     """Check the configuration and show the effective settings, of one KIND or of all.
 
     All errors are listed at once, one per line, with exit code 2. Environment variables
@@ -85,11 +66,6 @@ def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown:
     Example:
       bucketcast config webhook --file bucketcast.toml --local
     """  # noqa: D301 - click reads the character
-    if markdown:
-        if kind is None:
-            raise click.UsageError("--markdown needs a KIND")
-        out.answer({"kind": kind, "page": page.render(kind)}, *page.render(kind).splitlines())
-        return
     deployment = load(path, os.environ, local=local)
     out.notes(deployment.notes)
     shown_targets = tuple(target for target in deployment.targets if kind in (None, target.kind))

@@ -1,6 +1,6 @@
 """Generate a target's documentation page from its module's docstring and its options.
 
-`python -m bucketcast.terminal.page docs/targets` writes `docs/targets/<kind>.md`.
+`python -m bucketcast.config.reference docs` writes `docs/targets/<kind>.md`.
 """
 
 import inspect
@@ -8,7 +8,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from bucketcast import targets
@@ -18,18 +17,11 @@ from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
-_GENERATED = (
-    "<!-- Made by `python -m bucketcast.terminal.page docs/targets` from the target's module. -->"
-)
+_GENERATED = "<!-- Made by `python -m bucketcast.config.reference docs` from the target. -->"
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
 _CONSUMER = (
     "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event as "
     "it arrives, or names the client package that is missing."
-)
-_REFERENCES = (
-    "Any value may be `secret:NAME`, which is read from AWS Secrets Manager, or "
-    "`secret:NAME#FIELD`, a field of a JSON secret. A local deploy accepts the value itself. "
-    "`bucketcast config` checks everything."
 )
 _DEPLOY = """\
 For an AWS account, see [the first deploy](../deploy.md). For the local AWS:
@@ -71,7 +63,7 @@ def render(kind: str) -> str:
     title, _, manual = docstring.partition("\n")
     declared: Any = target.Settings
     options = own_first(declared)
-    needed = _needed(kind, target)
+    needed = needed_keys(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
     arn = str(TargetArn("primary", target.arn_type))
     parts = [
@@ -95,8 +87,7 @@ def render(kind: str) -> str:
         "## What it does",
         _fence_tables(manual.strip()),
         "## Options",
-        _table(kind, options.values(), needed),
-        _REFERENCES,
+        f"[`[notify_{kind}.ID]`](../configuration.md#notify_{kind}id) lists them.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -125,7 +116,7 @@ def _toml(kind: str, options: Any) -> Iterator[str]:
 def _variables(kind: str, options: Any) -> Iterator[str]:
     yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
     for option in options:
-        yield f"export {_variable(kind, option)}_primary='{_example(kind, option)}'"
+        yield f"export {variable(kind, option)}_primary='{_example(kind, option)}'"
 
 
 def _consumer(kind: str, options: list[Option]) -> Iterator[str]:
@@ -140,7 +131,7 @@ def _consumer(kind: str, options: list[Option]) -> Iterator[str]:
     yield " ".join(command)
 
 
-def _needed(kind: str, target: type[Target]) -> list[str]:
+def needed_keys(kind: str, target: type[Target]) -> list[str]:
     """Return the keys of an example: all required ones, and those that `check` demands."""
     declared: Any = target.Settings
     options = own_first(declared)
@@ -155,37 +146,9 @@ def _example(kind: str, option: Option) -> str:
     return f"{REFERENCE}{kind}-primary" if hidden else option.example or f"the-{option.key}"
 
 
-def _table(kind: str, options: Any, needed: Any) -> str:
-    lines = ["| key | variable | type | default | what it does |", "|---|---|---|---|---|"]
-    for option in options:
-        default = (
-            "**required**" if option.key in needed else f"`{option.default}`" * bool(option.default)
-        )
-        cells = (
-            f"`{option.key}`",
-            f"`{_variable(kind, option)}`",
-            option.type,
-            default,
-            option.help + (f", such as `{option.example}`" if option.example else ""),
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
-
-
-def _variable(kind: str, option: Option) -> str:
+def variable(kind: str, option: Option) -> str:
     return f"MINIO_NOTIFY_{kind.upper()}_{option.variable}"
 
 
 def _fence(language: str, lines: Any) -> str:
     return "\n".join([f"```{language}", *lines, "```"])
-
-
-def write_all(folder: Path) -> None:
-    """Write the page of every kind."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for kind in targets.kinds():
-        (folder / f"{kind}.md").write_text(render(kind), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_all(Path(sys.argv[1]))

@@ -1,0 +1,122 @@
+"""Generate the pages of the configuration: `python -m bucketcast.config.reference docs`.
+
+It writes `docs/configuration.md`, with every key, and `docs/targets/<kind>.md`.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bucketcast import targets
+from bucketcast.config import SOURCE_TABLES, TABLES, Bucket, Deploy, ScanOptions, StackOptions
+from bucketcast.settings.options import Option
+from bucketcast.terminal import page
+
+_INTRODUCTION = """\
+# Every key of the configuration
+
+<!-- Made by `python -m bucketcast.config.reference docs` from the declarations of the options. -->
+
+The file is [TOML](https://toml.io); `bucketcast config` checks it and shows what is in effect, and
+`bucketcast config --help` prints this page. A key without a default is empty unless it is set.
+Any value of a target may be `secret:NAME`, which is read from AWS Secrets Manager, or
+`secret:NAME#FIELD`, a field of a JSON secret; a local deploy accepts the value itself.
+
+A target's keys may also come from the environment of the deploy, which overrides the file:
+`MINIO_NOTIFY_`, the kind, the key and the target's id, such as
+`MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary`. `MINIO_API_SYNC_EVENTS` is `sync_events`."""
+
+
+def sections() -> Iterator[tuple[str, Any, str]]:
+    """Yield each table's title, its options, and how their environment variables are shown."""
+    yield "Top-level keys", StackOptions, ""
+    yield "[bucket.NAME]", Bucket, ""
+    for name, declared in SOURCE_TABLES.items():
+        yield f"[source.{name}]", declared, ""
+    for kind in targets.kinds():
+        settings = targets.load(kind).Settings
+        yield f"[notify_{kind}.ID]", settings, f" MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
+    yield "[notify_KIND.ID.deploy]", Deploy, ""
+    for name, declared in TABLES.items():
+        yield f"[{name}]", declared, ""
+    yield "[scan.BUCKET]", ScanOptions, ""
+
+
+def render() -> str:
+    """Return the page of all keys as Markdown."""
+    common = _common()
+    parts = [_INTRODUCTION]
+    for title, declared, variables in sections():
+        options = page.own_first(declared)
+        if not variables:
+            parts += [_heading(title), _list(options, _required(options))]
+            continue
+        kind = title.removeprefix("[notify_").removesuffix(".ID]")
+        if kind == targets.kinds()[0]:
+            parts += ["## `[notify_KIND.ID]`, nearly every target", _list(common, [])]
+        own = {key: option for key, option in options.items() if not _alike(option, common)}
+        parts += [
+            _heading(title),
+            f"[What it does, with an example.](targets/{kind}.md){_lacks(options, common)}",
+            _list(own, page.needed_keys(kind, targets.load(kind))),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _common() -> dict[str, Option]:
+    """Return the options that most kinds of target declare alike."""
+    kinds = [page.own_first(targets.load(kind).Settings) for kind in targets.kinds()]
+    declared = Counter(_text(option) for options in kinds for option in options.values())
+    return {
+        key: option
+        for options in kinds
+        for key, option in options.items()
+        if declared[_text(option)] > len(kinds) / 2
+    }
+
+
+def _alike(option: Option, common: Mapping[str, Option]) -> bool:
+    return option.key in common and _text(option) == _text(common[option.key])
+
+
+def _text(option: Option) -> str:
+    return f"{option.key} {_describe(option, needed=False)}"
+
+
+def _lacks(options: Mapping[str, Option], common: Mapping[str, Option]) -> str:
+    missing = ", ".join(f"`{key}`" for key in common if key not in options)
+    return f" It has no {missing}." if missing else ""
+
+
+def _heading(title: str) -> str:
+    return f"## `{title}`" if title.startswith("[") else f"## {title}"
+
+
+def _required(options: Mapping[str, Option]) -> list[str]:
+    return [key for key, option in options.items() if option.required]
+
+
+def _list(options: Mapping[str, Option], needed: list[str]) -> str:
+    lines = (f"* `{key}` {_describe(options[key], needed=key in needed)}" for key in options)
+    return "\n".join(lines)
+
+
+def _describe(option: Option, *, needed: bool) -> str:
+    notes = [option.type, str(option.limits or "")]
+    notes += ["**required**" if needed else f"default `{option.default}`" * bool(option.default)]
+    example = f", such as `{option.example}`" if option.example else ""
+    return f"({', '.join(note for note in notes if note)}): {option.help}{example}"
+
+
+def write(folder: Path) -> None:
+    """Write all pages into a folder of documentation."""
+    (folder / "configuration.md").write_text(render(), encoding="utf-8")
+    (folder / "targets").mkdir(parents=True, exist_ok=True)
+    for kind in targets.kinds():
+        (folder / "targets" / f"{kind}.md").write_text(page.render(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
