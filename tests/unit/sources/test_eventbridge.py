@@ -67,12 +67,21 @@ def test_event_has_the_order_of_s3s_own_notification() -> None:
         ("Object Storage Class Changed", {"reason": ""}, "s3:ObjectTransition:Complete"),
         ("Object Tags Added", {"reason": ""}, "s3:ObjectCreated:PutTagging"),
         ("Object Annotation Created", {"reason": "PutObjectAnnotation"}, "s3:ObjectAnnotation:Put"),
-        ("Object Of Next Year", {"reason": ""}, "s3:Object Of Next Year"),
     ],
 )
 def test_names(kind: str, detail: dict[str, str], name: str) -> None:
     envelope = {**CREATED, "detail-type": kind, "detail": {**CREATED["detail"], **detail}}
     assert only(envelope).name == name
+
+
+@pytest.mark.parametrize("kind", ["Object Of Next Year", "Async Copy Completion"])
+def test_a_type_that_s3_adds_later_is_logged_once_and_no_dead_letter(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    added = {**CREATED, "detail-type": kind, "detail": {"bucket": {"name": "uploads"}}}
+    for _ in range(2):
+        assert sources.events(json.dumps(added)) == []
+    assert [kind in message for message in caplog.messages] == [True]
 
 
 def test_broken_event_is_refused_with_the_field() -> None:

@@ -15,7 +15,8 @@ from bucketcast.event import Event
 from bucketcast.sources import cloudtrail, eventbridge, minio, s3, sns
 
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_DIALECTS = (s3, eventbridge, cloudtrail, minio)
+_DIALECTS = (s3, cloudtrail, eventbridge, minio)
+"""CloudTrail's calls come through EventBridge too, from S3 as well."""
 _WRAPPINGS = 2
 """A notification of SNS may hold an event, but no second notification."""
 _DEEPEST = 400
