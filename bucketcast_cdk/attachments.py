@@ -104,6 +104,8 @@ class AttachedBucket(Construct):
                 "Via": bucket.via,
                 "StateTable": ingest.table.table_name,
                 "Overlap": str(overlap.to_seconds()),
+                # A deploy may encrypt the queue by a key that S3 may not use.
+                **({"Key": config.kms_key} if config.kms_key else {}),
                 **(_trail_properties(trail, stack.stack_name, config) if trail else {}),
             },
             custom_resources,

@@ -3,17 +3,19 @@
 Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
 and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). For
 events of our own also `StateTable` and `Overlap`: for how many seconds both transports are kept
-when `Via` changes. With access events also `Trail` (ARN), `Stack` and `BucketEvents`: when that
-changes, CloudFormation writes the trail's selectors anew. The trail then logs the calls that the
-bucket's rules ask for.
+when `Via` changes. `Key` is the ARN of the customer's key that encrypts the queue, if there is one:
+when it changes, S3 tries whether it may use it, and the deploy fails if not. With access events
+also `Trail` (ARN), `Stack` and `BucketEvents`: when that changes, CloudFormation writes the trail's
+selectors anew. The trail then logs the calls that the bucket's rules ask for.
 
 Created and attached buckets are treated alike: other entries in the bucket's notifications stay,
 and so does what `bucketcast bucket attach` had made where a deploy is rolled back.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -29,6 +31,9 @@ from functions.custom_resources.request import DELETE, Clients, client, is_rolle
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+_ENCRYPTED_AFTER: Final = 60.0
+"""SQS may take so many seconds to apply a queue's new key."""
 
 
 def apply(
@@ -57,6 +62,9 @@ def apply(
         now=now,
     )
     if event["RequestType"] != DELETE:
+        if before and _has_new_key(properties, before) and not is_rolled_back(event, clients):
+            sleep(_ENCRYPTED_AFTER)
+            bucket.validate()
         bucket.attach(previous=before.get("Via", ""))
         return
     attached = bucket.was_attached()
@@ -66,6 +74,11 @@ def apply(
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchBucket":
             raise
+
+
+def _has_new_key(properties: Mapping[str, str], before: Mapping[str, str]) -> bool:
+    key = properties.get("Key")
+    return bool(key) and key != before.get("Key")
 
 
 def _attach_again(bucket: DeployedBucket, attached: Cutover) -> bool:
@@ -112,5 +125,6 @@ def _trail(
     properties: Mapping[str, str], clients: Clients, sleep: Callable[[float], None]
 ) -> Trail:
     partition = properties["Trail"].split(":")[1]
-    lock = Lock(properties["StateTable"], clients("dynamodb"), sleep=sleep)
+    # All buckets of a deploy may wait for it: `sleep` ends that while there is time to respond.
+    lock = Lock(properties["StateTable"], clients("dynamodb"), timeout=math.inf, sleep=sleep)
     return Trail(properties["Trail"], properties["Stack"], clients("cloudtrail"), lock, partition)

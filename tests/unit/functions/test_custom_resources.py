@@ -172,6 +172,58 @@ def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
     assert pauses == [PAUSE_SECONDS] * 4
 
 
+KEYS = [f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{name}" for name in ("old", "new")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state", "validated"),
+    [
+        ({}, {"Key": KEYS[1]}, "UPDATE_IN_PROGRESS", True),
+        ({"Key": KEYS[0]}, {"Key": KEYS[1]}, "UPDATE_IN_PROGRESS", True),
+        ({"Key": KEYS[1]}, {"Key": KEYS[1]}, "UPDATE_IN_PROGRESS", False),
+        ({"Key": KEYS[0]}, {}, "UPDATE_IN_PROGRESS", False),
+        # The queue may have its old key only after this request.
+        ({"Key": KEYS[0]}, {"Key": KEYS[1]}, "UPDATE_ROLLBACK_IN_PROGRESS", False),
+    ],
+)
+def test_s3_tries_a_new_key_of_the_queue_once_it_is_in_effect(
+    s3: Any,
+    put: Mock,
+    before: dict[str, str],
+    after: dict[str, str],
+    state: str,
+    *,
+    validated: bool,
+) -> None:
+    theirs = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
+    notify("uploads", **theirs, QueueConfigurations=[ENTRY])
+    stored = notification("uploads")
+    put.reset_mock()
+    pauses = list[float]()
+    update = request("Update", properties() | after, properties() | before)
+    apply(update, s3, in_state(state, None), pauses.append)
+    assert (put.call_count, pauses) == ((1, [60.0]) if validated else (0, []))
+    assert notification("uploads") == stored
+    if validated:
+        assert put.call_args.kwargs["SkipDestinationValidation"] is False
+
+
+def test_a_key_that_s3_may_not_use_fails_the_deploy(s3: Any, put: Mock) -> None:
+    notify("uploads", QueueConfigurations=[ENTRY])
+    put.side_effect = refusal("InvalidArgument", message="Unable to validate the destination")
+    pauses = list[float]()
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) > 3:
+            raise BucketcastError("the time is up")
+
+    update = request("Update", properties() | {"Key": KEYS[1]}, properties())
+    with pytest.raises(BucketcastError, match="time is up"):
+        apply(update, s3, in_state("UPDATE_IN_PROGRESS", None), sleep)
+    assert notification("uploads") == {"QueueConfigurations": [ENTRY]}
+
+
 def test_an_error_that_does_not_pass_is_raised_at_once(s3: Any) -> None:
     pauses = list[float]()
     with pytest.raises(ClientError, match="NoSuchBucket"):

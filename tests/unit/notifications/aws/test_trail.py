@@ -1,5 +1,6 @@
 """A trail's selectors are one document: concurrent writers lose nothing."""
 
+import math
 import threading
 from collections.abc import Callable
 from itertools import chain, repeat
@@ -115,6 +116,25 @@ def test_lock_that_is_always_taken_fails(
     with pytest.raises(BucketcastError, match="trail/ours"):
         trail(clock).follow("one", rules)
     assert not put.called
+
+
+def test_others_wait_for_a_lock_as_long_as_their_time_allows(
+    dynamodb: Any, state_table: str
+) -> None:
+    """A hundred buckets of a deploy share one trail."""
+
+    def next_holder() -> None:
+        item = {"partition": {"S": "#lock"}, "key": {"S": "trail/ours"}}
+        dynamodb.put_item(TableName=state_table, Item=item | {"holder": {"S": str(clock.now)}})
+
+    def end() -> None:
+        raise BucketcastError("the time is up")
+
+    clock = Clock(*[next_holder] * 300, end)
+    next_holder()
+    lock = Lock(state_table, dynamodb, timeout=math.inf, clock=clock, sleep=clock.sleep)
+    with pytest.raises(BucketcastError, match="time is up"), lock.hold("trail/ours"):
+        pass
 
 
 def test_writer_that_lost_the_lock_writes_nothing(rules: Rules, put: Mock, watch: Watch) -> None:

@@ -1,11 +1,12 @@
 """The one writer of bucket notifications, which a deploy and `bucketcast bucket attach` share."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
 from moto.s3.notifications import S3NotificationEvent
 
@@ -18,7 +19,7 @@ from bucketcast.notifications.aws.writer import (
     EntryLostError,
     NotificationWriter,
 )
-from bucketcast.notifications.document import Part
+from bucketcast.notifications.document import EVENTS, LATEST, Part
 
 ACCOUNT = "123456789012"
 BUCKET = "uploads"
@@ -32,6 +33,7 @@ THUMBS = {
 }
 AUDIT = {**THUMBS, "Id": "audit", "Events": ["s3:Later:Copy"]}
 CREATED = ["s3:ObjectCreated:*"]
+UNKNOWN = "A specified event is not supported for notifications."
 Interrupt = Callable[[Callable[[], None]], None]
 
 
@@ -98,6 +100,38 @@ def test_entry_dropped_by_s3_is_restored(
     after_put(lambda: put(s3, attach({})))
     with pytest.raises(EntryLostError, match="put back"):
         write(s3)
+    assert ids(s3) == {"thumbs"}
+
+
+def _refuse_latest(params: Any, **_: Any) -> None:
+    """Answer as S3 does in a region that does not know the latest events."""
+    if any(event.encode() in params["body"] for event in LATEST):
+        answer = {"Error": {"Code": "InvalidArgument", "Message": UNKNOWN}}
+        raise ClientError(answer, "PutBucketNotificationConfiguration")  # type: ignore[arg-type]
+
+
+def test_events_that_a_region_does_not_know_are_left_out_with_a_word(s3: Any) -> None:
+    s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
+    made = writer(s3)
+    whole = partial(notifications.attach, entry_id=OURS, queue_arn=QUEUE)
+    texts = made.write(BUCKET, whole)
+    assert texts == [
+        "added the notification entry 'Bucketcast-ingress'",
+        "left out s3:ObjectAnnotation:* and s3:ObjectRetention:Put: S3 does not know them here",
+    ]
+    document = made.read(BUCKET)
+    (entry,) = document["QueueConfigurations"]
+    assert set(entry["Events"]) == set(EVENTS) - set(LATEST)
+    assert notifications.part_of(entry).is_whole
+    assert ids(s3) == {"thumbs", OURS}
+    assert made.write(BUCKET, whole) == []
+
+
+def test_an_event_of_a_part_that_a_region_does_not_know_is_refused(s3: Any) -> None:
+    s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
+    part = Part([*CREATED, LATEST[1]])
+    with pytest.raises(ClientError, match="not supported for notifications"):
+        writer(s3).write(BUCKET, lambda old: notifications.attach(old, OURS, QUEUE, part))
     assert ids(s3) == {"thumbs"}
 
 

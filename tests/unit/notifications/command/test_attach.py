@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from bucketcast.notifications.aws.cutover import Cutovers
+from bucketcast.notifications.document import LATEST
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
@@ -131,6 +132,15 @@ def test_attach_again_changes_nothing(run: Run, put: Mock) -> None:
     assert (document["changed"], document["via"]) == ([], "sqs")
     assert put.call_count == 1
     assert "already attached" in run("bucket", "attach", "uploads").out
+
+
+def test_attached_without_the_latest_events_is_attached(run: Run) -> None:
+    """A region may not know them."""
+    run("bucket", "attach", "uploads")
+    earlier = [event for event in ENTRY["Events"] if event not in LATEST]
+    notify("uploads", QueueConfigurations=[{**ENTRY, "Events": earlier}])
+    (row,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
+    assert (row["via"], row["part"], row["why"]) == ("sqs", None, "")
 
 
 def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, put: Mock) -> None:

@@ -29,6 +29,8 @@ EVENTS: Final = (
     "s3:ObjectAnnotation:*",
     "s3:ObjectRetention:Put",
 )
+LATEST: Final = ("s3:ObjectAnnotation:*", "s3:ObjectRetention:Put")
+"""The events of this year; a region that does not know them yet refuses the document."""
 
 # List in the document -> the key of an entry's destination in it.
 _DESTINATIONS: Final = {
@@ -52,7 +54,8 @@ class Part(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        return set(self.events) == set(EVENTS) and not self.prefix and not self.suffix
+        """True if all events are taken, perhaps without the latest ones."""
+        return set(self.events) >= set(EARLIER.events) and not self.prefix and not self.suffix
 
     def __str__(self) -> str:
         names = "all events" if set(self.events) == set(EVENTS) else ", ".join(self.events)
@@ -61,6 +64,8 @@ class Part(NamedTuple):
 
 WHOLE: Final = Part()
 """All events of all keys."""
+EARLIER: Final = Part(tuple(event for event in EVENTS if event not in LATEST))
+"""All that a region knows which lacks the latest events."""
 
 
 def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> dict[str, Any]:
@@ -128,6 +133,15 @@ def is_attached(document: Document, entry_id: str, queue_arn: str, part: Part = 
         and _filter(entry) == _filter(expected)
         for entry in document.get("QueueConfigurations", [])
     )
+
+
+def leave_out_latest(document: Document, entry_id: str) -> dict[str, Any] | None:
+    """Remove the latest events from our entry; None if it is not one for all events."""
+    queues = document.get("QueueConfigurations", [])
+    ours = next((entry for entry in queues if entry.get("Id") == entry_id), None)
+    if ours is None or set(ours["Events"]) != set(EVENTS):
+        return None
+    return attach(document, entry_id, ours["QueueArn"], EARLIER)
 
 
 def part_of(entry: Mapping[str, Any]) -> Part:

@@ -25,17 +25,19 @@ _PAUSE: Final = 1.0
 
 
 class Lock:
-    """Locks by name; `clock` is monotonic."""
+    """Locks by name, for which others wait `timeout` seconds; `clock` is monotonic."""
 
     def __init__(
         self,
         table: str,
         client: "DynamoDBClient",
         *,
+        timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._items = Partition(table, KEY, client)
+        self._timeout = timeout
         self._clock = clock
         self.sleep = sleep
 
@@ -44,7 +46,7 @@ class Lock:
         """Hold a lock; yield a function that returns True while there is time to write.
 
         Raises:
-            BucketcastError: others held it for `TIMEOUT_SECONDS` seconds.
+            BucketcastError: others held it for the whole timeout.
         """
         lease = Lease(self._items, name)
         held_since = self._take(name, lease)
@@ -63,9 +65,9 @@ class Lock:
             now = self._clock()
             if lease.take(round((time.time() + LEASE) * 1_000), former=dead):
                 return now
-            if now - began >= TIMEOUT_SECONDS:
+            if now - began >= self._timeout:
                 raise BucketcastError(
-                    f"somebody else is changing {name} for over {TIMEOUT_SECONDS:.0f} s: try again"
+                    f"somebody else is changing {name} for over {self._timeout:.0f} s: try again"
                 )
             self.sleep(_PAUSE)
             if (current := lease.read()) != holder:

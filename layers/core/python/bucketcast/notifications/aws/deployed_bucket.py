@@ -82,6 +82,14 @@ class DeployedBucket:
         if cutovers := self._cutovers:
             self._retry(lambda: cutovers.remove(self.name))
 
+    def validate(self) -> None:
+        """Let S3 try whether it may still write to the queue.
+
+        Raises:
+            ClientError: it may not, also after retries.
+        """
+        self._retry(lambda: self._writer.validate(self.name))
+
     def attach(self, previous: str) -> None:
         """Send the events by `Via`; `previous` is the old transport, "" for none.
 
@@ -145,4 +153,6 @@ class DeployedBucket:
                 raise
 
         self._retry(write)
+        for text in changes:
+            log.info("%s: %s", self.name, text)
         return bool(changes)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
@@ -56,6 +56,8 @@ class NotificationWriter:
     def write(self, bucket: str, change: Change) -> list[str]:
         """Apply `change` to the document; return the changes as texts.
 
+        Where S3 does not know the latest events, an entry for all events is written without them.
+
         Raises:
             Overlap: raised by `change`.
             EntryLostError: another owner's entry was missing afterwards.
@@ -65,14 +67,40 @@ class NotificationWriter:
         after = change(before)
         if after == before:
             return []
+        left_out = []
+        try:
+            self._put_or_restore(bucket, before, after)
+        except ClientError as error:
+            earlier = notifications.leave_out_latest(after, self.entry_id)
+            if earlier is None or not _is_unknown_event(error):
+                raise
+            if earlier == before:
+                return []
+            after = earlier
+            self._put_or_restore(bucket, before, after)
+            left_out = [
+                f"left out {' and '.join(notifications.LATEST)}: S3 does not know them here"
+            ]
+        self._verify(bucket, before, after)
+        return [*notifications.describe_changes(before, after, self.entry_id), *left_out]
+
+    def validate(self, bucket: str) -> None:
+        """Let S3 try the queue of our entry again, by writing the same document; none, no try.
+
+        Raises:
+            ClientError: S3 cannot write to a destination of the document, which stays as it is.
+        """
+        document = self.read(bucket)
+        if notifications.has_entry(document, self.entry_id):
+            self._put(bucket, document)
+
+    def _put_or_restore(self, bucket: str, before: Document, after: Document) -> None:
         try:
             self._put(bucket, after)
         except BotoCoreError:
             # A lost response may hide a completed write.
             self._restore(bucket, before, after)
             raise
-        self._verify(bucket, before, after)
-        return notifications.describe_changes(before, after, self.entry_id)
 
     def _verify(self, bucket: str, before: Document, after: Document) -> None:
         current = self._read_back(bucket, before)
@@ -116,3 +144,8 @@ class NotificationWriter:
             # A deleted destination of another entry must not prevent the removal of ours.
             SkipDestinationValidation=not notifications.has_entry(document, self.entry_id),
         )
+
+
+def _is_unknown_event(error: ClientError) -> bool:
+    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+    return code == "InvalidArgument" and "not supported for notifications" in message
