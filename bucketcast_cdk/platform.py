@@ -1,10 +1,13 @@
 """The platforms of the code: Lambda's arm64, Glue's x86_64, locally the running interpreter."""
 
+import os
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from aws_cdk import aws_lambda as lambda_
@@ -58,12 +61,23 @@ class Platform:
         """Return an interpreter on this machine whose bytecode the functions can read."""
         if self.here or self.python == local_platform().python:
             return sys.executable
-        program = shutil.which(f"python{self.python}")
-        if program is None:
-            return None
         # A version manager leaves stubs on PATH for versions that are not switched on.
-        stub = subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode  # noqa: S603
-        return None if stub else program
+        return next((each for each in _installed(self.python) if _runs(each)), None)
+
+
+def _installed(version: str) -> Iterator[str]:
+    """Yield the programs of a Python version on PATH, and those of pyenv and uv."""
+    name, home = f"python{version}", Path.home()
+    yield from filter(None, [shutil.which(name)])
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or home / ".local/share/uv/python")
+    for folder, pattern in ((pyenv, f"versions/{version}.*"), (uv, f"cpython-{version}.*")):
+        yield from map(str, sorted(folder.glob(f"{pattern}/bin/{name}")))
+
+
+def _runs(program: str) -> bool:
+    done = subprocess.run([program, "-c", ""], capture_output=True, check=False)  # noqa: S603
+    return not done.returncode
 
 
 _GLUE_PYTHON: Final = {"6.0": "3.13", "5.1": "3.11"}

@@ -206,6 +206,33 @@ def test_bytecode_is_left_out_where_no_interpreter_can_make_it(tmp_path: Path) -
     assert not list(bundles.core().rglob("*.pyc"))
 
 
+@pytest.mark.parametrize(
+    ("variable", "folder"),
+    [
+        ("HOME", ".pyenv/versions/3.99.1"),
+        ("PYENV_ROOT", "versions/3.99.1"),
+        ("HOME", ".local/share/uv/python/cpython-3.99.1-linux"),
+        ("UV_PYTHON_INSTALL_DIR", "cpython-3.99.1-linux"),
+    ],
+)
+def test_an_interpreter_is_found_beside_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, folder: str
+) -> None:
+    program = tmp_path / "there" / folder / "bin" / "python3.99"
+    stub = tmp_path / "stubs" / "python3.99"
+    for file, target in ((program, "true"), (stub, "false")):
+        file.parent.mkdir(parents=True)
+        file.symlink_to(f"/bin/{target}")
+    for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(stub.parent))
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    missing = Platform(python="3.99", machine="aarch64", here=False)
+    assert missing.interpreter() is None
+    monkeypatch.setenv(variable, str(tmp_path / "there"))
+    assert missing.interpreter() == str(program)
+
+
 def _client(bundles: Bundles, kind: str) -> Path | None:
     return bundles.layer(f"client-{kind}")
 
