@@ -88,8 +88,9 @@ class Ingest(Construct):
             self.queue,
             batch_size=limits.INGEST_GATHERED if config.ingest_window else limits.BATCH,
             window=config.ingest_window,
-            # More pollers than calls would have their messages refused, and count receives.
-            max_concurrency=config.ingest.reserved_concurrency or None,
+            # One call fewer than is reserved: a refused one would hide its messages for a minute,
+            # and Lambda may begin one before it has counted another's end.
+            max_concurrency=max(0, config.ingest.reserved_concurrency - 1) or None,
         )
 
     @property

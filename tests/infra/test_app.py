@@ -38,21 +38,30 @@ def test_missing_configuration_file_is_reported(tmp_path: Path) -> None:
     assert str(tmp_path / "bucketcast.toml") in done.stderr
 
 
-def test_example_for_aws_synthesizes_without_a_call_of_aws(
-    tmp_path: Path,
+@pytest.mark.parametrize("reporting", [True, False])
+@pytest.mark.parametrize(
+    ("app", "stack"), [("app.py", "Events"), ("examples/cdk/app.py", "Photos")]
+)
+def test_examples_synthesize_without_a_call_of_aws(
+    tmp_path: Path, app: str, stack: str, *, reporting: bool
 ) -> None:
     account = {"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-central-1"}
     # An endpoint without a server: a call to AWS would fail.
     unreachable = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_EC2_METADATA_DISABLED": "true"}
     example = (ROOT / "examples" / "aws" / "bucketcast.toml").read_text()
-    done = _run(tmp_path, example, environ={**account, **unreachable}, stack="Events")
+    words = {"stack": "Events", "aws:cdk:version-reporting": reporting}
+    done = _run(tmp_path, example, {**account, **unreachable}, app, **words)
     assert not done.returncode, done.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    artifact = manifest["artifacts"]["Events"]
+    artifact = manifest["artifacts"][stack]
     assert artifact["environment"] == "aws://111122223333/eu-central-1"
     assert "missing" not in manifest
-    template = json.loads((tmp_path / "out" / "Events.template.json").read_text())
-    assert "127.0.0.1" not in json.dumps(template)
+    # CloudFormation refuses a template without a resource, and CDK's report would hide one.
+    (template,) = (tmp_path / "out").glob("*.template.json")
+    assert "127.0.0.1" not in template.read_text()
+    types = {each["Type"] for each in json.loads(template.read_text())["Resources"].values()}
+    assert "AWS::Lambda::Function" in types
+    assert ("AWS::CDK::Metadata" in types) == reporting
 
 
 def test_a_target_on_this_machine_is_refused_for_an_account(tmp_path: Path) -> None:
@@ -127,6 +136,7 @@ def _run(
     folder: Path,
     text: str | None,
     environ: dict[str, str] | None = None,
+    app: str = "app.py",
     **context: Any,
 ) -> subprocess.CompletedProcess[str]:
     config = folder / "bucketcast.toml"
@@ -135,9 +145,10 @@ def _run(
     words = {**UNBUNDLED, "config": str(config), **context}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MINIO_")}
     kept |= {"CDK_CONTEXT_JSON": json.dumps(words), "CDK_OUTDIR": str(folder / "out")}
+    kept["PYTHONPATH"] = str(ROOT)  # an app of one's own has the wheel instead
     return subprocess.run(
-        [sys.executable, "-O", "app.py"],
-        cwd=ROOT,
+        [sys.executable, "-O", Path(app).name],
+        cwd=(ROOT / app).parent,
         env={**kept, **(environ or {})},
         capture_output=True,
         text=True,

@@ -69,7 +69,7 @@ def test_default_concurrency_of_a_target_is_four(make: Make) -> None:
 def test_ingest_has_reserved_concurrency(make: Make) -> None:
     found = make(WEBHOOK)
     assert found.function("Bucketcast-ingest")["ReservedConcurrentExecutions"] == 20
-    assert found.mapping("Bucketcast-ingest")["ScalingConfig"] == {"MaximumConcurrency": 20}
+    assert found.mapping("Bucketcast-ingest")["ScalingConfig"] == {"MaximumConcurrency": 19}
     none = make("[ingest]\nreserved_concurrency = 0" + WEBHOOK)
     assert "ReservedConcurrentExecutions" not in none.function("Bucketcast-ingest")
     assert "ScalingConfig" not in none.mapping("Bucketcast-ingest")

@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from aws_cdk import App, Environment, Stack
+from aws_cdk.assertions import Template
 
 from bucketcast.settings.environment import DeployedTargets
 from bucketcast.state.table import EXPIRES
-from tests.infra.conftest import Make, Synthesised
+from bucketcast_cdk import Bucketcast
+from tests.infra.conftest import CONTEXT, ROOT, Make, Synthesised
 
 TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
 QUEUES = ["ingress", *TARGETS]
@@ -163,6 +166,15 @@ def test_dispatch_carries_the_client_of_its_kind_and_no_other(
 def test_a_long_outage_is_not_mistaken_for_an_endless_loop(typical: Synthesised) -> None:
     for name in FUNCTIONS:
         assert typical.function(f"Bucketcast-{name}")["RecursiveLoop"] == "Allow"
+
+
+def test_lambda_is_asked_about_no_loops_in_china() -> None:
+    """It detects none there, so it may refuse the setting."""
+    stack = Stack(App(context=CONTEXT), "Bucketcast", env=Environment(region="cn-north-1"))
+    Bucketcast(stack, "Default", config=ROOT / "examples" / "aws" / "bucketcast.toml")
+    functions = Template.from_stack(stack).find_resources("AWS::Lambda::Function").values()
+    assert functions
+    assert not [each for each in functions if "RecursiveLoop" in each["Properties"]]
 
 
 def test_ingest_gets_the_list_of_deployed_targets(typical: Synthesised) -> None:

@@ -218,7 +218,7 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
         ),
         (
             "[ingest]\nreserved_concurrency = 1",
-            "ingest.reserved_concurrency: found '1'; allowed is 0, or 2 to 1000",
+            "ingest.reserved_concurrency: found '1'; allowed is 0, or 3 to 1000",
         ),
         ("[ingest]\nwindow = '1500ms'", "ingest.window: found '1500ms'; allowed is whole seconds"),
         ("[ingest]\nwindow = '301s'", "ingest.window: found '301s'; allowed is 0, or 1s to 5m"),

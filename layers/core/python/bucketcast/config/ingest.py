@@ -26,7 +26,7 @@ class IngestOptions:
         "concurrent executions reserved for it, which is also its maximum; 0 reserves none, for "
         "accounts limited to 10 (a local deploy's default)",
         default=str(INGEST_RESERVED),
-        limits=Limits("2", "1000", or_zero=True),
+        limits=Limits("3", "1000", or_zero=True),
     )
     window: WholeSeconds = option(
         "gather events for so long, so that many share a call: at 10 events per second 1s saves "
