@@ -12,12 +12,12 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up spark stop test check model chaos clients bench setup lock clean synth dist
-.PHONY: python deployable servers
+.PHONY: help demo up spark stop test check model chaos clients bench setup lock clean deployable
+.PHONY: synth dist python servers
 
 help:
 	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) } \
-		/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ run it
 demo: deployable ## run the demo: real S3 operations, and every event as it arrives
@@ -72,8 +72,11 @@ clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 ##@ ship it
+deployable: python ## install what a deploy needs, and no tools of development
+	@$(PYTHON) -m localstack.install deploy
+
 synth: CONFIG = examples/aws/bucketcast.toml
-synth: setup ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
+synth: deployable ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
 	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
 
 dist: setup ## build the wheel and the source archive into dist
@@ -82,9 +85,6 @@ dist: setup ## build the wheel and the source archive into dist
 # What the targets above need.
 servers:
 	@tests/servers/install
-
-deployable: python
-	@$(PYTHON) -m localstack.install deploy
 
 python:
 	@command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or set make PYTHON=/path/to/python3" >&2; exit 1; }
