@@ -112,8 +112,8 @@ def _describe(option: Option, *, needed: bool) -> str:
 
 def write(folder: Path) -> None:
     """Write all pages into a folder of documentation."""
-    (folder / "configuration.md").write_text(render(), encoding="utf-8")
     (folder / "targets").mkdir(parents=True, exist_ok=True)
+    (folder / "configuration.md").write_text(render(), encoding="utf-8")
     for kind in targets.kinds():
         (folder / "targets" / f"{kind}.md").write_text(page.render(kind), encoding="utf-8")
 
