@@ -32,7 +32,7 @@ _SIGNALLED = 128
 # Arguments for Glue itself.
 CONF = "--conf"
 MODULES = "--extra-py-files"
-SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats")
+SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats", "--spark-event-")
 
 
 def main() -> int:

@@ -29,6 +29,7 @@ from bucketcast_cdk.pipeline.jobs import Job, JobSetup, make_package, spark_conf
 from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
+_EVENT_LOGS: Final = "spark-event-logs"
 _RUN_RETENTION: Final = Duration.days(30)
 _UPLOAD_RETENTION: Final = Duration.days(7)
 
@@ -64,7 +65,15 @@ class Pipeline(Construct):
             self._make_connection(),
         )
         self.jobs = {
-            job: Job(self, job, context, folder=_FOLDERS[job], setup=setup, settings=settings)
+            job: Job(
+                self,
+                job,
+                context,
+                folder=_FOLDERS[job],
+                setup=setup,
+                event_logs=f"{self.runs(job)}/{_EVENT_LOGS}/" if options.spark_ui else "",
+                settings=settings,
+            )
             for job, settings in self._settings(ingest).items()
         }
         of_dynamic = [dynamic.queues] if dynamic.queues else []
@@ -128,7 +137,10 @@ class Pipeline(Construct):
                     prefix="runs/",
                     expiration=_RUN_RETENTION,
                     abort_incomplete_multipart_upload_after=_UPLOAD_RETENTION,
-                )
+                ),
+                s3.LifecycleRule(
+                    prefix="alerts/", abort_incomplete_multipart_upload_after=_UPLOAD_RETENTION
+                ),
             ],
             removal_policy=removal_policy,
         )
@@ -186,7 +198,9 @@ class Pipeline(Construct):
         """Allow a job to read, write and remove its own objects."""
         arn = self.bucket.bucket_arn
         job.allow(["s3:ListBucket"], [arn])
-        job.allow(["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], [f"{arn}/{folder}"])
+        uploads = ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+        objects = ["s3:DeleteObject", "s3:GetObject", "s3:PutObject", *uploads]
+        job.allow(objects, [f"{arn}/{folder}"])
 
 
 def _allow_metadata(job: Job) -> None:

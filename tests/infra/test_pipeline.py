@@ -114,10 +114,32 @@ def test_the_bucket_keeps_alerts_and_expires_runs(pipeline: Synthesised) -> None
         for logical_id, resource in pipeline.of_type("AWS::S3::Bucket").items()
         if logical_id.startswith("Pipeline")
     ]
-    (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
-    assert (rule["Prefix"], rule["ExpirationInDays"]) == ("runs/", 30)
+    runs, alerts = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert (runs["Prefix"], runs["ExpirationInDays"]) == ("runs/", 30)
+    assert alerts["Prefix"] == "alerts/"
+    assert "ExpirationInDays" not in alerts
+    for rule in (runs, alerts):
+        assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
     assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     assert "BucketEncryption" in bucket["Properties"]
+
+
+@pytest.mark.parametrize("job", ["scan", "backfill", "reconcile"])
+def test_a_job_may_end_the_uploads_of_a_failed_task(pipeline: Synthesised, job: str) -> None:
+    for action in ("s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"):
+        folders = json.dumps([each["Resource"] for each in _allowing(pipeline, job, action)])
+        assert f"/runs/{job}/*" in folders
+        assert ("/alerts/*" in folders) == (job == "scan")
+
+
+def test_sparks_ui_is_kept_with_the_runs_if_asked(pipeline: Synthesised, make: Make) -> None:
+    assert "--enable-spark-ui" not in _arguments(pipeline, "scan")
+    made = make(TYPICAL + PIPELINE.replace("[pipeline]", '[pipeline]\nspark_ui = "on"'))
+    for name in ("scan", "backfill", "reconcile"):
+        arguments = made.properties("AWS::Glue::Job", Name=f"Bucketcast-{name}")["DefaultArguments"]
+        assert arguments["--enable-spark-ui"] == "true"
+        path = _join(arguments["--spark-event-logs-path"])
+        assert path == f"s3://?/runs/{name}/spark-event-logs/"  # which the job may write to
 
 
 def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised) -> None:

@@ -45,6 +45,11 @@ class PipelineOptions:
         example="archive,logs",
     )
     metadata: OnOff = option("whether they may read S3 Metadata tables", default="off")
+    spark_ui: OnOff = option(
+        "whether Glue's console shows Spark's UI of runs that have ended; its logs are kept with "
+        "the runs",
+        default="off",
+    )
     subnet: str = option(
         "id of a VPC subnet for the jobs to run in, to reach targets there",
         default="",
