@@ -75,6 +75,7 @@ REASONS: Final = (
         )
     ),
     ("scan", "dynamodb:GetItem", "a scan names the one that scans the same bucket"),
+    ("backfill", "s3:GetObjectVersion", "versions that a manifest names"),
     ("backfill", "dynamodb:GetItem", "a refused attempt names the one that still works"),
     ("ingest", "s3:ListBucket", "without it S3 answers 403 for an object that is gone, not 404"),
     ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),

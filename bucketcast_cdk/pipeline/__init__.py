@@ -190,6 +190,8 @@ class Pipeline(Construct):
         objects = ["s3:GetObject"]
         if job is self.jobs["reconcile"]:
             objects.append("s3:GetObjectTagging")
+        if job is self.jobs["backfill"]:
+            objects.append("s3:GetObjectVersion")
         job.allow(objects, [bucket_arn(self, f"{bucket}/*") for bucket in buckets])
         if self._options.metadata:
             _allow_metadata(job)

@@ -8,7 +8,7 @@ spooled before the first is sent, so that the same run can resume after an inter
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -19,11 +19,12 @@ from pyspark.sql import SparkSession
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.settings.pipeline import Backfill
-from glue_jobs import files, lease, listing
+from glue_jobs import files, lease, listing, not_sent
+from glue_jobs.backfill import estimate, manifest
 from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
 from glue_jobs.backfill.messages import Counts, Tally, events_per_message, messages
 from glue_jobs.backfill.selection import FILTERS, select
-from glue_jobs.listing.schema import current_objects, unix_ms
+from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
 from glue_jobs.outbox.pace import check_time, seconds_needed
 from glue_jobs.run import Run
@@ -47,31 +48,71 @@ class Listed(msgspec.Struct, kw_only=True):
 def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     """Send the bucket's objects to the target as its rules require; the result has the counts.
 
+    A dry run ends before the first event, with an estimate instead; the same run then sends them.
+
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
             listing is too old, or would be before all is sent; the run would be ended before that;
-            its folder has another backfill, or is being worked on; or SQS refused events.
+            its folder has another backfill, or is being worked on; or the queue does not answer.
     """
     began = time.monotonic()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
         listed = _read_earlier(settings, run) or _list(spark, settings, run)
-        unsent = listed.events - checkpoints.count_events(listed.spool)
-        needed = seconds_needed(unsent, settings.rate, settings.queue)
-        _check_age(listed.taken, needed)
-        if settings.timeout:
-            remaining = settings.timeout - (time.monotonic() - began)
-            hint = f"and add --resume {run.folder.rpartition('/')[2]}"
-            check_time(unsent, settings.rate, settings.queue, remaining, hint)
-        stage = f"sending for {needed / 3600:.2f} hours" if needed else "sending"
-        report_progress: Any = partial(run.report, stage, unit="events")
-        sender.send(spark, listed.spool, rate=settings.rate, on_progress=report_progress)
+        outcome: Mapping[str, object]
+        if settings.dry_run:
+            outcome = {"estimate": estimate.estimate(spark, listed.spool, settings)}
+        else:
+            _check(listed, settings, run, time.monotonic() - began)
+            outcome = _send(spark, listed, settings, run)
     fields = ("objects", "matched", "events", "notes")
-    run.set_result({**listed.scope, **{name: getattr(listed, name) for name in fields}})
+    counts = {name: getattr(listed, name) for name in fields}
+    run.set_result({**listed.scope, **counts, **outcome})
+
+
+def _check(listed: Listed, settings: Backfill, run: Run, elapsed: float) -> None:
+    """Refuse to begin what cannot be sent in time."""
+    unsent = listed.events - checkpoints.count_events(listed.spool)
+    _check_age(listed.taken, seconds_needed(unsent, settings.rate, settings.queue))
+    if settings.timeout:
+        hint = f"and add --resume {run.folder.rpartition('/')[2]}"
+        check_time(unsent, settings.rate, settings.queue, settings.timeout - elapsed, hint)
+
+
+def _send(
+    spark: SparkSession, listed: Listed, settings: Backfill, run: Run
+) -> Mapping[str, object]:
+    """Send what is not sent yet; return how many were sent, and what was not.
+
+    It is `paused` if there is a rest that SQS did not refuse.
+    """
+    needed = seconds_needed(
+        listed.events - checkpoints.count_events(listed.spool), settings.rate, settings.queue
+    )
+    stage = f"sending for {needed / 3600:.2f} hours" if needed else "sending"
+    report: Any = partial(run.report, stage, unit="events")
+    refused = False
+    try:
+        sender.send(
+            spark,
+            listed.spool,
+            rate=settings.rate,
+            run=run.folder,
+            until=listed.taken / 1000 + _MAX_AGE,
+            on_progress=report,
+        )
+    except sender.RefusedError:
+        refused = True
+    sent = checkpoints.count_events(listed.spool)
+    paused = sent < listed.events and not refused
+    if paused:
+        _check_age(listed.taken, 0.0)
+    return {"sent": sent, "paused": paused, **not_sent.summarize(run.path("not-sent"))}
 
 
 def _scope(settings: Backfill) -> dict[str, str]:
     """Return the options that identify a backfill; a rerun may change others, such as the rate."""
-    scope = {name: getattr(settings, name) for name in ("bucket", "source", "prefix", "target")}
+    names = ("bucket", "source", "prefix", "manifest", "versions", "target")
+    scope = {name: getattr(settings, name) for name in names}
     filters = {name: getattr(settings, name) for name in FILTERS}
     return scope | {
         name: ",".join(value) if isinstance(value, tuple) else str(value)
@@ -96,14 +137,15 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
     """List the bucket and spool the target's events."""
     to = find_destination(settings)
     with run.report_tasks(spark, "listing"):
-        content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
+        content = _read_content(spark, settings, run)
         taken = unix_ms(content.taken)
         _check_age(taken, 0.0)
         tally = spark.sparkContext.accumulator(Counts(), Tally())
         # An unfinished attempt leaves its spool behind, unused.
         spool = run.path(f"outbox/{time.time_ns()}")
-        objects = current_objects(select(content, settings))
-        rows = messages(objects, to, taken, events_per_message(settings.rate), tally)
+        rows = messages(
+            select(content, settings), to, taken, events_per_message(settings.rate), tally
+        )
         events, counts = chunks.spool(rows, spool), tally.value
     listed = Listed(
         scope=_scope(settings),
@@ -122,6 +164,12 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
     )
     files.write(run.path(_LISTED), msgspec.json.encode(listed))
     return listed
+
+
+def _read_content(spark: SparkSession, settings: Backfill, run: Run) -> Listing:
+    if settings.manifest:
+        return manifest.read(spark, settings, run.path("not-sent/objects"))
+    return listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
 
 
 def _check_age(taken: int, seconds: float) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
-from bucketcast.mirror.synthetic import Object, created
+from bucketcast.mirror.synthetic import Object, created, marked
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
 from glue_jobs.outbox.chunks import MESSAGES, Message
@@ -73,7 +73,7 @@ def match(objects: Iterable[Object], rules: Collection[Rule], counts: Counts) ->
     """Yield the events that the rules match, each with its rule."""
     index, any_put = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
     for current in objects:
-        event = created(current)
+        event = marked(current) if current.is_delete_marker else created(current)
         hits = index.match(event)
         counts.objects += 1
         if hits:

@@ -1,4 +1,4 @@
-"""The rows of a listing that the options of a backfill select."""
+"""The objects of a listing that the options of a backfill select."""
 
 from collections.abc import Callable, Mapping
 from operator import ge, le, lt
@@ -9,7 +9,7 @@ from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.pipeline import Backfill
-from glue_jobs.listing.schema import Listing
+from glue_jobs.listing.schema import Listing, all_versions, current_objects
 
 
 def _is_one_of(column: Column, values: tuple[str, ...]) -> Column:
@@ -27,12 +27,17 @@ FILTERS: Final[Mapping[str, tuple[str, Callable[[Column, Any], Column]]]] = {
 
 
 def select(content: Listing, settings: Backfill) -> DataFrame:
-    """Return the rows that all options select, filtered by Spark itself.
+    """Return the rows that all options select, filtered by Spark itself, with `Object`'s columns.
 
     Raises:
-        BucketcastError: the source does not have a column that an option compares.
+        BucketcastError: the source does not have a column that an option compares, or no versions.
     """
     rows = content.objects
+    if settings.versions == "all" and not content.versions:
+        raise BucketcastError(
+            f"--versions: {content.name} has only current versions; take an Inventory "
+            "configuration that includes all versions, or --source listing"
+        )
     for name, (column, holds) in FILTERS.items():
         value = getattr(settings, name)
         if value in (None, ()):
@@ -43,4 +48,4 @@ def select(content: Listing, settings: Backfill) -> DataFrame:
                 "Inventory configuration and wait for its next report, or take --source listing"
             )
         rows = rows.where(holds(sql.col(column), value))
-    return rows
+    return all_versions(rows) if settings.versions == "all" else current_objects(rows)

@@ -71,8 +71,17 @@ def current_objects(rows: DataFrame) -> DataFrame:
 
     The columns are those of `Object`, in its order: `Object(*row)`.
     """
-    current = rows.where("is_latest and not is_delete_marker")
-    return current.withColumn("modified", sql.unix_millis("last_modified")).select(*Object._fields)
+    return _to_objects(rows.where("is_latest and not is_delete_marker"))
+
+
+def all_versions(rows: DataFrame) -> DataFrame:
+    """Return all rows of `LISTING` as `current_objects` does, those of a key by their times."""
+    by_key = rows.repartition("key")
+    return _to_objects(by_key.sortWithinPartitions("key", "last_modified", "is_latest"))
+
+
+def _to_objects(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("modified", sql.unix_millis("last_modified")).select(*Object._fields)
 
 
 def unix_ms(at: datetime) -> int:

@@ -3,36 +3,44 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.errors import BucketcastError
-from glue_jobs import files
+from glue_jobs import files, not_sent
 from glue_jobs.aws import client
+from glue_jobs.not_sent import NotSent
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, Chunk
-from glue_jobs.outbox.pace import RateLimit
+from glue_jobs.outbox.pace import CONTROL, FOREVER, Pace
 from glue_jobs.run import background_thread
 
 OnProgress = Callable[[int, int], None]
 _REPORT_SECONDS: Final = 1.0
-_TASK_RATE: Final = 2_000
+TASK_RATE: Final = 2_000
 """The events a second that one task is to send: a call and its checkpoint."""
+_REFUSED: Final = "not-sent/messages"
 _MAX_REASONS: Final = 5
 """The most reasons that are reported."""
 
 
 class Refusal(NamedTuple):
-    """A queue that refused messages, and its reason."""
+    """A queue that refused messages, and its reason; a `closed` one got nothing after that."""
 
     queue: str
     reason: str
+    closed: bool
+
+
+class RefusedError(BucketcastError):
+    """SQS refused single messages, and took all others."""
 
 
 def send(
@@ -40,18 +48,25 @@ def send(
     folder: str,
     *,
     rate: int = 0,
+    run: str = "",
+    until: float = FOREVER,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> int:
     """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
 
-    `rate` is in events a second, over all tasks together; 0 means no limit. About once a second a
-    thread calls `on_progress(done, total)` with the number of events that SQS has accepted.
+    `rate` is in events a second, over all tasks together; 0 means no limit. A file
+    `control.json` in the folder `run` may pause it or set another rate, and the objects of messages
+    that SQS refuses are listed in `not-sent/messages` there. Nothing is sent after `until`, in Unix
+    seconds. About once a second a thread calls `on_progress(done, total)` with the number of
+    events that SQS has accepted.
 
     A chunk is sent once, however often this is called and tasks are retried, but for one case: the
     chunk of a task that ends between SQS's response and the checkpoint is sent twice.
 
     Raises:
-        BucketcastError: SQS refused messages, after everything else was sent; or there is no spool.
+        RefusedError: SQS refused messages, after everything else was sent.
+        BucketcastError: a queue did not answer, or a FIFO queue refused a message; or there is no
+            spool.
     """
     try:
         spooled = json.loads(files.read(f"{folder}/finished.json"))
@@ -59,11 +74,13 @@ def send(
         raise BucketcastError(f"{error}: no spool was finished there") from None
     total, before = spooled["events"], checkpoints.count_events(folder)
     refusals: list[Refusal] = []
+    if run:
+        files.remove(f"{run}/{_REFUSED}")
     if before < total:
         chunks = _read_chunks(spark, folder, ordered=spooled["ordered"])
         report = partial(_report, folder, total, on_progress)
         with background_thread("outbox progress", report):
-            refusals = _send_chunks(chunks, folder, rate)
+            refusals = _send_chunks(chunks, Task(folder, rate, 1, run, until))
     done = checkpoints.count_events(folder)
     on_progress(done, total)
     if refusals:
@@ -78,60 +95,87 @@ def _read_chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFram
     return chunks.repartition("queue").sortWithinPartitions("queue", "part", "chunk")
 
 
-def _send_chunks(chunks: DataFrame, folder: str, rate: int) -> list[Refusal]:
+def count_tasks(spark: SparkSession, rate: int) -> int:
+    """Return how many tasks are to send at a time, at most.
+
+    A task that waits keeps its worker from being given back. So there are only as many as the rate
+    needs, and no more than can run at once, as they share it.
+    """
+    cores = spark.sparkContext.defaultParallelism
+    return min(cores, -(-rate // TASK_RATE)) if rate else cores
+
+
+class Task(NamedTuple):
+    """What a task needs besides its chunks: the arguments of `send`, and how many run at once."""
+
+    folder: str
+    rate: int
+    tasks: int
+    run: str
+    until: float
+
+
+def _send_chunks(chunks: DataFrame, task: Task) -> list[Refusal]:
     rows = chunks.rdd
-    if rate:
-        # A task that waits keeps its worker from being given back. So there are only as many as the
-        # rate needs, and no more than can run at once, as they share it.
-        cores = chunks.sparkSession.sparkContext.defaultParallelism
-        rows = rows.coalesce(min(cores, -(-rate // _TASK_RATE)))
-    share = rate / max(1, rows.getNumPartitions())
-    return rows.mapPartitions(partial(_run_task, folder, share)).collect()
+    most = count_tasks(chunks.sparkSession, task.rate)
+    if task.rate:
+        rows = rows.coalesce(most)
+    tasks = max(1, min(most, rows.getNumPartitions()))
+    return rows.mapPartitions(partial(_run_task, task._replace(tasks=tasks))).collect()
 
 
-def _run_task(folder: str, rate: float, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
-    sender = Sender(folder, RateLimit(rate))
+def _run_task(task: Task, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
+    control = f"{task.run}/{CONTROL}" if task.run else ""
+    pace = Pace(task.rate, task.tasks, control, task.until)
+    sender = Sender(task.folder, pace, f"{task.run}/{_REFUSED}" if task.run else "")
     for row in rows:
-        sender.send(Chunk(*row))  # type: ignore[arg-type]  # a row of CHUNKS
+        if not sender.send(Chunk(*row)):  # type: ignore[arg-type]  # a row of CHUNKS
+            break
     return iter(sender.refusals)
 
 
 class Sender:
-    """The sender of one task, which sends its chunks in order."""
+    """The sender of one task, which sends its chunks in order.
 
-    def __init__(self, folder: str, rate_limit: RateLimit) -> None:
+    `refused` is the folder for lists of what SQS refuses, "" for none.
+    """
+
+    def __init__(self, folder: str, pace: Pace, refused: str = "") -> None:
         self.refusals: list[Refusal] = []
+        self._refused = refused
         self._folder = folder
-        self._rate_limit = rate_limit
+        self._pace = pace
         self._part = -1
         self._checkpoints: dict[int, Checkpoint] = {}
         self._closed: set[str] = set()
 
-    def send(self, chunk: Chunk) -> None:
+    def send(self, chunk: Chunk) -> bool:
         """Send those messages of a chunk that no checkpoint has, and write its checkpoint.
 
         A queue that does not answer gets no further chunks, nor does a FIFO queue after a gap.
+        Return False if no chunk at all may be sent now.
         """
         if chunk.queue in self._closed:
-            return
+            return True
         indexes = self._unsent(chunk)
         if not indexes:
-            return
-        time.sleep(
-            self._rate_limit.reserve(sum(chunk.counts[i] for i in indexes), time.monotonic())
-        )
+            return True
+        if not self._pace.wait(sum(chunk.counts[i] for i in indexes)):
+            return False
         messages = [Outgoing(chunk.bodies[i], token=chunk.tokens[i]) for i in indexes]
         try:
             refused = Queue(chunk.queue, client("sqs")).send(messages)
         except SQS_ERRORS as error:
-            self._refuse(chunk.queue, str(error))
-            self._closed.add(chunk.queue)
-            return
+            self._refuse(chunk.queue, str(error), closed=True)
+            return True
         self._write_checkpoint(chunk, frozenset(indexes[i] for i in refused), len(indexes))
         for reason in refused.values():
-            self._refuse(chunk.queue, reason)
-        if refused and keeps_order(chunk.queue):
-            self._closed.add(chunk.queue)
+            self._refuse(chunk.queue, reason, closed=keeps_order(chunk.queue))
+        if refused and self._refused:
+            url = f"{self._refused}/{chunk.part}-{chunk.chunk}.csv"
+            bodies = {messages[i].body: reason for i, reason in refused.items()}
+            not_sent.write(url, _list_objects(bodies))
+        return True
 
     def _unsent(self, chunk: Chunk) -> list[int]:
         """Return the indexes of the messages that SQS has not accepted yet."""
@@ -146,10 +190,20 @@ class Sender:
             checkpoint = Checkpoint(chunk.events - sum(chunk.counts[i] for i in refused), refused)
             checkpoints.write(self._folder, chunk.part, chunk.chunk, checkpoint)
 
-    def _refuse(self, queue: str, reason: str) -> None:
-        refusal = Refusal(queue, reason)
+    def _refuse(self, queue: str, reason: str, *, closed: bool) -> None:
+        if closed:
+            self._closed.add(queue)
+        refusal = Refusal(queue, reason, closed)
         if refusal not in self.refusals and len(self.refusals) < _MAX_REASONS:
             self.refusals.append(refusal)
+
+
+def _list_objects(reasons: Mapping[str, str]) -> Iterator[NotSent]:
+    """Yield the objects of refused messages, by the bodies of these."""
+    for body, reason in reasons.items():
+        for delivery in unpack(body):
+            event = delivery.event
+            yield NotSent(event.bucket, event.key, event.version_id, reason)
 
 
 def _report(folder: str, total: int, on_progress: OnProgress, ended: threading.Event) -> None:
@@ -162,11 +216,13 @@ def _report(folder: str, total: int, on_progress: OnProgress, ended: threading.E
 
 
 def _refusals_error(refusals: Iterable[Refusal], missing: int) -> BucketcastError:
-    reasons = sorted({f"{queue}: {reason}" for queue, reason in refusals})
+    refusals = list(refusals)
+    reasons = sorted({f"{refusal.queue}: {refusal.reason}" for refusal in refusals})
     more = (
         f"\nand {len(reasons) - _MAX_REASONS} reasons more" if len(reasons) > _MAX_REASONS else ""
     )
-    return BucketcastError(
+    kind = BucketcastError if any(refusal.closed for refusal in refusals) else RefusedError
+    return kind(
         f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"
         + "\n".join(reasons[:_MAX_REASONS])
         + more

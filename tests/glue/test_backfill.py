@@ -18,10 +18,11 @@ from bucketcast.mirror.synthetic import Object, created
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Backfill, arguments, parse
 from bucketcast.state.rules import Rules
-from glue_jobs import files
+from glue_jobs import files, not_sent
 from glue_jobs.backfill.backfill import backfill
 from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
+from glue_jobs.not_sent import NotSent
 from glue_jobs.outbox import sender
 from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
@@ -137,11 +138,18 @@ def test_a_target_gets_the_current_objects_that_its_rules_match(
         "bucket": BUCKET,
         "source": "listing",
         "prefix": "",
+        "manifest": "",
+        "versions": "current",
         "target": MIRROR,
         "objects": 3,
         "matched": 2,
         "events": 2,
         "notes": [],
+        "sent": 2,
+        "paused": False,
+        "not_sent": 0,
+        "not_sent_reasons": {},
+        "not_sent_report": "",
     }
 
 
@@ -163,6 +171,55 @@ def test_a_bucket_is_listed_as_it_is(
     ]
     assert {event.etag for event in events} == {"35d6d33467aae9a2e3dccb4b6b027878"}
     assert all(event.time > "2026" for event in events)
+
+
+def test_all_versions_are_sent_in_the_order_of_their_times(
+    spark: SparkSession, deployment: Backfills
+) -> None:
+    """A delete marker is a removal, which a rule has to ask for."""
+    deployment.add_rule("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+    for nth, (version, marker) in enumerate([("v1", False), ("m", True), ("v2", False)]):
+        deployment.add_object(
+            "a",
+            version_id=version,
+            is_latest=version == "v2",
+            is_delete_marker=marker,
+            last_modified=MODIFIED + timedelta(hours=nth),
+        )
+    deployment.add_object("b", version_id="null")
+    result = deployment.backfill(spark, versions="all", rate="10")
+    assert (result["objects"], result["versions"], result["sent"]) == (4, "all", 4)
+    hours = ("09", "10", "11")
+    assert [
+        (event.key, event.version_id, event.name, event.time[11:13])
+        for _, event in deployment.drain()
+    ] == [
+        ("a", "v1", "s3:ObjectCreated:Put", hours[0]),
+        ("a", "m", "s3:ObjectRemoved:DeleteMarkerCreated", hours[1]),
+        ("a", "v2", "s3:ObjectCreated:Put", hours[2]),
+        ("b", None, "s3:ObjectCreated:Put", hours[0]),
+    ]
+
+
+def test_only_the_objects_of_a_manifest_are_sent(
+    spark: SparkSession, aws: Emulator, deployment: Backfills, tmp_path: Path
+) -> None:
+    """One that is gone is a line of the result, and not the end."""
+    s3, folder = aws.client("s3"), f"{deployment.name}/"
+    s3.create_bucket(Bucket=BUCKET)
+    for key in ("listed", "too large", "not listed"):
+        s3.put_object(Bucket=BUCKET, Key=folder + key, Body=b"x" * len(key))
+    rows = [f"{BUCKET},{folder}{key}\n" for key in ("listed", "too%20large", "gone")]
+    (tmp_path / "objects.csv").write_text("".join(rows))
+    deployment.add_rule()
+    url = (tmp_path / "objects.csv").as_uri()
+    result = deployment.backfill(spark, manifest=url, max_size="6")
+    assert [(event.key, event.size) for _, event in deployment.drain()] == [(f"{folder}listed", 6)]
+    assert (result["objects"], result["sent"], result["manifest"]) == (1, 1, url)
+    assert result["not_sent_reasons"] == {"there is no such object or version (404)": 1}
+    (report,) = (tmp_path / "run" / "not-sent" / "objects").iterdir()
+    assert report.read_text().startswith(f"{BUCKET},{folder}gone,,")
+    assert deployment.backfill(spark, manifest=url, max_size="6")["not_sent"] == 1
 
 
 def test_an_interrupted_run_resumes_where_it_stopped(
@@ -216,6 +273,61 @@ def test_a_run_that_still_works_is_not_resumed(
     assert deployment.backfill(spark)["events"] == 1
 
 
+def test_a_paused_run_ends_and_is_continued(spark: SparkSession, deployment: Backfills) -> None:
+    deployment.add_rule()
+    for number in range(40):
+        deployment.add_object(f"{number:02}")
+    control = f"{deployment.settings().run}/control.json"
+    files.write(control, b'{"paused": true}')
+    result = deployment.backfill(spark)
+    assert (result["status"], result["paused"], result["sent"]) == ("success", True, 0)
+    assert not deployment.drain()
+    files.write(control, b'{"rate": 100000}')
+    result = deployment.backfill(spark, rate="1")
+    assert (result["paused"], result["sent"], deployment.listings) == (False, 40, 1)
+    assert len(deployment.drain()) == 40
+
+
+def test_a_dry_run_prepares_what_the_same_run_sends(
+    spark: SparkSession, deployment: Backfills
+) -> None:
+    deployment.add_rule()
+    for number in range(40):
+        deployment.add_object(f"{number:02}")
+    result = deployment.backfill(spark, dry_run="on", rate="20")
+    calls = result["estimate"].pop("s3_requests")
+    assert result["estimate"] == {
+        "seconds": 2,
+        "sqs_requests": 3 * calls,
+        "dpu_hours": round(2 / 60, 4),  # a minute of two workers
+    }
+    assert (result["objects"], result["events"], 2 <= calls <= 4) == (40, 40, True)
+    assert not deployment.drain()
+    assert deployment.backfill(spark)["sent"] == 40
+    assert (len(deployment.drain()), deployment.listings) == (40, 1)
+
+
+def test_the_result_counts_what_sqs_refused(
+    spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment.add_rule()
+    deployment.add_object("a")
+
+    def refuse(*_: object, run: str, **__: object) -> int:
+        listed = [NotSent(BUCKET, "a", None, "InternalError: try later")]
+        not_sent.write(f"{run}/not-sent/messages/0-0.csv", listed)
+        raise sender.RefusedError("1 events were not sent")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sender, "send", refuse)
+        result = deployment.backfill(spark)
+    assert (result["sent"], result["paused"], result["not_sent"]) == (0, False, 1)
+    assert result["not_sent_reasons"] == {"InternalError: try later": 1}
+    assert result["not_sent_report"].endswith("/run/not-sent")
+    result = deployment.backfill(spark)
+    assert (result["sent"], result["not_sent"], result["not_sent_report"]) == (1, 0, "")
+
+
 def _interrupt(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
 
@@ -252,7 +364,7 @@ DAY = {"modified_after": "2026-03-14", "modified_before": "2026-03-15T00:00:00+0
         ({"min_size": "5", "max_size": "7"}, ["at midnight", "by day"]),
         ({"max_size": "0"}, ["before"]),
         ({"storage_class": "glacier,STANDARD_IA"}, ["a day later", "by day"]),
-        (DAY | {"storage_class": "GLACIER"}, []),
+        (DAY | {"storage_class": "GLACIER", "versions": "all"}, []),
     ],
 )
 def test_only_the_objects_that_all_options_select_are_sent(

@@ -15,7 +15,7 @@ from glue_jobs import files
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, MESSAGES, Chunk, spool
-from glue_jobs.outbox.pace import RateLimit
+from glue_jobs.outbox.pace import Pace
 from glue_jobs.outbox.sender import Sender, send
 from tests.glue.emulator import Emulator
 
@@ -123,7 +123,7 @@ def test_only_the_rest_is_sent_after_a_crash(
     url = queue(aws, "outbox-crash")
     wanted = [f"message {n}" for n in range(95)]
     spool(messages(spark, url, wanted), folder)
-    sender = Sender(folder, RateLimit(0))
+    sender = Sender(folder, Pace(0))
     spooled = chunks(spark, folder)
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "write", Crashing(checkpoints.write, after=3))

@@ -1,7 +1,7 @@
 """Synthetic events lose against real ones, in any order of arrival."""
 
 import json
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 import pytest
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.event import Event, padded
 from bucketcast.mirror.registers import Register, fold, is_newer
-from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
+from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, just_after, marked, removed
+from bucketcast.shapes import Name, shape
 from bucketcast.shapes.minio import log
 from tests.contract.oracle import visible
 from tests.unit.samples import event
@@ -38,6 +39,19 @@ def test_an_object_becomes_minios_event_of_a_put() -> None:
         "versionId": "v1",
         "sequencer": "0000000000000000",
     }
+
+
+@pytest.mark.parametrize("name", get_args(Name))
+def test_every_shape_shows_that_the_event_is_of_a_backfill(name: Name) -> None:
+    """By a sequencer of zeros, which no source sends; CloudEvents also as an attribute."""
+    dialect = shape(name)
+    document = json.loads(dialect.message(created(CAT)))
+    record = document.get("data", document)
+    record = record["Records"][0] if "Records" in record else record
+    assert record["s3"]["object"]["sequencer"] == "0" * 16
+    if name.startswith("cloudevents"):
+        attributes = dialect.attributes(created(CAT)) if dialect.attributes else document
+        assert attributes["sequence"] == "0" * 32
 
 
 def test_a_target_reads_the_fields_of_the_record() -> None:
@@ -69,6 +83,18 @@ def test_fields_that_no_listing_has_are_left_out() -> None:
     made = created(Object("uploads", "a"))
     assert (made.size, made.etag, made.version_id, made.storage_class) == (None, None, None, None)
     assert made.time == EPOCH
+
+
+def test_a_delete_marker_becomes_minios_event_of_its_making() -> None:
+    (parsed,) = json.loads(log(marked(CAT)))["Records"]
+    assert parsed["eventName"] == MARKER
+    assert parsed["eventTime"] == "2026-03-14T09:26:53.589Z"
+    assert parsed["source"]["userAgent"] == "Bucketcast backfill"
+    assert parsed["s3"]["object"] == {
+        "key": "photos%2Fcat.jpg",
+        "versionId": "v1",
+        "sequencer": "0000000000000000",
+    }
 
 
 def test_the_null_version_is_none_as_in_real_events() -> None:

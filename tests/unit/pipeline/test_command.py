@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -17,6 +17,8 @@ from msgspec.structs import asdict
 from bucketcast.notifications.aws.cutover import Cutover, Cutovers
 from bucketcast.pipeline.command import jobs
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
+from bucketcast.state.lease import JOBS, Lease
+from bucketcast.state.table import Partition
 from tests.unit.conftest import Run, cells
 from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.moto_aws import REGION, TABLE, MotoAws, configure, refusal
@@ -73,7 +75,7 @@ class FakePipeline:
         self.error = ""
         self.started: list[tuple[str, dict[str, str]]] = []
         self.removed: list[str] = []
-        self.folders = {"runs/backfill/r-1/"}
+        self.written: dict[str, Any] = {}
         self.result = {"status": "success", **result} if result is not None else None
         self.glue = SimpleNamespace(
             start_job_run=self._start,
@@ -83,7 +85,7 @@ class FakePipeline:
         self.s3 = SimpleNamespace(
             head_bucket=self._head_bucket,
             get_object=self._get_object,
-            list_objects_v2=self._list_objects,
+            put_object=self._put_object,
             delete_object=lambda Bucket, Key: self.removed.append(Key),  # noqa: ARG005, N803
             exceptions=SimpleNamespace(ClientError=ClientError),
         )
@@ -101,14 +103,15 @@ class FakePipeline:
         if Bucket == "absent":
             raise refusal("404", "HeadBucket")
 
-    def _list_objects(self, Bucket: str, Prefix: str, MaxKeys: int) -> Any:  # noqa: N803
-        assert (Bucket, MaxKeys) == ("pipeline", 1)
-        return {"KeyCount": int(Prefix in self.folders)}
+    def _put_object(self, Bucket: str, Key: str, Body: bytes | IO[bytes]) -> None:  # noqa: N803
+        assert Bucket == "pipeline"
+        self.written[Key] = json.loads(Body) if isinstance(Body, bytes) else Body.read()
 
     def _get_object(self, Bucket: str, Key: str) -> Any:  # noqa: N803
         assert Bucket == "pipeline"
         progress = {"stage": "sending", "done": 3, "total": 5, "unit": "events"}
-        document = self.result if Key.endswith("/result.json") else progress
+        documents = {"result.json": self.result, "progress.json": progress}
+        document = documents.get(Key.rpartition("/")[2], self.written.get(Key))
         if document is None:
             raise refusal("NoSuchKey", "GetObject")
         return {"Body": io.BytesIO(json.dumps(document).encode())}
@@ -187,22 +190,164 @@ def test_no_wait_returns_at_once(run: Run, aws: MotoAws) -> None:
     assert pipeline.started[0][1]["--run"].endswith(reply.document["run"])
 
 
-def test_backfill_resumes_in_the_same_folder(run: Run, aws: MotoAws) -> None:
-    pipeline = deploy(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
-    reply = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-1", "--rate", "50")
+BACKFILLED: Mapping[str, Any] = {
+    "bucket": "uploads",
+    "target": WEBHOOK,
+    "objects": 10,
+    "matched": 5,
+    "events": 5,
+    "notes": [],
+}
+RUN_FOLDER = "runs/backfill/r-1"
+
+
+def deploy_run(aws: MotoAws, result: Mapping[str, Any]) -> FakePipeline:
+    """Deploy with the run r-1, which ends with this result."""
+    pipeline = deploy(aws, {**BACKFILLED, **result})
+    pipeline.written[f"{RUN_FOLDER}/options.json"] = {
+        "bucket": "uploads",
+        "target": WEBHOOK,
+        "prefix": "photos/",
+        "rate": "50",
+    }
+    return pipeline
+
+
+def test_a_run_is_resumed_with_its_own_options(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy_run(aws, {"sent": 5})
+    reply = run("backfill", "--resume", "r-1", "--rate", "70")
     assert reply.code == 0, reply.err
-    assert (
-        "5 events for arn:minio:sqs::primary:webhook: its rules match 5 of 10 objects" in reply.out
-    )
+    assert f"5 events for {WEBHOOK}: its rules match 5 of 10 objects in uploads" in reply.out
     arguments = pipeline.started[0][1]
     assert arguments.pop("--queue").endswith("/Bucketcast-webhook-primary")
     assert arguments == {
         "--bucket": "uploads",
         "--target": WEBHOOK,
-        "--rate": "50",
-        "--run": "s3://pipeline/runs/backfill/r-1",
+        "--prefix": "photos/",
+        "--rate": "70",
+        "--run": f"s3://pipeline/{RUN_FOLDER}",
     }
-    assert pipeline.removed == ["runs/backfill/r-1/progress.json", "runs/backfill/r-1/result.json"]
+    names = ("progress.json", "result.json", "control.json")
+    assert pipeline.removed == [f"{RUN_FOLDER}/{name}" for name in names]
+    assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "70"
+
+
+def test_options_of_a_new_run_are_kept_for_later(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, BACKFILLED)
+    words = ("--dry-run", "--min-size", "5", "--no-wait", "--json")
+    name = run(*TO_WEBHOOK, *words).document["run"]
+    assert pipeline.started[0][1]["--dry_run"] == "on"
+    assert pipeline.written == {
+        f"runs/backfill/{name}/options.json": {
+            "bucket": "uploads",
+            "target": WEBHOOK,
+            "min_size": "5",
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("--resume", "r-1", "--prefix", "docs/"), 1, "a run keeps its options, but for --rate"),
+        (("other", "--resume", "r-1"), 1, "--bucket is 'other', and r-1 has 'uploads'"),
+        (("--resume", "r-1", "--dry-run"), 2, "--dry-run is for a new run"),
+        (("--resume", "r-2"), 1, "there is no run r-2 of backfill"),
+        (("--pause", "r-2"), 1, "there is no run r-2 of backfill"),
+        (("--pause", "r-1"), 1, "r-1 has ended; --resume r-1 continues it"),
+    ],
+)
+def test_what_does_not_fit_the_run_is_refused(
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
+) -> None:
+    pipeline = deploy_run(aws, {})
+    reply = run("backfill", *words)
+    assert (reply.code, expected in reply.err) == (code, True), reply.err
+    assert (pipeline.started, pipeline.removed) == ([], [])
+
+
+def test_a_run_that_works_is_paused_or_gets_another_rate(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy_run(aws, {})
+    pipeline.result = None
+    lease = Lease(Partition(TABLE, JOBS, aws.dynamodb), f"s3://pipeline/{RUN_FOLDER}")
+    assert lease.take(2**43)
+    reply = run("backfill", "--pause", "r-1")
+    assert reply.code == 0, reply.err
+    assert "bucketcast backfill --resume r-1 continues it" in reply.out
+    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
+    assert run("backfill", "--resume", "r-1", "--rate", "200").code == 0
+    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"rate": 200}
+    assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "200"
+    refused = run("backfill", "--resume", "r-1")
+    assert (refused.code, "r-1 works now" in refused.err) == (1, True)
+    assert (pipeline.started, pipeline.removed) == ([], [])
+
+
+def test_a_manifest_of_this_machine_is_uploaded_into_the_runs_folder(
+    run: Run, aws: MotoAws, tmp_path: Path
+) -> None:
+    pipeline = deploy(aws, BACKFILLED)
+    path = tmp_path / "objects.csv"
+    path.write_text("uploads,a\n")
+    name = run(*TO_WEBHOOK, "--manifest", str(path), "--no-wait", "--json").document["run"]
+    folder = f"runs/backfill/{name}"
+    url = f"s3://pipeline/{folder}/manifest.csv"
+    assert pipeline.started[0][1]["--manifest"] == url
+    assert pipeline.written[f"{folder}/options.json"]["manifest"] == url
+    assert pipeline.written[f"{folder}/manifest.csv"] == b"uploads,a\n"
+    assert run(*TO_WEBHOOK, "--manifest", "s3://lists/a.csv", "--no-wait").code == 0
+    assert pipeline.started[1][1]["--manifest"] == "s3://lists/a.csv"
+
+
+def test_all_versions_are_for_targets_that_store_events(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, BACKFILLED)
+    refused = run("backfill", "uploads", "--target", POSTGRES, "--versions", "all")
+    assert refused.code == 1
+    assert f"--versions all: {POSTGRES} shows the current version of each object" in refused.err
+    assert pipeline.started == []
+    assert run(*TO_WEBHOOK, "--versions", "all", "--no-wait").code == 0
+
+
+def test_a_paused_run_says_what_is_left(run: Run, aws: MotoAws) -> None:
+    deploy_run(aws, {"sent": 3, "paused": True})
+    reply = run("backfill", "--resume", "r-1")
+    assert reply.code == 1
+    assert "paused: 3 are sent, and bucketcast backfill --resume r-1 sends the other" in reply.out
+
+
+def test_objects_that_were_not_sent_are_counted_by_reason(run: Run, aws: MotoAws) -> None:
+    left = {
+        "sent": 3,
+        "paused": False,
+        "not_sent": 3,
+        "not_sent_reasons": {"there is no such object": 2, "AccessDenied": 1},
+        "not_sent_report": "s3://pipeline/runs/backfill/r-1/not-sent",
+    }
+    pipeline = deploy_run(aws, left)
+    reply = run("backfill", "--resume", "r-1")
+    assert reply.code == 1
+    assert "3 objects not sent: 2: there is no such object; 1: AccessDenied" in reply.out
+    assert "all of them: s3://pipeline/runs/backfill/r-1/not-sent" in reply.out
+    pipeline.states = ["SUCCEEDED"]
+    document = run("backfill", "--resume", "r-1", "--json").document
+    assert {key: document[key] for key in left} == left
+
+
+def test_a_dry_run_prints_time_and_dollars(run: Run, aws: MotoAws) -> None:
+    """Ten million events at 1,000 a second, as docs/pipeline.md reckons."""
+    amounts = {
+        "seconds": 10_000,
+        "sqs_requests": 50_000,
+        "s3_requests": 10_000,
+        "dpu_hours": 5.5556,
+    }
+    deploy_run(aws, {"events": 10_000_000, "estimate": amounts})
+    reply = run("backfill", "--resume", "r-1")
+    assert reply.code == 0, reply.err
+    assert "it takes 2.78 hours and about $2.51: SQS $0.02, S3 $0.05, Glue $2.44" in reply.out
+    assert "to send them within 14 days: bucketcast backfill --resume r-1" in reply.out
+    document = run("backfill", "--resume", "r-1", "--json").document
+    assert document["estimate"]["dollars"] == {"SQS": 0.02, "S3": 0.05, "Glue": 2.4445}
 
 
 def test_the_job_gets_the_options_that_select_objects(run: Run, aws: MotoAws) -> None:
@@ -220,15 +365,6 @@ def test_the_job_gets_the_options_that_select_objects(run: Run, aws: MotoAws) ->
     }
 
 
-def test_resume_of_an_unknown_run_is_refused(run: Run, aws: MotoAws) -> None:
-    pipeline = deploy(aws, None)
-    reply = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-2")
-    assert reply.code == 1
-    assert "there is no run r-2 of backfill" in reply.err
-    assert "s3://pipeline/runs/backfill/" in reply.err
-    assert (pipeline.started, pipeline.removed) == ([], [])
-
-
 def test_reconcile_says_that_it_shows_only_some_differences(run: Run, aws: MotoAws) -> None:
     deploy(aws, {**COMPARED, "missing": 200, "stale": 1, "extra": 2})
     reply = run("reconcile", "uploads", "--target", POSTGRES)
@@ -236,7 +372,7 @@ def test_reconcile_says_that_it_shows_only_some_differences(run: Run, aws: MotoA
 
 
 def test_backfill_is_refused_until_the_notification_is_active(run: Run, aws: MotoAws) -> None:
-    pipeline = deploy(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
+    pipeline = deploy(aws, BACKFILLED)
     cutover = Cutover("eventbridge", time.time() + 500, "attach")
     Cutovers(TABLE, aws.dynamodb).put("uploads", cutover)
     reply = run("backfill", "uploads", "--target", WEBHOOK)
@@ -327,6 +463,14 @@ def test_a_dynamic_target_that_is_no_mirror_is_refused(
             2,
             "--modified-after 2026-03-15 is not before",
         ),
+        ((*TO_WEBHOOK, "--manifest", "none.csv"), 2, "found no file none.csv, nor an s3:// URL"),
+        (
+            (*TO_WEBHOOK, "--manifest", "s3://b/k", "--source", "listing"),
+            2,
+            "--manifest and --source: allowed is one",
+        ),
+        (("backfill", "--target", WEBHOOK), 2, "Missing argument 'BUCKET'"),
+        (("backfill", "--pause", "r", "--resume", "r"), 2, "--pause and --resume: allowed is one"),
         (("backfill", "uploads"), 2, "Missing option '--target'"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
         (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),

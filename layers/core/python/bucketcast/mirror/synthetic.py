@@ -31,7 +31,7 @@ _in_parts = re.compile(r".*-[0-9]+").fullmatch
 
 
 class Object(NamedTuple):
-    """An object in a listing; `modified` is Unix ms, the rest as in `LISTING`."""
+    """An object or version in a listing; `modified` is Unix ms, the rest as in `LISTING`."""
 
     bucket: str
     key: str
@@ -40,6 +40,7 @@ class Object(NamedTuple):
     etag: str | None = None
     modified: int | None = None
     storage_class: str | None = None
+    is_delete_marker: bool = False
 
 
 def created(
@@ -88,6 +89,22 @@ def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
             time=time,
             sequencer=sequencer,
             record=msgspec.Raw(),
+            user_agent=AGENT + "backfill",
+        )
+    )
+
+
+def marked(listed: Object) -> Event:
+    """Return an event that the delete marker was made, at its own time."""
+    return _reparse(
+        Event(
+            name="s3:ObjectRemoved:DeleteMarkerCreated",
+            bucket=listed.bucket,
+            key=listed.key,
+            time=_time_of(listed.modified),
+            sequencer=OLDEST,
+            record=msgspec.Raw(),
+            version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
             user_agent=AGENT + "backfill",
         )
     )

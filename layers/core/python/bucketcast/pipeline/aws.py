@@ -22,7 +22,13 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedPipeline
 from bucketcast.errors import BucketcastError
 from bucketcast.settings import pipeline as jobs
+from bucketcast.state.lease import JOBS, Lease
+from bucketcast.state.table import Partition
 
+OPTIONS: Final = "options.json"
+"""What a run of `backfill` was started with, for one that resumes it."""
+CONTROL: Final = "control.json"
+"""What a run is to do differently from now on: `{"paused": true}`, or `{"rate": 500}`."""
 SPARK_SUBMIT: Final = "BUCKETCAST_SPARK_SUBMIT"
 _RUNNING_STATES: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _TAIL_LINES: Final = 15
@@ -142,6 +148,7 @@ class Runs:
                 "bucketcast.toml, then deploy"
             )
         self._pipeline: DeployedPipeline = deployment.pipeline
+        self._state_table = deployment.state_table
         self._aws = aws
 
     def require_bucket(self, bucket: str) -> None:
@@ -160,22 +167,25 @@ class Runs:
     def folder(self, job: str, run: str) -> str:
         return f"s3://{self._pipeline.bucket}/runs/{job}/{run}"
 
-    def require_run(self, job: str, run: str) -> None:
-        """Check that an earlier run left files, so that it can be resumed.
+    def read_options(self, job: str, run: str) -> dict[str, str]:
+        """Return the options that a run was started with.
 
         Raises:
-            BucketcastError: it left nothing, or lifecycle has removed it.
+            BucketcastError: there is no such run, or lifecycle has removed it.
         """
-        with aws_errors():
-            response = self._aws.s3.list_objects_v2(
-                Bucket=self._pipeline.bucket, Prefix=f"runs/{job}/{run}/", MaxKeys=1
-            )
-        if not response["KeyCount"]:
-            folder = self.folder(job, "")
+        options = self.read(job, run, OPTIONS)
+        if options is None:
             raise BucketcastError(
-                f"there is no run {run} of {job}: existing runs are in {folder}, for 30 days; "
-                "without --resume a new one starts"
+                f"there is no run {run} of {job}: existing runs are in {self.folder(job, '')}, for "
+                "30 days"
             )
+        return options
+
+    def is_working(self, job: str, run: str) -> bool:
+        """Return True if a run holds its lease: it lists or sends now."""
+        items = Partition(self._state_table, JOBS, self._aws.dynamodb)
+        with aws_errors():
+            return Lease(items, self.folder(job, run)).is_held(round(time.time() * 1_000))
 
     def start(self, job: str, run: str, values: Mapping[str, str], *, detached: bool) -> StartedRun:
         """Start a job for the run with this id; `detached` outlives this process.
@@ -190,15 +200,15 @@ class Runs:
         return GlueRun(name, arguments, self._aws)
 
     def reset(self, job: str, run: str) -> None:
-        """Remove the progress and result of an earlier attempt."""
-        for name in ("progress.json", "result.json"):
+        """Remove the progress and result of an earlier attempt, and what it was told meanwhile."""
+        for name in ("progress.json", "result.json", CONTROL):
             with aws_errors():
                 self._aws.s3.delete_object(
                     Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}"
                 )
 
     def read(self, job: str, run: str, name: str) -> dict[str, Any] | None:
-        """Return a run's `progress.json` or `result.json`; None before it is written."""
+        """Return a document in a run's folder; None before it is written."""
         s3 = self._aws.s3
         with aws_errors():
             try:
@@ -210,6 +220,19 @@ class Runs:
                 raise
         document: dict[str, Any] = json.loads(content)
         return document
+
+    def write(self, job: str, run: str, name: str, document: Mapping[str, Any]) -> None:
+        """Write a document into a run's folder."""
+        key, content = f"runs/{job}/{run}/{name}", json.dumps(document).encode()
+        with aws_errors():
+            self._aws.s3.put_object(Bucket=self._pipeline.bucket, Key=key, Body=content)
+
+    def upload(self, job: str, run: str, name: str, path: Path) -> str:
+        """Upload a file into a run's folder; return its URL."""
+        with path.open("rb") as file, aws_errors():
+            key = f"runs/{job}/{run}/{name}"
+            self._aws.s3.put_object(Bucket=self._pipeline.bucket, Key=key, Body=file)
+        return f"{self.folder(job, run)}/{name}"
 
 
 def new_id() -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
 from bucketcast.settings.options import option, options_of, read
-from bucketcast.settings.types import Csv, Duration, choice, integer
+from bucketcast.settings.types import Csv, Duration, OnOff, choice, integer
 
 T = TypeVar("T")
 STORAGE_CLASSES: Final = (
@@ -110,6 +110,16 @@ class Sending(Job):
 class Backfill(Sending):
     """`bucketcast backfill`: send existing objects as events to one target."""
 
+    manifest: str = option(
+        "only the objects of a manifest of S3 Batch Operations, instead of a source: a CSV of "
+        "bucket, key and perhaps version, a file or an s3:// URL",
+        default="",
+        example="objects.csv",
+    )
+    versions: Literal["current", "all"] = option(
+        "all: also noncurrent versions and delete markers, for a target that stores events",
+        default="current",
+    )
     modified_after: datetime | None = option(
         "only objects that were modified then or later; a time without an offset is in UTC",
         default="",
@@ -130,6 +140,7 @@ class Backfill(Sending):
         example="GLACIER",
         parse=choice(STORAGE_CLASSES),
     )
+    dry_run: OnOff = option("on: end with an estimate, before the first event", default="off")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,34 +2,66 @@
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from bucketcast.aws.clients import aws_errors
+from bucketcast.config.model import is_mirror
+from bucketcast.cost.prices import prices
+from bucketcast.delivery.policy import keeps_order
+from bucketcast.deployment import settings
 from bucketcast.destination import TargetArn
+from bucketcast.errors import BucketcastError
+from bucketcast.limits import LISTING_DAYS
 from bucketcast.notifications.aws.cutover import Cutovers
-from bucketcast.pipeline.aws import Runs
+from bucketcast.pipeline.aws import CONTROL, OPTIONS, Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.settings import types
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
+JOB: Final = "backfill"
+INCOMPLETE: Final = 1
+
 
 @click.command()
-@click.argument("bucket", type=params.bucket_name)
-@click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
-@jobs.options("backfill", without=frozenset({"target"}))
+@click.argument("bucket", type=params.bucket_name, required=False)
+@click.option("--target", type=params.arn, metavar="ARN", help="The target.")
+@jobs.options(JOB, without=frozenset({"target", "dry_run"}))
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Count and prepare the events, and say what sending them takes and costs; --resume sends "
+    "them.",
+)
+@click.option(
+    "--pause",
+    type=params.rule_name,
+    metavar="RUN",
+    help="End a run after the call that it makes now; nothing is lost.",
+)
 @click.option(
     "--resume",
     type=params.rule_name,
     metavar="RUN",
-    help="Continue an earlier run that has ended; nothing is sent twice.",
+    help="Continue a run that has ended, with its own options and perhaps another --rate; nothing "
+    "is sent twice. A run that still works only gets the --rate.",
 )
 @jobs.no_wait_option
 @shared
-def command(
-    out: Output, *, bucket: str, target: TargetArn, resume: str | None, no_wait: bool, **values: str
-) -> None:
+def command(  # noqa: PLR0913 - one parameter for each option
+    out: Output,
+    *,
+    bucket: str | None,
+    target: TargetArn | None,
+    dry_run: bool,
+    pause: str | None,
+    resume: str | None,
+    no_wait: bool,
+    **values: str,
+) -> int:
     """Send a bucket's existing objects to a target, as if each had just been uploaded.
 
     Only objects that the target's rules match are sent. Uploads may continue meanwhile: in a mirror
@@ -40,36 +72,73 @@ def command(
     active, because an object uploaded before that could be missed by both the events and the
     listing.
 
+    The exit code is 1 if not all was sent: the run was paused, or objects were refused.
+
     \b
     Example:
-      bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql
-      bucketcast backfill uploads --target … --modified-after 2026-03-14T10:00Z \\
-        --modified-before 2026-03-14T12:00Z
-      bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --resume RUN
+      bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --dry-run
+      bucketcast backfill --resume RUN
+      bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql \\
+        --modified-after 2026-03-14T10:00Z --modified-before 2026-03-14T12:00Z
     """  # noqa: D301 - click reads the character
-    _check_bounds(values)
+    if pause or resume:
+        _check_earlier(pause, resume, dry_run=dry_run)
+    else:
+        _check_new(bucket, target)
+    _check_selection(values)
+    local_manifest = _local(values["manifest"])
     deployment, aws = out.deployed()
     runs = Runs(deployment, aws)
-    to = deployment.target(target)
-    values = {"bucket": bucket, "target": to.arn, "queue": to.queue, **values}
+    options = {key: value for key, value in values.items() if value}
+    if target:
+        options["target"] = deployment.target(target).arn
+    if bucket:
+        options["bucket"] = bucket
+    if pause:
+        _pause(out, runs, pause, options)
+        return 0
+    if resume:
+        options = _earlier_options(runs, resume, options)
+        if runs.is_working(JOB, resume):
+            _change_rate(out, runs, resume, options, values["rate"])
+            return 0
+    to = deployment.target(TargetArn.parse(options["target"]))
+    if options.get("versions") == "all" and is_mirror(to.kind, settings(to, aws)):
+        raise BucketcastError(
+            f"--versions all: {to.arn} shows the current version of each object, and no other"
+        )
     with aws_errors():
-        Cutovers(deployment.state_table, aws.dynamodb).require(bucket, time.time())
-    result = jobs.run_job(out, runs, "backfill", values, no_wait=no_wait, resume=resume)
-    if result is None:
-        return
-    out.answer(
-        result,
-        f"{counted(result['events'], 'event')} for {target}: its rules match "
-        f"{result['matched']:,} of {counted(result['objects'], 'object')} in {bucket}",
-    )
-    out.notes(result.get("notes", ()))
+        Cutovers(deployment.state_table, aws.dynamodb).require(options["bucket"], time.time())
+    runs.require_bucket(options["bucket"])
+    run = resume or new_id()
+    runs.reset(JOB, run)
+    if local_manifest:
+        options["manifest"] = runs.upload(JOB, run, "manifest.csv", local_manifest)
+    runs.write(JOB, run, OPTIONS, options)
+    job_values = {**options, "queue": to.queue, "dry_run": "on" if dry_run else ""}
+    result = jobs.run_job(out, runs, JOB, job_values, no_wait=no_wait, run=run)
+    return 0 if result is None else _print(out, result, ordered=keeps_order(to.queue))
 
 
-def _check_bounds(values: Mapping[str, str]) -> None:
+def _check_new(bucket: str | None, target: TargetArn | None) -> None:
+    if bucket is None:
+        raise click.UsageError("Missing argument 'BUCKET'.")
+    if target is None:
+        raise click.UsageError("Missing option '--target'.")
+
+
+def _check_earlier(pause: str | None, resume: str | None, *, dry_run: bool) -> None:
+    if pause and resume:
+        raise click.UsageError("--pause and --resume: allowed is one of them")
+    if dry_run:
+        raise click.UsageError("--dry-run is for a new run")
+
+
+def _check_selection(values: Mapping[str, str]) -> None:
     """Refuse options that no object can meet together.
 
     Raises:
-        UsageError: the lower bound is not below the upper one.
+        UsageError: the lower bound is not below the upper one, or there are two sources.
     """
     after, before = values["modified_after"], values["modified_before"]
     if after and before and types.time(after) >= types.time(before):
@@ -77,3 +146,99 @@ def _check_bounds(values: Mapping[str, str]) -> None:
     least, most = values["min_size"], values["max_size"]
     if least and most and int(least) > int(most):
         raise click.UsageError(f"--min-size {least} is more than --max-size {most}")
+    if values["manifest"] and values["source"]:
+        raise click.UsageError("--manifest and --source: allowed is one of them")
+
+
+def _local(manifest: str) -> Path | None:
+    """Return the path of a manifest in a file of this machine, None for another.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if not manifest or manifest.startswith("s3://"):
+        return None
+    if not Path(manifest).is_file():
+        raise click.UsageError(f"--manifest: found no file {manifest}, nor an s3:// URL")
+    return Path(manifest)
+
+
+def _earlier_options(runs: Runs, run: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a run, with the rate that is given now, if there is one.
+
+    Raises:
+        BucketcastError: there is no such run, or another of its options is given differently.
+    """
+    earlier = runs.read_options(JOB, run)
+    for key, value in given.items():
+        if key != "rate" and earlier.get(key) != value:
+            raise BucketcastError(
+                f"--{key.replace('_', '-')} is {value!r}, and {run} has {earlier.get(key, '')!r}: "
+                "a run keeps its options, but for --rate"
+            )
+    return {**earlier, **given}
+
+
+def _pause(out: Output, runs: Runs, run: str, given: Mapping[str, str]) -> None:
+    _earlier_options(runs, run, given)
+    if runs.read(JOB, run, "result.json"):
+        raise BucketcastError(f"{run} has ended; --resume {run} continues it")
+    runs.write(JOB, run, CONTROL, {"paused": True})
+    resume = f"bucketcast backfill --resume {run}"
+    out.answer(
+        {"run": run, "resume": resume}, f"{run} ends within seconds, and {resume} continues it"
+    )
+
+
+def _change_rate(out: Output, runs: Runs, run: str, options: Mapping[str, str], rate: str) -> None:
+    if not rate:
+        raise BucketcastError(
+            f"{run} works now: give it another --rate, or wait until it has ended"
+        )
+    runs.write(JOB, run, CONTROL, {"rate": int(rate)})
+    runs.write(JOB, run, OPTIONS, options)
+    out.answer({"run": run, "rate": int(rate)}, f"{run} goes on with --rate {rate}")
+
+
+def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
+    """Print the result; return the exit code."""
+    resume = f"bucketcast backfill --resume {result['run']}"
+    objects = f"{counted(result['objects'], 'object')} in {result['bucket']}"
+    matched = f"{result['matched']:,} of {objects}"
+    lines = [
+        f"{counted(result['events'], 'event')} for {result['target']}: its rules match {matched}"
+    ]
+    document, not_sent = dict(result), result.get("not_sent", 0)
+    if estimate := result.get("estimate"):
+        dollars = _dollars(estimate, ordered=ordered)
+        document["estimate"] = {**estimate, "dollars": dollars}
+        hours, total = estimate["seconds"] / 3600, sum(dollars.values())
+        parts = ", ".join(f"{service} ${amount:.2f}" for service, amount in dollars.items())
+        lines += [
+            f"nothing was sent; it takes {hours:.2f} hours and about ${total:.2f}: {parts}",
+            f"to send them within {LISTING_DAYS} days: {resume}",
+        ]
+    if result.get("paused"):
+        lines.append(f"paused: {result['sent']:,} are sent, and {resume} sends the others")
+    if not_sent:
+        reasons = "; ".join(
+            f"{number:,}: {reason}" for reason, number in result["not_sent_reasons"].items()
+        )
+        lines += [
+            f"{counted(not_sent, 'object')} not sent: {reasons}",
+            f"all of them: {result['not_sent_report']}",
+        ]
+    out.answer(document, *lines)
+    out.notes(result.get("notes", ()))
+    return INCOMPLETE if not_sent or result.get("paused") else 0
+
+
+def _dollars(estimate: Mapping[str, float], *, ordered: bool) -> dict[str, float]:
+    """Return the dollars by service: of standard workers, in us-east-1, without free tiers."""
+    known = prices()
+    units = {
+        "SQS": ("sqs_fifo" if ordered else "sqs", estimate["sqs_requests"]),
+        "S3": ("s3_writes", estimate["s3_requests"]),
+        "Glue": ("glue", estimate["dpu_hours"]),
+    }
+    return {service: round(known.of(*units_of), 4) for service, units_of in units.items()}

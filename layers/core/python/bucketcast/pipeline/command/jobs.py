@@ -81,21 +81,18 @@ def run_job(
     values: Mapping[str, str],
     *,
     no_wait: bool,
-    resume: str | None = None,
+    run: str = "",
 ) -> Mapping[str, Any] | None:
-    """Start a run, or resume one, and return its result with its id and link.
+    """Start a run, a new one unless its id is given, and return its result with id and link.
 
     With `no_wait` print id and link instead, and return None.
 
     Raises:
-        BucketcastError: the run failed, or there is no run to resume.
+        BucketcastError: the run failed.
         AwsError: an AWS call failed.
     """
     runs.require_bucket(values["bucket"])
-    run = resume or pipeline.new_id()
-    if resume:
-        runs.require_run(job, run)
-        runs.reset(job, run)
+    run = run or pipeline.new_id()
     started = runs.start(job, run, values, detached=no_wait)
     out.note(f"run {run}: {started.link}")
     if no_wait:

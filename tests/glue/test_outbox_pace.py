@@ -1,0 +1,100 @@
+"""A sender waits for its share, heeds the control file, and lists what SQS refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from bucketcast.delivery.envelope import Delivery, pack
+from bucketcast.delivery.queue import Queue
+from bucketcast.errors import BucketcastError
+from bucketcast.mirror.synthetic import Object, created
+from glue_jobs import not_sent
+from glue_jobs.outbox import pace, sender
+from glue_jobs.outbox.chunks import Chunk
+from glue_jobs.outbox.pace import Pace
+from glue_jobs.outbox.sender import Sender
+
+
+class Clock:
+    """The clock of `pace`, which only sleeping moves; each sleep may write a control file."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.slept: list[float] = []
+        self.control: tuple[Path, str] | None = None
+
+    def monotonic(self) -> float:
+        return self.now
+
+    time = monotonic
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        if self.control:
+            path, text = self.control
+            path.write_text(text)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    stopped = Clock()
+    monkeypatch.setattr(pace, "time", stopped)
+    return stopped
+
+
+def test_a_task_waits_for_its_share_of_the_rate(clock: Clock) -> None:
+    limited = Pace(100, tasks=2)
+    assert [limited.wait(250), limited.wait(1)] == [True, True]
+    assert clock.slept == [2.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "goes_on", "slept"),
+    [('{"paused": true}', False, 2.0), ('{"rate": 0}', True, 2.0), ("{}", True, 100.0)],
+)
+def test_a_waiting_task_heeds_the_control_file(
+    clock: Clock, tmp_path: Path, text: str, *, goes_on: bool, slept: float
+) -> None:
+    path = tmp_path / "control.json"
+    clock.control = path, text
+    limited = Pace(10, control=path.as_uri())
+    assert limited.wait(1_000)
+    assert limited.wait(1_000) is goes_on
+    assert sum(clock.slept) == slept
+
+
+def test_nothing_is_sent_after_the_last_moment(clock: Clock) -> None:
+    limited = Pace(1, until=clock.now + 3)
+    assert [limited.wait(2), limited.wait(2), limited.wait(2)] == [True, True, False]
+
+
+def test_a_broken_control_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "control.json"
+    path.write_text('{"rate": -1}')
+    with pytest.raises(BucketcastError, match=r"control\.json: .*>= 0"):
+        pace.read_control(path.as_uri())
+
+
+def test_the_objects_of_a_refused_message_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only of the refused one of two, also where the key has characters of its own."""
+    objects = [Object("b", "a,b +%/ü", "v1"), Object("b", "c"), Object("b", "d")]
+    bodies = [
+        next(pack([Delivery("r", created(found)) for found in part])).body
+        for part in (objects[:2], objects[2:])
+    ]
+    monkeypatch.setattr(sender, "client", lambda _: None)
+    monkeypatch.setattr(Queue, "send", lambda *_: {0: "InternalError: try later"})
+    chunk = Chunk(3, 7, "https://sqs/a", 3, bodies, ["", ""], [2, 1])
+    folder = tmp_path.as_uri()
+    assert Sender(folder, Pace(0), f"{folder}/refused").send(chunk)
+    assert (tmp_path / "refused" / "3-7.csv").read_text() == (
+        "b,a%2Cb%20%2B%25/%C3%BC,v1,InternalError: try later\nb,c,,InternalError: try later\n"
+    )
+    assert not_sent.summarize(f"{folder}/refused") == {
+        "not_sent": 2,
+        "not_sent_reasons": {"InternalError: try later": 2},
+        "not_sent_report": f"{folder}/refused",
+    }
