@@ -57,10 +57,11 @@ def build(app: App) -> Stack:
         app.node.set_context("aws:cdk:disable-asset-staging", True)  # noqa: FBT003 - jsii's signature
         # AWS's rules are for AWS: what they find is said, and refuses nothing.
         app.node.set_context("@aws-cdk/core:validateAgainstDefaultRules", False)  # noqa: FBT003
-    config = load(path, os.environ, local=local)
+    name = app.node.try_get_context("stack") or "Bucketcast"
+    config = load(path, os.environ, local=local, stack=name)
     stack = Stack(
         app,
-        app.node.try_get_context("stack") or "Bucketcast",
+        name,
         description="Bucket notifications for Amazon S3",
         env=Environment(
             account=os.environ.get("CDK_DEFAULT_ACCOUNT"),

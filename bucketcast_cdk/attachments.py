@@ -7,13 +7,14 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from bucketcast.config import Bucket, Deployment
+from bucketcast.config.deployable import report_buckets
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.eventbridge import (
     access_pattern,
     event_pattern,
     fit_rule_name,
 )
-from bucketcast_cdk import eventbridge, limits, nag
+from bucketcast_cdk import eventbridge, nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.custom_resources import SERVICE_TIMEOUT, CustomResources
 from bucketcast_cdk.ingest import Ingest
@@ -45,7 +46,7 @@ class Attachments(Construct):
         policies: list[IDependable] = [self.custom_resources.rights]
         if config.trail.name and trail and config.trail.manage_selectors:
             policies.append(self.custom_resources.allow_trail(config.trail.name, trail))
-        reports = limits.report_buckets(config.scans)
+        reports = report_buckets(config.scans)
         if notifying := {self._label(name): name for name in [*config.buckets, *reports]}:
             policies.append(self.custom_resources.allow_notifications(notifying))
         for name, bucket in config.buckets.items():

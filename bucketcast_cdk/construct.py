@@ -14,9 +14,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import Deployment, PipelineOptions, load
-from bucketcast.config.loopback import unreachable
+from bucketcast.config.deployable import deploy_errors
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast_cdk import customer_key, eventbridge, existing, limits
+from bucketcast_cdk import customer_key, eventbridge, existing
 from bucketcast_cdk.alarms import Alarms
 from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.attachments import Attachments
@@ -69,7 +69,7 @@ class Bucketcast(Construct):
         constructs = dict(buckets or {})
         loaded = existing.replace_names(_load(config, local=local), constructs)
         config = customer_key.use(self, loaded, key)
-        errors = [*_scope_errors(self), *_limit_errors(config, stack.stack_name, local=local)]
+        errors = [*_scope_errors(self), *deploy_errors(config, stack.stack_name, local=local)]
         if errors:
             raise ConfigErrors(errors)
         self.node.add_validation(existing.NotificationConflict(constructs, config.buckets))
@@ -222,13 +222,6 @@ def _scope_errors(construct: Bucketcast) -> Iterator[ConfigError]:
             f"is the second in stack {stack.stack_name}",
             "allowed is one per stack, with all targets in one configuration",
         )
-
-
-def _limit_errors(config: Deployment, stack: str, *, local: bool) -> Iterator[ConfigError]:
-    """Yield the errors of a configuration that AWS would refuse, or of targets out of reach."""
-    yield from limits.validation_errors(config, stack)
-    if not local:
-        yield from unreachable(config.targets)
 
 
 def _name_outputs(scope: Construct) -> None:

@@ -5,10 +5,10 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
+from bucketcast.config.deployable import settings_text
 from bucketcast.delivery.queue_names import target_name
 from bucketcast.limits import BATCH, GATHERED
 from bucketcast.rules import loops
-from bucketcast_cdk import limits
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
@@ -52,7 +52,7 @@ class Delivery(Construct):
             environment={
                 "BUCKETCAST_KIND": target.kind,
                 "BUCKETCAST_ID": target.id,
-                "BUCKETCAST_SETTINGS": limits.settings_text(target),
+                "BUCKETCAST_SETTINGS": settings_text(target),
                 "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
                 "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_STATE_TABLE": table.table_name,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bucketcast.config import load
-from bucketcast.config.loopback import unreachable
+from bucketcast.config.deployable import deploy_errors
 from tests.infra.conftest import ROOT, TYPICAL, UNBUNDLED
 
 
@@ -69,7 +69,7 @@ def test_a_target_on_this_machine_is_refused_for_an_account(tmp_path: Path) -> N
     assert done.returncode == 2
     assert done.stderr.endswith(
         "notify_webhook.primary.endpoint: found 127.0.0.1, which is the function itself; a host "
-        "that AWS reaches; examples/aws/bucketcast.toml is one to start from\n"
+        "that AWS reaches, as in examples/aws/bucketcast.toml; --local is for a laptop's file\n"
     )
 
 
@@ -93,7 +93,9 @@ def test_each_address_outside_of_secrets_is_checked(
     config = tmp_path / "bucketcast.toml"
     config.write_text("\n".join([f"[notify_{kind}.one]", *lines]))
     made = load(config, {}, local=True)
-    assert [each.key for each in unreachable(made.targets)] == [f"notify_{kind}.one.{key}"]
+    assert [each.key for each in deploy_errors(made, "Bucketcast", local=False)] == [
+        f"notify_{kind}.one.{key}"
+    ]
 
 
 WRONG_VPC = """

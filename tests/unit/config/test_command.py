@@ -72,6 +72,44 @@ def test_all_errors_are_reported_as_misuse(run: Run, file: Path) -> None:
     assert "did you mean 'endpoint'?" in document["errors"][1]["allowed"]
 
 
+def test_options_that_need_each_other_are_checked_beside_wrong_ones(run: Run, file: Path) -> None:
+    file.write_text(
+        """
+[notify_webhook.one]
+endpoint = "example.org"
+in_flight = 1000
+[notify_webhook.two]
+endpoint = "http://127.0.0.1/x"
+[notify_kafka.none]
+brokers = "b:9092"
+sasl_username = "u"
+[notify_kafka.word]
+brokers = "b:9092"
+topic = "t"
+sasl = "maybe"
+sasl_username = "u"
+[ingest]
+window = "x"
+"""
+    )
+    errors = run("config", "--file", str(file), "--json").document["errors"]
+    assert [error["key"] for error in errors] == [
+        "ingest.window",
+        "notify_kafka.none.topic",
+        "notify_kafka.none.sasl_username",
+        "notify_kafka.word.sasl",  # and not its user, which is wrong only without `sasl`
+        "notify_webhook.one.endpoint",
+        "notify_webhook.one.in_flight",
+        "notify_webhook.two.endpoint",
+    ]
+
+
+def test_limits_of_aws_are_reported_before_the_deploy(run: Run, file: Path) -> None:
+    file.write_text('[notify_webhook.one]\nendpoint = "https://example.org/"')
+    ran = run("config", "--file", str(file), "--stack", "S" * 60)
+    assert (ran.code, "at most 64: choose a shorter stack name or id" in ran.err) == (2, True)
+
+
 def test_a_missing_file_is_misuse(run: Run, tmp_path: Path) -> None:
     ran = run("config", "--file", str(tmp_path / "none.toml"))
     assert ran.code == 2
@@ -106,4 +144,6 @@ def test_every_page_belongs_to_a_kind() -> None:
 
 
 def test_configuration_at_the_root_is_valid(run: Run) -> None:
-    assert run("config", "--file", str(ROOT / "bucketcast.toml")).code == 0
+    assert run("config", "--file", str(ROOT / "bucketcast.toml"), "--local").code == 0
+    refused = run("config", "--file", str(ROOT / "bucketcast.toml"))
+    assert (refused.code, "found 127.0.0.1" in refused.err) == (2, True)

@@ -2,8 +2,8 @@
 
 `load` reads and checks it (`reader`, with `tables` for tables of options, `target` for targets, and
 `variables` for the environment) into a `model.Deployment`. `function`, `ingest`, `source`, `trail`,
-`topics`, `alarms` and `pipeline` declare the options of their tables; `encryption` and `loopback`
-check targets for a deploy to AWS. `command` is `bucketcast config`.
+`topics`, `alarms` and `pipeline` declare the options of their tables; `encryption` and `deployable`
+find what a deploy to AWS would refuse. `command` is `bucketcast config`.
 
 Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
 `[removed]`, `[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
@@ -50,11 +50,13 @@ __all__ = [
 
 
 def load(
-    source: Path | Mapping[str, Any], environ: Mapping[str, str], *, local: bool
+    source: Path | Mapping[str, Any], environ: Mapping[str, str], *, local: bool, stack: str = ""
 ) -> Deployment:
     """Read and check a configuration, a file or its tables; plain secrets only where `local`.
+
+    With the name of a `stack` also check what its deploy would refuse.
 
     Raises:
         ConfigErrors: all errors of file and environment.
     """
-    return Reader(source, environ, local=local).deployment()
+    return Reader(source, environ, local=local).deployment(stack)

@@ -47,12 +47,13 @@ class _WithEveryOption(click.Command):
 
 
 @click.command(cls=_WithEveryOption)
-@click.argument("kind", required=False, type=click.Choice(targets.kinds()))
+@click.argument("kind", metavar="[KIND]", required=False, type=click.Choice(targets.kinds()))
 @params.config_file
 @click.option(
     "--local/--aws",
     default=False,
-    help="Kind of deploy; only a local one accepts plain-text secrets. [default: --aws]",
+    help="Kind of deploy; only a local one accepts plain-text secrets and 127.0.0.1. "
+    "[default: --aws]",
 )
 @shared
 def command(out: Output, kind: str | None, *, path: Path, local: bool) -> None:
@@ -66,7 +67,7 @@ def command(out: Output, kind: str | None, *, path: Path, local: bool) -> None:
     Example:
       bucketcast config webhook --file bucketcast.toml --local
     """  # noqa: D301 - click reads the character
-    deployment = load(path, os.environ, local=local)
+    deployment = load(path, os.environ, local=local, stack=out.stack)
     out.notes(deployment.notes)
     shown_targets = tuple(target for target in deployment.targets if kind in (None, target.kind))
     document = _document(path, deployment, shown_targets)

@@ -9,6 +9,7 @@ from typing import Any, Final, get_type_hints
 from bucketcast import targets
 from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
+from bucketcast.config.deployable import deploy_errors
 from bucketcast.config.function import ALL, DynamicOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import Bucket, Deployment, GatewayOptions, RemovedOptions, StackOptions
@@ -55,7 +56,7 @@ class Reader:
         self._environ = {name: text.strip() for name, text in environ.items() if text.strip()}
         self._document = self._parse(source) if isinstance(source, Path) else source
 
-    def deployment(self) -> Deployment:
+    def deployment(self, stack_name: str = "") -> Deployment:
         tables = self._tables
         stack = self._stack()
         buckets = dict(self._buckets())
@@ -73,13 +74,13 @@ class Reader:
                 options["removed"].discard, {str(config.arn) for config in target_configs}
             )
         scans = dict(self._scans(options["pipeline"]))
-        if tables.errors:
-            raise ConfigErrors(tables.errors)
+        for name in TABLES.keys() - _OPTIONAL:
+            options[name] = options[name] or read(TABLES[name], {})  # what is wrong is an error
         if target_configs and not tables.local:
             tables.notes += [] if options["alarms"] else [alarms.NO_RECIPIENT]
             tables.notes.append(ingest.note(options["ingest"].reserved_concurrency))
         options["dynamic_targets"] = options["dynamic_targets"].with_kinds()
-        return Deployment(
+        deployment = Deployment(
             **vars(stack),
             **options,
             buckets=buckets,
@@ -88,6 +89,11 @@ class Reader:
             source=source,
             notes=tuple(dict.fromkeys(tables.notes)),
         )
+        if stack_name:
+            tables.errors += deploy_errors(deployment, stack_name, local=tables.local)
+        if tables.errors:
+            raise ConfigErrors(tables.errors)
+        return deployment
 
     def _parse(self, path: Path) -> dict[str, Any]:
         try:

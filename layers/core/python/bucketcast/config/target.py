@@ -1,7 +1,7 @@
 """Read the tables of targets: `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +14,13 @@ from bucketcast.config.tables import Tables
 from bucketcast.errors import ConfigError
 from bucketcast.limits import RETENTION_DAYS
 from bucketcast.settings.egress import ANY
-from bucketcast.settings.options import Option, options_of, validation_errors
+from bucketcast.settings.options import Option, options_of, read, validation_errors
 from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base.options import queue_limit_of
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 TARGET_ID_RULE: Final = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
+_WORD: Final = re.compile(r"\w+")
 _PLAIN: Final = (
     f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
 )
@@ -104,22 +105,27 @@ class TargetReader:
         plain = self._replace_secrets(f"{kind}-{id}", values, options_of(declared), where)
         # The plain text is checked, not the reference that replaces it.
         texts = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
-        settings = self._tables.read(declared, texts, where)
+        errors = list(validation_errors(declared, texts, f"{where}."))
+        self._tables.errors += errors
+        wrong = {error.key.removeprefix(f"{where}.") for error in errors}
+        settings = _stand_in(declared, texts, wrong)
         deploy = self._deploy(table, where, getattr(settings, "max_open_connections", 0))
         if deploy is not None and not self._tables.local:
             self._check_encryption(kind, where, values, deploy)
-            if kind == "webhook" and settings is not None:
+            if kind == "webhook" and "endpoint" not in wrong:
                 self._check_endpoint(
                     f"{where}.endpoint", settings.endpoint, deploy, f"{where}.deploy"
                 )
-        if settings is None or deploy is None:
-            return None
         if settings.facts and self._object_facts == "off":
             self._tables.errors.append(facts_error(f"{where}.facts"))
         target_errors = [
-            ConfigError(f"{where}.{key}", *details) for key, *details in target.check(settings)
+            ConfigError(f"{where}.{key}", *details)
+            for key, *details in target.check(settings)
+            if wrong.isdisjoint(_WORD.findall(" ".join((key, *details))))
         ]
         self._tables.errors += target_errors
+        if deploy is None:
+            return None
         self._tables.notes += target.notes(settings)
         has_references = any(
             isinstance(value, str) and value.startswith(REFERENCE)
@@ -128,6 +134,8 @@ class TargetReader:
         if not target_errors and not has_references:
             longest = target(settings).max_send_seconds
             self._tables.errors += timeout_errors(longest, deploy, where)
+        if errors:
+            return None
         function_settings = {
             key: value for key, value in values.items() if value and key not in NOT_FOR_THE_FUNCTION
         }
@@ -198,6 +206,17 @@ class TargetReader:
             values |= implied
         options: Deploy | None = self._tables.parse(Deploy, values, where)
         return options
+
+
+def _stand_in(declared: Any, values: Mapping[str, str], wrong: Iterable[str]) -> Any:
+    """Return the settings; for wrong values their examples, so that the others can be checked."""
+    options = options_of(declared)
+    examples = {
+        key: options[key].example.strip('"') or f"the-{key}"
+        for key in wrong
+        if key in options and options[key].required
+    }
+    return read(declared, {**{key: values[key] for key in values.keys() - wrong}, **examples})
 
 
 def switch(value: str) -> str:
