@@ -20,10 +20,11 @@ from bucketcast.delivery import alarms
 class MonitoredQueue(NamedTuple):
     """A queue, its dead letters, and the function that reads it, unless it is `off`.
 
-    The names of its alarms begin with `name`.
+    The names of its alarms begin with `name`; `target` is what people call its target.
     """
 
     name: str
+    target: str
     queue: sqs.Queue
     dead: sqs.Queue
     function: lambda_.Function
@@ -52,7 +53,12 @@ class Alarms(Construct):
             alarm
             for queue in queues
             for alarm in alarms.queue_alarms(
-                stack, queue.name, queue.queue.queue_name, queue.dead.queue_name, off=queue.off
+                stack,
+                queue.name,
+                queue.target,
+                queue.queue.queue_name,
+                queue.dead.queue_name,
+                off=queue.off,
             )
         ]
         if failures:

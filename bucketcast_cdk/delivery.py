@@ -63,7 +63,9 @@ class Delivery(Construct):
             queued=True,
         )
         off = not target.enabled
-        self.monitored = MonitoredQueue(name, self.queue, self.dead, function.function, off)
+        self.monitored = MonitoredQueue(
+            name, f"{target.kind}:{target.id}", self.queue, self.dead, function.function, off
+        )
         self.function = function.function
         queues.allow_requeue(function.role)
         allow_secrets(function.role, target.secret_names, config.kms_keys)

@@ -73,7 +73,7 @@ class Ingest(Construct):
             queued=True,
         )
         self.monitored = MonitoredQueue(
-            f"{self._stack}-ingress", self.queue, self.dead, function.function
+            f"{self._stack}-ingress", "ingress", self.queue, self.dead, function.function
         )
         self._role = function.role
         self.table.grant(

@@ -32,6 +32,20 @@ def test_queue_has_two_alarms(typical: Synthesised) -> None:
     assert len(billed) == 3 * len(QUEUES), "CloudWatch bills an alarm by its metrics"
 
 
+def test_alarms_say_whose_they_are_what_to_run_and_what_to_read(typical: Synthesised) -> None:
+    made = alarms(typical)
+    waiting = made["Bucketcast-webhook-primary-waiting"]["AlarmDescription"]
+    assert waiting.startswith("webhook:primary: events have waited for over 15 minutes: ")
+    assert waiting.endswith(
+        "First run: bucketcast --stack Bucketcast doctor. Then see docs/operations.md#-waiting"
+    )
+    dead = made["Bucketcast-ingress-dead"]["AlarmDescription"]
+    assert dead == (
+        "ingress: there are dead letters. First run: bucketcast --stack Bucketcast dlq ls ingress. "
+        "Then see docs/operations.md#-dead"
+    )
+
+
 @pytest.mark.parametrize("name", QUEUES)
 def test_alarms_read_the_metrics_of_their_queues(typical: Synthesised, name: str) -> None:
     made = {part: alarms(typical)[f"Bucketcast-{name}-{part}"] for part in ("dead", "waiting")}

@@ -27,8 +27,8 @@ def account(state_table: str) -> Account:
     return Account(state_table)
 
 
-def put(targets: DynamicTargets, values: Mapping[str, str] = HIDDEN, **more: bool) -> str:
-    return targets.put("webhook", "audit", values, **more).outcome
+def put(targets: DynamicTargets, values: Mapping[str, str] = HIDDEN, *, merge: bool = False) -> str:
+    return targets.put("webhook", "audit", values, merge=merge).outcome
 
 
 def expire(account: Account) -> None:

@@ -34,7 +34,7 @@ METRICS: Final = 2
 """Metrics that ingest, and each target, writes while nothing fails."""
 ALARMS: Final = sum(
     "MetricStat" in metric
-    for alarm in alarms.queue_alarms("", "", "", "")
+    for alarm in alarms.queue_alarms("", "", "", "", "")
     for metric in alarm["Metrics"]
 )
 """Metrics that a queue's alarms look at: each is billed as an alarm."""

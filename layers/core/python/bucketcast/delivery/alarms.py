@@ -27,18 +27,27 @@ Alarm = dict[str, Any]
 """An alarm as both CloudWatch's API and CloudFormation have it."""
 
 
-def queue_alarms(stack: str, name: str, queue: str, dead: str, *, off: bool = False) -> list[Alarm]:
+def queue_alarms(
+    stack: str, name: str, target: str, queue: str, dead: str, *, off: bool = False
+) -> list[Alarm]:
     """Return the alarms of a queue and its dead-letter queue, `<name>-dead` and `<name>-waiting`.
 
-    `queue` and `dead` are their names; our metrics' namespace is the `stack`'s name. The events of
-    a target that is `off` are meant to wait, but not until SQS drops them.
+    `target` is what people call the queue's target, or `ingress`. `queue` and `dead` are the
+    queues' names; our metrics' namespace is the `stack`'s name. The events of a target that is
+    `off` are meant to wait, but not until SQS drops them.
     """
-    text = (
-        f"Events of {name}, which is off, have waited for over {NEARLY_DROPPED_DAYS} days, and "
-        f"SQS drops them after {RETENTION_DAYS}."
+    symptom = (
+        f"it is off, and events have waited for over {NEARLY_DROPPED_DAYS} days; SQS drops them "
+        f"after {RETENTION_DAYS}"
         if off
-        else f"Events of {name} wait for over 15 minutes: what they go to is down, too slow or "
-        "refuses the login, or their function does not run or keep up."
+        else "events have waited for over 15 minutes: it is down, too slow or refuses the login, "
+        "or its function does not run or keep up"
+    )
+    waiting = _text(f"{target}: {symptom}", f"bucketcast --stack {stack} doctor", "waiting")
+    dead_letters = _text(
+        f"{target}: there are dead letters",
+        f"bucketcast --stack {stack} dlq ls {target}",
+        "dead",
     )
     metrics = [
         _metric("tried", stack, OLDEST, {"queue": queue}),
@@ -48,12 +57,10 @@ def queue_alarms(stack: str, name: str, queue: str, dead: str, *, off: bool = Fa
     longest = "MAX([FILL(tried, 0), FILL(untried, 0)])"
     longest_wait = {"Id": "waiting", "Expression": longest, "ReturnData": True}
     return [
-        _messages_alarm(
-            name, dead, f"Events lie in the dead-letter queue of {name}: read their reasons there."
-        ),
+        _messages_alarm(name, dead, dead_letters),
         {
             "AlarmName": f"{name}-waiting",
-            "AlarmDescription": text,
+            "AlarmDescription": waiting,
             "Metrics": [longest_wait, *metrics],
             **_above(LATE_SECONDS if off else TOO_OLD, among=ALARM_MINUTES),
         },
@@ -62,16 +69,23 @@ def queue_alarms(stack: str, name: str, queue: str, dead: str, *, off: bool = Fa
 
 def queue_alarm_names(name: str) -> list[str]:
     """Return the names of a queue's alarms."""
-    return [alarm["AlarmName"] for alarm in queue_alarms("", name, "", "")]
+    return [alarm["AlarmName"] for alarm in queue_alarms("", name, "", "", "")]
 
 
 def pipeline_alarm(stack: str, queue: str) -> Alarm:
     """Return the alarm on the queue of failed jobs, `<stack>-pipeline-dead`."""
-    text = (
-        "A run of a job failed, or a scan could not be started: the queue's messages say which. "
-        "Delete a message when it is dealt with."
+    text = _text(
+        "pipeline: a job failed, or a scan could not be started; the queue's messages say which",
+        f'aws sqs receive-message --queue-url "$(aws sqs get-queue-url --queue-name {queue} '
+        '--query QueueUrl --output text)"',
+        "dead",
     )
     return _messages_alarm(f"{stack}-pipeline", queue, text)
+
+
+def _text(symptom: str, command: str, ending: str) -> str:
+    """Return an alarm's description: whose it is and what it means, the first command, the page."""
+    return f"{symptom}. First run: {command}. Then see docs/operations.md#-{ending}"
 
 
 def _messages_alarm(name: str, queue: str, description: str) -> Alarm:

@@ -35,7 +35,7 @@ class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
     that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
     settings say enable = off; `kept` where it was removed while messages waited. A target
     that is `off` is given events, which wait; one that is `kept` is given none. `is_mirror` is True
-    if it mirrors its buckets.
+    if it mirrors its buckets. `topic` is the ARN of the topic that it belongs to, or "".
     """
 
     arn: str
@@ -47,6 +47,12 @@ class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
     secret: str = ""
     state: State = "on"
     is_mirror: bool = False
+    topic: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it: the ARN of its topic, or `KIND:ID`."""
+        return self.topic or f"{self.kind}:{self.id}"
 
     @property
     def dead(self) -> str:

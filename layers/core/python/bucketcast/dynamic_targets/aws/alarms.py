@@ -25,7 +25,9 @@ class Alarms:
     def make(self, target: DynamicTarget) -> None:
         """Create or update the alarms of a target."""
         name, off = base_name(target.queue), target.state == "off"
-        for alarm in alarms.queue_alarms(self._stack, name, target.queue, target.dead, off=off):
+        for alarm in alarms.queue_alarms(
+            self._stack, name, target.name, target.queue, target.dead, off=off
+        ):
             self._client.put_metric_alarm(**alarm, AlarmActions=self._actions)
 
     def remove(self, queue: str) -> None:

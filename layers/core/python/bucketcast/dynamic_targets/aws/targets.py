@@ -95,8 +95,9 @@ class DynamicTargets:
         values: Mapping[str, str],
         *,
         merge: bool = False,
+        topic: str = "",
     ) -> Put:
-        """Create a target, or replace its settings.
+        """Create a target, that of a topic if there is its ARN, or replace its settings.
 
         With `merge` keep settings that are not in `values`, as MinIO's `config set` does; an empty
         value removes one. Events of a kept target are sent before new ones.
@@ -131,7 +132,7 @@ class DynamicTargets:
             finally:
                 self._table.tasks.release(task)
             return Put(existing, "unchanged", valid.notes)
-        target = self._plan(arn.arn, kind, id, valid, existing)
+        target = replace(self._plan(arn.arn, kind, id, valid, existing), topic=topic)
         self._store(task, target, valid, existing)
         return Put(
             target, "changed" if existing and existing.state != "kept" else "made", valid.notes

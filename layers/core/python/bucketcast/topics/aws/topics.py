@@ -199,7 +199,7 @@ class Topics:
             if topic.secret and topic.secret != before[1]:
                 self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
             if target and topic.target_arn:
-                self._targets.put(target.kind, topic.id, target.settings)
+                self._targets.put(target.kind, topic.id, target.settings, topic=topic.arn)
             stored = self._items.commit(work, existing, topic, desired.most)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
@@ -238,7 +238,7 @@ class Topics:
         if topic and topic.number != existing_number and required in work.targets:
             target = push_target(topic, self.read_login(topic))
             if target:
-                self._targets.put(target.kind, topic.id, target.settings)
+                self._targets.put(target.kind, topic.id, target.settings, topic=topic.arn)
         for secret in work.secrets:
             if topic is None or secret != topic.secret:
                 self._resources.remove_secret(secret)
