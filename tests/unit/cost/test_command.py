@@ -6,7 +6,8 @@ import pytest
 
 from tests.unit.conftest import Run, cells
 
-ARN = "arn:minio:sqs::primary:webhook"
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "aws" / "bucketcast.toml"
 CONFIG = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 
 
@@ -21,7 +22,7 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     ran = run("cost", "--events-per-day", "864000", "--file", file)
     assert ran.code == 0
     rows = cells(ran.out)
-    assert ["SQS", "its queue", ARN, "77,760,000", "31.10", "1.20"] in rows
+    assert ["SQS", "its queue", "webhook:primary", "77,760,000", "31.10", "1.20"] in rows
     assert rows[-1][:2] == ["TOTAL", "25,920,000 events"]
     assert "events that ingest gets at once: about 1\n" in ran.err
     document = run("cost", "--events-per-day", "864000", "--file", file, "--json").document
@@ -40,9 +41,10 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     [
         ([], "either --events-per-day or --compare is needed"),
         (["--compare", "--events-per-day", "1"], "either --events-per-day or --compare"),
-        (["--events-per-day", "0"], "0.0 is not in the range"),
-        (["--events-per-day", "1", "--share", "webhook:other=5"], f"available: {ARN}"),
+        (["--events-per-day", "0"], "0 is not in the range"),
+        (["--events-per-day", "1", "--share", "webhook:other=5"], "available: webhook:primary"),
         (["--events-per-day", "1", "--share", "webhook:primary=500"], "0 to 100"),
+        (["--events-per-day", "1", "--share", "webhook:primary"], "allowed is TARGET=PERCENT"),
     ],
 )
 def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str) -> None:
@@ -54,3 +56,18 @@ def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str
 def test_the_docs_show_the_comparison(run: Run) -> None:
     text = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
     assert f"$ bucketcast cost --compare\n{run('cost', '--compare').out}```" in text
+
+
+def test_readme_says_what_the_example_costs_with_and_without_its_window(
+    run: Run, tmp_path: Path
+) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    (window,) = (line for line in text.splitlines() if line.startswith("window"))
+    fast = tmp_path / "bucketcast.toml"
+    fast.write_text(text.replace(window, ""))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for file in (EXAMPLE, fast):
+        ran = run("cost", "--events-per-day", "864000", "--file", str(file))
+        total = round(float(cells(ran.out)[-1][-1]))
+        assert f"${total} " in readme
+        assert f"${total}" in window
