@@ -49,8 +49,8 @@ def test_commands_of_the_guide_deliver_an_event_to_redis(
     assert "notify_webhook:primary" in exported
     assert "is successfully reset" in mc("admin", "config", "reset", "local", name)
     assert name not in mc("admin", "config", "export", "local")
-    system.bucketcast("event", "rm", "uploads", arn)
-    system.bucketcast("target", "rm", arn, "--discard")
+    system.bucketcast("event", "rm", "uploads", arn, "--yes")
+    system.bucketcast("target", "rm", arn, "--discard", "--yes")
 
 
 def test_deployed_settings_are_shown_but_not_changed(mc: Mc) -> None:
@@ -79,7 +79,7 @@ def test_an_export_is_imported(system: System, prefix: str, mc: Mc, tmp_path: Pa
     line = mc("admin", "config", "get", "local", name)
     assert 'endpoint="http://127.0.0.1:10/"' in line
     assert 'auth_token="*redacted*"' in line
-    system.bucketcast("target", "rm", f"arn:minio:sqs::{id_}:webhook", "--discard")
+    system.bucketcast("target", "rm", f"arn:minio:sqs::{id_}:webhook", "--discard", "--yes")
 
 
 def test_metrics_and_target_ls_count_sent_events(system: System, prefix: str, mc: Mc) -> None:

@@ -23,9 +23,9 @@ def test_target_ls_shows_every_target_online(system: System) -> None:
     ran = system.bucketcast("target", "ls", "--wait", "50")
     assert ran.code == 0
     heading, *lines = ran.out.splitlines()
-    assert heading.split()[:3] == ["ARN", "ONLINE", "WAITING"]
-    online = {line.split()[0] for line in lines if line.split()[1] == "yes"}
-    assert online == ARNS
+    assert heading.split()[:3] == ["TARGET", "STATE", "WAITING"]
+    online = {line.split()[0] for line in lines if line.split()[1] == "online"}
+    assert online == {f"{each['kind']}:{each['id']}" for each in fares.values()}
     port = system.consumers.webhook.listeners.tls
     assert f"https://127.0.0.1:{port}/events" in {each["where"] for each in fares.values()}
 
@@ -34,7 +34,7 @@ def test_an_unreachable_endpoint(system: System) -> None:
     port = ports(system.elsewhere / "unused", "unused")["unused"]
     unreachable = f"http://127.0.0.1:{port}"
     ran = system.bucketcast("event", "ls", "uploads", AWS_ENDPOINT_URL=unreachable)
-    assert ran.code == 1
+    assert ran.code == 3
     assert f"AWS_ENDPOINT_URL is {unreachable}" in ran.err
     assert "make up" in ran.err
     assert "Traceback" not in ran.err
@@ -50,5 +50,5 @@ def test_missing_login_to_aws_prints_a_hint(system: System) -> None:
         AWS_EC2_METADATA_DISABLED="true",
         HOME=str(system.elsewhere),
     )
-    assert ran.code == 1
+    assert ran.code == 3
     assert "no AWS login" in ran.err

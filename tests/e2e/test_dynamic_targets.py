@@ -97,7 +97,7 @@ def test_dynamic_target_works_like_one_of_the_deploy(
     )
     assert arn(id_) in {step["target"] for step in steps["steps"]}
     assert webhook.TOKEN not in json.dumps([msgspec.to_builtins(t) for t in stored(system)])
-    system.bucketcast("event", "rm", "uploads", arn(id_))
+    system.bucketcast("event", "rm", "uploads", arn(id_), "--yes")
     targets.remove(TargetArn(id_, "webhook"), discard=True)
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
@@ -117,8 +117,8 @@ def test_recreated_target_receives_the_events_that_waited(system: System, prefix
     expected = [f"{prefix}after.jpg", f"{prefix}waits.jpg"]
     # The first was tried for as long as all this took, and its pause has grown with every try.
     system.until_equal("both", lambda: arrived(system, "/again", prefix), expected, within=300)
-    system.bucketcast("event", "rm", "uploads", arn(id_))
-    system.bucketcast("target", "rm", arn(id_), "--discard")
+    system.bucketcast("event", "rm", "uploads", arn(id_), "--yes")
+    system.bucketcast("target", "rm", arn(id_), "--discard", "--yes")
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 

@@ -180,6 +180,6 @@ def test_trail_logs_only_the_calls_that_rules_need(system: System, bucket: str) 
     assert fields["resources.ARN"]["StartsWith"] == [f"arn:aws:s3:::{bucket}/"]
     (status,) = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
     assert status["access_events"]["as_asked"] is True
-    assert system.bucketcast("event", "rm", bucket, "--force").code == 0
+    assert system.bucketcast("event", "rm", bucket, "--yes").code == 0
     assert selected() == []
     assert system.bucketcast("bucket", "detach", bucket).code == 0

@@ -110,7 +110,7 @@ def test_the_rules_of_the_command_and_of_the_api_are_the_same(
     rules = system.bucketcast("event", "ls", bucket, "--json").document["rules"]
     assert [bool(each["conditions"]) for each in rules if each["arn"] == MIRROR] == [True]
     assert len(rules) == 3
-    assert system.bucketcast("event", "rm", bucket, HOOK).code == 0
+    assert system.bucketcast("event", "rm", bucket, HOOK, "--yes").code == 0
     assert HOOK not in mc("event", "list", f"local/{bucket}")
     mc("event", "remove", f"local/{bucket}", "--force")
     assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []

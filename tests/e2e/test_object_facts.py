@@ -54,8 +54,8 @@ def test_rule_matches_by_metadata_and_the_record_has_it(system: System, prefix: 
     object_ = one.record["s3"]["object"]
     assert object_["contentType"] == "text/x-red"
     assert object_["userMetadata"]["X-Amz-Meta-Team"] == "red-1"
-    system.bucketcast("event", "rm", "uploads", arn)
-    system.bucketcast("target", "rm", arn, "--discard")
+    system.bucketcast("event", "rm", "uploads", arn, "--yes")
+    system.bucketcast("target", "rm", arn, "--discard", "--yes")
 
 
 def test_rule_matches_or_excludes_by_content_type(system: System, prefix: str) -> None:
@@ -126,7 +126,7 @@ def test_mirrors_show_the_version_that_becomes_current(system: System, prefix: s
     system.until_settled()
     for mirror in mirrors:
         assert as_listed(mirror(system, f"versions/{prefix}")) == listed
-    system.bucketcast("target", "rm", arn, "--discard")
+    system.bucketcast("target", "rm", arn, "--discard", "--yes")
     requests = posted(system.consumers.webhook, f"versions/{prefix}")
     assert Counter(each.name.rpartition(":")[2] for each in requests) == {
         "Put": 7,

@@ -84,7 +84,7 @@ def test_a_scan_of_a_broken_report_names_the_file_and_sends_nothing(system: Syst
 
     ran = job(system, "scan", "versioned", "--source", f"s3://inventories/{folder}/manifest.json")
 
-    assert ran.code == 1
+    assert ran.code == 3
     assert f"{folder}/manifest.json" in ran.document["error"]
     assert system.depths() == {}
 
@@ -197,8 +197,8 @@ def test_an_empty_dynamic_mirror_is_repaired(system: System, crowded: str) -> No
         "the mirror like the bucket", lambda: arrivals.as_listed(show()), listed, within=120
     )
     assert system.beyond_their_rights() == []
-    system.bucketcast("event", "rm", crowded, arn)
-    system.bucketcast("target", "rm", arn, "--discard")
+    system.bucketcast("event", "rm", crowded, arn, "--yes")
+    system.bucketcast("target", "rm", arn, "--discard", "--yes")
 
 
 def scanner_events(system: System, bucket: str, count: int = 2) -> set[tuple[str, str, int]]:

@@ -73,7 +73,7 @@ def users(system: System, servers_folder: Path) -> Iterator[tuple[User, User]]:
     for user in made:
         admin.delete_object(Bucket=user.bucket, Key=KEY)
         admin.delete_bucket(Bucket=user.bucket)
-        for words in (("topic", "rm", user.topic), ("user", "rm", user.name)):
+        for words in (("topic", "rm", user.topic, "--yes"), ("user", "rm", user.name)):
             assert system.bucketcast(*words).code == 0
     admin.close()
 

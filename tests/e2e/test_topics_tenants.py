@@ -61,7 +61,7 @@ def topic(system: System, alice: User, prefix: str) -> Iterator[str]:
     name = prefix.strip("/")
     arn = str(alice.sns.create_topic(Name=name, Attributes={"push-endpoint": endpoint})["TopicArn"])
     yield arn
-    system.bucketcast("topic", "rm", arn)
+    system.bucketcast("topic", "rm", arn, "--yes")
 
 
 def read(user: User, arn: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """An AWS that answers inside the process, and properties that do not watch the clock."""
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -100,6 +101,13 @@ def aws(deploy: Deploy) -> MotoAws:
     """A deployed stack with two targets, and the bucket uploads attached."""
     make_bucket("uploads", QueueConfigurations=[ENTRY])
     return deploy(("webhook", "webhook", "primary"), ("postgres", "postgresql", "main"))
+
+
+class Typed(io.StringIO):
+    """What somebody types on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture

@@ -1,9 +1,14 @@
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import click
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
 
+from bucketcast import cli
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, refusal
@@ -45,7 +50,12 @@ def test_misuse_with_json_is_one_document(run: Run) -> None:
     ran = run("event", "add", "uploads", "--json")
     assert ran.code == 2
     assert ran.err == ""
-    assert ran.document == {"status": "error", "error": "Missing argument 'ARN'."}
+    assert ran.document == {
+        "status": "error",
+        "code": "misuse",
+        "error": "Missing argument 'TARGET'.",
+        "field": "TARGET",
+    }
 
 
 def test_help_and_version_import_neither_boto3_nor_rich() -> None:
@@ -69,7 +79,7 @@ def test_help_and_version_import_neither_boto3_nor_rich() -> None:
 def test_stack_may_precede_or_follow_the_command(
     run: Run, aws: MotoAws, words: tuple[str, ...]
 ) -> None:
-    assert run(*words).code == 1
+    assert run(*words).code == 3
     aws.stack = "Other"
     assert run(*words).code == 0
 
@@ -85,7 +95,7 @@ def test_environment_names_the_stack(
 def test_missing_stack_is_reported_with_a_hint(run: Run, aws: MotoAws) -> None:
     aws.stack = "Other"
     ran = run("target", "ls", "--json")
-    assert ran.code == 1
+    assert (ran.code, ran.document["code"]) == (3, "no_answer")
     assert "no stack Bucketcast" in ran.document["error"]
     assert "make up" in ran.document["error"]
 
@@ -120,3 +130,70 @@ def test_region_is_read_from_the_usual_variables(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     assert Aws().sqs.meta.region_name == "eu-central-1"
+
+
+def _commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found
+        if isinstance(found, click.Group):
+            yield from _commands(found, *path, name)
+        else:
+            yield (*path, name), found
+
+
+COMMANDS = dict(_commands(cli.bucketcast))
+
+
+def test_no_help_shows_the_name_of_a_function_as_a_value() -> None:
+    unnamed = [
+        (command, option.opts)
+        for command, found in COMMANDS.items()
+        for option in found.params
+        if isinstance(option, click.Option)
+        and isinstance(option.type, click.types.FuncParamType)
+        and not option.metavar
+    ]
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str) -> None:
+    """The script that docs/operations.md loads; the words after it are what the shell passes."""
+    program = [str(Path(sys.executable).parent / "bucketcast")]
+    variable = {**os.environ, "_BUCKETCAST_COMPLETE": f"{shell}_source"}
+    script = subprocess.run(program, env=variable, capture_output=True, text=True, check=True)
+    assert f"_BUCKETCAST_COMPLETE={shell}_complete" in script.stdout
+    word = "--w" if shell == "fish" else "3"
+    typed = {"COMP_WORDS": "bucketcast target ls --w", "COMP_CWORD": word}
+    variable |= {"_BUCKETCAST_COMPLETE": f"{shell}_complete", **typed}
+    offered = subprocess.run(program, env=variable, capture_output=True, text=True, check=True)
+    assert "--wide" in offered.stdout
+    assert "--wait" in offered.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        ("event ls --stack=", "--stack"),
+        ("event add uploads webhook:primary --source-ip foo", "--source-ip"),
+        ("event add uploads :primary", "TARGET"),
+        ("target pause notify_webhook.primary", "TARGET"),
+        ("target ls --wait nan", "--wait"),
+        ("topic rm webhook:primary", "NAME|ARN"),
+        ("dlq redrive webhook:primary --rate nan", "--rate"),
+        ("dlq purge webhook:primary", "--file"),
+        ("explain s3://uploads/x --event put --source-ip foo", "--source-ip"),
+        ("trace s3://uploads", "s3://BUCKET/KEY"),
+        ("test webhook:primary --key a/../b", "--key"),
+        ("cost --events-per-day nan", "--events-per-day"),
+        ("event ls --nothing", "--nothing"),
+        ("user add ann --secret-key-file nowhere", ""),
+        ("explain nowhere.json", ""),
+    ],
+)
+def test_wrong_input_is_misuse_and_names_the_field(run: Run, words: str, field: str) -> None:
+    ran = run(*words.split(), "--json")
+    assert (ran.code, ran.document["code"], ran.err) == (2, "misuse", "")
+    assert ran.document.get("field", "") == field

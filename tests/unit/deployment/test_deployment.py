@@ -28,7 +28,7 @@ def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
 def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
     assert deployment.target(TargetArn("b", "webhook", "eu-west-1")).kind == "webhook"
-    with pytest.raises(BucketcastError, match="arn:minio:sqs::a:postgresql"):
+    with pytest.raises(BucketcastError, match="postgres:a"):
         deployment.target(TargetArn("b", "redis"))
 
 

@@ -200,9 +200,9 @@ def test_existing_files_are_not_overwritten(run: Run, export: Path, tmp_path: Pa
     for option in ("--output", "--secrets"):
         ran = run("import", "minio", str(export), option, str(output))
         assert ran.code == 2
-        assert "already exists: choose another file, or add --force" in ran.err
+        assert f"Overwrite {output}? This cannot be asked here: add --yes" in ran.err
     assert output.read_text() == "mine"
-    assert run("import", "minio", str(export), "--output", str(output), "--force").code == 0
+    assert run("import", "minio", str(export), "--output", str(output), "--yes").code == 0
     assert output.read_text() != "mine"
 
 

@@ -169,7 +169,7 @@ def test_a_failed_run_prints_the_jobs_error_and_its_link(run: Run, aws: MotoAws)
     pipeline.result = {"status": "error", "error": "manifest.json: wrong checksum"}
     pipeline.states = ["FAILED"]
     reply = run("scan", "uploads")
-    assert reply.code == 1
+    assert reply.code == 3
     assert "scan failed: manifest.json: wrong checksum" in reply.err
     assert "/run/jr_1" in reply.err
 
@@ -178,7 +178,7 @@ def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None
     pipeline = deploy(aws, None)
     pipeline.states, pipeline.error = ["TIMEOUT"], "it took too long"
     reply = run("scan", "uploads")
-    assert reply.code == 1
+    assert reply.code == 3
     assert "TIMEOUT: it took too long" in reply.err
 
 
@@ -523,7 +523,7 @@ def test_a_local_job_that_fails_shows_the_end_of_its_log(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", "/bin/sh -c 'echo no Java here; exit 3'")
     reply = run("scan", "uploads")
-    assert reply.code == 1
+    assert reply.code == 3
     assert "it ended with 3:\nno Java here" in reply.err
     log = Path(reply.err.rpartition(": ")[2].strip())
     assert log.read_text() == "no Java here\n"
@@ -537,7 +537,7 @@ def test_a_killed_local_job_is_reported_in_words(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", f"/bin/sh -c 'echo counting; {command}'")
     reply = run("scan", "uploads")
-    assert reply.code == 1
+    assert reply.code == 3
     assert "it was ended by SIGKILL" in reply.err
     assert "memory" in reply.err
     assert "\ncounting\n" in reply.err

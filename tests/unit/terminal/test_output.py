@@ -45,4 +45,4 @@ def test_table_of_rules_escapes_control_characters(run: Run, aws: MotoAws) -> No
     configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
     explained = plain(run("explain", f"s3://uploads/{BAD}", "--event", "put").out)
     assert f"s3://uploads/{ESCAPED}" in explained
-    assert ESCAPED in plain(run("event", "rm", "uploads", "--force").out)
+    assert ESCAPED in plain(run("event", "rm", "uploads").out)

@@ -65,7 +65,9 @@ def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
     assert run("topic", "ls", "--uid", "eve").out == ""
 
 
-@pytest.mark.parametrize("call", [("rm",), ("rm", "--discard"), ("add", "endpoint=http://h/")])
+@pytest.mark.parametrize(
+    "call", [("rm",), ("rm", "--discard", "--yes"), ("add", "endpoint=http://h/")]
+)
 def test_target_commands_do_not_change_a_topics_target(
     run: Run, aws: MotoAws, call: tuple[str, ...]
 ) -> None:
@@ -76,6 +78,22 @@ def test_target_commands_do_not_change_a_topics_target(
     assert refused.code == 1
     assert "change or remove the topic" in refused.err
     assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == stored
+
+
+def test_a_sick_topic_is_named_where_its_target_is_shown(run: Run, aws: MotoAws) -> None:
+    topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
+    aws.answers["Bucketcast-dynamic-webhook"] = {"online": True, "why": "", "where": "h"}
+    assert topic.arn in [row[0] for row in cells(run("target", "ls").out)]
+    (listed,) = (
+        target
+        for target in run("target", "ls", "--json").document["targets"]
+        if target["arn"] == topic.target_arn
+    )
+    assert listed["topic"] == topic.arn
+    alarms = aws.cloudwatch.describe_alarms()["MetricAlarms"]
+    assert len(alarms) == 2
+    for alarm in alarms:
+        assert alarm["AlarmDescription"].startswith(f"{topic.arn}: ")
 
 
 def test_ls_lists_topics_in_pages(run: Run, aws: MotoAws) -> None:
@@ -172,7 +190,10 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
 
 def test_rm_removes_the_queue_and_may_be_repeated(run: Run, aws: MotoAws) -> None:
     make(aws, "b", **LOGIN)
-    assert run("topic", "rm", "b").out == "Deleted b\n"
+    refused = run("topic", "rm", "b")
+    assert (refused.code, "all events that wait in its queue?" in refused.err) == (2, True)
+    assert Table(TABLE, aws.dynamodb).targets()
+    assert run("topic", "rm", "b", "--yes").out == "Deleted b\n"
     assert run("topic", "rm", "b").out == "No such topic: b\n"
     assert Table(TABLE, aws.dynamodb).targets() == []
 

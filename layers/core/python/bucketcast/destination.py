@@ -56,6 +56,11 @@ class Destination(msgspec.Struct, frozen=True, cache_hash=True):
         return self.arn
 
     @property
+    def short(self) -> str:
+        """The name that people read in tables: `KIND:ID` of a target, else the ARN."""
+        return self.arn
+
+    @property
     def of_topic(self) -> bool:
         """True for a topic, and for its dynamic target, which only the topic may use."""
         return False
@@ -87,6 +92,10 @@ class TargetArn(Destination, frozen=True):
     def plain(self) -> str:
         """The ARN without its region, as rules store it, whatever region MinIO puts there."""
         return f"{PREFIX}:{self.id}:{self.type}"
+
+    @property
+    def short(self) -> str:
+        return f"{self.kind}:{self.id}" if self.kind else self.arn
 
     @property
     def of_topic(self) -> bool:

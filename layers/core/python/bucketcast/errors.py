@@ -4,6 +4,7 @@
 
     BucketcastError
     ├── ConfigError(key, found, allowed)  an invalid setting; ConfigErrors: all of them
+    ├── NoAnswer                          no deployment, or no result of a job: nothing is known
     ├── BadEvent(reason)                  an invalid body: dead-lettered with its reason
     └── DeliveryError                     what a target answers for one event
         ├── Retryable                     a fault of the target: the event stays in the queue
@@ -45,6 +46,10 @@ class ConfigErrors(BucketcastError):
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         super().__init__("\n".join(str(error) for error in errors))
         self.errors = tuple(errors)
+
+
+class NoAnswer(BucketcastError):
+    """What was asked is not known: there is no deployment to ask, or a job has no result."""
 
 
 class BadEvent(BucketcastError):

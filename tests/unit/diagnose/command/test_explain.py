@@ -154,7 +154,7 @@ def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
         (["s3://uploads", "--event", "put"], 2, "invalid object"),
         (["s3://uploads/a", "--event", "put", "--tag", "x"], 2, "found 'x'; allowed is NAME=VALUE"),
         (["s3://uploads/a", "--event", "put", "--size", "-1"], 2, "size"),
-        (["no-such-file.json"], 1, "No such file"),
+        (["no-such-file.json"], 2, "No such file"),
         ([str(PUT), "--size", "5"], 2, "--size is allowed with s3://BUCKET/KEY only"),
         ([str(PUT), "--tag", "a=b"], 2, "--tag is allowed with s3://BUCKET/KEY only"),
         ([str(RECORDED / "README.md")], 1, "not a JSON object"),

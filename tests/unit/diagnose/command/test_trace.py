@@ -68,24 +68,32 @@ def test_event_that_matches_no_rule_is_reported(run: Run) -> None:
     assert (step["what"], step["why"]) == ("received", "no rule matches")
 
 
-@pytest.mark.parametrize("gone", ["arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"])
-def test_an_event_for_a_missing_target_or_topic_is_not_queued(run: Run, gone: str) -> None:
+@pytest.mark.parametrize(
+    ("gone", "reason"),
+    [
+        ("arn:minio:sqs::gone:webhook", "no such target"),
+        ("arn:aws:sns:us-east-1::gone", "no such topic, or it has no endpoint"),
+    ],
+)
+def test_an_event_for_a_missing_target_or_topic_is_not_queued(
+    run: Run, gone: str, reason: str
+) -> None:
     hits = (Hit(Destination.of(gone), "r1"), Hit(Destination.of(WEBHOOK), "r2"))
     log("Bucketcast-ingest", received((CAT, hits), (DOG, hits)), ago=30)
     assert whats(run) == ["received", "queued", "queued"]
     log("Bucketcast-ingest", tracing.dropped(gone, [CAT]), ago=29)
-    assert whats(run) == ["received", "not deployed", "queued"]
+    assert whats(run) == ["received", "dropped", "queued"]
     step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"][1]
-    assert (step["what"], step["target"]) == ("not deployed", gone)
-    assert step["why"] == "by rule r1; the event was dropped"
+    assert (step["what"], step["target"]) == ("dropped", gone)
+    assert step["why"] == f"{reason}, by rule r1"
 
 
 def test_dropped_event_is_shown_without_other_steps(run: Run) -> None:
     gone = "arn:minio:sqs::gone:webhook"
     log("Bucketcast-ingest", tracing.dropped(gone, [CAT]))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
-    assert (step["what"], step["target"]) == ("not deployed", gone)
-    assert step["why"] == "the event was dropped"
+    assert (step["what"], step["target"]) == ("dropped", gone)
+    assert step["why"] == "no such target"
 
 
 def whats(run: Run) -> list[str]:

@@ -1,6 +1,5 @@
 """`bucketcast dlq redrive` and `purge` against moto's queues."""
 
-import io
 import json
 import resource
 import time
@@ -14,7 +13,7 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
 from bucketcast.delivery.queue import GROUP, Outgoing, Queue
 from bucketcast.dlq.aws import redrive
-from tests.unit.conftest import Run, cells
+from tests.unit.conftest import Run, Typed, cells
 from tests.unit.dlq.command.letters import (
     ARN,
     DEAD,
@@ -360,7 +359,7 @@ def test_purge_asks_for_confirmation(
     run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead_letter_event(aws, "a")
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    monkeypatch.setattr("sys.stdin", Typed("n\n"))
     ran = run("dlq", "purge", ARN, "--file", str(tmp_path / "f"))
     assert ran.code == 1
     assert count(aws, DEAD) == 1

@@ -21,6 +21,8 @@ from tests.unit.dlq.command.letters import (
 )
 from tests.unit.moto_aws import MotoAws, configure
 
+NAME = "webhook:primary"
+
 
 def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: MotoAws) -> None:
     for number in range(25):
@@ -32,11 +34,11 @@ def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws
     ran = run("dlq", "ls")
     rows = [row[:2] + row[4:7] for row in cells(ran.out)[1:]]
     assert ["ingress", "1", "BadEvent", "-", "no JSON object"] in rows
-    (rejected,) = [row for row in rows if row[:4] == [ARN, "25", "Rejected", "r1"]]
+    (rejected,) = [row for row in rows if row[:4] == [NAME, "25", "Rejected", "r1"]]
     # SQS gives letters in no order, and any of them may be the one that is shown.
     assert re.fullmatch(r"answered 422: row \d+", rejected[4])
-    assert [ARN, "2", "Rejected", "r1", "too large"] in rows
-    assert any(row[0] == ARN and "SQS moved it" in row[4] for row in rows)
+    assert [NAME, "2", "Rejected", "r1", "too large"] in rows
+    assert any(row[0] == NAME and "SQS moved it" in row[4] for row in rows)
     assert count(aws, DEAD) == 27
     document = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
     assert (document["events"], document["messages"]) == (2, 1)
@@ -53,7 +55,7 @@ def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: Mot
     dead_letter_event(aws, "a")
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
     ran = run("dlq", "ls")
-    assert cells(ran.out)[1][0] == ARN
+    assert cells(ran.out)[1][0] == NAME
     assert "ingress: not read" in ran.err
     assert run("dlq", "ls", "ingress").code == 1
 

@@ -31,16 +31,15 @@ def test_target_is_added_listed_used_and_removed(run: Run, aws: MotoAws) -> None
     assert (ran.document["arn"], ran.document["what"]) == (HOOK, "made")
     (note,) = ran.document["notes"]
     assert "endpoint: is http://, so that events and auth_token can be read" in note
-    rows = {row[0]: row[1:] for row in cells(run("target", "ls").out)}
-    assert rows["ARN"][-1] == "MADE"
-    assert rows[HOOK] == ["yes", "0", "-", "0", "0", "0", "-", "at run time"]
-    assert rows["arn:minio:sqs::primary:webhook"][-1] == "by the deploy"
+    rows = {row[0]: row[1:] for row in cells(run("target", "ls", "--wide").out)}
+    assert rows["webhook:audit"][:8] == ["online", "0", "0", "-", "-", "0", "0", "at run time"]
+    assert rows["webhook:primary"][7] == "by the deploy"
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is True
     explained = run("explain", "s3://uploads/x", "--event", "put", "--json").document
     assert [entry["target"] for entry in explained["deliveries"]] == [HOOK]
-    assert run("target", "rm", "webhook:audit", "--discard").out == f"Removed {HOOK}\n"
+    assert run("target", "rm", "webhook:audit", "--discard", "--yes").out == f"Removed {HOOK}\n"
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is False
     assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)
@@ -73,7 +72,7 @@ def test_add_merge_changes_named_settings_only(run: Run) -> None:
         (
             ("add", "webhook"),
             2,
-            "invalid target 'webhook'; allowed is KIND:ID, e.g. webhook:primary",
+            "invalid target 'webhook'; allowed is KIND:ID, such as webhook:primary",
         ),
         (("add", "webhook:audit", "endpoint"), 2, "found 'endpoint'; allowed is KEY=VALUE"),
         (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
@@ -95,8 +94,8 @@ def test_disabled_target_keeps_its_events_waiting(run: Run) -> None:
     targets = {entry["arn"]: entry for entry in run("target", "ls", "--json").document["targets"]}
     assert (targets[HOOK]["enabled"], targets[HOOK]["why"]) == (False, "switched off")
     *rows, reason = cells(run("target", "ls").out)
-    assert {row[0]: row[1] for row in rows}[HOOK] == "off"
-    assert reason == [f"{HOOK}: off: events are queued"]
+    assert {row[0]: row[1] for row in rows}["webhook:audit"] == "off"
+    assert reason == ["webhook:audit: off: events are queued"]
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is True
     assert run("event", "add", "uploads", HOOK, "--event", "delete").code == 0
@@ -127,5 +126,5 @@ def test_target_without_its_function_is_listed_and_removable(run: Run, aws: Moto
         if (entry["check"], entry["subject"], entry["status"]) == ("function", HOOK, "error")
     }
     assert hints == {'add "webhook" to [dynamic_targets] kinds in bucketcast.toml, and deploy'}
-    assert run("target", "rm", HOOK, "--discard").out == f"Removed {HOOK}\n"
-    assert HOOK not in run("target", "ls").out
+    assert run("target", "rm", HOOK, "--discard", "--yes").out == f"Removed {HOOK}\n"
+    assert "audit" not in run("target", "ls").out

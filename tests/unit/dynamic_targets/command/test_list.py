@@ -31,6 +31,7 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
         "id": "primary",
         "enabled": True,
         "made": "by the deploy",
+        "topic": None,
         "where": "http://example.org/",
         "online": False,
         "why": "connection refused",
@@ -46,10 +47,10 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
     }
     assert document["others"] == []
     assert cells(run("target", "ls").out) == [
-        ["ARN", "ONLINE", "WAITING", "OLDEST", "DEAD", "SENT", "FAILED", "LAST SUCCESS"],
-        ["arn:minio:sqs::main:postgresql", "yes", "0", "-", "0", "0", "0", "-"],
-        [WEBHOOK, "no", "2", "-", "1", "0", "0", "-"],
-        [f"{WEBHOOK}: connection refused"],
+        ["TARGET", "STATE", "WAITING", "DEAD", "OLDEST", "LAST OK"],
+        ["postgres:main", "online", "0", "0", "-", "-"],
+        ["webhook:primary", "down", "2", "1", "-", "-"],
+        ["webhook:primary: connection refused"],
     ]
 
 
@@ -66,20 +67,22 @@ def test_ls_shows_counts_of_sent_and_dropped_events(run: Run, aws: MotoAws) -> N
         {"arn": topic, "events": {"sent": 4, "failed": 0, "dead": 2, "skipped": 0}},
         {"arn": missing, "events": {"sent": 0, "failed": 0, "dead": 0, "skipped": 3}},
     ]
-    ran = run("target", "ls")
-    assert cells(ran.out)[2] == [WEBHOOK, "yes", "0", "-", "0", "5", "2", "-"]
+    ran = run("target", "ls", "--wide")
+    _, _, row = cells(ran.out)
+    assert row[:8] == ["webhook:primary", "online", "0", "0", "-", "-", "5", "2"]
+    assert row[8:] == ["by the deploy", WEBHOOK, "webhook.example.org"]
     assert ran.err == (f"note: 3 events for {missing} dropped: there was no such target or topic\n")
 
 
 def test_ls_table_fits_a_terminal_with_long_reasons(run: Run, aws: MotoAws) -> None:
     counters = Counters(TABLE, lambda: aws.dynamodb)
-    counters.add(WEBHOOK, Counts(sent=123_456_789, failed=123_456))
+    counters.add(WEBHOOK, Counts(sent=123_456_789), Last(success=1, oldest=1))
     for _ in range(3):
         aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="x")
     failed = {"online": False, "why": "no " * 100, "where": "http://example.org/"}
     aws.answers["Bucketcast-webhook-primary"] = failed
     *table, reasons = run("target", "ls").out.splitlines()
-    assert max(map(len, table)) <= 120
+    assert max(map(len, table)) <= 80
     assert len(reasons) > 300
 
 
@@ -94,8 +97,8 @@ def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> No
     assert listed["last_failure"] == failure
     aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
     _, _, row, why = cells(run("target", "ls").out)
-    assert row[1:] == ["yes", "1", "3m", "0", "1", "0", "1m ago"]
-    assert why == [f"{WEBHOOK}: last error 2h ago: Throttled: too much"]
+    assert row[1:] == ["online", "1", "0", "3m", "1m ago"]
+    assert why == ["webhook:primary: last error 2h ago: Throttled: too much"]
     # Another batch had older events, which wait, and nothing more was delivered.
     counters.add(WEBHOOK, Counts(), Last(oldest=now - 86_400_000))
     listed = run("target", "ls", "--json").document["targets"][1]

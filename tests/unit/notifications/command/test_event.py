@@ -59,15 +59,15 @@ def test_add_refuses_an_exact_repeat_by_default(run: Run, aws: MotoAws) -> None:
 def test_add_names_the_targets_that_there_are(run: Run, aws: MotoAws) -> None:
     ran = run("event", "add", "uploads", "arn:minio:sqs::primry:webhook")
     assert ran.code == 1
-    assert f"did you mean '{WEBHOOK}'?" in ran.err
-    assert POSTGRES in ran.err
+    assert "did you mean 'webhook:primary'?" in ran.err
+    assert "postgres:main" in ran.err
     assert rules(aws) == []
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["uploads", "arn:aws:sqs:x"], "the form is arn:minio:sqs:"),
+        (["uploads", "arn:aws:sqs:x"], "invalid target 'arn:aws:sqs:x'; allowed is KIND:ID"),
         (["Uploads/x", WEBHOOK], "invalid bucket name"),
         (["uploads", WEBHOOK, "--event", "putt"], "did you mean 'put'?"),
         (["uploads", WEBHOOK, "--event", ","], "name at least one"),
@@ -77,7 +77,7 @@ def test_add_names_the_targets_that_there_are(run: Run, aws: MotoAws) -> None:
         (["uploads", WEBHOOK, "--prefix", "ä" * 513], "1026 bytes"),
         (["uploads", WEBHOOK, "--prefix", "\udcff"], "not UTF-8"),
         (["uploads", WEBHOOK, "--sufix", "x"], "--suffix"),
-        (["uploads"], "Missing argument 'ARN'"),
+        (["uploads"], "Missing argument 'TARGET'"),
     ],
 )
 def test_add_reports_misuse(run: Run, aws: MotoAws, words: list[str], expected: str) -> None:
@@ -131,7 +131,7 @@ def test_ls_without_a_bucket_lists_all_rules(run: Run) -> None:
     ]
     document = run("event", "ls", "--json").document
     assert [rule["bucket"] for rule in document["rules"]] == ["archive", "uploads"]
-    assert run("event", "rm", "archive", "--force").code == 0
+    assert run("event", "rm", "archive").code == 0
     assert "archive" not in run("event", "ls").out
     assert "BUCKET" not in run("event", "ls", "uploads").out
 
@@ -188,18 +188,19 @@ def some(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "left"),
     [
-        ([WEBHOOK], 0, 1),
+        ([WEBHOOK], 2, 4),
+        (["webhook:primary", "--yes"], 0, 1),
         ([WEBHOOK, "--event", "put"], 0, 3),
         ([WEBHOOK, "--event", "put", "--suffix", ".jpg"], 0, 3),
-        ([WEBHOOK, "--suffix", ".jpg"], 1, 4),
-        ([WEBHOOK, "--suffix", ".jpg", "--force"], 0, 2),
+        ([WEBHOOK, "--suffix", ".jpg"], 2, 4),
+        ([WEBHOOK, "--suffix", ".jpg", "--yes"], 0, 2),
         ([POSTGRES, "--event", "delete,put"], 0, 3),
         ([POSTGRES, "--event", "put"], 1, 4),
         ([WEBHOOK, "--prefix", "x"], 1, 4),
         (["arn:minio:sqs::old:redis"], 1, 4),
         ([], 2, 4),
-        (["--force"], 0, 0),
-        (["--force", "--suffix", ".jpg"], 0, 2),
+        (["--yes"], 0, 0),
+        (["--yes", "--suffix", ".jpg"], 0, 2),
     ],
 )
 def test_rm_removes_what_was_named_and_nothing_else(
@@ -217,7 +218,7 @@ def test_rm_lists_what_it_did(run: Run) -> None:
         f"Successfully removed {POSTGRES} s3:ObjectCreated:*,s3:ObjectRemoved:* "
         "prefix='' suffix=''\n"
     )
-    assert len(run("event", "rm", "uploads", WEBHOOK, "--json").document["removed"]) == 3
+    assert len(run("event", "rm", "uploads", WEBHOOK, "--yes", "--json").document["removed"]) == 3
 
 
 def test_the_scanners_events_come_from_no_bucket(run: Run) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
-from tests.unit.conftest import Run
+from tests.unit.conftest import Run, Typed
 from tests.unit.moto_aws import TABLE, MotoAws
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -75,12 +75,15 @@ def test_a_removal_needs_confirmation(
     run: Run, aws: MotoAws, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("event", "add", "uploads", POSTGRES, "--event", "put")
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    monkeypatch.setattr("sys.stdin", Typed("n\n"))
     applied = run("event", "apply", save(file, bucket="uploads"))
-    assert applied.code != 0
+    assert applied.code == 1
     assert f"- uploads {POSTGRES} s3:ObjectCreated:*" in applied.err
-    assert "remove 1 rule?" in applied.err
+    assert "Remove 1 rule? [y/N]" in applied.err
+    assert applied.err.endswith("nothing was changed\n")
     assert run("event", "apply", str(file), "--json").code == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert "add --yes" in run("event", "apply", str(file)).err
     assert len(rules(aws)) == 1
     assert run("event", "apply", str(file), "--yes").code == 0
     assert rules(aws) == []
@@ -91,7 +94,7 @@ def test_a_removal_needs_confirmation(
     [
         ({"bucket": "a b"}, "rules[1].bucket: invalid bucket name 'a b'"),
         ({"arn": "arn:x"}, "rules[1].arn: "),
-        ({"arn": "arn:minio:sqs::nobody:webhook"}, "no target arn:minio:sqs::nobody:webhook"),
+        ({"arn": "arn:minio:sqs::nobody:webhook"}, "no target webhook:nobody"),
         ({"arn": "arn:aws:sns:us-east-1::nobody"}, "found no topic arn:aws:sns:us-east-1::nobody"),
         ({"event": ["puut"]}, "rules[1].event: "),
         ({"event": []}, "rules[1].event: no event in ''"),

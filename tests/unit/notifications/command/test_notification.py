@@ -92,15 +92,15 @@ def test_import_prints_what_it_would_create_and_creates_it(
     aws.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     aws.outputs["DynamicTargets0"] = msgspec.json.encode(DYNAMIC).decode()
     words = ("import", "ceph", *files, "--bucket", "uploads")
-    ran = run(*words)
+    ran = run(*words, "--dry-run")
     assert ran.code == 0, ran.err
     assert "Would create notification one of uploads" in ran.out
     assert TopicTable(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos")) is None
-    ran = run(*words, "--apply")
+    ran = run(*words)
     assert "is for administrators only: there is no user ann of tenant 'acme'" in ran.err
     run("user", "add", "ann", "--tenant", "acme")
     for _ in range(2):
-        ran = run(*words, "--apply")
+        ran = run(*words)
         assert ran.code == 0, ran.err
         assert "administrators" not in ran.err
     made = TopicTable(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos"))
@@ -124,7 +124,7 @@ def test_unsupported_topics_are_listed_and_none_is_created(
     logins = [topic(f"login{number}", f"kafka://u:hunter2@b{number}") for number in (1, 2)]
     file = tmp_path / "topics.json"
     file.write_text(json.dumps([topic("open", ""), *logins]))
-    ran = run("import", "ceph", str(file), "--apply")
+    ran = run("import", "ceph", str(file))
     assert ran.code == 1
     for number in (1, 2):
         assert f"arn:aws:sns:{REGION}::login{number}: use-ssl: found false beside a" in ran.err
@@ -133,6 +133,6 @@ def test_unsupported_topics_are_listed_and_none_is_created(
 
 
 def test_notification_of_a_missing_topic_is_refused(run: Run, files: list[str]) -> None:
-    ran = run("import", "ceph", files[1], "--bucket", "uploads", "--apply")
+    ran = run("import", "ceph", files[1], "--bucket", "uploads")
     assert ran.code == 1
     assert "uploads: there is no topic arn:aws:sns:default:acme:photos" in ran.err

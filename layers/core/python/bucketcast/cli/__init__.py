@@ -1,8 +1,10 @@
 """The `bucketcast` command.
 
-Exit codes: 0 done, 1 failed, 2 misuse. With `--json` standard output holds exactly one document,
-also when the command fails: `{"status": "error", "error": "…"}`. Notes and errors for people go to
-standard error.
+Exit codes: 0 done; 1 it failed, or found what it looks for; 2 misuse; 3 it could not look: AWS did
+not answer or let it, there is no such deployment, or a job has no result. With `--json` standard
+output holds exactly one document, also when the command fails:
+`{"status": "error", "code": "misuse", "error": "…", "field": "…"}`. Notes and errors for people go
+to standard error.
 """
 
 import os
@@ -13,13 +15,14 @@ from typing import Final
 
 import click
 
-from bucketcast.aws.clients import Aws
-from bucketcast.errors import BucketcastError, ConfigErrors, did_you_mean
+from bucketcast.aws.clients import Aws, AwsError
+from bucketcast.errors import BucketcastError, ConfigErrors, NoAnswer, did_you_mean
 from bucketcast.terminal.output import Output, output_options
 
 DONE: Final = 0
 FAILED: Final = 1
 MISUSE: Final = 2
+NO_ANSWER: Final = 3
 
 # Modules are imported on use to keep `--help` quick; the text is shown by `bucketcast --help`.
 _COMMANDS: Final = {
@@ -58,13 +61,13 @@ _COMMANDS: Final = {
         "pipeline.command.scan",
         "Find objects with too many versions and prefixes with too many folders.",
     ),
-    "test": ("diagnose.command.test", "Send a synthetic event to one target, and show its way."),
-    "trace": ("diagnose.command.trace", "Show where an object's events went."),
     "target": (
         "dynamic_targets.command",
         "List targets and their health; pause them; add and remove dynamic targets.",
     ),
+    "test": ("diagnose.command.test", "Send a synthetic event to one target, and show its way."),
     "topic": ("topics.command", "List and remove topics; show their backlog."),
+    "trace": ("diagnose.command.trace", "Show where an object's events went."),
     "user": ("users.command", "Manage the gateway's users and their keys."),
 }
 
@@ -108,8 +111,7 @@ def bucketcast() -> None:
 
     \b
     Example: send uploads and deletions of JPEGs in the bucket uploads
-      bucketcast event add uploads arn:minio:sqs::primary:webhook \\
-        --event put,delete --suffix .jpg
+      bucketcast event add uploads webhook:primary --event put,delete --suffix .jpg
       bucketcast target ls
     """  # noqa: D301 - click reads the character
 
@@ -126,10 +128,11 @@ def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aw
         _report_misuse(out, error)
         return MISUSE
     except (BucketcastError, click.ClickException) as error:
-        out.fail(str(error))
-        return FAILED
+        unknown = isinstance(error, NoAnswer) or (isinstance(error, AwsError) and not error.code)
+        out.fail(str(error), "no_answer" if unknown else "failed")
+        return NO_ANSWER if unknown else FAILED
     except (click.Abort, KeyboardInterrupt):
-        out.fail("interrupted")
+        out.fail("interrupted", "interrupted")
         return FAILED
     except BrokenPipeError:
         # The reader of our output has closed it; Python would report that again at exit.
@@ -145,4 +148,16 @@ def _report_misuse(out: Output, error: click.UsageError | ConfigErrors) -> None:
         click.echo(error.format_message(), err=True)
     else:
         command = error.ctx.command_path if error.ctx else "bucketcast"
-        out.fail(error.format_message(), f"see `{command} --help`")
+        hint = f"see `{command} --help`"
+        out.fail(error.format_message(), "misuse", field=_field(error), hint=hint)
+
+
+def _field(error: click.UsageError) -> str:
+    """Return the option or argument that is wrong, as it is typed; "" if it is not one alone."""
+    if isinstance(error, click.NoSuchOption):
+        return error.option_name
+    if not isinstance(error, click.BadParameter):
+        return ""
+    if isinstance(error.param, click.Option):
+        return max(error.param.opts, key=len)
+    return error.param.human_readable_name if error.param else str(error.param_hint or "")

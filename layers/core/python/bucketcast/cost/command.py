@@ -11,18 +11,32 @@ from bucketcast.config import Deployment, load
 from bucketcast.cost import comparison
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
+from bucketcast.destination import Destination, TargetArn
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
 _COLUMNS = ("SERVICE", "WHAT", "TARGET", "UNITS A MONTH", "$ A MONTH", "$ A MILLION")
 _FIXED = "fixed"
+Share = tuple[TargetArn, float]
+
+
+def _share(text: str) -> Share:
+    """Return the target and the part of the events of `TARGET=PERCENT`."""
+    name, equals, percent = text.rpartition("=")
+    try:
+        share = float(percent.removesuffix("%"))
+    except ValueError:
+        share = -1.0
+    if not equals or not 0 <= share <= 100:  # noqa: PLR2004 - percent
+        raise click.BadParameter(f"found '{text}'; allowed is TARGET=PERCENT, 0 to 100")
+    return params.target(name), share / 100
 
 
 @click.command()
 @click.option(
     "--events-per-day",
     "events_a_day",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.IntRange(1, 10**12),
     help="Events of all buckets together.",
 )
 @click.option(
@@ -43,25 +57,26 @@ _FIXED = "fixed"
     "--share",
     "shares",
     multiple=True,
+    type=_share,
     metavar="TARGET=PERCENT",
     help="Part of all events that the rules send to a target; 100 without. May be repeated.",
 )
 @click.option(
     "--events-at-once",
     "at_once",
-    type=click.FloatRange(1, 1_000),
+    type=click.IntRange(1, 1_000),
     help="Events that ingest gets at once. [default: by the rate and the profile]",
 )
 @click.option(
     "--target-ms",
-    type=click.FloatRange(min=0),
+    type=click.IntRange(0, 10**12),
     default=50,
     show_default=True,
     help="Milliseconds until a target has answered.",
 )
 @click.option(
     "--scan-minutes",
-    type=click.FloatRange(min=0),
+    type=click.IntRange(0, 10**12),
     default=10,
     show_default=True,
     help="Minutes that a scan runs.",
@@ -69,13 +84,13 @@ _FIXED = "fixed"
 @click.option(
     "--reads-per-day",
     "reads_a_day",
-    type=click.FloatRange(min=0),
+    type=click.IntRange(0, 10**12),
     default=0,
     help="Reads that are reported as access events. [default: 0]",
 )
 @click.option(
     "--listeners",
-    type=click.FloatRange(min=0),
+    type=click.IntRange(0, 10**12),
     default=1,
     show_default=True,
     help="Listeners that are always connected, if [gateway] has listen_concurrency.",
@@ -84,12 +99,12 @@ _FIXED = "fixed"
 def command(  # noqa: PLR0913 - one parameter for each option
     out: Output,
     *,
-    events_a_day: float | None,
+    events_a_day: int | None,
     compare: bool,
     path: Path,
     local: bool,
-    shares: Sequence[str],
-    target_ms: float,
+    shares: Sequence[Share],
+    target_ms: int,
     **demand: Any,
 ) -> None:
     """Estimate what a deployment costs a month, by service and target, and for a million events.
@@ -128,21 +143,16 @@ def _compare(out: Output) -> None:
     out.table({"dollars_a_million_events": sums_by_case}, columns, rows, "")
 
 
-def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, float]]:
+def _shares(shares: Sequence[Share], config: Deployment) -> Iterator[tuple[str, float]]:
     known = [str(target.arn) for target in config.targets]
-    for share_text in texts:
-        name, _, percent = share_text.rpartition("=")
-        arn = params.target_arn(name).plain
-        if arn not in known:
-            configured = ", ".join(known) or "none"
-            raise click.BadParameter(f"no target {arn} is configured; available: {configured}")
-        try:
-            share = float(percent.removesuffix("%"))
-        except ValueError:
-            share = -1.0
-        if not 0 <= share <= 100:  # noqa: PLR2004 - percent
-            raise click.BadParameter(f"found '{share_text}'; allowed is TARGET=PERCENT, 0 to 100")
-        yield arn, share / 100
+    for arn, share in shares:
+        if arn.plain not in known:
+            configured = ", ".join(map(_short, known)) or "none"
+            raise click.BadParameter(
+                f"no target {arn.short} is configured; available: {configured}",
+                param_hint="--share",
+            )
+        yield arn.plain, share
 
 
 def _show(out: Output, bill: Bill, together: float) -> None:
@@ -162,7 +172,7 @@ def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:
         yield name, "together", "", "", _dollars(sums[name]), ""
     for target, dollars in bill.by(lambda line: line.target).items():
         if target:
-            yield "", "its own part", target, "", _dollars(dollars), ""
+            yield "", "its own part", _short(target), "", _dollars(dollars), ""
     per_million = _dollars(bill.per_million(bill.total(fixed=False)))
     units = f"{bill.events:,.0f} events"
     yield (
@@ -180,7 +190,11 @@ def _row(bill: Bill, line: Line) -> tuple[str, ...]:
     dollars = bill.dollars(line)
     million = _FIXED if line.fixed else _dollars(bill.per_million(dollars))
     units = f"{line.units:,.0f}" if line.units >= 10 else f"{line.units:,.2f}"  # noqa: PLR2004
-    return line.service, line.what, line.target, units, _dollars(dollars), million
+    return line.service, line.what, _short(line.target), units, _dollars(dollars), million
+
+
+def _short(target: str) -> str:
+    return Destination.of(target).short
 
 
 def _dollars(amount: float) -> str:

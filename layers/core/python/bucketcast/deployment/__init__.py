@@ -13,7 +13,7 @@ import msgspec
 
 from bucketcast.aws.clients import LOCAL_HINT, Aws, aws_errors
 from bucketcast.destination import TargetArn, TopicArn
-from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.errors import BucketcastError, NoAnswer, did_you_mean
 from bucketcast.rules import loops
 from bucketcast.settings.environment import ANY_BUCKET
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
@@ -90,6 +90,11 @@ class DeployedTarget:
     writes: str = ""
 
     @property
+    def name(self) -> str:
+        """What people call it: `KIND:ID`, or the ARN of its topic."""
+        return self.dynamic.name if self.dynamic else f"{self.kind}:{self.id}"
+
+    @property
     def state(self) -> str:
         """The state of a dynamic target (`DynamicTarget.state`), "on" for a deployed one."""
         return self.dynamic.state if self.dynamic else "on"
@@ -150,14 +155,14 @@ class Deployed:
         if isinstance(arn, TopicArn):
             return self._target_of(arn)
         wanted = arn.plain
-        known = [target.arn for target in self.targets]
+        known = [target.name for target in self.targets]
         for target in self.targets:
             if target.arn == wanted:
                 return target
-        suggestion = did_you_mean(wanted, known)
+        suggestion = did_you_mean(arn.short, known)
         available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
         raise BucketcastError(
-            f"no target {wanted} in the stack {self.stack}: {suggestion}available: {available}"
+            f"no target {arn.short} in the stack {self.stack}: {suggestion}available: {available}"
         )
 
     def _target_of(self, topic: TopicArn) -> DeployedTarget:
@@ -174,7 +179,7 @@ def find(stack: str, aws: Aws) -> Deployed:
     """Return the deployment of a stack, with its dynamic targets.
 
     Raises:
-        BucketcastError: the stack does not exist, or is not Bucketcast's.
+        NoAnswer: the stack does not exist, or is not Bucketcast's.
         AwsError: AWS cannot be reached.
     """
     deployed = read_outputs(stack, aws)
@@ -194,12 +199,12 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
     """Return the deployment of a stack without its dynamic targets, of which there may be many.
 
     Raises:
-        BucketcastError: the stack does not exist, or is not Bucketcast's.
+        NoAnswer: the stack does not exist, or is not Bucketcast's.
         AwsError: AWS cannot be reached.
     """
     outputs = _outputs(stack, aws)
     if "IngressQueueUrl" not in outputs or "StateTable" not in outputs:
-        raise BucketcastError(
+        raise NoAnswer(
             f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
             "StateTable; deploy it again, or name another with --stack"
         )
@@ -281,7 +286,7 @@ def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
                 raise
             stacks = []
     if not stacks:
-        raise BucketcastError(
+        raise NoAnswer(
             f"no stack {stack} in {client.meta.region_name} at {client.meta.endpoint_url}: deploy "
             f"it, or name another with --stack or BUCKETCAST_STACK; {LOCAL_HINT}"
         )

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from bucketcast.delivery.tracing import Dropped, Line, Received
+from bucketcast.destination import Destination, TopicArn
 
 RECEIVED: Final = "received"
 QUEUED: Final = "queued"
-NOT_DEPLOYED: Final = "not deployed"
+DROPPED: Final = "dropped"
 
 
 class Step(NamedTuple):
@@ -27,8 +28,10 @@ def read_steps(at: int, line: Line, begins: str = "") -> Iterator[Step]:
         yield from _received(at, line, begins)
         return
     if isinstance(line, Dropped):
+        is_topic = isinstance(Destination.of(line.target), TopicArn)
+        reason = "no such topic, or it has no endpoint" if is_topic else "no such target"
         for event in _ids(line.ids, begins):
-            yield Step(at, event, NOT_DEPLOYED, line.target, reason="the event was dropped")
+            yield Step(at, event, DROPPED, line.target, reason=reason)
         return
     for event in _ids(line.delivered, begins):
         yield Step(at, event, "delivered", line.target)
@@ -59,4 +62,4 @@ def _ids(ids: str, begins: str) -> Iterator[str]:
 
 def rank(kind: str) -> int:
     """Return the rank of a step of this kind in an event's way: later steps have higher ones."""
-    return {RECEIVED: 0, QUEUED: 1, NOT_DEPLOYED: 1}.get(kind, 2)
+    return {RECEIVED: 0, QUEUED: 1, DROPPED: 1}.get(kind, 2)

@@ -55,8 +55,8 @@ def _events(value: str) -> tuple[str, ...]:
     show_default=True,
     help="As in `event add`; also bucket-creation and bucket-removal.",
 )
-@click.option("--prefix", type=params.key_part, default="", help="Key prefix.")
-@click.option("--suffix", type=params.key_part, default="", help="Key suffix.")
+@click.option("--prefix", type=params.key_part, metavar="TEXT", default="", help="Key prefix.")
+@click.option("--suffix", type=params.key_part, metavar="TEXT", default="", help="Key suffix.")
 @shared
 def command(
     out: Output,

@@ -72,8 +72,8 @@ def document(rule: Rule) -> dict[str, Any]:
     }
 
 
-def read(text: bytes, checks: Mapping[str, Callable[[str], object]]) -> Rules:
-    """Parse a document; `checks` by field raise ValueError for an invalid value.
+def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) -> Rules:
+    """Parse the document called `name`; `checks` by field raise ValueError for an invalid value.
 
     Raises:
         ConfigErrors: every error in the document.
@@ -81,7 +81,7 @@ def read(text: bytes, checks: Mapping[str, Callable[[str], object]]) -> Rules:
     try:
         listing = msgspec.json.decode(text, type=_Listing)
     except msgspec.DecodeError as error:
-        raise ConfigErrors([ConfigError("file", f"found no listing: {error}", _FORM)]) from None
+        raise ConfigErrors([ConfigError(name, f"found no listing: {error}", _FORM)]) from None
     if listing.arn:
         found = f"found a listing of the rules for {listing.arn} only"
         raise ConfigErrors([ConfigError("arn", found, "allowed is one of all rules of a bucket")])

@@ -5,6 +5,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
+from bucketcast.destination import TargetArn
 from bucketcast.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -37,3 +38,20 @@ def load(kind: str) -> "type[Target]":
         raise ValueError(f"unknown kind '{kind}': {suggestion}kinds are {', '.join(kinds())}")
     target: type[Target] = import_module(f"bucketcast.targets.{kind}").Target
     return target
+
+
+def named(text: str) -> TargetArn:
+    """Return the ARN of the target that people call so: `KIND:ID`, or the ARN itself.
+
+    Raises:
+        ValueError: the text is neither, or there is no such kind.
+    """
+    if text.startswith("arn:minio:"):
+        return TargetArn.parse(text)
+    kind, colon, id_ = text.partition(":")
+    if not (kind and colon and id_) or kind == "arn":
+        raise ValueError(
+            f"invalid target '{text}'; allowed is KIND:ID, such as webhook:primary, or its ARN"
+        )
+    kind = kind.removeprefix("notify_")
+    return TargetArn(id_, load(TargetArn(id_, kind).kind or kind).arn_type)

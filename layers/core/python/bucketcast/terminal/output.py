@@ -1,7 +1,8 @@
 """Output of the commands: `--json`, `--stack`, tables, notes and errors.
 
-A table is drawn on a terminal and printed in plain columns when piped. Keys and reasons come from
-outside: they are escaped for people (`display.printable`) and left as they are in `--json`.
+A table is drawn on a terminal, by $PAGER if it is long, and printed in plain columns when piped.
+Keys and reasons come from outside: they are escaped for people (`display.printable`) and left as
+they are in `--json`.
 """
 
 import json
@@ -15,7 +16,7 @@ import click
 
 from bucketcast.aws.clients import Aws
 from bucketcast.display import printable
-from bucketcast.errors import ConfigErrors
+from bucketcast.errors import BucketcastError, ConfigErrors
 
 if TYPE_CHECKING:
     from bucketcast.deployment import Deployed
@@ -36,7 +37,7 @@ class Output:
         """Return the deployment and its clients, made with these arguments.
 
         Raises:
-            BucketcastError: the stack does not exist, or is not Bucketcast's.
+            NoAnswer: the stack does not exist, or is not Bucketcast's.
             AwsError: AWS cannot be reached.
         """
         from bucketcast.deployment import find  # noqa: PLC0415 - takes long to import
@@ -92,17 +93,24 @@ class Output:
             self.note(f"note: {note}")
 
     def confirm(self, question: str, *details: str) -> None:
-        """Ask before a change that `--yes` would confirm; any answer but yes ends the command."""
-        if self.json:
-            raise click.UsageError("--json needs --yes, as it cannot ask")
+        """Ask before a change that `--yes` would confirm.
+
+        Raises:
+            BucketcastError: the answer is not yes.
+            UsageError: there is nobody to ask.
+        """
+        if self.json or not sys.stdin.isatty():
+            raise click.UsageError(f"{question} This cannot be asked here: add --yes")
         for line in details:
             self.note(line)
-        click.confirm(question, abort=True, err=True)
+        if not click.confirm(question, err=True):
+            raise BucketcastError("nothing was changed")
 
-    def fail(self, error: str, hint: str = "") -> None:
-        """Print the error that ends the command, and a hint."""
+    def fail(self, error: str, code: str = "failed", *, field: str = "", hint: str = "") -> None:
+        """Print the error that ends the command, and a hint; `field` is the wrong parameter."""
         if self.json:
-            _write({"status": "error", "error": error})
+            where = {"field": field} if field else {}
+            _write({"status": "error", "code": code, "error": error, **where})
             return
         # Errors from elsewhere have several lines, such as the end of a log.
         click.echo(f"bucketcast: {printable(error, keep=_LINES)}", err=True)
@@ -116,7 +124,14 @@ class Output:
                 {"key": error.key, "found": error.found, "allowed": error.allowed}
                 for error in errors.errors
             ]
-            _write({"status": "error", "error": str(errors), "errors": listed})
+            _write(
+                {
+                    "status": "error",
+                    "code": "configuration",
+                    "error": str(errors),
+                    "errors": listed,
+                }
+            )
             return
         click.echo(printable(str(errors), keep=_LINES), err=True)
 
@@ -140,12 +155,19 @@ def output_options(command: F) -> F:
     return stack(as_json(command))
 
 
+def yes_option(help_text: str) -> Callable[[F], F]:
+    """Add `--yes`, without which the command asks; the text says for what."""
+    return click.option("--yes", is_flag=True, help=help_text)
+
+
 def shared(command: Callable[..., Any]) -> Callable[..., Any]:
     """Pass the `Output` to a command, and add `--stack` and `--json`."""
     return output_options(click.pass_obj(command))
 
 
 def _remember_stack(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value == "":
+        raise click.BadParameter("no name is given")
     if value is not None:
         context.ensure_object(Output).stack = value
 
@@ -185,7 +207,15 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(column, overflow="fold", no_wrap=index == 0)  # to be copied whole
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console = Console()
+    with console.capture() as captured:
+        console.print(table)
+    text = captured.get()
+    if text.count("\n") < console.height:
+        click.echo(text, nl=False)
+    else:
+        os.environ.setdefault("LESS", "FRX")  # as git does: colours, and the text stays
+        click.echo_via_pager(text)
 
 
 def _write(document: Mapping[str, Any]) -> None:

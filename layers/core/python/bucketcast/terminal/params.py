@@ -1,5 +1,6 @@
 """Parameter types: buckets, ARNs, events, keys and so on; bad input is a `click.BadParameter`."""
 
+import ipaddress
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -7,13 +8,12 @@ from typing import Any
 
 import click
 
-from bucketcast.delivery.queue_names import kind_of
-from bucketcast.destination import PREFIX, TargetArn
+from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.event import names
 from bucketcast.rules import grammar
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.types import duration
-from bucketcast.targets import load
+from bucketcast.targets import named
 
 KEY_BYTES = 1024
 _COMMONEST = {
@@ -62,11 +62,11 @@ def period(flag: str, default: str, help_text: str) -> Callable[[Any], Any]:
     )
 
 
-def wait(help_text: str, default: float) -> Callable[[Any], Any]:
+def wait(help_text: str, default: int) -> Callable[[Any], Any]:
     """Return the option that limits how long a target is waited for."""
     return click.option(
         "--wait",
-        type=click.FloatRange(min=1, max=900),
+        type=click.IntRange(1, 900),
         default=default,
         show_default=True,
         metavar="SECONDS",
@@ -74,8 +74,8 @@ def wait(help_text: str, default: float) -> Callable[[Any], Any]:
     )
 
 
-def matching(name: str, pattern: str, refusal: str) -> Callable[[str], str]:
-    """Return the parser of text with this pattern; help shows its name, and `{}` is the text."""
+def matching(pattern: str, refusal: str) -> Callable[[str], str]:
+    """Return the parser of text with this pattern; `{}` in the refusal is the text."""
     compiled = re.compile(pattern)
 
     def parse(text: str) -> str:
@@ -83,55 +83,32 @@ def matching(name: str, pattern: str, refusal: str) -> Callable[[str], str]:
             raise click.BadParameter(refusal.format(text))
         return text
 
-    parse.__name__ = name
     return parse
 
 
 bucket_name = matching(
-    "bucket_name",
     r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
     "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
     "s3:// or a key",
 )
 rule_name = matching(
-    "rule_name",
     r"[A-Za-z0-9._-]{1,255}",
     "invalid name '{}'; allowed are 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'",
 )
 
 
-def arn(text: str) -> TargetArn:
+def target(text: str) -> TargetArn:
+    """Return the ARN of a target from its ARN or `KIND:ID`."""
     try:
-        return TargetArn.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; `bucketcast target ls` lists targets") from None
-
-
-def target_name(text: str) -> tuple[str, str]:
-    """Return kind and id from `KIND:ID` or from a target's ARN."""
-    try:
-        if text.startswith(PREFIX):
-            target = TargetArn.parse(text)
-            return kind_of(target), target.id
+        return named(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-    kind, colon, id_ = text.partition(":")
-    if not (colon and kind and id_):
-        raise click.BadParameter(
-            f"invalid target '{text}'; allowed is KIND:ID, e.g. webhook:primary"
-        )
-    return kind.removeprefix("notify_"), id_
 
 
-def target_arn(text: str) -> TargetArn:
-    """Return the ARN from an ARN or `KIND:ID`."""
-    if text.startswith("arn:"):
-        return arn(text)
-    kind, id_ = target_name(text)
-    try:
-        return TargetArn(id=id_, type=load(kind).arn_type)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+def target_or_topic(text: str) -> TargetArn | TopicArn:
+    """Return the ARN of a topic, or of a target as `target` does."""
+    destination = Destination.of(text)
+    return destination if isinstance(destination, TopicArn) else target(text)
 
 
 def events(text: str, *, listening: bool = False) -> tuple[str, ...]:
@@ -188,6 +165,16 @@ def object_uri(text: str) -> tuple[str, str]:
     if not (text.startswith(_URI) and bucket and key):
         raise click.BadParameter(f"invalid object '{text}'; allowed is s3://BUCKET/KEY")
     return bucket_name(bucket), key
+
+
+def address(text: str) -> str:
+    """Return a client's address; for S3's own operations it is the name of an AWS service."""
+    try:
+        if not text.endswith(".amazonaws.com"):
+            ipaddress.ip_address(text)
+    except ValueError:
+        raise click.BadParameter(f"found '{text}'; allowed is an address like 10.0.0.1") from None
+    return text
 
 
 def since(text: str) -> float:

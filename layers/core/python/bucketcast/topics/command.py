@@ -12,15 +12,16 @@ from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
-from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.topics.api.responses import endpoint
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
-from bucketcast.topics.model import Topic
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import Topic, require_name
 
 _COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
 _ALL: Final = 1_000_000
-_tenant_option = click.option("--tenant", default="", help="Tenant of the topic.")
+_tenant_option = click.option("--tenant", default="", metavar="TENANT", help="Tenant of the topic.")
 
 
 @click.group()
@@ -95,8 +96,9 @@ def get(out: Output, name: str, *, tenant: str) -> None:
 @command.command()
 @click.argument("name", metavar="NAME|ARN")
 @_tenant_option
+@yes_option("Do not ask before a queue is deleted with its events.")
 @shared
-def rm(out: Output, name: str, *, tenant: str) -> None:
+def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
     """Delete a topic, its queue and the events in it; a missing topic is not an error.
 
     Notifications that name it stay; their events are dropped until the topic is created again.
@@ -108,6 +110,9 @@ def rm(out: Output, name: str, *, tenant: str) -> None:
     deployment, aws = out.deployed()
     arn = _topic_arn(name, tenant)
     with aws_errors():
+        topic = TopicTable(deployment.state_table, aws.dynamodb).topic(arn)
+        if topic and topic.persistent and not yes:
+            out.confirm(f"Delete the topic {topic.arn} and all events that wait in its queue?")
         deleted = topics_of(deployment.stack, deployment.state_table, aws).delete(
             arn, lambda _: None
         )
@@ -163,7 +168,11 @@ def _topic_arn(name: str, tenant: str) -> TopicArn:
         try:
             return TopicArn.parse(name)
         except ValueError as error:
-            raise click.BadParameter(str(error)) from None
+            raise click.BadParameter(str(error), param_hint="NAME|ARN") from None
+    try:
+        require_name(name)
+    except TopicError as error:
+        raise click.BadParameter(str(error), param_hint="NAME|ARN") from None
     return TopicArn("", tenant, name)
 
 

@@ -19,18 +19,15 @@ _MIN_LENGTH, _MAX_LENGTH = 8, 128
 _MAX_PATTERNS: Final = 100
 _NONE: Final = "none"
 _name = params.matching(
-    "name",
     r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
     "found '{}'; allowed are 1 to 64 letters, digits, `_`, `.`, `@` and `-`, first a letter or "
     "digit",
 )
 _access_key = params.matching(
-    "key",
     r"[A-Za-z0-9_.-]{3,128}",
     "found '{}'; allowed are 3 to 128 letters, digits, `_`, `.` and `-`",
 )
 _pattern = params.matching(
-    "pattern",
     r"(?=.{1,255}\Z)([A-Za-z0-9._*?-]|\[!?[A-Za-z0-9._-]+\])+",
     "found the pattern '{}'; allowed are letters, digits, `.`, `_` and `-`, and the wildcards "
     "`*`, `?`, `[abc]` and `[!abc]`",
@@ -56,7 +53,6 @@ def _grant(text: str) -> Grant:
     return _pattern(pattern), tuple(right for right in RIGHTS if right in named)
 
 
-_grant.__name__ = "pattern=rights"
 _grants: Callable[[Any], Any] = click.option(
     "--bucket",
     "grants",
@@ -271,8 +267,7 @@ def _show_keys(out: Output, user: User, access_key: str, generated: str | None, 
 
 
 def _read_secret(file: Path) -> str:
-    with click.open_file(str(file)) as stream:
-        secret: str = stream.read().strip()
+    secret = params.read_file(file).strip()
     if (
         not _MIN_LENGTH <= len(secret) <= _MAX_LENGTH
         or not secret.isascii()

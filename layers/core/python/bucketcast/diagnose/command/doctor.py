@@ -14,7 +14,7 @@ from bucketcast.finding import Finding, not_checked
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 60
 _COLUMNS = ("", "STATUS", "CHECK", "SUBJECT", "FOUND")
 _ORDER = ("error", "warn", "ok")
 _Check = Callable[[Deployed, Aws], Iterable[Finding]]
@@ -31,7 +31,7 @@ _AREAS: Final[Mapping[str, _Check]] = {
 @click.option("--all", "show_all", is_flag=True, help="Also show checks that are in order.")
 @params.wait("Time that a target's function has to check its target.", WAIT_SECONDS)
 @shared
-def command(out: Output, *, show_all: bool, wait: float) -> int:
+def command(out: Output, *, show_all: bool, wait: int) -> int:
     """Find what is wrong with the deployment, and say what to do.
 
     Checks the clock, dead letters, who may write to the ingress queue, how buckets are connected,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import click
@@ -45,7 +46,7 @@ _URI = "s3://"
 )
 @click.option("--content-type", metavar="TYPE")
 @click.option("--principal", metavar="ID", help="Principal that made the request.")
-@click.option("--source-ip", metavar="ADDRESS", help="Client address.")
+@click.option("--source-ip", type=params.address, metavar="ADDRESS", help="Client address.")
 @shared
 def command(out: Output, /, source: str, **options: Any) -> None:
     """Show which rules match an event and why, and the exact bytes that would be sent.
@@ -81,12 +82,9 @@ def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
     if used:
         option = {"name": "event", "tags": "tag"}.get(used[0], used[0]).replace("_", "-")
         raise click.UsageError(f"--{option} is allowed with s3://BUCKET/KEY only, not with a file")
+    text = params.read_file(Path(path))
     try:
-        with click.open_file(path, encoding="utf-8") as file:
-            events = sources.events(file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BucketcastError(f"{path}: {reason}; give a file or s3://BUCKET/KEY") from None
+        events = sources.events(text)
     except BadEvent as error:
         raise BucketcastError(f"{path}: {error}") from None
     if not events:

@@ -37,10 +37,16 @@ PAUSE_SECONDS = 1.0
 
 
 @click.command()
-@click.argument("arn", metavar="ARN", type=params.target_arn)
+@click.argument("arn", metavar="TARGET", type=params.target)
 @click.option("--event", "name", type=params.single_event, metavar="EVENT", help="[default: put]")
-@click.option("--bucket", type=params.bucket_name, default=NAME, show_default=True)
-@click.option("--key", default="", help=f"[default: {NAME}/ and a random part]")
+@click.option("--bucket", type=params.bucket_name, metavar="NAME", default=NAME, show_default=True)
+@click.option(
+    "--key",
+    default="",
+    type=params.key_part,
+    metavar="KEY",
+    help=f"[default: {NAME}/ and a random part]",
+)
 @click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
 @params.period("--timeout", "30s", "How long to wait for the delivery.")
 @shared
@@ -60,7 +66,6 @@ def command(  # noqa: PLR0913, PLR0917 - its options
       bucketcast test webhook:primary
       bucketcast test webhook:primary --count 1000 --timeout 2m
     """  # noqa: D301 - click reads the character
-    params.key_part(key)
     deployment, aws = out.deployed()
     target = deployment.target(arn)
     _require_reachable(target, deployment, aws)
@@ -155,7 +160,7 @@ def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -
         problem = f"{number} not delivered within {timeout:g}s: {problem}"
     if out.json:
         events = [_document(trial, event) for event in trial.sent]
-        failed = {"status": "error", "error": problem} if problem else {}
+        failed = {"status": "error", "code": "failed", "error": problem} if problem else {}
         out.answer({"target": target.arn, **figures, "events": events, **failed})
         return int(bool(problem))
     if len(trial.sent) == 1:

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from bucketcast.delivery import tracing
+from bucketcast.destination import Destination
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
-from bucketcast.diagnose.steps import NOT_DEPLOYED, QUEUED, Step, rank
+from bucketcast.diagnose.steps import DROPPED, QUEUED, Step, rank
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import clock
@@ -22,21 +23,21 @@ _NOTHING = (
 
 
 @click.command()
-@click.argument("uri", metavar="s3://BUCKET/KEY")
+@click.argument("uri", metavar="s3://BUCKET/KEY", type=params.object_uri)
 @params.period("--since", "1h", "How far back to look, such as 30m, 2h or 24h.")
 @shared
-def command(out: Output, *, uri: str, since: float) -> None:
+def command(out: Output, *, uri: tuple[str, str], since: float) -> None:
     """Show where an object's events went: received, queued, retried, delivered or dead.
 
-    "not deployed": the target or topic did not exist or had no endpoint; the event was dropped.
-    The steps are read from the functions' logs. EVENT OF is the event's time, which identifies it;
-    WHY is the target's own error.
+    Events are dropped if their target or topic does not exist, or has no endpoint. The steps are
+    read from the functions' logs. EVENT OF is the event's time, which identifies it; WHY is the
+    target's own error.
 
     \b
     Example:
       bucketcast trace s3://uploads/photos/cat.jpg --since 2h
     """  # noqa: D301 - click reads the character
-    bucket, key = params.object_uri(uri)
+    bucket, key = uri
     deployment, aws = out.deployed()
     trace_id = tracing.of_object(bucket, key)
     target_functions = (target.function for target in (*deployment.targets, *deployment.inactive))
@@ -48,7 +49,8 @@ def command(out: Output, *, uri: str, since: float) -> None:
     )
     document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in sorted_steps]}
     rows = [
-        (clock(step.at), _time(step), step.kind, step.target, step.reason) for step in sorted_steps
+        (clock(step.at), _time(step), step.kind, Destination.of(step.target).short, step.reason)
+        for step in sorted_steps
     ]
     out.table(document, _COLUMNS, rows, _NOTHING)
 
@@ -64,14 +66,14 @@ def _sort(steps: Iterable[Step]) -> list[Step]:
 
 def _without_dropped(known: Sequence[Step]) -> list[Step]:
     """Replace queued steps of events that ingest then dropped, since there is no such target."""
-    dropped = {(step.event, step.target) for step in known if step.kind == NOT_DEPLOYED}
+    dropped = {(step.event, step.target): step.reason for step in known if step.kind == DROPPED}
     queued = {(step.event, step.target) for step in known if step.kind == QUEUED}
     return [
-        step._replace(kind=NOT_DEPLOYED, reason=f"{step.reason}; the event was dropped")
-        if step.kind == QUEUED and (step.event, step.target) in dropped
+        step._replace(kind=DROPPED, reason=f"{reason}, {step.reason}")
+        if step.kind == QUEUED and (reason := dropped.get((step.event, step.target)))
         else step
         for step in known
-        if step.kind != NOT_DEPLOYED or (step.event, step.target) not in queued
+        if step.kind != DROPPED or (step.event, step.target) not in queued
     ]
 
 

@@ -1,6 +1,7 @@
 """The dead-letter queues of a stack: of targets, of ingest, and of removed targets."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from bucketcast import targets
@@ -10,7 +11,6 @@ from bucketcast.delivery.queue import Depth
 from bucketcast.delivery.queue import depth as queue_depth
 from bucketcast.delivery.queue_names import base_name, dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
-from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, did_you_mean
 
 INGRESS = "ingress"
@@ -56,7 +56,9 @@ def find(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
     Raises:
         BucketcastError: there is no such queue.
     """
-    wanted = {name, _arn(name)}
+    wanted = {name}
+    with suppress(ValueError):
+        wanted.add(targets.named(name).plain)
     for queue in queues:
         if wanted & {queue.name, _last(queue.dead)}:
             return queue
@@ -103,17 +105,6 @@ def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQ
                 continue
             own = plain.removesuffix(_DEAD) + name[len(plain) :]
             yield DeadQueue(name, f"{base}/{name}", f"{base}/{own}", live=False)
-
-
-def _arn(name: str) -> str:
-    """Return the ARN that a name stands for, without its region."""
-    try:
-        if name.startswith("arn:"):
-            return TargetArn.parse(name).plain
-        kind, colon, id_ = name.partition(":")
-        return str(TargetArn(id=id_, type=targets.load(kind).arn_type)) if colon else name
-    except (ValueError, BucketcastError):
-        return name
 
 
 def _last(url: str) -> str:

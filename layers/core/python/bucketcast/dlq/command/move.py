@@ -27,16 +27,24 @@ from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.summary import Summary
 from bucketcast.errors import BucketcastError
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.output import Output, counted, shared, yes_option
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0.1 <= rate <= 100_000:  # noqa: PLR2004 - `nan` is in no range
+        raise click.BadParameter(f"found '{text}'; allowed are 0.1 to 100000 events per second")
+    return rate
 
 
 @click.command()
 @click.argument("target", metavar="TARGET")
 @filter_options
 @click.option("--to", metavar="TARGET", default="", help="Send to this target instead.")
-@click.option(
-    "--rate", type=click.FloatRange(min=0.1), metavar="N", help="Events per second at the most."
-)
+@click.option("--rate", type=_rate, metavar="N", help="Events per second at the most.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
 @shared
@@ -87,7 +95,7 @@ def redrive(
     type=params.FILE,
     help="New file for what is removed (NDJSON).",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option("Do not ask.")
 @shared
 def purge(out: Output, /, target: str, *, path: Path, yes: bool, **options: Any) -> int:
     """Remove dead letters for good, after writing them to a new file.
@@ -100,7 +108,7 @@ def purge(out: Output, /, target: str, *, path: Path, yes: bool, **options: Any)
     wanted = to_filter(options)
     if not yes:
         contents = f"{counted(selection.depth.all, 'message')} in {selection.queue.name}"
-        out.confirm(f"{contents}; remove those that match?")
+        out.confirm(f"Remove those that match of {contents}?")
     line = partial(ndjson_line, selection)
     with (
         aws_errors(),

@@ -28,7 +28,7 @@ _FILTERS: Final = (
         "names",
         {"type": params.events, "metavar": "EVENTS", "help": "Events, e.g. put,delete."},
     ),
-    ("--bucket", "bucket", {"type": params.bucket_name, "help": "The bucket."}),
+    ("--bucket", "bucket", {"type": params.bucket_name, "metavar": "NAME", "help": "The bucket."}),
     ("--prefix", "prefix", {"metavar": "TEXT", "help": "Key prefix."}),
     ("--id", "id", {"metavar": "ID", "help": "Id of a message or of an event."}),
 )

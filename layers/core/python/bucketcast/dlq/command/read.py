@@ -79,7 +79,7 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
     }
     rows = [
         (
-            group.target,
+            Destination.of(group.target).short,
             f"{group.events:,}",
             age(group.oldest, now),
             age(group.newest, now),

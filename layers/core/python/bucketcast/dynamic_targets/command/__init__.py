@@ -8,25 +8,25 @@ import click
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.delivery.queue_names import kind_of
 from bucketcast.deployment.health import health
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.dynamic_targets.command.rows import (
     COLUMNS,
-    MADE,
+    WIDE_COLUMNS,
     Row,
     cells,
     document,
-    origin,
     remarks,
 )
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.output import Output, counted, shared, yes_option
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 30
 
 
 @click.group()
@@ -39,7 +39,7 @@ command.add_command(resume)
 
 
 @command.command()
-@click.argument("name", metavar="KIND:ID", type=params.target_name)
+@click.argument("arn", metavar="TARGET", type=params.target)
 @click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=params.setting)
 @click.option(
     "--from-file",
@@ -54,7 +54,7 @@ command.add_command(resume)
 def add(
     out: Output,
     /,
-    name: tuple[str, str],
+    arn: TargetArn,
     settings: tuple[tuple[str, str], ...],
     *,
     files: tuple[tuple[str, str], ...],
@@ -70,31 +70,33 @@ def add(
       bucketcast target add webhook:audit endpoint=https://example.org/hook \\
         --from-file auth_token=token.txt
     """  # noqa: D301 - click reads the character
-    kind, id_ = name
     values = dict(settings) | {key: _read(path) for key, path in files}
     deployment, aws = out.deployed()
     with aws_errors():
-        result = dynamic_targets_of(deployment, aws).put(kind, id_, values, merge=merge)
+        result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
     out.notes(result.notes)
     document = {"arn": result.target.arn, "what": result.outcome, "notes": list(result.notes)}
     out.answer(document, f"{result.target.arn} is {result.outcome}")
 
 
 @command.command()
-@click.argument("arn", type=params.target_arn)
+@click.argument("arn", metavar="TARGET", type=params.target)
 @click.option("--discard", is_flag=True, help="Also discard its queued events.")
+@yes_option("Do not ask before events are discarded.")
 @shared
-def rm(out: Output, arn: TargetArn, *, discard: bool) -> None:
-    """Remove a dynamic target by its ARN or KIND:ID.
+def rm(out: Output, arn: TargetArn, *, discard: bool, yes: bool) -> None:
+    """Remove a dynamic target.
 
     Its queued events are kept for as long as SQS keeps messages, and sent if the target is created
     again; --discard discards them. Rules that name it stay, but new events for it are dropped.
 
     \b
     Example:
-      bucketcast target rm arn:minio:sqs::audit:webhook
+      bucketcast target rm webhook:audit
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
+    if discard and not yes:
+        out.confirm(f"Discard all events that are queued for {arn}?")
     with aws_errors():
         removed = dynamic_targets_of(deployment, aws).remove(arn, discard=discard)
     document = {
@@ -113,20 +115,22 @@ def rm(out: Output, arn: TargetArn, *, discard: bool) -> None:
 
 @command.command()
 @params.wait("Timeout for a target's health check.", WAIT_SECONDS)
+@click.option("--wide", is_flag=True, help="Also show counts of events, ARNs and addresses.")
 @shared
-def ls(out: Output, *, wait: float) -> None:
-    """List targets with their health, queues and counts; then reasons and errors.
+def ls(out: Output, *, wait: int, wide: bool) -> None:
+    """List targets with their health and queues; then reasons and errors.
 
     The health check runs in the target's own function, which also sends its events. WAITING is the
     length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
-    the age of the oldest event that the function has last received. SENT counts events and FAILED
-    failed attempts since the stack was created; LAST SUCCESS is the time of the last delivery.
-    --json also has addresses and messages in flight. Dynamic targets are marked.
+    the age of the oldest event that the function has last received, LAST OK that of the last
+    delivery. With --wide, SENT counts events and FAILED failed attempts since the stack was
+    created. --json has messages in flight, too.
 
     \b
     Example:
-      bucketcast target ls --json
+      bucketcast target ls
+      bucketcast target ls --wide
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
@@ -152,16 +156,15 @@ def ls(out: Output, *, wait: float) -> None:
         "targets": [document(row) for row in entries],
         "others": _others(entries, counts),
     }
-    # Show the column only if it distinguishes targets.
-    made_column = (MADE,) if any(target.dynamic for target in all_targets) else ()
     now = round(time.time() * 1_000)
-    rows = [(*cells(row, now), *((origin(row.target),) if made_column else ())) for row in entries]
+    columns = WIDE_COLUMNS if wide else COLUMNS
+    rows = [cells(row, now)[: len(columns)] for row in entries]
     hint = f"the stack {deployment.stack} has no targets: add one to bucketcast.toml and deploy"
-    out.table(result, (*COLUMNS, *made_column), rows, hint)
+    out.table(result, columns, rows, hint)
     if not out.json:
         for row in entries:
             if reason := remarks(row, now):
-                out.line(f"{row.target.arn}: {reason}")
+                out.line(f"{row.target.name}: {reason}")
     for arn, events in sorted(counts.items()):
         if events.skipped:
             dropped = counted(events.skipped, "event")

@@ -5,24 +5,20 @@ from typing import Any
 import click
 
 from bucketcast.deployment import pauses
-from bucketcast.destination import Destination, TargetArn, TopicArn
+from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.limits import DAY_MS, DEAD_DAYS, LONGEST_PAUSED, TERM_DAYS
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import moment
 
-
-def target_or_topic(text: str) -> TargetArn | TopicArn:
-    """Parse a topic's ARN, or a target's ARN or `KIND:ID`."""
-    destination = Destination.of(text)
-    return destination if isinstance(destination, TopicArn) else params.target_arn(text)
+_target = click.argument("arn", metavar="TARGET", type=params.target_or_topic)
 
 
 @click.command()
-@click.argument("arn", type=target_or_topic)
+@_target
 @shared
 def pause(out: Output, arn: TargetArn | TopicArn) -> None:
-    """Pause a target or a persistent topic, by ARN or KIND:ID: its events wait.
+    """Pause a target, or a persistent topic by its ARN: its events wait.
 
     Batches in flight are finished; nothing else is sent until `target resume`, even after a deploy.
     Events wait 13 days; then they go to the dead-letter queue, with the pause as the reason.
@@ -30,7 +26,7 @@ def pause(out: Output, arn: TargetArn | TopicArn) -> None:
 
     \b
     Example:
-      bucketcast target pause arn:minio:sqs::primary:webhook
+      bucketcast target pause webhook:primary
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     change = pauses.pause(deployment.target(arn), deployment, aws)
@@ -54,10 +50,10 @@ def pause(out: Output, arn: TargetArn | TopicArn) -> None:
 
 
 @click.command()
-@click.argument("arn", type=target_or_topic)
+@_target
 @shared
 def resume(out: Output, arn: TargetArn | TopicArn) -> None:
-    """Resume a paused target or topic, by ARN or KIND:ID.
+    """Resume a paused target or topic.
 
     New events are sent at once, waiting ones within a minute; those of a topic with limits
     (time_to_live, max_retries, retry_sleep_duration) within 15 minutes. Resuming a target that is
@@ -65,7 +61,7 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
 
     \b
     Example:
-      bucketcast target resume arn:minio:sqs::primary:webhook
+      bucketcast target resume webhook:primary
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     change = pauses.resume(deployment.target(arn), deployment, aws)

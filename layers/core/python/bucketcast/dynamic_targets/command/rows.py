@@ -8,9 +8,9 @@ from bucketcast.deployment.health import Health
 from bucketcast.state.counters import Counts, Last
 from bucketcast.terminal.times import age, moment, moment_or_none
 
-COLUMNS = ("ARN", "ONLINE", "WAITING", "OLDEST", "DEAD", "SENT", "FAILED", "LAST SUCCESS")
+COLUMNS = ("TARGET", "STATE", "WAITING", "DEAD", "OLDEST", "LAST OK")
+WIDE_COLUMNS = (*COLUMNS, "SENT", "FAILED", "MADE", "ARN", "ADDRESS")
 _NEVER = "-"
-MADE = "MADE"
 _BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
 
 
@@ -29,31 +29,34 @@ class Row(NamedTuple):
         return self.last.oldest if self.health.waiting else 0
 
 
-def origin(target: deployed.DeployedTarget) -> str:
+def _origin(target: deployed.DeployedTarget) -> str:
     return _AT_RUN_TIME if target.dynamic else _BY_DEPLOY
 
 
 def cells(row: Row, now: int) -> tuple[str, ...]:
-    """Return a target's row of the table, without the column MADE."""
+    """Return a target's row of the table with `WIDE_COLUMNS`, of which `COLUMNS` are the first."""
     health, last = row.health, row.last
     return (
-        row.target.arn,
-        _online(row),
+        row.target.name,
+        _state(row),
         _count(health.waiting),
-        age(row.oldest, now) if row.oldest else _NEVER,
         _count(health.dead),
-        str(row.events.sent),
-        str(row.events.failed),
+        age(row.oldest, now) if row.oldest else _NEVER,
         f"{age(last.success, now)} ago" if last.success else _NEVER,
+        f"{row.events.sent:,}",
+        f"{row.events.failed:,}",
+        _origin(row.target),
+        row.target.arn,
+        health.where,
     )
 
 
-def _online(row: Row) -> str:
+def _state(row: Row) -> str:
     if row.outage and row.outage.paused:
         return "paused"
     if not row.target.enabled:
         return "off"
-    return {True: "yes", False: "no", None: "unknown"}[row.health.online]
+    return {True: "online", False: "down", None: "unknown"}[row.health.online]
 
 
 def remarks(row: Row, now: int) -> str:
@@ -75,7 +78,7 @@ def remarks(row: Row, now: int) -> str:
 
 
 def _count(messages: int | None) -> str:
-    return "?" if messages is None else str(messages)
+    return "?" if messages is None else f"{messages:,}"
 
 
 def document(row: Row) -> dict[str, Any]:
@@ -84,7 +87,8 @@ def document(row: Row) -> dict[str, Any]:
         "arn": target.arn,
         "kind": target.kind,
         "id": target.id,
-        "made": origin(target),
+        "made": _origin(target),
+        "topic": target.dynamic.topic or None if target.dynamic else None,
         "enabled": target.enabled,
         "where": health.where,
         "online": health.online,

@@ -11,7 +11,7 @@ from bucketcast.migrate import files, merge, render
 from bucketcast.migrate.command import ceph as import_ceph
 from bucketcast.rules import Rule
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal.output import Output, shared, yes_option
 
 _PRIVATE = 0o600
 _STANDARD_INPUT = Path("-")
@@ -48,7 +48,7 @@ def command() -> None:
     metavar="NAME",
     help="Bucket of a notification XML; not needed if the file is NAME/notification.xml.",
 )
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@yes_option("Do not ask before files are overwritten.")
 @shared
 def minio(  # noqa: PLR0913 - one parameter an option
     out: Output,
@@ -58,7 +58,7 @@ def minio(  # noqa: PLR0913 - one parameter an option
     script: Path | None,
     plain_secrets: bool,
     bucket: str | None,
-    force: bool,
+    yes: bool,
 ) -> None:
     """Convert the configuration of a MinIO server into bucketcast.toml.
 
@@ -78,7 +78,9 @@ def minio(  # noqa: PLR0913 - one parameter an option
       mc admin cluster bucket export myminio && unzip cluster-metadata.zip
       bucketcast import minio */notification.xml
     """  # noqa: D301 - click reads the character
-    _refuse_existing((output, script), force=force)
+    existing = [str(path) for path in (output, script) if path is not None and path.exists()]
+    if existing and not yes:
+        out.confirm(f"Overwrite {' and '.join(existing)}?")
     read = files.read(map(_file, paths), bucket=bucket or "")
     merged = merge.merge(read)
     for rule in merged.rules:
@@ -107,12 +109,6 @@ command.add_command(import_ceph.command)
 def _file(path: Path) -> files.File:
     name = "standard input" if path == _STANDARD_INPUT else str(path)
     return files.File(name, params.read_file(path))
-
-
-def _refuse_existing(paths: Iterable[Path | None], *, force: bool) -> None:
-    for path in paths:
-        if path is not None and path.exists() and not force:
-            raise click.UsageError(f"{path} already exists: choose another file, or add --force")
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:

@@ -39,11 +39,9 @@ _IMPORTER = User("", "import", "", (), admin=True)
     metavar="NAME",
     help="Bucket of the notifications; the JSON does not contain it.",
 )
-@click.option(
-    "--apply", "applied", is_flag=True, help="Make the changes; without it they are only listed."
-)
+@click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
 @shared
-def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied: bool) -> None:
+def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, dry_run: bool) -> None:
     """Import topics and notifications of Ceph RGW.
 
     FILE is the output of `radosgw-admin topic list` or `radosgw-admin notification list --bucket
@@ -55,14 +53,14 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     Example:
       radosgw-admin topic list > topics.json
       radosgw-admin notification list --bucket uploads > uploads.json
-      bucketcast import ceph topics.json --apply
-      bucketcast import ceph uploads.json --bucket uploads --apply
+      bucketcast import ceph topics.json --dry-run
+      bucketcast import ceph uploads.json --bucket uploads
     """  # noqa: D301 - click reads the character
     texts = [(str(path), params.read_file(path)) for path in paths]
     parsed = ceph.read(texts, bucket=bucket or "")
     attributes = _for_each(parsed.topics, _attributes, attrgetter("arn"))
     topics = list(zip(parsed.topics, attributes, strict=True))
-    if applied:
+    if not dry_run:
         deployment, aws = out.deployed()
         for topic in _make_topics(topics, deployment, aws):
             out.note(
@@ -72,9 +70,7 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
         _make_notifications(parsed.notifications, deployment, aws)
     for entry in parsed.left_out:
         out.note(f"skipped: {entry.what}: {entry.why}")
-    if not applied:
-        out.note("nothing was changed; add --apply to make the changes")
-    _print(out, parsed, topics, applied=applied)
+    _print(out, parsed, topics, dry_run=dry_run)
 
 
 def _attributes(topic: ceph.ParsedTopic) -> TopicAttributes:
@@ -146,10 +142,10 @@ def _print(
     parsed: ceph.ParsedCeph,
     topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]],
     *,
-    applied: bool,
+    dry_run: bool,
 ) -> None:
     document: dict[str, Any] = {
-        "applied": applied,
+        "dry_run": dry_run,
         "topics": [
             {"arn": str(topic.arn), "owner": topic.owner, "attributes": attributes.shown}
             for topic, attributes in topics
@@ -160,7 +156,7 @@ def _print(
         ],
         "left_out": [entry._asdict() for entry in parsed.left_out],
     }
-    done = "Created" if applied else "Would create"
+    done = "Would create" if dry_run else "Created"
     lines = [
         f"{done} topic {topic.arn}, owner {topic.owner or 'none'}, "
         f"endpoint {attributes.shown.get('push-endpoint', 'none')}"
@@ -171,3 +167,5 @@ def _print(
         for bucket, entry in parsed.notifications
     ]
     out.answer(document, *lines)
+    if not lines:
+        out.note("nothing to import was found")

@@ -169,8 +169,7 @@ def detach(out: Output, bucket: str) -> None:
         rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))
     if rules:
         out.note(
-            f"note: {rules} rules of {bucket} stay; remove them with "
-            f"`bucketcast event rm {bucket} --force`"
+            f"note: {rules} rules of {bucket} stay; remove them with `bucketcast event rm {bucket}`"
         )
     document = {"bucket": bucket, "changed": changed, "others": list(status.others), "rules": rules}
     out.answer(

@@ -25,7 +25,7 @@ from bucketcast.rules.listing import document
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import RuleExistsError, Rules
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal.output import Output, shared, yes_option
 
 _COLUMNS = ("BUCKET", "ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
 _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
@@ -48,7 +48,7 @@ command.add_command(apply)
 
 @command.command()
 @_bucket
-@click.argument("arn", type=params.arn)
+@click.argument("arn", metavar="TARGET", type=params.target)
 @click.option(
     "--event",
     "events",
@@ -85,7 +85,7 @@ def add(
 
     \b
     Example:
-      bucketcast event add uploads arn:minio:sqs::primary:webhook \\
+      bucketcast event add uploads webhook:primary \\
         --event put,delete --prefix images/ --suffix .jpg --suffix .png \\
         --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
@@ -125,10 +125,10 @@ def add(
 
 @command.command()
 @click.argument("bucket", type=params.bucket_name, required=False)
-@click.argument("arn", type=params.arn, required=False)
+@click.argument("arn", metavar="[TARGET]", type=params.target, required=False)
 @shared
 def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
-    """List the rules of a bucket, or of all buckets; with ARN, only those for that target.
+    """List the rules of a bucket, or of all buckets; with TARGET, only those for it.
 
     \b
     Example:
@@ -161,7 +161,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
             for rule in rules
         ],
     }
-    suffix = f" that names {arn.plain}" if arn else ""
+    suffix = f" for {arn.short}" if arn else ""
     # Hide empty columns, since a terminal is narrow.
     always = _ALWAYS if bucket else (*_ALWAYS, "BUCKET")
     used = [
@@ -179,7 +179,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
 
 @command.command()
 @_bucket
-@click.argument("arn", type=params.arn, required=False)
+@click.argument("arn", metavar="[TARGET]", type=params.target, required=False)
 @click.option(
     "--event",
     "events",
@@ -189,9 +189,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
 )
 @filters.options
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only the rule with this ID.")
-@click.option(
-    "--force", is_flag=True, help="Required without ARN, or if several rules match the filters."
-)
+@yes_option("Do not ask before several rules are removed.")
 @shared
 def rm(
     out: Output,
@@ -201,30 +199,24 @@ def rm(
     *,
     events: tuple[str, ...] | None,
     ids: tuple[str, ...],
-    force: bool,
+    yes: bool,
     **given: Any,
 ) -> None:
     """Remove rules of a bucket.
 
-    With an ARN: all rules for that target. With filters: the rule with exactly these filters. With
-    --id: the rules with these ids. With the bucket alone: all its rules, which needs --force.
-    Events that are already queued are still delivered.
+    With a target: all rules for it. With filters: those with exactly these filters. With --id: the
+    rules with these ids. With the bucket alone: all its rules. Events that are already queued are
+    still delivered.
 
     \b
     Example:
-      bucketcast event rm uploads arn:minio:sqs::primary:webhook \\
-        --event put,delete --suffix .jpg
-      bucketcast event rm uploads --force
+      bucketcast event rm uploads webhook:primary --event put,delete --suffix .jpg
+      bucketcast event rm uploads --yes
     """  # noqa: D301 - click reads the character
     fields = filters.fields(given)
     has_filters = events is not None or any(given.values())
     if ids and has_filters:
         raise click.UsageError("--id cannot be combined with filters")
-    if arn is None and not (force or ids):
-        raise click.UsageError(
-            f"this would remove the rules of {bucket} for every target: give an ARN or --id, or "
-            "add --force"
-        )
     deployment, aws = out.deployed()
     rules = _read_rules(deployment, bucket, arn, aws)
     if ids:
@@ -238,12 +230,9 @@ def rm(
             f"no rule of {bucket}{details}, nothing was removed; "
             f"`bucketcast event ls {bucket}` lists the rules"
         )
-    if has_filters and len(rules) > 1 and not force:
-        lines = "".join(f"\n  {filters.line(rule)}" for rule in rules)
-        raise BucketcastError(
-            f"{len(rules)} rules match, nothing was removed: add --event to select one, "
-            f"or --force to remove all of them{lines}"
-        )
+    if len(rules) > 1 and not ids and not yes:
+        question = f"Remove {len(rules)} rules of {bucket}?"
+        out.confirm(question, *(f"  {filters.line(rule)}" for rule in rules))
     with aws_errors():
         Rules(deployment.state_table, aws.dynamodb).remove(rules)
     follow(out, bucket, deployment, aws)

@@ -17,7 +17,7 @@ from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.topics.aws.table import TopicTable
 
 _TARGET: Final = "`bucketcast target ls` and `bucketcast topic ls` list the existing ones"
@@ -37,7 +37,7 @@ class _Change(NamedTuple):
 )
 @click.option("--prune", is_flag=True, help="Also remove the rules of buckets not in FILE.")
 @click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
-@click.option("--yes", is_flag=True, help="Do not ask before rules are removed.")
+@yes_option("Do not ask before rules are removed.")
 @shared
 def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> None:
     """Make the rules of each bucket in FILE exactly those of FILE.
@@ -53,7 +53,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
       bucketcast event apply rules.json
     """  # noqa: D301 - click reads the character
     with click.open_file(str(file), "rb") as opened:
-        wanted = listing.read(opened.read(), _CHECKS)
+        wanted = listing.read(opened.read(), str(file), _CHECKS)
     deployment, aws = out.deployed()
     rules = Rules(deployment.state_table, aws.dynamodb)
     with aws_errors():
@@ -65,7 +65,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     removed = sum(len(change.removed) for change in changes)
     if not dry_run:
         if removed and not yes:
-            out.confirm(f"remove {counted(removed, 'rule')}?", *lines)
+            out.confirm(f"Remove {counted(removed, 'rule')}?", *lines)
         for change in changes:
             with aws_errors():
                 rules.change(change.bucket, _edit(change))

@@ -14,7 +14,7 @@ from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal.output import Output, shared, yes_option
 
 _COLUMNS: Final = ("ID", "TOPIC", "EVENTS", "FILTER")
 _bucket = click.option("--bucket", type=params.bucket_name, required=True, metavar="NAME")
@@ -77,8 +77,9 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
 @command.command()
 @_bucket
 @click.option("--notification-id", "id_", default="", metavar="ID", help="Only this one.")
+@yes_option("Do not ask before several are removed.")
 @shared
-def rm(out: Output, *, bucket: str, id_: str) -> None:
+def rm(out: Output, *, bucket: str, id_: str, yes: bool) -> None:
     """Remove one notification, or all of a bucket; a missing one is not an error.
 
     Rules for targets stay; remove them with `bucketcast event rm`.
@@ -90,6 +91,8 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
     deployment, aws = out.deployed()
     notifications = _read(bucket, deployment, aws)
     removed = [entry.id for entry in notifications if id_ in ("", entry.id)]
+    if len(removed) > 1 and not yes:
+        out.confirm(f"Remove the notifications {', '.join(removed)} of {bucket}?")
 
     def stays(rule: Rule) -> bool:
         return not notification.is_notification(rule) or id_ not in ("", rule.name)

@@ -28,7 +28,7 @@ INCOMPLETE: Final = 1
 
 @click.command()
 @click.argument("bucket", type=params.bucket_name, required=False)
-@click.option("--target", type=params.arn, metavar="ARN", help="The target.")
+@click.option("--target", type=params.target, metavar="TARGET", help="The target.")
 @jobs.options(JOB, without=frozenset({"target", "dry_run"}))
 @click.option(
     "--dry-run",

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import NoAnswer
 from bucketcast.pipeline import aws as pipeline
 from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.pipeline import DEPLOYED, JOBS
@@ -88,7 +88,7 @@ def run_job(
     With `no_wait` print id and link instead, and return None.
 
     Raises:
-        BucketcastError: the run failed.
+        NoAnswer: the run failed.
         AwsError: an AWS call failed.
     """
     runs.require_bucket(values["bucket"])
@@ -103,7 +103,7 @@ def run_job(
     result = runs.read(job, run, "result.json") or {}
     if end.error or result.get("status") != "success":
         reason = result.get("error") or end.error or "it wrote no result"
-        raise BucketcastError(f"{job} failed: {reason}\nrun {run}: {started.link}")
+        raise NoAnswer(f"{job} failed: {reason}\nrun {run}: {started.link}")
     started.remove_log()
     document = {key: value for key, value in result.items() if key != "status"}
     return {"run": run, "link": started.link, **document}

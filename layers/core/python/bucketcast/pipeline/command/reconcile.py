@@ -22,7 +22,7 @@ _KINDS = ("missing", "stale", "extra")
 
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
-@click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
+@click.option("--target", required=True, type=params.target, metavar="TARGET", help="The target.")
 @jobs.options("reconcile", without=frozenset({"target", "mode"}))
 @click.option(
     "--check/--repair",
@@ -48,7 +48,7 @@ def command(
 
     \b
     Example:
-      bucketcast reconcile uploads --target arn:minio:sqs::mirror:postgresql --repair
+      bucketcast reconcile uploads --target postgres:mirror --repair
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     runs = Runs(deployment, aws)
