@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import psycopg
 import redis
+from pg8000 import native
 
 from localstack import background, ports, postgres, redis_server
 from localstack.layout import LOCAL
@@ -107,10 +107,10 @@ class Postgres(Database):
 
     def keys(self, prefix: str) -> set[str]:
         with self._connect() as connection:
-            if connection.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() == (None,):
+            if connection.run("SELECT to_regclass(:table)", table=TABLE) == [[None]]:
                 return set()
-            query = f"SELECT key FROM {TABLE} WHERE starts_with(key, %s)"  # noqa: S608 - a constant
-            return {str(key) for (key,) in connection.execute(query.encode(), [prefix])}
+            query = f"SELECT key FROM {TABLE} WHERE starts_with(key, :prefix)"  # noqa: S608 - a constant
+            return {str(key) for (key,) in connection.run(query, prefix=prefix)}
 
     def show_command(self) -> str:
         login = f"PGPASSFILE={_relative(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
@@ -132,18 +132,18 @@ class Postgres(Database):
     def _is_ready(self) -> bool:
         try:
             self._connect().close()
-        except psycopg.OperationalError:
+        except native.Error:
             return False
         return True
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(
+    def _connect(self) -> native.Connection:
+        return native.Connection(
+            USER,
             host="127.0.0.1",
             port=self.port,
-            user=USER,
             password=self.password,
-            dbname="postgres",
-            connect_timeout=5,
+            database="postgres",
+            timeout=5,
         )
 
     def _passfile(self) -> Path:

@@ -1,6 +1,7 @@
 """Behaviour that only PostgreSQL has: the join, tables, names, rights, TLS and errors."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -259,6 +260,61 @@ def test_the_login_of_minios_guide_works(postgres: PostgresServer) -> None:
         assert mirror.send([put("a", 1)]) == {}
 
 
+def test_the_first_server_that_takes_writes_is_used(postgres: PostgresServer, admin: Admin) -> None:
+    string = postgres.settings()["connection_string"]
+    several = string.replace("127.0.0.1", "127.0.0.2,127.0.0.1,localhost")
+    wanted = "target_session_attrs=read-write"
+    with target(postgres, connection_string=several) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+    admin.execute(f"alter role {USER} set default_transaction_read_only = on")
+    try:
+        with (
+            target(postgres, connection_string=f"{several} {wanted}") as mirror,
+            pytest.raises(NotConnected, match="no server of connection_string takes writes"),
+        ):
+            mirror.send([put("b", 1)])
+    finally:
+        admin.execute(f"alter role {USER} reset default_transaction_read_only")
+
+
+def test_a_setting_of_the_session_is_the_servers(postgres: PostgresServer, admin: Admin) -> None:
+    admin.execute("create schema if not exists other authorization alice")
+    string = postgres.settings()["connection_string"]
+    with target(postgres, connection_string=f"{string} search_path=other") as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+    assert admin.execute("select count(*) from other.events").fetchone() == (1,)
+    admin.execute("drop schema other cascade")
+    with (
+        target(postgres, connection_string=f"{string} keepalives=1") as refused,
+        pytest.raises(NotConnected, match=r'"keepalives".* leave it out of connection_string'),
+    ):
+        refused.send([put("a", 1)])
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"+OK\r\n", b"R\0\0\0\x08"]
+)
+def test_another_protocol_is_reported(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+
+        def serve() -> None:
+            line, _ = listening.accept()
+            with line:
+                line.recv(1000)
+                line.sendall(answer)
+
+        served = pool.submit(serve)
+        port = listening.getsockname()[1]
+        string = f"host=127.0.0.1 port={port} user=u sslmode=disable"
+        settings = {"connection_string": string, "table": "events"}
+        with (
+            Target(read(PostgresSettings, settings)) as mirror,
+            pytest.raises(NotConnected, match=r"not PostgreSQL|closed the connection"),
+        ):
+            mirror.send([put("a", 1)])
+        served.result()
+
+
 @pytest.mark.parametrize("settings", ["tls_settings", "mtls_settings"])
 def test_tls_is_verified_and_leaves_no_file(
     postgres: PostgresServer, settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -266,7 +322,7 @@ def test_tls_is_verified_and_leaves_no_file(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Target(read(PostgresSettings, getattr(postgres, settings)())) as mirror:
         assert mirror.send([put("a", 1)]) == {}
-        assert cast("Any", mirror)._open.pgconn.ssl_in_use
+        assert is_encrypted(postgres)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -284,7 +340,17 @@ def test_tls_is_required_unless_the_string_disables_it(postgres: PostgresServer)
     string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
     with target(postgres, connection_string=string) as mirror:
         mirror.probe()
-        assert cast("Any", mirror)._open.pgconn.ssl_in_use
+        assert is_encrypted(postgres)
+
+
+def is_encrypted(postgres: PostgresServer) -> bool:
+    """Return whether the target's connection has TLS, as the server sees it."""
+    with postgres.connect() as connection:
+        (answer,) = connection.execute(
+            "select ssl from pg_stat_ssl join pg_stat_activity using (pid)"
+            " where application_name = 'bucketcast'"
+        ).fetchall()
+    return answer == (True,)
 
 
 def test_a_missing_database_is_reported(postgres: PostgresServer) -> None:

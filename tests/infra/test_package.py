@@ -15,7 +15,7 @@ from bucketcast_cdk.bundling import Bundles, mirrors
 from bucketcast_cdk.platform import glue_platform, local_platform
 from tests.infra.conftest import ROOT
 
-BINARY = "msgspec, re2, backports.zstd, psycopg, pymysql, redis, urllib3, jinja2, boto3"
+BINARY = "msgspec, re2, backports.zstd, pg8000, pymysql, redis, urllib3, jinja2, boto3"
 """The dependencies in the package; pyarrow is Glue's."""
 
 

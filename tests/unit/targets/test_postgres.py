@@ -1,17 +1,18 @@
-"""PostgreSQL's settings: errors, notes, and the parameters for libpq."""
+"""PostgreSQL's settings: errors, notes, and the login that they make."""
 
-import socket
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from psycopg import OperationalError
+from pg8000 import DatabaseError
 
 from bucketcast.config import load
 from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.settings.options import read
-from bucketcast.targets.postgres import Target, client
-from bucketcast.targets.postgres.settings import PostgresSettings, parameters
+from bucketcast.targets.postgres import Target
+from bucketcast.targets.postgres.address import Login
+from bucketcast.targets.postgres.settings import PostgresSettings, login
 from tests.unit.samples import event
 
 DEPRECATED = {
@@ -79,35 +80,96 @@ def test_deprecated_keys_are_reported(tmp_path: Path) -> None:
     assert notes(tmp_path, 'connection_string = "host=h"') == ()
 
 
+def made(**given: Any) -> Login:
+    """Return a login with these parts, and defaults."""
+    parts: dict[str, Any] = {
+        "servers": (("h", 5432),),
+        "user": "u",
+        "password": "",
+        "database": "u",
+        "mode": "require",
+        "read_write": False,
+        "connect_seconds": 0.0,
+        "session": {},
+    }
+    return Login(**{**parts, **given})
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (
             DEPRECATED,
-            {
-                "host": "::1",
-                "port": "2832",
-                "user": "psqluser",
-                "password": "psql pass",
-                "dbname": "bucketevents",
-            },
+            made(
+                servers=(("::1", 2832),),
+                user="psqluser",
+                password="psql pass",
+                database="bucketevents",
+            ),
         ),
         (
             {"host": "h", "username": "u", "connection_string": "sslmode=disable port=1"},
-            {"host": "h", "user": "u", "sslmode": "disable", "port": "1"},
+            made(servers=(("h", 1),), mode="disable"),
         ),
         (
-            DEPRECATED | {"connection_string": "postgresql://a:b@h:7/d"},
-            {"host": "h", "port": "7", "user": "a", "password": "b", "dbname": "d"},
+            DEPRECATED | {"connection_string": "postgresql://a:b%40%20@h:7/d?sslmode=verify-ca"},
+            made(servers=(("h", 7),), user="a", password="b@ ", database="d", mode="verify-ca"),
         ),
         (
             {"connection_string": "host=h username=u database=d password='username=it\\'s x'"},
-            {"host": "h", "user": "u", "dbname": "d", "password": "username=it's x"},
+            made(database="d", password="username=it's x"),
+        ),
+        (
+            {"connection_string": "host = h\tuser=u password=a\\ b'c\\\\ dbname= d"},
+            made(database="d", password="a b'c\\"),
+        ),
+        (
+            {"connection_string": "user=u host=a,b port=1,2 target_session_attrs=read-write"},
+            made(servers=(("a", 1), ("b", 2)), read_write=True),
+        ),
+        (
+            {"connection_string": "postgres://u@[::1]:7,b?search_path=x&application_name=me"},
+            made(
+                servers=(("::1", 7), ("b", 5432)),
+                session={"search_path": "x", "application_name": "me"},
+            ),
+        ),
+        (
+            {"connection_string": "user=u options='-c geqo=off'"},
+            made(servers=(("localhost", 5432),), session={"options": "-c geqo=off"}),
         ),
     ],
 )
-def test_the_parameters_for_libpq(options: dict[str, str], expected: dict[str, str]) -> None:
-    assert parameters(settings(**options)) == expected
+def test_the_login_of_a_connection_string(options: dict[str, str], expected: Login) -> None:
+    assert login(settings(**options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("string", "said"),
+    [
+        ("host=h s3cret", "no list of name=value: values with spaces need 'quotes'"),
+        ("host=h password='s3cret", "no list of name=value"),
+        ("postgres://u:s3cret@h@i/d", "the URL is malformed: what is special in it needs %XX"),
+        ("postgres://u:s3cret@a:b:1/d", "an address in the URL is not host:port"),
+        ("host=h password=s3cret", "user is missing"),
+        ("host=h user=u port=s3cret", "port is not a number from 1 to 65535"),
+        ("host=h user=u port=65536", "port is not a number from 1 to 65535"),
+        ("host=a,b,c user=u port=1,2", "port has 2 values for 3 hosts"),
+        ("host=/var/run user=u", "host is a socket of this machine: use a host name"),
+        ("host=h user=u connect_timeout=s3cret", "connect_timeout is not a number of seconds"),
+        ("host=h user=u sslmode=prefer", "sslmode: found 'prefer', allowed are disable, require,"),
+        ("host=h user=u target_session_attrs=primary", "allowed are any, read-write"),
+        ("host=h user=u sslkey=/k", "sslkey is not supported: use the option client_key"),
+        ("host=h user=u sslrootcert=system", "without it, the system's CAs count"),
+        ("host=h user=u service=s3cret", "service is not supported"),
+    ],
+)
+def test_a_connection_string_that_cannot_be_used_is_explained(string: str, said: str) -> None:
+    with pytest.raises(NotAuthorized) as refused:
+        login(settings(connection_string=string))
+    assert str(refused.value).startswith("connection_string: ")
+    assert said in str(refused.value)
+    assert "s3cret" not in str(refused.value)
 
 
 def test_where_contains_deprecated_keys_too() -> None:
@@ -116,7 +178,7 @@ def test_where_contains_deprecated_keys_too() -> None:
 
 def test_an_empty_login_is_reported_when_it_is_used() -> None:
     with pytest.raises(NotAuthorized, match="connection_string is empty"):
-        parameters(settings())
+        login(settings())
     assert "connection_string is empty" in Target(settings()).where
 
 
@@ -125,21 +187,20 @@ def test_a_login_needs_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Pooled:
         def __init__(self, *_: Any) -> None:
-            self.line, self.pooler = socket.socketpair()
+            pass
 
-        def fileno(self) -> int:
-            return self.line.fileno()
+        def close_after(self, _: float) -> AbstractContextManager[None]:
+            return nullcontext()
 
-        def execute(self, _: bytes) -> None:
-            raise OperationalError("server login has been failing")
+        def execute(self, _: str) -> None:
+            raise DatabaseError({"C": "08P01", "M": "server login has been failing"})
 
         def close(self) -> None:
-            self.line.close()
-            self.pooler.close()
+            pass
 
-    monkeypatch.setattr(client, "connect", Pooled)
+    monkeypatch.setattr("bucketcast.targets.postgres.connect", Pooled)
     with (
-        Target(settings(connection_string="host=h")) as target,
+        Target(settings(connection_string="host=h user=u")) as target,
         pytest.raises(NotConnected, match="server login has been failing"),
     ):
         target.login()

@@ -49,7 +49,7 @@ def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:
         return  # always verified TLS
     if kind == "postgres" and "sslmode=verify-" not in settings.get("connection_string", ""):
         yield (
-            f"{where}.connection_string: unless it says sslmode=verify-full, with sslrootcert, "
+            f"{where}.connection_string: unless it says sslmode=verify-full, "
             "the connection is encrypted (sslmode=require) to a server that is not verified"
         )
     trusts = settings.get("cert_authority") or settings.get("client_cert")

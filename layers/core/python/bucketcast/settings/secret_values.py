@@ -14,7 +14,7 @@ SHORTEST = 4
 _LOGIN = re.compile(r"(?:^(?!\w+://)|//)([^:/@]*):(.*)@", re.DOTALL)
 """User and password of a URL, or of a DSN of Go's driver for MySQL."""
 _KEYWORD = re.compile(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))")
-"""The password of a connection string of libpq."""
+"""The password of a connection string of PostgreSQL."""
 _CREDENTIALS = re.compile(r"\w+ (\S+)")
 """The value of an Authorization header with its scheme."""
 

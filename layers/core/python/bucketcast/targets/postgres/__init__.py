@@ -1,11 +1,14 @@
 """PostgreSQL 10 or newer: a table that mirrors the bucket, or a table with a row per event.
 
-Options are MinIO's. `connection_string` is libpq's: `host=… dbname=… user=…` or a `postgresql://`
-URL, with any of libpq's parameters. The default `sslmode` is `require`, as with MinIO (a server
-without TLS needs `disable`). With `cert_authority` it is `verify-full`, and nothing below
-`verify-ca` is accepted; `verify-full` without `cert_authority` trusts the system's CAs. The default
-`connect_timeout` is 5 s, and `statement_timeout` 15 s. A connection pooler must use session
-pooling (PgBouncer: `pool_mode = session`).
+Options are MinIO's. `connection_string` is that of Go's lib/pq, as with MinIO: `host=… dbname=…
+user=…` or a `postgresql://` URL. Several hosts are separated by commas and tried in their order;
+`target_session_attrs=read-write` passes over those that take no writes. `sslmode` is `disable`,
+`require` (the default: encrypted, but the server is not verified), `verify-ca` or `verify-full`.
+With `cert_authority` it is `verify-full`, and nothing below `verify-ca` is accepted; without it,
+the system's CAs count. Certificates are options, and `sslrootcert`, `sslcert` and `sslkey` are
+refused, as are `service`, `passfile`, `hostaddr` and Unix sockets. `connect_timeout` is up to 5 s.
+Any other name is a setting of the session, such as `search_path`; the default `statement_timeout`
+is 15 s. A connection pooler must use session pooling (PgBouncer: `pool_mode = session`).
 
 MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
 note that recommends `connection_string`. If both are given, `connection_string` wins, and the older
@@ -32,33 +35,31 @@ SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on
 table is to be created. The guard is in the schema of its table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import TableTarget
-from bucketcast.targets.postgres import client, mirror, sql, state
-from bucketcast.targets.postgres.errors import ROW_ERRORS, delivery_error
-from bucketcast.targets.postgres.settings import PostgresSettings, parameters, where
-
-if TYPE_CHECKING:
-    import psycopg
+from bucketcast.targets.postgres import mirror, sql, state
+from bucketcast.targets.postgres.client import Client, connect, endpoints
+from bucketcast.targets.postgres.errors import ROW_ERRORS, delivery_error, sqlstate
+from bucketcast.targets.postgres.settings import PostgresSettings, login, where
 
 ROWS_PER_PART = 100
 
 
-class Target(TableTarget["psycopg.Connection"]):
+class Target(TableTarget[Client]):
     """One connection, one transaction a batch."""
 
     arn_type: ClassVar[str] = "postgresql"
-    client: ClassVar[str] = "psycopg"
+    client: ClassVar[str] = "pg8000"
     Settings = PostgresSettings
     settings: PostgresSettings
 
@@ -71,11 +72,11 @@ class Target(TableTarget["psycopg.Connection"]):
         return f"{where(self.settings)} table {self.settings.table}"
 
     def endpoints(self) -> list[base.Endpoint]:
-        return client.endpoints(parameters(self.settings), self.settings)
+        return endpoints(login(self.settings), self.settings)
 
     def login(self) -> None:
         with self._session() as connection:
-            connection.execute(b"select 1")  # a pooler accepts a login before it has a server
+            connection.execute("select 1")  # a pooler accepts a login before it has a server
 
     def probe(self) -> None:
         with self._session() as connection:
@@ -89,7 +90,7 @@ class Target(TableTarget["psycopg.Connection"]):
             ]
         if missing:
             reason = f"the user of connection_string lacks {', '.join(missing)}"
-            raise Retryable.hinted(reason, _grants(missing, parameters(self.settings)), ": ")
+            raise Retryable.hinted(reason, _grants(missing, login(self.settings).user), ": ")
 
     def partitions(self, count: int) -> list[str]:
         with self._session() as connection:
@@ -108,7 +109,7 @@ class Target(TableTarget["psycopg.Connection"]):
             return state.read_states(connection, names, paths) if names else {}
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
-        from psycopg import Error  # noqa: PLC0415 - carried by functions that deliver
+        from pg8000 import Error  # noqa: PLC0415 - carried by functions that deliver
 
         entries = fold(events) if self.keeps_rows else []
         if self.keeps_rows and not entries:
@@ -122,25 +123,23 @@ class Target(TableTarget["psycopg.Connection"]):
                     self._join(connection, entries)
                 else:
                     rows = (sql.log_row(event, self.shape) for event in events)
-                    _copy(connection, sql.append(names), rows)
+                    connection.copy(sql.append(names), _parts(rows))
             except UnicodeEncodeError as error:
-                refusal: DeliveryError = Rejected(f"its text is not Unicode: {error}")
+                self._drop()  # it is in the middle of a COPY
+                return Rejected(f"its text is not Unicode: {error}")
             except Error as error:
-                if (error.sqlstate or "")[:2] not in ROW_ERRORS:
+                if sqlstate(error)[:2] not in ROW_ERRORS:
                     raise
-                refusal = delivery_error(error)
-            else:
-                return None
-            connection.rollback()
-            return refusal
+                connection.execute("rollback")
+                return delivery_error(error)
+        return None
 
-    def _join(self, connection: "psycopg.Connection", entries: Sequence[RegisterUpdate]) -> None:
-        connection.execute(b"begin")
-        _copy(connection, sql.COPY_TO_STAGE, map(sql.stage_row, entries))
+    def _join(self, connection: Client, entries: Sequence[RegisterUpdate]) -> None:
+        connection.copy(sql.COPY_TO_STAGE, _parts(map(sql.stage_row, entries)))
         only_puts = all(entry.register is Register.PUT and not entry.seen for entry in entries)
         connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
-    def _prepare(self, connection: "psycopg.Connection") -> sql.Names:
+    def _prepare(self, connection: Client) -> sql.Names:
         """Return the tables; create missing ones, prepare a new connection, and sweep."""
         if self._names is None:
             connection.execute(sql.SET_SESSION)
@@ -152,43 +151,38 @@ class Target(TableTarget["psycopg.Connection"]):
                 connection.execute(mirror.create_join(names))
             self._names = names
         names = self._names
-        self._sweep(lambda: connection.execute(sql.sweep(names)).rowcount)
+        self._sweep(lambda: connection.execute(sql.sweep(names)))
         return names
 
-    def _watch(
-        self, connection: "psycopg.Connection", seconds: float
-    ) -> AbstractContextManager[None]:
-        return client.close_if_silent(connection, seconds)
+    def _watch(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
+        return connection.close_after(seconds)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        from psycopg import Error  # noqa: PLC0415
+        from pg8000 import Error  # noqa: PLC0415
 
-        if isinstance(error, UnicodeError):
-            return NotConnected(f"invalid host name: {error}")
-        if not isinstance(error, Error):
+        if not isinstance(error, Error | OSError):
             return None
         reason = delivery_error(error)
         return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
 
-    def _connect(self) -> "psycopg.Connection":
-        return client.connect(parameters(self.settings), self.settings)
+    def _connect(self) -> Client:
+        return connect(login(self.settings), self.settings)
 
-    def _is_usable(self, connection: "psycopg.Connection") -> bool:
-        return not client.has_ended(connection)
+    def _is_usable(self, connection: Client) -> bool:
+        return not connection.has_ended
 
     def _drop(self) -> None:
         super()._drop()
         self._names = None
 
 
-def _grants(missing: Sequence[str], login: Mapping[str, str]) -> str:
+def _grants(missing: Sequence[str], user: str) -> str:
     """Return the hint for missing rights, as SQL if possible."""
     by_table: dict[str, list[str]] = {}
     for right_on_table in missing:
         right, _, table = right_on_table.partition(" on ")
         if right != "CREATE":
             by_table.setdefault(table, []).append(right)
-    user = login.get("user", "USER")
     steps = [
         f"GRANT {', '.join(rights)} ON {table} TO {user}" for table, rights in by_table.items()
     ]
@@ -197,7 +191,7 @@ def _grants(missing: Sequence[str], login: Mapping[str, str]) -> str:
     return f"grant it: {'; '.join(steps)}"
 
 
-def _find_table(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:
+def _find_table(connection: Client, settings: PostgresSettings) -> sql.Names | None:
     """Return the full names of the table and its guard; None if the table does not exist.
 
     Raises:
@@ -216,22 +210,21 @@ def _find_table(connection: "psycopg.Connection", settings: PostgresSettings) ->
     return sql.Names.of(settings.table, schema)
 
 
-def _create_tables(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names:
+def _create_tables(connection: Client, settings: PostgresSettings) -> sql.Names:
     """Create missing tables, one connection at a time; return their names."""
-    with connection.transaction():
-        connection.execute(sql.LOCK_CREATION)
+    connection.execute(sql.LOCK_CREATION)
+    schema, _ = sql.columns(connection, settings.table)
+    if not schema:
+        connection.execute(sql.table(settings.table, settings.format))
         schema, _ = sql.columns(connection, settings.table)
-        if not schema:
-            connection.execute(sql.table(settings.table, settings.format))
-            schema, _ = sql.columns(connection, settings.table)
-        names = sql.Names.of(settings.table, schema)
-        if settings.format == "namespace" and not sql.columns(connection, names.guard)[0]:
-            connection.execute(sql.guard(names))
+    names = sql.Names.of(settings.table, schema)
+    if settings.format == "namespace" and not sql.columns(connection, names.guard)[0]:
+        connection.execute(sql.guard(names))
+    connection.execute("commit")
     return names
 
 
-def _copy(connection: "psycopg.Connection", statement: bytes, rows: Iterator[sql.Row]) -> None:
-    """Copy rows in parts, so that the server reads one while the next is built."""
-    with connection.cursor() as cursor, cursor.copy(statement) as into:
-        while part := b"".join(chain.from_iterable(islice(rows, ROWS_PER_PART))):
-            into.write(part)
+def _parts(rows: Iterator[sql.Row]) -> Iterator[bytes]:
+    """Yield rows in parts, so that the server reads one while the next is built."""
+    while part := b"".join(chain.from_iterable(islice(rows, ROWS_PER_PART))):
+        yield part

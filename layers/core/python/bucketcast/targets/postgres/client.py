@@ -1,121 +1,215 @@
-"""A connection to PostgreSQL: its libpq options and time-outs."""
+"""A connection to PostgreSQL: its TLS, time-outs and statements."""
 
 import os
 import select
 import socket
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
-from bucketcast.errors import NotAuthorized
+from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
 from bucketcast.targets.base import database, options, sockets, tls
-from bucketcast.targets.postgres.settings import PostgresSettings, servers
+from bucketcast.targets.postgres.address import Login
+from bucketcast.targets.postgres.errors import delivery_error, sqlstate
+from bucketcast.targets.postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
-    import psycopg
+    import ssl
 
-DEFAULTS = MappingProxyType(
-    {
-        "application_name": "bucketcast",
-        "connect_timeout": f"{base.CONNECT_SECONDS:.0f}",
-        "keepalives_idle": "15",
-        "keepalives_interval": "5",
-        "keepalives_count": "3",
-        "tcp_user_timeout": "20000",
-    }
-)
-"""libpq's options that a connection string may override."""
+    from pg8000.core import CoreConnection
 
-
-_ENCRYPTED = ("require", "verify-ca", "verify-full")
 _SSL_REQUEST = struct.pack("!ii", 8, 80_877_103)
+_NOT_POSTGRES = (KeyError, IndexError, MemoryError, ValueError, struct.error)
+"""What pg8000 raises for the answers of another protocol."""
 
 
-def connect(parameters: Mapping[str, str], settings: PostgresSettings) -> "psycopg.Connection":
-    """Connect with libpq's parameters, in autocommit mode.
+def connect(login: Login, settings: PostgresSettings) -> "Client":
+    """Connect to the first server that can be used.
 
     Raises:
-        NotAuthorized: the IAM login cannot be signed.
-        psycopg.Error: see `errors.delivery_error`.
+        DeliveryError: there is none; the reason is that of the last.
     """
-    import psycopg  # noqa: PLC0415 - carried by functions that deliver
-
-    options = {name: value for name, value in DEFAULTS.items() if name not in parameters}
-    if settings.by_iam:
-        options["password"] = _token(parameters, settings)
-        options["require_auth"] = "password"
-    mode = _mode(parameters, settings)
-    if mode == "verify-full" and not settings.cert_authority and "sslrootcert" not in parameters:
-        options["sslrootcert"] = "system"
-    pems = {
-        "sslrootcert": settings.cert_authority,
-        "sslcert": settings.client_cert,
-        "sslkey": settings.client_key.reveal(),
-    }
-    with TemporaryDirectory(prefix="bucketcast-") as folder:  # mode 0700; read while connecting
-        for name, pem in pems.items():
-            if pem:
-                file = Path(folder, name)
-                file.touch(mode=0o600)  # libpq refuses a key that others could read
-                file.write_text(pem)
-                options[name] = str(file)
-        return psycopg.connect(
-            **{**parameters, **options, "sslmode": mode},  # type: ignore[arg-type]  # all text
-            client_encoding="utf8",
-            autocommit=True,
-            prepare_threshold=None,
-        )
+    failure = NotConnected("there is no server")
+    seconds = min(login.connect_seconds or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
+    for server in login.servers:
+        try:
+            client = Client(login, server, settings, seconds / len(login.servers))
+        except NotConnected as error:
+            failure = error
+            continue
+        if not client.takes_writes:
+            client.close()
+            failure = NotConnected("no server of connection_string takes writes")
+            continue
+        return client
+    raise failure
 
 
-def _token(parameters: Mapping[str, str], settings: PostgresSettings) -> str:
-    host, port = parameters.get("host", ""), parameters.get("port", "5432")
-    if not host or "," in host or not port.isdecimal():
-        raise NotAuthorized("auth = iam signs the name of one host, with one port")
-    return database.password(settings, host, int(port), parameters["user"])
+class Client:
+    """A connection on which each statement is a transaction of its own, if it does not begin one.
+
+    Its methods raise `pg8000.Error`, see `errors.delivery_error`.
+    """
+
+    def __init__(
+        self, login: Login, server: tuple[str, int], settings: PostgresSettings, seconds: float
+    ) -> None:
+        """Connect.
+
+        Raises:
+            DeliveryError: the server cannot be used.
+        """
+        host, port = server
+        password = database.password(settings, host, port, login.user) if settings.by_iam else ""
+        context = tls_context(login, settings)
+        with _explain(server, settings):
+            line = socket.create_connection(server, seconds)
+        # Of the plain socket, which TLS replaces.
+        self._line = socket.socket(fileno=os.dup(line.fileno()))
+        try:
+            with _explain(server, settings), self.close_after(seconds):
+                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if context:
+                    upgrade(line)
+                    line = context.wrap_socket(line, server_hostname=host)
+                line.settimeout(None)
+                self._pg = _log_in(login, password or login.password, line)
+                self.takes_writes = not (login.read_write and self._is_read_only())
+        except BaseException:
+            line.close()
+            self._line.close()
+            raise
+
+    def query(self, statement: str, *values: Any) -> list[list[Any]]:
+        """Return the rows of one statement with the parameters $1, $2, …."""
+        return self._pg.execute_unnamed(statement, values).rows or []
+
+    def execute(self, statements: str) -> int:
+        """Execute statements without parameters; return the number of rows that they concern."""
+        return int(self._pg.execute_simple(statements).row_count)
+
+    def copy(self, statements: str, parts: Iterator[bytes]) -> None:
+        """Execute statements that end with a COPY FROM STDIN of these parts, in one message.
+
+        If `parts` raises an error, the connection cannot be used any more.
+        """
+        from pg8000 import DatabaseError  # noqa: PLC0415 - carried by functions that deliver
+        from pg8000.core import Context  # noqa: PLC0415
+
+        copying = False
+
+        def sent() -> Iterator[bytes]:
+            nonlocal copying
+            copying = True
+            yield from parts
+
+        context = Context(statements, stream=sent())
+        self._pg.send_QUERY(statements)
+        self._pg._sock.flush()  # noqa: SLF001 - it sends no more than the buffer otherwise
+        with suppress(DatabaseError):
+            self._pg.handle_messages(context)
+        if copying:  # pg8000 ends it with a Sync, which has an answer of its own
+            self._pg.handle_messages(Context(statements))
+        if context.error:
+            raise context.error
+
+    def _is_read_only(self) -> bool:
+        return self.query("show transaction_read_only") == [["on"]]
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the server closed the connection: only then is there input between statements."""
+        return bool(select.select([self._line], [], [], 0)[0])
+
+    def close_after(self, seconds: float) -> AbstractContextManager[None]:
+        """Close the connection if the server has not finished after `seconds`."""
+        return sockets.close_after(seconds, self._line)
+
+    def close(self) -> None:
+        """Close the connection without waiting for the server."""
+        self._line.settimeout(0)  # of pg8000's too: both are the same socket
+        with suppress(Exception):
+            self._pg.close()
+        self._line.close()
 
 
-def endpoints(parameters: Mapping[str, str], settings: options.Tls) -> list[base.Endpoint]:
-    """Return the servers of libpq's parameters, without Unix sockets."""
-    mode = _mode(parameters, settings)
-    context = None
-    # Only libpq itself can check parameters such as a file of authorities.
-    if mode in _ENCRYPTED and "sslrootcert" not in parameters:
-        context = tls.context(settings, skip_verify=mode == "require")
-        context.check_hostname = mode == "verify-full"
-    return [
-        base.Endpoint(host, int(port) if port.isdecimal() else 5432, context, _upgrade)
-        for host, port in servers(parameters)
-        if not host.startswith("/")
-    ]
+def _log_in(login: Login, password: str, line: socket.socket) -> "CoreConnection":
+    from pg8000.core import CoreConnection  # noqa: PLC0415 - carried by functions that deliver
 
-
-def _upgrade(line: socket.socket) -> None:
-    line.sendall(_SSL_REQUEST)
-    if line.recv(1) != b"S":
-        raise OSError("the server offers no TLS")
-
-
-def _mode(parameters: Mapping[str, str], settings: options.Tls) -> str:
-    """Return libpq's sslmode; a configured authority is never ignored."""
-    mode = parameters.get("sslmode", "require")
-    return "verify-full" if settings.cert_authority and mode != "verify-ca" else mode
-
-
-def has_ended(connection: "psycopg.Connection") -> bool:
-    """Return True if the server closed the connection: only then is there input between queries."""
-    return connection.closed or bool(select.select([connection.fileno()], [], [], 0)[0])
+    session = dict(login.session)
+    return CoreConnection(
+        login.user,
+        database=login.database,
+        password=password,
+        sock=line,
+        ssl_context=False,
+        application_name=session.pop("application_name", "bucketcast"),
+        startup_params={**session, "client_encoding": "UTF8"},
+    )
 
 
 @contextmanager
-def close_if_silent(connection: "psycopg.Connection", seconds: float) -> Iterator[None]:
-    """Close the connection if the server is silent for `seconds`: libpq would wait forever."""
-    with (
-        socket.socket(fileno=os.dup(connection.fileno())) as duplicate,
-        sockets.close_after(seconds, duplicate),
-    ):
+def _explain(server: tuple[str, int], settings: PostgresSettings) -> Iterator[None]:
+    """Translate the errors of a login.
+
+    Raises:
+        DeliveryError: the body failed.
+    """
+    from pg8000 import Error  # noqa: PLC0415
+    from scramp import ScramException  # noqa: PLC0415
+
+    address = base.Endpoint(*server)
+    try:
         yield
+    except Error as error:
+        reason = delivery_error(error)
+        if settings.client_cert and not sqlstate(error):
+            # With TLS 1.3 the client learns only later that its certificate was refused, if at all.
+            hint = "does the server trust the authority of client_cert?"
+            raise NotConnected(f"{address}: {reason}: {hint}") from None
+        raise reason from None
+    except ScramException as error:
+        raise NotAuthorized(f"{address}: {error}") from None
+    except UnicodeError as error:
+        raise NotConnected(f"invalid host name: {error}") from None
+    except OSError as error:
+        kind = TimedOut if isinstance(error, TimeoutError) else type(delivery_error(error))
+        raise kind(f"{address}: {error}") from None
+    except _NOT_POSTGRES as error:
+        raise NotConnected(f"what answers at {address} is not PostgreSQL: {error!r}") from None
+
+
+def tls_context(login: Login, settings: options.Tls) -> "ssl.SSLContext | None":
+    """Return the TLS context; None without TLS. A configured authority is never ignored."""
+    mode = _mode(login, settings)
+    if mode == "disable":
+        return None
+    context = tls.context(settings, skip_verify=mode == "require")
+    context.check_hostname = mode == "verify-full"
+    return context
+
+
+def endpoints(login: Login, settings: options.Tls) -> list[base.Endpoint]:
+    """Return the servers."""
+    context = tls_context(login, settings)
+    return [base.Endpoint(host, port, context, upgrade) for host, port in login.servers]
+
+
+def _mode(login: Login, settings: options.Tls) -> str:
+    """Return the sslmode; without an authority of its own, verify-ca would accept any server."""
+    if settings.cert_authority:
+        return "verify-ca" if login.mode == "verify-ca" else "verify-full"
+    return "verify-full" if login.mode == "verify-ca" else login.mode
+
+
+def upgrade(line: socket.socket) -> None:
+    """Request TLS.
+
+    Raises:
+        OSError: the server offers none.
+    """
+    line.sendall(_SSL_REQUEST)
+    if line.recv(1) != b"S":
+        raise OSError("the server offers no TLS")

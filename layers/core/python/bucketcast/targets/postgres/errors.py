@@ -1,9 +1,7 @@
 """Translate SQLSTATEs into delivery errors with hints."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from bucketcast.errors import (
     DeliveryError,
@@ -14,9 +12,6 @@ from bucketcast.errors import (
     TimedOut,
 )
 from bucketcast.targets.base import iam
-
-if TYPE_CHECKING:
-    import psycopg
 
 ROW_ERRORS = ("22", "23", "54", "P0")
 """Classes of errors that concern a row, not the whole batch."""
@@ -32,10 +27,11 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = MappingProxyType(
         "25006": (NotConnected, _READ_ONLY),
         "25P03": (NotConnected, ""),
         "28": (NotAuthorized, ""),
-        "3D": (Retryable, "make the database, or name another in connection_string"),
+        "3D": (NotConnected, "make the database, or name another in connection_string"),
         "3F": (Retryable, "make the schema, or set search_path in connection_string's options"),
         "42": (Retryable, "the table, or the guard beside it, is not as the target makes it"),
         "42501": (Retryable, "grant it to the user of connection_string"),
+        "42704": (NotConnected, "leave it out of connection_string"),
         "42601": (Retryable, 'put the table\'s name in "quotes" if it is a word of SQL'),
         "53300": (NotConnected, "lower max_open_connections, or let the server take more"),
         "54": (Rejected, ""),
@@ -44,23 +40,31 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = MappingProxyType(
     }
 )
 """The delivery error of a SQLSTATE, or of its class, and its hint; others are `Retryable`."""
-_is_about_login = re.compile(
-    r"authentication|password|pg_hba|role .+ does not exist|client certificate"
-).search
-_is_about_time = re.compile(r"timed out|timeout expired").search
 
 
-def delivery_error(error: "psycopg.Error") -> DeliveryError:
-    """Translate an error of the client; libpq's errors while connecting have no SQLSTATE."""
-    code = error.sqlstate
-    message = " ".join((error.diag.message_primary or str(error)).split())
+def sqlstate(error: Exception) -> str:
+    """Return the server's code of the error; "" if the error is not the server's."""
+    return str(_fields(error).get("C", ""))
+
+
+def delivery_error(error: Exception) -> DeliveryError:
+    """Translate an error of the client or of its socket."""
+    code = sqlstate(error)
     if not code:
+        # pg8000 hides the socket's error, or the end of the connection, behind one of its own.
+        message = str(error.__cause__ or error)
+        message = message.replace("network error", "the server closed the connection")
         if " alert " in message:  # TLS refused the client's certificate
             return NotAuthorized(f"{message}: the server asks for a client_cert that it trusts")
-        if "PAM" in message:  # RDS checks tokens by PAM
-            return NotAuthorized.hinted(message, iam.HINT)
-        if _is_about_login(message):
-            return NotAuthorized(message)
-        return TimedOut(message) if _is_about_time(message) else NotConnected(message)
+        return NotConnected(message)
+    message = " ".join(str(_fields(error).get("M", "")).split())
+    if "PAM" in message:  # RDS checks tokens by PAM
+        return NotAuthorized.hinted(message, iam.HINT)
     kind, hint = _OUTCOMES.get(code) or _OUTCOMES.get(code[:2]) or (Retryable, "")
     return kind.hinted(f"{message} ({code})", hint, ": ")
+
+
+def _fields(error: Exception) -> Mapping[str, str]:
+    """Return the fields of an ErrorResponse."""
+    (*_, last) = (None, *error.args)
+    return last if isinstance(last, dict) else {}

@@ -14,7 +14,7 @@ _SEQUENCER = "'{Records,0,s3,object,sequencer}'"
 _ETAG = "'{Records,0,s3,object,eTag}'"
 
 
-def create_join(names: Names) -> bytes:
+def create_join(names: Names) -> str:
     """Create the function that merges the staged rows into both tables, in one transaction.
 
     Its locks let connections work in parallel. Keys share 64 slots, which a batch locks in one
@@ -107,7 +107,7 @@ end
     return f"""
 create or replace function pg_temp.bucketcast_join(only_puts boolean) returns void language plpgsql
 as {_literal(body)}
-""".encode()
+"""
 
 
 def _put(names: Names, condition: str = "", always: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The options of `notify_postgres`, and the login as libpq's parameters."""
+"""The options of `notify_postgres`, and the login that they make."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,19 +10,19 @@ from bucketcast.settings.options import option
 from bucketcast.settings.types import Secret
 from bucketcast.targets.base import database, options
 from bucketcast.targets.base.database import Database
+from bucketcast.targets.postgres.address import Login, LoginError, parse
+from bucketcast.targets.postgres.address import login as login_of
 
 GUARD = "_guard"
-LIBPQ_NAMES = {
+_PARAMETERS = {
     "host": "host",
     "port": "port",
     "username": "user",
     "password": "password",
     "database": "dbname",
 }
-"""MinIO's deprecated keys, and libpq's names for them."""
+"""MinIO's deprecated keys, and the parameters of connection_string that they are."""
 EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable"'
-_URLS = ("postgres://", "postgresql://")
-_pairs = re.compile(r"(\w+)(\s*=\s*(?:'(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*))")
 _MAX_NAME = 63  # bytes; PostgreSQL cuts longer names
 _NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
 
@@ -32,7 +32,7 @@ class PostgresSettings(options.Common, options.Tls, Database):
     """MinIO's `notify_postgres`."""
 
     connection_string: Secret = option(
-        "the login, as libpq's key=value list or URL; sslmode is require by default, "
+        "the login, as a list name=value or a URL; sslmode is require by default, "
         "and a local server without TLS needs sslmode=disable",
         default="",
         example=EXAMPLE,
@@ -57,61 +57,43 @@ class PostgresSettings(options.Common, options.Tls, Database):
             yield "table", f"found {self.table!r}", f"at most {max_bytes} bytes{limit}"
 
 
-def parameters(settings: PostgresSettings) -> dict[str, str]:
-    """Return libpq's parameters; deprecated keys supply those that connection_string lacks.
+def login(settings: PostgresSettings) -> Login:
+    """Return the login; deprecated keys supply the parameters that connection_string lacks.
 
     Raises:
-        NotAuthorized: there are none, or the string is malformed. libpq's message is left out: it
-            repeats parts of the string.
+        NotAuthorized: it is malformed or empty.
     """
-    from psycopg import ProgrammingError  # noqa: PLC0415 - carried by functions that deliver
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
-
-    deprecated = {name: _to_text(getattr(settings, key)) for key, name in LIBPQ_NAMES.items()}
+    deprecated = {name: _to_text(getattr(settings, key)) for key, name in _PARAMETERS.items()}
     deprecated["host"] = deprecated["host"].removeprefix("[").removesuffix("]")
-    try:
-        given = conninfo_to_dict(_with_libpq_names(settings.connection_string.reveal()))
-    except ProgrammingError:
-        raise NotAuthorized(
-            "connection_string is neither a key=value list nor a postgresql:// URL: values with "
-            "spaces need 'quotes', and what is special in a URL needs %XX"
-        ) from None
     parameters = {name: text for name, text in deprecated.items() if text}
-    parameters |= {name: str(text) for name, text in given.items()}
-    if not parameters:
-        raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
-    if settings.by_iam:
-        database.check_no_password("connection_string", parameters.get("password"))
-        parameters = {"user": settings.iam_user, **parameters, "sslmode": "verify-full"}
-    return parameters
+    try:
+        parameters |= parse(settings.connection_string.reveal())
+        if settings.by_iam:
+            _check_iam(parameters)
+            parameters = {"user": settings.iam_user, **parameters, "sslmode": "verify-full"}
+        if parameters:
+            return login_of(parameters)
+    except LoginError as error:
+        raise NotAuthorized(f"connection_string: {error}") from None
+    raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
 
 
-def servers(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Return hosts and ports of libpq's parameters."""
-    hosts = (parameters.get("host") or parameters.get("hostaddr") or "localhost").split(",")
-    ports = (parameters.get("port") or "5432").split(",")
-    ports *= len(hosts) if len(ports) == 1 else 1
-    return zip(hosts, ports, strict=False)
+def _check_iam(parameters: Mapping[str, str]) -> None:
+    database.check_no_password("connection_string", parameters.get("password"))
+    host = parameters.get("host", "")
+    if not host or "," in host + parameters.get("port", ""):
+        raise NotAuthorized("auth = iam signs the name of one host, with one port")
 
 
 def where(settings: PostgresSettings) -> str:
     """Return `host:port/database`, without user and password."""
     try:
-        parameters_ = parameters(settings)
+        return login(settings).where
     except NotAuthorized as error:
         return f"({error})"
-    addresses = ",".join(f"{host}:{port}" for host, port in servers(parameters_))
-    return f"{addresses}/{parameters_.get('dbname') or parameters_.get('user') or ''}"
 
 
 def _to_text(value: str | int | Secret | None) -> str:
     if isinstance(value, Secret):
         return value.reveal()
     return "" if value is None else str(value)
-
-
-def _with_libpq_names(string: str) -> str:
-    """Return the string with libpq's names: MinIO's guide also uses `username` and `database`."""
-    if string.startswith(_URLS):
-        return string
-    return _pairs.sub(lambda pair: LIBPQ_NAMES.get(pair[1], pair[1]) + pair[2], string)

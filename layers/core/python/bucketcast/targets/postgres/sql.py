@@ -26,7 +26,7 @@ from bucketcast.targets.base.tables import SWEEP_LIMIT, strip_zone
 from bucketcast.targets.postgres.settings import GUARD
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from bucketcast.targets.postgres.client import Client
 
 Row = tuple[bytes, ...]
 """A row in COPY's text format, in pieces: joining those of many rows at once is cheaper."""
@@ -40,23 +40,23 @@ CREATE = {
     "access": "(event_time timestamp with time zone not null, event_data jsonb)",
 }
 # A transaction that waited for a lock must see the rows written meanwhile.
-SET_SESSION = b"""
+SET_SESSION = """
 set session characteristics as transaction isolation level read committed;
 select set_config('statement_timeout', '15s', false)
 where current_setting('statement_timeout') = '0';
 select set_config('idle_in_transaction_session_timeout', '60s', false)
 where current_setting('idle_in_transaction_session_timeout') = '0'
 """
-LOCK_CREATION = b"select pg_advisory_xact_lock(hashtext('bucketcast makes tables'))"
-JOIN = b"select pg_temp.bucketcast_join(false); commit"
-JOIN_PUTS = b"select pg_temp.bucketcast_join(true); commit"
-CREATE_STAGE = b"""
+LOCK_CREATION = "begin; select pg_advisory_xact_lock(hashtext('bucketcast makes tables'))"
+JOIN = "select pg_temp.bucketcast_join(false); commit"
+JOIN_PUTS = "select pg_temp.bucketcast_join(true); commit"
+CREATE_STAGE = """
 create temporary table if not exists bucketcast_staged (
     register text, version text, moment text collate "C", time text collate "C", key varchar,
     value jsonb
 ) on commit delete rows
 """
-COPY_TO_STAGE = b"copy pg_temp.bucketcast_staged from stdin"
+COPY_TO_STAGE = "begin; copy pg_temp.bucketcast_staged from stdin"
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
@@ -101,52 +101,47 @@ class Names(NamedTuple):
         return cls(schema, prefix + table, prefix + guard)
 
 
-def escape_percent(name: str) -> str:
-    """Escape a name for a statement with parameters, as a quoted name may contain %."""
-    return name.replace("%", "%%")
-
-
-def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
+def columns(client: "Client", name: str) -> tuple[str, dict[str, str]]:
     """Return a table's schema and its columns with their types; empty if it does not exist."""
-    rows = connection.execute(
+    rows = client.query(
         "select nspname, attname, format_type(atttypid, null) from pg_attribute"
         " join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace"
-        " where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped",
-        [name],
-    ).fetchall()
+        " where attrelid = to_regclass($1) and attnum > 0 and not attisdropped",
+        name,
+    )
     return (rows[0][0] if rows else ""), {column: kind for _, column, kind in rows}
 
 
-def missing_rights(
-    connection: "Connection", schema: str, table: str, rights: Iterable[str]
-) -> list[str]:
+def missing_rights(client: "Client", schema: str, table: str, rights: Iterable[str]) -> list[str]:
     """Return the user's missing rights on a table, or CREATE on the schema if it does not exist.
 
     A schema of "" is the one in which the user's tables are created.
     """
-    rows = connection.execute(
-        "select wanted || ' on ' || %(table)s from unnest(%(rights)s::text[]) wanted"
-        " where not has_table_privilege(to_regclass(%(table)s), wanted)"
-        " union all select 'CREATE on the schema for ' || %(table)s"
-        " where to_regclass(%(table)s) is null"
+    rows = client.query(
+        "select wanted || ' on ' || $1 from unnest($2::text[]) wanted"
+        " where not has_table_privilege(to_regclass($1), wanted)"
+        " union all select 'CREATE on the schema for ' || $1"
+        " where to_regclass($1) is null"
         " and not coalesce("
-        "has_schema_privilege(coalesce(%(schema)s, current_schema()), 'CREATE'), false)",
-        {"table": table, "rights": list(rights), "schema": schema or None},
+        "has_schema_privilege(coalesce($3, current_schema()), 'CREATE'), false)",
+        table,
+        list(rights),
+        schema or None,
     )
     return [right for (right,) in rows]
 
 
-def table(name: str, form: str) -> bytes:
+def table(name: str, form: str) -> str:
     """Create a table as MinIO creates it."""
-    return f"create table {name} {CREATE[form]}".encode()
+    return f"create table {name} {CREATE[form]}"
 
 
-def append(names: Names) -> bytes:
+def append(names: Names) -> str:
     """Copy into the table of the format `access`."""
-    return f"copy {names.table} (event_time, event_data) from stdin".encode()
+    return f"copy {names.table} (event_time, event_data) from stdin"
 
 
-def guard(names: Names) -> bytes:
+def guard(names: Names) -> str:
     """Create the guard."""
     return f"""
 create table {names.guard} (
@@ -161,10 +156,10 @@ create table {names.guard} (
     primary key (key, version)
 );
 create index on {names.guard} (noted_at)
-""".encode()
+"""
 
 
-def sweep(names: Names) -> bytes:
+def sweep(names: Names) -> str:
     """Delete up to `SWEEP_LIMIT` expired rows, without those that are locked."""
     return f"""
 delete from {names.guard} where (key, version) in (
@@ -172,4 +167,4 @@ delete from {names.guard} where (key, version) in (
     where noted_at < now() - interval '{TOMBSTONE_DAYS} days'
     order by noted_at limit {SWEEP_LIMIT} for update skip locked
 )
-""".encode()  # noqa: S608 - names are checked, nothing else is inserted
+"""  # noqa: S608 - names are checked, nothing else is inserted
