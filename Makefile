@@ -64,9 +64,9 @@ bench: setup servers ## measure the figures in benchmarks/README.md, except the 
 setup: python ## install the development environment into .venv, .local and node_modules
 	@$(PYTHON) -m localstack.install dev
 
-lock: setup ## resolve all requirements and write the pinned files
-	$(RUN) requirements/lock.py
-	npm install --package-lock-only --loglevel=error
+lock: setup ## upgrade the pinned requirements, or one of them (PACKAGE=urllib3)
+	$(RUN) requirements/lock.py $(PACKAGE)
+	$(if $(PACKAGE),,npm install --package-lock-only --loglevel=error)
 
 clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

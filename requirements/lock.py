@@ -1,4 +1,8 @@
-"""Write every pinned file anew from pyproject.toml: `make lock`.
+"""Write the pinned files from pyproject.toml: `make lock`, or `make lock PACKAGE="name …"`.
+
+`make lock` upgrades everything, but takes no release younger than a week: most bad ones are found
+and withdrawn by then. With names, the newest releases of these packages are taken, and the others
+stay as they are.
 
 One resolution (dev.txt) decides all versions; the other files are cuts of it, so what the tests ran
 with is what the layers carry. The local AWS and the AWS CLI resolve by themselves, for each pins
@@ -17,6 +21,8 @@ HEADER = "# Pinned from pyproject.toml by `make lock`; change that file, not thi
 DEV = Path("requirements/dev.txt")
 CDK = "cdk"
 """The extra that is no kind of target."""
+AGE = "7 days"
+"""The age of a release before it is used."""
 
 
 def main() -> int:
@@ -57,19 +63,22 @@ def compile_to(
     target: Path, source: list[str], within: Path | None = None, stdin: list[str] | None = None
 ) -> None:
     """Resolve `source` for every platform and Python from the floor up: hashes, no addresses."""
-    command = [sys.executable, "-m", "uv", "pip", "compile", *source]
-    command += ["--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade"]
+    path = ROOT / target
+    path.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "uv", "pip", "compile", *source, "--output-file", str(path)]
+    command += ["--universal", "--python-version", "3.11", "--generate-hashes"]
     command += ["--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"]
     command += ["--quiet", "--constraints", str(within)] if within else ["--quiet"]
+    named = [word for name in sys.argv[1:] for word in ("--upgrade-package", name)]
+    command += named or ["--upgrade", "--exclude-newer", AGE]
     answer = subprocess.run(
         command, cwd=ROOT, input="\n".join(stdin or []), capture_output=True, text=True, check=False
     )
     if answer.returncode:
         sys.exit(f"{target}: the requirements do not fit together\n{answer.stderr}")
-    path = ROOT / target
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(HEADER + answer.stdout)
-    print(target, f"{answer.stdout.count('==')} packages")
+    pinned = path.read_text()
+    path.write_text(HEADER + pinned)
+    print(target, f"{pinned.count('==')} packages")
 
 
 if __name__ == "__main__":
