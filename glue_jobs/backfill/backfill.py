@@ -22,7 +22,7 @@ from bucketcast.settings.pipeline import Backfill
 from glue_jobs import files, lease, listing, not_sent
 from glue_jobs.backfill import estimate, manifest
 from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
-from glue_jobs.backfill.messages import Counts, Tally, events_per_message, messages
+from glue_jobs.backfill.messages import Counts, Tally, events_per_message, pack_objects
 from glue_jobs.backfill.selection import FILTERS, select
 from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
@@ -143,10 +143,8 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         tally = spark.sparkContext.accumulator(Counts(), Tally())
         # An unfinished attempt leaves its spool behind, unused.
         spool = run.path(f"outbox/{time.time_ns()}")
-        rows = messages(
-            select(content, settings), to, taken, events_per_message(settings.rate), tally
-        )
-        events, counts = chunks.spool(rows, spool), tally.value
+        pack = partial(pack_objects, to, taken, events_per_message(settings.rate), tally)
+        events, counts = chunks.spool(select(content, settings), pack, spool), tally.value
     listed = Listed(
         scope=_scope(settings),
         taken=taken,

@@ -1,23 +1,21 @@
 """Convert the objects of a bucket to messages for one target's queue."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple, dataclass
-from functools import partial
 from itertools import islice
 from operator import add
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import force_setattr
 from pyspark import Accumulator, AccumulatorParam
-from pyspark.sql import DataFrame
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
 from bucketcast.mirror.synthetic import Object, created, marked
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
-from glue_jobs.outbox.chunks import MESSAGES, Message
+from glue_jobs.outbox.chunks import Message
 
 MAX_EVENTS: Final = 200
 """Events of one message, the unit that a target retries; more would save very little."""
@@ -44,27 +42,16 @@ class Tally(AccumulatorParam[Counts]):
         return Counts(*map(add, astuple(value1), astuple(value2)))
 
 
-def messages(
-    objects: DataFrame, to: Destination, since: int, max_events: int, tally: Accumulator[Counts]
-) -> DataFrame:
-    """Return rows of `MESSAGES` for the objects that the target's rules match.
+def pack_objects(
+    to: Destination, since: int, max_events: int, tally: Accumulator[Counts], rows: Iterable[Any]
+) -> Iterator[Message]:
+    """Yield messages with the objects that the target's rules match, and count them.
 
-    `objects` are rows of `Object`, `since` is their time in Unix ms, and `max_events` is a
+    `rows` have the columns of `Object`, `since` is their time in Unix ms, and `max_events` is a
     message's limit. The tally is right after the rows were read exactly once.
     """
-    rows = objects.rdd.mapPartitions(partial(_pack_rows, to, since, max_events, tally))
-    return objects.sparkSession.createDataFrame(rows, MESSAGES, verifySchema=False)
-
-
-def _pack_rows(
-    to: Destination,
-    since: int,
-    max_events: int,
-    tally: Accumulator[Counts],
-    rows: Iterable[Sequence[object]],
-) -> Iterator[Message]:
     counts = Counts()
-    objects = (Object(*row) for row in rows)  # type: ignore[arg-type]  # a row of those columns
+    objects = (Object(*row) for row in rows)
     yield from pack_deliveries(match(objects, to.rules, counts), to, since, max_events)
     tally.add(counts)
 

@@ -1,8 +1,9 @@
 """The spool: messages in chunks, written before any of them is sent."""
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
@@ -30,7 +31,7 @@ class Message(NamedTuple):
 
     queue: str
     body: str
-    events: Int32
+    events: int
     token: str
 
 
@@ -49,14 +50,15 @@ class Chunk(NamedTuple):
     counts: list[Int32]
 
 
-MESSAGES: Final = schema(Message)
 CHUNKS: Final = schema(Chunk)
+Pack = Callable[[Iterable[Any]], Iterable[Message]]
+"""Return the messages of some rows; it runs in Spark's tasks."""
 
 
-def spool(messages: DataFrame, folder: str) -> int:
-    """Write the messages to the spool, and return the number of their events.
+def spool(rows: DataFrame, pack: Pack, folder: str) -> int:
+    """Write the messages of all rows to the spool, and return the number of their events.
 
-    A spool that is already finished is kept, and `messages` are not read.
+    A spool that is already finished is kept, and the rows are not read.
 
     Raises:
         FileError: the spool cannot be read or written.
@@ -65,9 +67,10 @@ def spool(messages: DataFrame, folder: str) -> int:
         return int(json.loads(files.read(f"{folder}/finished.json"))["events"])
     except files.MissingFileError:
         pass
-    spark = messages.sparkSession
-    rows = messages.select(*MESSAGES.fieldNames()).rdd
-    chunks = rows.mapPartitionsWithIndex(_split_rows)
+    spark = rows.sparkSession
+    # Rows become messages and messages chunks in one task, so that only rows enter Python, and only
+    # chunks leave it.
+    chunks = rows.rdd.mapPartitionsWithIndex(partial(_split_rows, pack))
     url = f"{folder}/chunks"
     # `verifySchema` would look at every row again.
     frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
@@ -82,8 +85,8 @@ def spool(messages: DataFrame, folder: str) -> int:
     return int(totals["events"])
 
 
-def _split_rows(part: int, rows: Iterable[tuple[str, str, int, str]]) -> Iterator[Chunk]:
-    return split(part, (Message(*row) for row in rows))
+def _split_rows(pack: Pack, part: int, rows: Iterable[Any]) -> Iterator[Chunk]:
+    return split(part, pack(rows))
 
 
 def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -104,9 +105,8 @@ def _repair(
     folder = run.path("outbox")
     run.report("spooling the events")
     max_events = events_per_message(settings.rate)
-    events = chunks.spool(
-        repair.messages(differences, settings.bucket, to, began, max_events), folder
-    )
+    pack = partial(repair.pack_repairs, settings.bucket, to, began, max_events)
+    events = chunks.spool(repair.repairable(differences), pack, folder)
     if settings.timeout:
         remaining = settings.timeout - (time.time() - began / 1000)
         hint = "or repair parts of the bucket with --prefix"

@@ -5,8 +5,8 @@ So it replaces the row, and also wins over removals and puts that only the guard
 event of the object has a greater sequencer, and wins.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -15,22 +15,9 @@ from bucketcast.event import Event
 from bucketcast.mirror.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
 from glue_jobs.backfill.destination import Destination
 from glue_jobs.backfill.messages import pack_deliveries
-from glue_jobs.outbox.chunks import MESSAGES, Message
+from glue_jobs.outbox.chunks import Message
 from glue_jobs.reconcile.compare import Drift
 from glue_jobs.reconcile.recheck import Difference
-
-
-def messages(
-    differences: DataFrame, bucket: str, to: Destination, since: int, max_events: int
-) -> DataFrame:
-    """Return rows of `MESSAGES` that repair the drift in `recheck.DIFFERENCES`.
-
-    `since` is the comparison's time in Unix ms, and `max_events` is a message's limit.
-    """
-    rows = repairable(differences).rdd.mapPartitions(
-        partial(_pack_rows, bucket, to, since, max_events)
-    )
-    return differences.sparkSession.createDataFrame(rows, MESSAGES, verifySchema=False)
 
 
 def repairable(differences: DataFrame) -> DataFrame:
@@ -38,10 +25,14 @@ def repairable(differences: DataFrame) -> DataFrame:
     return differences.where(differences.what.isin([str(kind) for kind in Drift]))
 
 
-def _pack_rows(
-    bucket: str, to: Destination, since: int, max_events: int, rows: Iterable[Sequence[object]]
+def pack_repairs(
+    bucket: str, to: Destination, since: int, max_events: int, rows: Iterable[Any]
 ) -> Iterator[Message]:
-    differences = (Difference(*row) for row in rows)  # type: ignore[arg-type]  # of DIFFERENCES
+    """Yield messages that repair the drift in rows of `recheck.DIFFERENCES`.
+
+    `since` is the comparison's time in Unix ms, and `max_events` is a message's limit.
+    """
+    differences = (Difference(*row) for row in rows)
     deliveries = (Delivery(row.rule, corrective_event(bucket, row)) for row in differences)
     return pack_deliveries(deliveries, to, since, max_events)
 

@@ -6,13 +6,15 @@ names its bucket, and the prefix in it, so that rules can match it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as sql
+from pyspark.sql import Row
+
+from glue_jobs.outbox.chunks import Message
 
 _MAX_SINGLE: Final = 1_000
 """Up to this number, alerts are sent as MinIO would, each in a message of its own."""
@@ -20,25 +22,17 @@ _PER_MESSAGE: Final = 50
 """The alerts that share a message beyond that; with the longest keys it has 200 KB."""
 
 
-def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue: str) -> DataFrame:
-    """Return the messages of `number` alerts, rows of `ALERT_STATES`, as the outbox takes them.
+def pack_alerts(
+    number: int, bucket: str, at: datetime, queue: str, rows: Iterable[Row]
+) -> Iterator[Message]:
+    """Yield the messages of alerts, rows of `ALERT_STATES`; there are `number` of them in all.
 
     `at` is the time of the scan: the events' time, and their order among others of their key.
     """
-    share = sql.pmod(sql.xxhash64("kind", "key"), sql.lit(-(-number // _PER_MESSAGE)))
-    by = ["kind", "key"] if number <= _MAX_SINGLE else [share.alias("share")]
-    body = sql.udf(lambda rows: _body(bucket, rows, at), "string")
-    findings = sql.collect_list(sql.struct("kind", "key", "count", "versions", "bytes"))
-    return (
-        alerts.groupBy(*by)
-        .agg(findings.alias("findings"))
-        .select(
-            sql.lit(queue).alias("queue"),
-            body("findings").alias("body"),
-            sql.size("findings").alias("events"),
-            sql.lit("").alias("token"),
-        )
-    )
+    each = 1 if number <= _MAX_SINGLE else _PER_MESSAGE
+    remaining = iter(rows)
+    while findings := list(islice(remaining, each)):
+        yield Message(queue, _body(bucket, findings, at), len(findings), "")
 
 
 def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:

@@ -133,10 +133,8 @@ def _spool(
     if not number:
         return 0
     due = states.where(sql.col("state").isin(*alert_states.ALERTED))
-    return chunks.spool(
-        alerts.messages(due, number, bucket=settings.bucket, at=at, queue=settings.ingress),
-        new.outbox,
-    )
+    pack = partial(alerts.pack_alerts, number, settings.bucket, at, settings.ingress)
+    return chunks.spool(due, pack, new.outbox)
 
 
 def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> int:

@@ -13,8 +13,9 @@ from bucketcast.delivery.policy import FIFO
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.outbox import checkpoints
+from glue_jobs.outbox import chunks as outbox
 from glue_jobs.outbox.checkpoints import Checkpoint
-from glue_jobs.outbox.chunks import CHUNKS, MESSAGES, Chunk, spool
+from glue_jobs.outbox.chunks import CHUNKS, Chunk, Message
 from glue_jobs.outbox.pace import Pace
 from glue_jobs.outbox.sender import Sender, send
 from tests.glue.emulator import Emulator
@@ -36,7 +37,12 @@ def queue(aws: Emulator, name: str, **attributes: str) -> str:
 def messages(spark: SparkSession, url: str, bodies: Iterable[str]) -> DataFrame:
     fifo = url.endswith(FIFO)
     rows = [(url, body, EVENTS, f"t-{body}" if fifo else "") for body in bodies]
-    return spark.createDataFrame(spark.sparkContext.parallelize(rows, 3), MESSAGES)
+    columns = "queue string, body string, events long, token string"
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, 3), columns)
+
+
+def spool(messages: DataFrame, folder: str) -> int:
+    return outbox.spool(messages, lambda rows: (Message(*row) for row in rows), folder)
 
 
 def drain(aws: Emulator, url: str) -> list[str]:

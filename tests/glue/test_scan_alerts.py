@@ -6,27 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
 from bucketcast import sources
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
-from glue_jobs.scanner.alerts import messages, record
+from glue_jobs.outbox.chunks import Message
+from glue_jobs.scanner.alerts import pack_alerts, record
 
-pytestmark = pytest.mark.one_spark
 AT = datetime(2026, 11, 21, 12, 17, 21, 320_000, tzinfo=UTC)
 GOLDEN = Path(__file__).parents[1] / "events" / "minio" / "scanner-many-versions.json"
 QUEUE = "https://sqs.example/ingress"
-COLUMNS = "kind string, key string, count long, versions long, bytes long"
 
 
 def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -> Row:
     return Row(kind=kind, key=key, count=count, versions=versions, bytes=size)
 
 
-def bodies(spark: SparkSession, *findings: Row) -> list[Row]:
-    alerts = spark.createDataFrame([tuple(row) for row in findings], COLUMNS)
-    return messages(alerts, len(findings), bucket="vers", at=AT, queue=QUEUE).collect()
+def bodies(*findings: Row) -> list[Message]:
+    return list(pack_alerts(len(findings), "vers", AT, QUEUE, findings))
 
 
 def read(document: dict[str, Any]) -> Event:
@@ -36,8 +34,8 @@ def read(document: dict[str, Any]) -> Event:
     return event
 
 
-def test_the_body_is_minios_with_our_counts(spark: SparkSession) -> None:
-    (message,) = bodies(spark, finding("ManyVersions", "v/many.txt", 1_001, 1_001, 5_005))
+def test_the_body_is_minios_with_our_counts() -> None:
+    (message,) = bodies(finding("ManyVersions", "v/many.txt", 1_001, 1_001, 5_005))
 
     golden: dict[str, Any] = json.loads(GOLDEN.read_bytes())
     wanted = golden["Records"][0]
@@ -103,17 +101,17 @@ def test_an_alert_keeps_its_id_and_a_later_one_has_another() -> None:
     assert elements["x-minio-versions-size"] == str(1 << 40)
 
 
-def test_many_alerts_share_messages(spark: SparkSession) -> None:
+def test_many_alerts_share_messages() -> None:
     keys = {f"k/{number}" for number in range(1_200)}
-    sent = bodies(spark, *(finding("ManyVersions", key, 9, 9) for key in keys))
+    sent = bodies(*(finding("ManyVersions", key, 9, 9) for key in keys))
 
-    assert len(sent) <= 24
+    assert len(sent) == 24
     assert sum(message.events for message in sent) == 1_200
     received = [event for message in sent for event in sources.events(message.body)]
     assert {event.key for event in received} == keys
 
 
-def test_characters_that_sqs_refuses_are_escaped(spark: SparkSession) -> None:
-    (message,) = bodies(spark, finding("ManyVersions", "\uffff\x01ä", 9, 9))
+def test_characters_that_sqs_refuses_are_escaped() -> None:
+    (message,) = bodies(finding("ManyVersions", "\uffff\x01ä", 9, 9))
     assert message.body.isascii()
     assert json.loads(message.body)["Key"] == "vers/\uffff\x01ä"
