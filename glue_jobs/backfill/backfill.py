@@ -8,7 +8,8 @@ spooled before the first is sent, so that the same run can resume after an inter
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -31,6 +32,9 @@ from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
 _MAX_AGE: Final = LISTING_DAYS * 86_400  # seconds
+_SPARE: Final = 60.0
+_SPARE_SHARE: Final = 0.1
+"""A run pauses so many seconds, or this part of its time, before Glue would end it."""
 
 
 class Listed(msgspec.Struct, kw_only=True):
@@ -55,58 +59,54 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
             listing is too old, or would be before all is sent; the run would be ended before that;
             its folder has another backfill, or is being worked on; or the queue does not answer.
     """
-    began = time.monotonic()
+    began = time.time()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
         listed = _read_earlier(settings, run) or _list(spark, settings, run)
-        outcome: Mapping[str, object]
+        outcome: dict[str, Any]
         if settings.dry_run:
             outcome = {"estimate": estimate.estimate(spark, listed.spool, settings)}
         else:
-            _check(listed, settings, run, time.monotonic() - began)
-            outcome = _send(spark, listed, settings, run)
+            outcome = _send(spark, listed, settings, run, began)
     fields = ("objects", "matched", "events", "notes")
     counts = {name: getattr(listed, name) for name in fields}
-    run.set_result({**listed.scope, **counts, **outcome})
-
-
-def _check(listed: Listed, settings: Backfill, run: Run, elapsed: float) -> None:
-    """Refuse to begin what cannot be sent in time."""
-    unsent = listed.events - checkpoints.count_events(listed.spool)
-    _check_age(listed.taken, seconds_needed(unsent, settings.rate, settings.queue))
-    if settings.timeout:
-        hint = f"and add --resume {run.folder.rpartition('/')[2]}"
-        check_time(unsent, settings.rate, settings.queue, settings.timeout - elapsed, hint)
+    left = not_sent.summarize(run.path("not-sent"))
+    run.set_result({**listed.scope, **counts, **outcome, **left})
 
 
 def _send(
-    spark: SparkSession, listed: Listed, settings: Backfill, run: Run
-) -> Mapping[str, object]:
-    """Send what is not sent yet; return how many were sent, and what was not.
+    spark: SparkSession, listed: Listed, settings: Backfill, run: Run, began: float
+) -> dict[str, Any]:
+    """Send what is not sent yet; return how many events SQS has, and if the run is `paused`.
 
-    It is `paused` if there is a rest that SQS did not refuse.
+    It is if there is a rest that SQS did not refuse: somebody asked for it, or the run was about to
+    be ended by Glue.
     """
-    needed = seconds_needed(
-        listed.events - checkpoints.count_events(listed.spool), settings.rate, settings.queue
-    )
+    unsent = listed.events - checkpoints.count_events(listed.spool)
+    needed = seconds_needed(unsent, settings.rate, settings.queue)
+    _check_age(listed.taken, needed)
+    until = listed.taken / 1000 + _MAX_AGE
+    if settings.timeout:
+        remaining = began + settings.timeout - time.time()
+        hint = f"and add --resume {run.folder.rpartition('/')[2]}"
+        check_time(unsent, settings.rate, settings.queue, remaining, hint)
+        until = min(until, began + settings.timeout - min(_SPARE, settings.timeout * _SPARE_SHARE))
     stage = f"sending for {needed / 3600:.2f} hours" if needed else "sending"
     report: Any = partial(run.report, stage, unit="events")
-    refused = False
-    try:
+    with suppress(sender.RefusedError):  # the result lists what was refused
         sender.send(
             spark,
             listed.spool,
             rate=settings.rate,
             run=run.folder,
-            until=listed.taken / 1000 + _MAX_AGE,
+            until=until,
             on_progress=report,
         )
-    except sender.RefusedError:
-        refused = True
     sent = checkpoints.count_events(listed.spool)
-    paused = sent < listed.events and not refused
+    refused = not_sent.summarize(run.path(sender.REFUSED))["not_sent"]
+    paused = sent + refused < listed.events
     if paused:
         _check_age(listed.taken, 0.0)
-    return {"sent": sent, "paused": paused, **not_sent.summarize(run.path("not-sent"))}
+    return {"sent": sent, "paused": paused}
 
 
 def _scope(settings: Backfill) -> dict[str, str]:

@@ -26,7 +26,7 @@ OnProgress = Callable[[int, int], None]
 _REPORT_SECONDS: Final = 1.0
 TASK_RATE: Final = 2_000
 """The events a second that one task is to send: a call and its checkpoint."""
-_REFUSED: Final = "not-sent/messages"
+REFUSED: Final = "not-sent/messages"
 _MAX_REASONS: Final = 5
 """The most reasons that are reported."""
 
@@ -75,7 +75,7 @@ def send(
     total, before = spooled["events"], checkpoints.count_events(folder)
     refusals: list[Refusal] = []
     if run:
-        files.remove(f"{run}/{_REFUSED}")
+        files.remove(f"{run}/{REFUSED}")
     if before < total:
         chunks = _read_chunks(spark, folder, ordered=spooled["ordered"])
         report = partial(_report, folder, total, on_progress)
@@ -127,7 +127,7 @@ def _send_chunks(chunks: DataFrame, task: Task) -> list[Refusal]:
 def _run_task(task: Task, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
     control = f"{task.run}/{CONTROL}" if task.run else ""
     pace = Pace(task.rate, task.tasks, control, task.until)
-    sender = Sender(task.folder, pace, f"{task.run}/{_REFUSED}" if task.run else "")
+    sender = Sender(task.folder, pace, f"{task.run}/{REFUSED}" if task.run else "")
     for row in rows:
         if not sender.send(Chunk(*row)):  # type: ignore[arg-type]  # a row of CHUNKS
             break

@@ -19,6 +19,7 @@ from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Backfill, arguments, parse
 from bucketcast.state.rules import Rules
 from glue_jobs import files, not_sent
+from glue_jobs.backfill import backfill as backfill_module
 from glue_jobs.backfill.backfill import backfill
 from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
@@ -288,6 +289,18 @@ def test_a_paused_run_ends_and_is_continued(spark: SparkSession, deployment: Bac
     assert len(deployment.drain()) == 40
 
 
+def test_a_run_pauses_before_glue_would_end_it(
+    spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment.add_rule()
+    deployment.add_object("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(backfill_module, "_SPARE_SHARE", 1.0)
+        result = deployment.backfill(spark, timeout="30")
+    assert (result["status"], result["paused"], result["sent"]) == ("success", True, 0)
+    assert deployment.backfill(spark, timeout="600")["paused"] is False
+
+
 def test_a_dry_run_prepares_what_the_same_run_sends(
     spark: SparkSession, deployment: Backfills
 ) -> None:
@@ -318,14 +331,15 @@ def test_the_result_counts_what_sqs_refused(
         not_sent.write(f"{run}/not-sent/messages/0-0.csv", listed)
         raise sender.RefusedError("1 events were not sent")
 
+    deployment.add_object("b")
     with monkeypatch.context() as patch:
         patch.setattr(sender, "send", refuse)
         result = deployment.backfill(spark)
-    assert (result["sent"], result["paused"], result["not_sent"]) == (0, False, 1)
+    assert (result["sent"], result["paused"], result["not_sent"]) == (0, True, 1)
     assert result["not_sent_reasons"] == {"InternalError: try later": 1}
     assert result["not_sent_report"].endswith("/run/not-sent")
     result = deployment.backfill(spark)
-    assert (result["sent"], result["not_sent"], result["not_sent_report"]) == (1, 0, "")
+    assert (result["sent"], result["not_sent"], result["not_sent_report"]) == (2, 0, "")
 
 
 def _interrupt(*_: object, **__: object) -> int:

@@ -111,7 +111,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         Cutovers(deployment.state_table, aws.dynamodb).require(options["bucket"], time.time())
     runs.require_bucket(options["bucket"])
     run = resume or new_id()
-    runs.reset(JOB, run)
+    if resume:
+        runs.reset(JOB, run)
     if local_manifest:
         options["manifest"] = runs.upload(JOB, run, "manifest.csv", local_manifest)
     runs.write(JOB, run, OPTIONS, options)
@@ -186,7 +187,8 @@ def _pause(out: Output, runs: Runs, run: str, given: Mapping[str, str]) -> None:
     runs.write(JOB, run, CONTROL, {"paused": True})
     resume = f"bucketcast backfill --resume {run}"
     out.answer(
-        {"run": run, "resume": resume}, f"{run} ends within seconds, and {resume} continues it"
+        {"run": run, "resume": resume},
+        f"{run} ends within seconds, or once its objects are listed; {resume} continues it",
     )
 
 
@@ -230,7 +232,7 @@ def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
         ]
     out.answer(document, *lines)
     out.notes(result.get("notes", ()))
-    return INCOMPLETE if not_sent or result.get("paused") else 0
+    return INCOMPLETE if (not_sent and not estimate) or result.get("paused") else 0
 
 
 def _dollars(estimate: Mapping[str, float], *, ordered: bool) -> dict[str, float]:
