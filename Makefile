@@ -26,9 +26,9 @@ demo: deployable ## run the demo: real S3 operations, and every event as it arri
 up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566)
 	@$(RUN) -m localstack.up --config "$(CONFIG)"
 
-spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
+spark: python ## install what the Spark jobs need locally: PySpark, Java, S3A and Iceberg
 	@$(PYTHON) -m localstack.install spark
-	@tests/servers/install javac mvn s3a
+	@tests/servers/install javac mvn s3a iceberg sqlite
 
 stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
 	@$(PYTHON) -m localstack.stop

@@ -18,13 +18,14 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from localstack import java
-from localstack.emulator import RECORDER
+from localstack.emulator import RECORDER, SCRATCH
 from localstack.layout import INSTALLED, PROJECT_VENV, REGION, Failure
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-JARS = INSTALLED / "servers" / "s3a"
+SERVERS = INSTALLED / "servers"
+JARS = ("s3a", "iceberg", "sqlite")
 DRIVER_MEMORY = "2g"
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 MISUSE = 2
@@ -76,7 +77,7 @@ def run(name: str, overrides: Mapping[str, str]) -> int:
 def _program() -> Path:
     program = PROJECT_VENV / "bin" / "spark-submit"
     if not program.is_file():
-        raise Failure("Spark is not installed: run `make spark`, which adds a Java and S3A")
+        raise Failure("Spark is not installed: run `make spark`, which adds a Java and jars")
     return program
 
 
@@ -87,7 +88,10 @@ def _script_arguments(arguments: Mapping[str, str]) -> list[str]:
 
 
 def _settings() -> list[str]:
-    """Return the Spark settings that differ from Glue's: one machine, and the local S3."""
+    """Return the Spark settings that differ from Glue's: one machine, and the local S3.
+
+    The history's catalog is a file, which ends with the local S3 and its tables.
+    """
     provider = "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
     return [
         "spark.master=local[*]",
@@ -104,13 +108,19 @@ def _settings() -> list[str]:
         f"spark.hadoop.fs.s3a.endpoint={os.environ['AWS_ENDPOINT_URL']}",
         f"spark.hadoop.fs.s3a.endpoint.region={REGION}",
         "spark.hadoop.fs.s3a.path.style.access=true",
+        "spark.sql.catalog.history.catalog-impl=org.apache.iceberg.jdbc.JdbcCatalog",
+        f"spark.sql.catalog.history.uri=jdbc:sqlite:{SCRATCH}/catalog.db?busy_timeout=60000",
+        "spark.sql.catalog.history.jdbc.schema-version=V1",
     ]
 
 
 def _jars() -> Sequence[Path]:
-    jars = sorted(JARS.glob("*.jar"))
-    if not jars:
-        raise Failure("S3A, by which Spark reads S3, is not installed: run `make spark`")
+    jars = []
+    for name in JARS:
+        found = sorted((SERVERS / name).glob("*.jar"))
+        if not found:
+            raise Failure(f"the jars of {name}, which Spark needs, are missing: run `make spark`")
+        jars += found
     return jars
 
 

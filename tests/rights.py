@@ -50,6 +50,7 @@ REASONS: Final = (
         )
     ),
     *((name, "s3:*", _SPARK) for name in _JOBS),
+    ("scan", "glue:*", "Iceberg's catalog of the history, for which a file stands in here"),
     *((name, action, _METADATA) for name in _JOBS for action in ("glue:Get*", "lakeformation:*")),
     *((name, "cloudwatch:PutMetricData", "Glue writes its job metrics") for name in _JOBS),
     *(

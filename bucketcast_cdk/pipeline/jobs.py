@@ -16,7 +16,8 @@ from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
 
-_CATALOG: Final = "spark.sql.catalog.s3md"
+_METADATA: Final = "spark.sql.catalog.s3md"
+_HISTORY: Final = "spark.sql.catalog.history"
 _MAX_RUNS: Final = 200  # of one job at a time, each for another bucket or target
 
 
@@ -136,14 +137,21 @@ def make_package(scope: Construct, assets: Assets, platform: Platform) -> s3_ass
 def spark_conf(stack: Stack, bucket: str, *, metadata: bool) -> str:
     """Return the settings needed before Spark starts, in the form of Glue's one argument."""
     spark_options = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+    spark_options |= _catalog(_HISTORY, f"s3://{bucket}/history")
     if metadata:
-        spark_options |= {
-            _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
-            f"{_CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
-            f"{_CATALOG}.glue.id": f"{stack.account}:s3tablescatalog/aws-s3",
-            f"{_CATALOG}.warehouse": f"s3://{bucket}/warehouse",  # required, but never written to
-        }
+        # The place of new tables is required, but never written to.
+        spark_options |= _catalog(_METADATA, f"s3://{bucket}/warehouse")
+        spark_options[f"{_METADATA}.glue.id"] = f"{stack.account}:s3tablescatalog/aws-s3"
     return " --conf ".join(f"{key}={value}" for key, value in spark_options.items())
+
+
+def _catalog(name: str, warehouse: str) -> dict[str, str]:
+    """Return the settings of an Iceberg catalog in Glue, whose new tables are in `warehouse`."""
+    return {
+        name: "org.apache.iceberg.spark.SparkCatalog",
+        f"{name}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+        f"{name}.warehouse": warehouse,
+    }
 
 
 def _glue_arguments(setup: JobSetup, event_logs: str) -> dict[str, str]:
@@ -157,7 +165,7 @@ def _glue_arguments(setup: JobSetup, event_logs: str) -> dict[str, str]:
         # Bookmarks remember the files of a folder. But manifests name other files each time,
         # Iceberg has snapshots, and the jobs store their own progress.
         "--job-bookmark-option": "job-bookmark-disable",
-        **({"--datalake-formats": "iceberg"} if setup.options.metadata else {}),
+        "--datalake-formats": "iceberg",
         **(
             {"--enable-spark-ui": "true", "--spark-event-logs-path": event_logs}
             if event_logs

@@ -36,6 +36,7 @@ ALERT_STATES: Final = StructType(
         StructField("versions", LongType()),
         StructField("bytes", LongType()),
         StructField("state", StringType()),
+        StructField("since", TimestampType()),
         StructField("alerted", LongType()),
         StructField("alerted_at", TimestampType()),
         StructField("open", BooleanType()),
@@ -44,6 +45,7 @@ ALERT_STATES: Final = StructType(
 """A finding, or the record of an earlier one.
 
 `count` is what its threshold limits: versions, bytes or sub-folders; None if it was not found now.
+`since` is the time of the source that showed it first; a finding that comes back starts anew.
 `alerted` is the count of the last alert, and `alerted_at` its time. `state` is None for a row that
 is only kept for the next scan.
 """
@@ -57,21 +59,24 @@ class AlertPolicy:
     cooldown: float
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the scans, their times, and the rules of comparing them
     today: DataFrame,
     before: DataFrame,
     *,
     at: datetime,
+    taken: datetime,
     policy: AlertPolicy,
     covered: Column,
     matched: Column,
 ) -> DataFrame:
     """Return today's findings and the records to keep, as rows of `ALERT_STATES`.
 
-    `before` is the last comparison's result. `covered` is true for a kind and key that this scan
-    counts; other records stay as they are. `matched` is true if a rule matches a finding's event.
+    `before` is the last comparison's result; `at` is now, and `taken` the source's time. `covered`
+    is true for a kind and key that this scan counts; other records stay as they are. `matched` is
+    true if a rule matches a finding's event.
     """
-    earlier = before.select(*_GROUP, "alerted", "alerted_at", "open")
+    began = sql.when(~sql.col("state").eqNullSafe("cleared"), sql.col("since")).alias("since")
+    earlier = before.select(*_GROUP, began, "alerted", "alerted_at", "open")
     both = today.join(earlier, _GROUP, "full_outer")
     present = sql.col("count").isNotNull()
     cooled = sql.col("alerted_at").isNull() | (
@@ -86,8 +91,15 @@ def compare(
         .when(present, "same")
         .when(is_open & covered, "cleared")
     )
-    states = both.withColumn("state", state)
-    expired = sql.col("state").isNull() & ((cooled & covered) | sql.col("alerted_at").isNull())
+    since = sql.when(present, sql.coalesce("since", sql.lit(taken))).when(
+        is_open | ~covered, sql.col("since")
+    )
+    states = both.withColumns({"state": state, "since": since})
+    expired = (
+        sql.col("state").isNull()
+        & sql.col("since").isNull()
+        & ((cooled & covered) | sql.col("alerted_at").isNull())
+    )
     alerts = sql.coalesce(sql.col("state").isin(*ALERTED), sql.lit(False))  # noqa: FBT003
     closes = sql.col("state").eqNullSafe("cleared")
     return states.where(~expired).select(
@@ -96,6 +108,7 @@ def compare(
         "versions",
         "bytes",
         "state",
+        "since",
         sql.when(alerts, sql.col("count")).otherwise(sql.col("alerted")).alias("alerted"),
         sql.when(alerts, sql.lit(at)).otherwise(sql.col("alerted_at")).alias("alerted_at"),
         ((is_open | alerts) & ~closes).alias("open"),

@@ -5,9 +5,9 @@ and only then sent.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -21,7 +21,15 @@ from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
-from glue_jobs.scanner import alert_states, alerts, counting, coverage, report, rule_match
+from glue_jobs.scanner import (
+    alert_states,
+    alerts,
+    counting,
+    coverage,
+    history,
+    report,
+    rule_match,
+)
 from glue_jobs.scanner.state import Generation, StateStore
 
 _NO_VERSIONS: Final = (
@@ -35,9 +43,9 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
-        BucketcastError: the source, the state table or the state cannot be used; a newer source
-            was scanned; another run scans this bucket, or was first; or SQS refused events, which
-            the next scan sends before it begins.
+        BucketcastError: the source, the state table, the state or the history cannot be used; a
+            newer source was scanned; another run scans this bucket, or was first; or SQS refused
+            events, which the next scan sends before it begins.
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
@@ -47,26 +55,36 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
+    past = history.History(spark, settings.history)
     with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
+        past.open()
+        past.add(before)
         now = coverage.cover(content, settings.prefix)
         later = coverage.later(before.coverage, now, content.name)
         with run.report_tasks(spark, "counting"):
             covered = coverage.covered(now) & ~coverage.covered(later)
             findings = counting.find(objects, _thresholds(content, settings)).where(covered)
-            states = _compare(findings, before.alert_states(spark), covered, settings, at)
+            states = _compare(
+                findings, before.alert_states(spark), covered, settings, at, content.taken
+            )
             new = store.write(states, at, coverage.add(before.coverage, now))
+        history.owe(new, _origin(content, settings, now, at))
         states = new.alert_states(spark)
         numbers = _count_states(states)
         notes = [*content.notes, *_source_notes(content), *_unmatched_notes(numbers, settings)]
-        scanned = report.Scanned(settings, at, numbers, notes)
+        scanned = report.Scanned(settings, at, numbers, notes, past)
         with run.report_tasks(spark, "writing the report"):
             summary = report.write(states, content, scanned, run.path("report"))
         run.report("spooling the events")
         new = replace(new, events=_spool(states, new, numbers, settings, at))
         store.commit(new, replaces=before)
         sent = _send(spark, new, run, "sending")
+        run.report("adding to the history")
+        past.add(new)
+        retention = timedelta(seconds=settings.retention)
+        past.expire(settings.bucket, retention, at, compact=new.month != before.month)
         store.sweep(before, new)
     run.set_result({**summary, "events": late + sent})
 
@@ -80,17 +98,30 @@ def _thresholds(content: Listing, settings: Scan) -> counting.Thresholds:
 
 
 def _compare(
-    findings: DataFrame, before: DataFrame, covered: Column, settings: Scan, at: datetime
+    findings: DataFrame,
+    before: DataFrame,
+    covered: Column,
+    settings: Scan,
+    at: datetime,
+    taken: datetime,
 ) -> DataFrame:
     rules = read_rules(settings.bucket, settings.table)
     return alert_states.compare(
         findings,
         before,
         at=at,
+        taken=taken,
         policy=alert_states.AlertPolicy(settings.alert_worse, settings.alert_cooldown),
         covered=covered,
         matched=rule_match.is_matched(settings.bucket, rules, at),
     )
+
+
+def _origin(
+    content: Listing, settings: Scan, now: Sequence[coverage.Coverage], at: datetime
+) -> history.Origin:
+    prefix = ", ".join(each.prefix for each in now)
+    return history.Origin(settings.bucket, prefix, content.name, content.taken, at, settings.run)
 
 
 def _source_notes(content: Listing) -> Iterator[str]:

@@ -82,6 +82,7 @@ def rules(aws: Emulator) -> Iterator[Rules]:
 
 def _builder(folder: Path) -> SparkSession.Builder:
     iceberg = SERVERS / ("iceberg-3.5" if pyspark.__version__.startswith("3.5") else "iceberg")
+    jars = [*iceberg.glob("*.jar"), *(SERVERS / "sqlite").glob("*.jar")]
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -94,8 +95,16 @@ def _builder(folder: Path) -> SparkSession.Builder:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.ui.enabled", "false")
+        .config("spark.jars", ",".join(map(str, jars)))
+        # The history of scans.
+        .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")
+        .config("spark.sql.catalog.history.catalog-impl", "org.apache.iceberg.jdbc.JdbcCatalog")
+        .config(
+            "spark.sql.catalog.history.uri", f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=60000"
+        )
+        .config("spark.sql.catalog.history.jdbc.schema-version", "V1")
+        .config("spark.sql.catalog.history.warehouse", (folder / "history").as_uri())
         # S3 Metadata's tables, in a folder.
-        .config("spark.jars", ",".join(map(str, iceberg.glob("*.jar"))))
         .config("spark.sql.catalog.s3md", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.s3md.type", "hadoop")
         .config("spark.sql.catalog.s3md.warehouse", (folder / "s3md").as_uri())

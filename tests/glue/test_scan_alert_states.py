@@ -22,7 +22,7 @@ def today(spark: SparkSession, **counts: int) -> DataFrame:
 def before(spark: SparkSession, *rows: tuple[str, int, timedelta, bool]) -> DataFrame:
     """Return records of earlier alerts: key, alerted count, age, and True if it is open."""
     records = [
-        ("ManyVersions", key, None, None, None, None, count, NOW - age, is_open)
+        ("ManyVersions", key, None, None, None, None, None, count, NOW - age, is_open)
         for key, count, age, is_open in rows
     ]
     return spark.createDataFrame(records, ALERT_STATES)
@@ -43,7 +43,7 @@ def next_states(
     covered = sql.col("key").startswith(prefix)
     matched = sql.lit(True)  # noqa: FBT003 - a column's value
     policy = AlertPolicy(10, cooldown)
-    states = compare(now, past, at=at, policy=policy, covered=covered, matched=matched)
+    states = compare(now, past, at=at, taken=at, policy=policy, covered=covered, matched=matched)
     # Collected, since a run reads only the stored states of the one before.
     return spark.createDataFrame(states.collect(), ALERT_STATES)
 
@@ -131,3 +131,22 @@ def test_records_that_the_scan_does_not_cover_stay(spark: SparkSession) -> None:
 
     assert states(part) == {"a/old": "cleared", "b/old": None}
     assert states(next_states(spark, today(spark, **{"b/old": 100}), part)) == {"b/old": "same"}
+
+
+def test_since_is_the_first_time_of_a_finding_that_stayed(spark: SparkSession) -> None:
+    past = before(spark)
+    hours: list[tuple[dict[str, int], str]] = [
+        ({"a/stays": 5, "a/goes": 5, "b/unseen": 5}, ""),
+        ({"a/stays": 9}, "a/"),
+        ({"a/stays": 9, "a/goes": 5, "b/unseen": 5}, ""),
+    ]
+    since = []
+    for hour, (counts, prefix) in enumerate(hours):
+        past = next_states(spark, today(spark, **counts), past, at=NOW + hour * HOUR, prefix=prefix)
+        ages = sql.floor((sql.unix_seconds("since") - int(NOW.timestamp())) / 3_600)
+        since.append({row.key: row.age for row in past.select("key", ages.alias("age")).collect()})
+    assert since == [
+        {"a/stays": 0, "a/goes": 0, "b/unseen": 0},
+        {"a/stays": 0, "a/goes": 0, "b/unseen": 0},
+        {"a/stays": 0, "a/goes": 2, "b/unseen": 0},
+    ]

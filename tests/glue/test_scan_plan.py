@@ -41,7 +41,7 @@ def test_a_scan_without_findings_reads_its_source_once(spark: SparkSession, fold
     assert round(work.reads, 1) == 1
     assert work.shuffled < 0.05
     assert work.exchanges <= 4
-    assert work.jobs <= 19
+    assert work.jobs <= 20
 
 
 @pytest.mark.parametrize("prefix", ["", "hot/"])
@@ -52,7 +52,7 @@ def test_a_scan_with_findings_reads_its_source_twice(
     assert round(work.reads, 1) == 2
     assert work.shuffled < 0.05
     assert work.exchanges <= 9
-    assert work.jobs <= 25
+    assert work.jobs <= 26
 
 
 def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row], prefix: str = "") -> Work:
@@ -64,6 +64,8 @@ def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row], prefix:
         "state": f"{folder.as_uri()}/alerts",
         "ingress": "-",
         "table": "-",
+        "history": f"history.{folder.name}",
+        "retention": "400d",
         "alert_excess_versions": "1000",
         "alert_excess_folders": "200",
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
@@ -17,9 +17,12 @@ from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, report
 from glue_jobs.scanner.counting import Thresholds, find
+from glue_jobs.scanner.history import History
 from glue_jobs.scanner.report.page import Finding, Page, html, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
+BEFORE = TAKEN - timedelta(days=30)
+SINCE = TAKEN.isoformat()
 GIB = 1 << 30
 EVIL = "</title><script>alert(1)</script>&\"'\u202egpj.exe"
 PLAN = [
@@ -53,6 +56,8 @@ SETTINGS = Scan(
     state="file:///alerts",
     ingress="https://sqs.example/ingress",
     table="",
+    history="history.report",
+    retention=Duration(0.0),
 )
 
 
@@ -75,17 +80,20 @@ def written(
     """Write the report of the bucket above; return its part of the result, and its folder."""
     folder = (tmp_path_factory.mktemp("report") / "report").as_uri()
     objects = spark.createDataFrame(list(rows()), LISTING)
-    cleared = [("ManyVersions", "gone", None, None, None, None, 9, TAKEN, True)]
+    cleared = [("ManyVersions", "gone", None, None, None, None, BEFORE, 9, TAKEN, True)]
     states = alert_states.compare(
         find(objects, Thresholds(versions=3, bytes=10 * GIB, folders=3)),
         spark.createDataFrame(cleared, alert_states.ALERT_STATES),
         at=TAKEN,
+        taken=TAKEN,
         policy=alert_states.AlertPolicy(10, 0),
         covered=sql.col("key").isNotNull(),
         matched=sql.col("key").isNotNull(),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
-    scanned = report.Scanned(SETTINGS, TAKEN, numbers, ["Mind <this>."])
+    history = History(spark, SETTINGS.history)
+    history.open()
+    scanned = report.Scanned(SETTINGS, TAKEN, numbers, ["Mind <this>."], history)
     listing = Listing(objects, versions=True, taken=TAKEN, name="a list")
     return report.write(states, listing, scanned, folder), folder
 
@@ -93,7 +101,7 @@ def written(
 def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) -> None:
     result, folder = written
 
-    plan = {"key": "docs/plan.txt", "state": "new", "bytes": 15 * GIB}
+    plan = {"key": "docs/plan.txt", "state": "new", "since": SINCE, "bytes": 15 * GIB}
     assert result["findings"] == [
         plan | {"kind": "ManyVersions", "count": 5, "alerted": 5},
         plan | {"kind": "LargeVersions", "count": 15 * GIB, "alerted": 15 * GIB},
@@ -101,6 +109,7 @@ def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) 
             "kind": "BigPrefix",
             "key": "",
             "state": "new",
+            "since": SINCE,
             "count": 4,
             "alerted": 4,
             "bytes": None,
@@ -109,6 +118,7 @@ def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) 
             "kind": "BigPrefix",
             "key": "logs/",
             "state": "new",
+            "since": SINCE,
             "count": 4,
             "alerted": 4,
             "bytes": None,
@@ -117,6 +127,7 @@ def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) 
             "kind": "ManyVersions",
             "key": EVIL,
             "state": "new",
+            "since": SINCE,
             "count": 4,
             "alerted": 4,
             "bytes": 4,
@@ -125,6 +136,7 @@ def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) 
             "kind": "ManyVersions",
             "key": "gone",
             "state": "cleared",
+            "since": BEFORE.isoformat(),
             "count": None,
             "alerted": 9,
             "bytes": None,
@@ -144,6 +156,7 @@ def test_the_table_has_all_findings(spark: SparkSession, written: tuple[Any, str
         "versions",
         "bytes",
         "state",
+        "since",
         "alerted",
         "alerted_at",
     ]
@@ -191,18 +204,18 @@ def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, s
 def page(*top: Finding, findings: int) -> Page:
     thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
     numbers = {"ManyVersions": {"new": findings, "cleared": 7}}
-    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), ())
+    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), {}, ())
 
 
 def test_the_page_has_no_sizes_if_the_source_lists_none() -> None:
-    unsized = Finding("ManyVersions", "k", "new", 9, 9, None)
+    unsized = Finding("ManyVersions", "k", "new", TAKEN, 9, 9, None)
 
     assert "0 bytes" not in Elements(html(page(unsized, findings=1))).text
     assert "0 bytes" in Elements(html(page(replace(unsized, bytes=0), findings=1))).text
 
 
 def test_the_page_says_that_it_shows_only_some_findings() -> None:
-    shown = Finding("ManyVersions", "k", "new", 9, 9, 9)
+    shown = Finding("ManyVersions", "k", "new", TAKEN, 9, 9, 9)
 
     assert "the first 1 of 1,200;" in Elements(html(page(shown, findings=1_200))).text
     assert "the first" not in Elements(html(page(shown, findings=1))).text

@@ -53,13 +53,13 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
     arguments = job["DefaultArguments"]
     assert arguments["--job-bookmark-option"] == "job-bookmark-disable"
     assert arguments["--enable-auto-scaling"] == "true"
-    assert "spark.sql.session.timeZone=UTC" in arguments["--conf"]
+    assert "spark.sql.session.timeZone=UTC" in _join(arguments["--conf"])
     assert "--extra-py-files" in arguments
     assert "--additional-python-modules" not in arguments  # deprecated, and needs a network
 
 
 def test_each_job_has_the_arguments_of_the_deployment(pipeline: Synthesised) -> None:
-    assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table"}
+    assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table", "--history"}
     assert _arguments(pipeline, "backfill") >= {"--table"}
     assert _arguments(pipeline, "reconcile") >= {"--table"}
 
@@ -140,6 +140,20 @@ def test_sparks_ui_is_kept_with_the_runs_if_asked(pipeline: Synthesised, make: M
         assert arguments["--enable-spark-ui"] == "true"
         path = _join(arguments["--spark-event-logs-path"])
         assert path == f"s3://?/runs/{name}/spark-event-logs/"  # which the job may write to
+
+
+def test_a_scan_writes_its_history_into_a_database_of_the_stack(make: Make) -> None:
+    made = make(TYPICAL + PIPELINE.replace("[pipeline]", '[pipeline]\nhistory = "90d"'))
+    ((logical_id, database),) = made.of_type("AWS::Glue::Database").items()
+    assert database["Properties"]["DatabaseInput"]["Name"] == "bucketcast"
+    arguments = made.properties("AWS::Glue::Job", Name="Bucketcast-scan")["DefaultArguments"]
+    assert arguments["--history"] == {"Fn::Join": ["", ["history.", {"Ref": logical_id}]]}
+    assert arguments["--retention"] == f"{90 * 24 * 3600}s"
+    assert "spark.sql.catalog.history.warehouse=s3://?/history" in _join(arguments["--conf"])
+    (statement,) = _allowing(made, "scan", "glue:UpdateTable")
+    ends = [_join(resource).rpartition(":")[2] for resource in statement["Resource"]]
+    assert ends == ["catalog", "database/?", "table/?/*"]
+    assert not _allowing(made, "backfill", "glue:UpdateTable")
 
 
 def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised) -> None:

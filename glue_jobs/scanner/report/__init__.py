@@ -10,7 +10,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ from bucketcast.settings.pipeline import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.alert_states import ALERTED
+from glue_jobs.scanner.history import History
+from glue_jobs.scanner.report.growth import Growth, grown
 from glue_jobs.scanner.report.page import Finding, Page, html
 
 _SHOWN: Final = 100
@@ -38,6 +40,7 @@ class Scanned:
     at: datetime
     numbers: Mapping[str, Mapping[str, int]]
     notes: Sequence[str]
+    history: History
 
 
 def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
@@ -63,6 +66,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
         scanned.numbers,
         top,
         cleared,
+        _growth(top, content.taken, scanned),
         scanned.notes,
     )
     findings = states.where("state is not null").drop("open")
@@ -74,11 +78,32 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
         "source": content.name,
         "taken": content.taken.isoformat(),
         "versions": content.versions,
-        "findings": [asdict(finding) for finding in (*top, *cleared)][:_SHOWN],
+        "findings": [_document(finding) for finding in (*top, *cleared)][:_SHOWN],
         "numbers": scanned.numbers,
         "report": url,
         "notes": scanned.notes,
     }
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "since": finding.since.isoformat()}
+
+
+def _growth(top: Sequence[Finding], taken: datetime, scanned: Scanned) -> Mapping[Finding, Growth]:
+    """Return the growth of the findings that an earlier scan found too."""
+    old = [finding for finding in top if finding.since.date() < taken.date()]
+    keys = {finding.key for finding in old}
+    earlier = scanned.history.growth(scanned.settings.bucket, keys, scanned.at)
+    growth = {
+        finding: grown(
+            earlier.get((finding.kind, finding.key), ()),
+            finding.since.date(),
+            taken.date(),
+            finding.count or 0,
+        )
+        for finding in old
+    }
+    return {finding: each for finding, each in growth.items() if each}
 
 
 def _most_urgent(states: DataFrame, thresholds: Mapping[str, int]) -> list[Finding]:
@@ -99,9 +124,18 @@ def _excess(thresholds: Mapping[str, int]) -> Column:
 
 
 def _first(states: DataFrame, *order: Column) -> list[Finding]:
-    rows = states.orderBy(*order, "kind", "key").limit(_SHOWN).collect()
+    # Collected as a timestamp, it would be in this machine's time zone.
+    since = states.withColumn("since", sql.unix_millis("since"))
+    rows = since.orderBy(*order, "kind", "key").limit(_SHOWN).collect()
     return [
-        # A row has a method named `count`.
-        Finding(row.kind, row.key, row.state, row["count"], row.alerted, row.bytes)
+        Finding(
+            row.kind,
+            row.key,
+            row.state,
+            datetime.fromtimestamp(row.since / 1000, UTC),
+            row["count"],  # a row has a method named `count`
+            row.alerted,
+            row.bytes,
+        )
         for row in rows
     ]

@@ -14,6 +14,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.display import printable
+from glue_jobs.scanner.report.growth import HEIGHT, WIDTH, Growth
 
 _WHOLE_BUCKET: Final = "(the whole bucket)"
 """The name of the bucket itself, whose key is ""."""
@@ -29,6 +30,7 @@ class Finding:
     kind: str
     key: str
     state: str
+    since: datetime
     count: int | None
     alerted: int | None
     bytes: int | None
@@ -36,7 +38,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page's data: `numbers` are findings by kind and state, `top` the worst, in order."""
+    """The page's data.
+
+    `numbers` are findings by kind and state, `top` the worst, in order, and `growth` that of those
+    which were found before.
+    """
 
     bucket: str
     prefix: str
@@ -47,6 +53,7 @@ class Page:
     numbers: Mapping[str, Mapping[str, int]]
     top: Sequence[Finding]
     cleared: Sequence[Finding]
+    growth: Mapping[Finding, Growth]
     notes: Sequence[str]
 
     @property
@@ -62,7 +69,7 @@ class Page:
 
 def html(page: Page) -> str:
     """Render the page as HTML."""
-    return _template().render(page=page)
+    return _template().render(page=page, width=WIDTH, height=HEIGHT)
 
 
 def size(number: int) -> str:

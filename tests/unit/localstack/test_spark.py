@@ -36,9 +36,11 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"json.dump([sys.argv[1:], dict(os.environ)], open({str(record)!r}, 'w'))\n"
     )
     program.chmod(0o755)
-    (tmp_path / "s3a.jar").touch()
+    for name in spark.JARS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jar").touch()
     monkeypatch.setattr(spark, "PROJECT_VENV", tmp_path)
-    monkeypatch.setattr(spark, "JARS", tmp_path)
+    monkeypatch.setattr(spark, "SERVERS", tmp_path)
     monkeypatch.setattr(java, "home", lambda: Path("/java"))
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0pen-sesame")
@@ -80,8 +82,8 @@ def test_fetched_files_are_removed_after_the_run(submit: Path) -> None:
 
 def test_missing_jars_are_reported_with_a_hint(submit: Path, tmp_path: Path) -> None:
     assert not submit.exists()
-    (tmp_path / "s3a.jar").unlink()
-    with pytest.raises(Failure, match=r"S3A, .* run `make spark`"):
+    (tmp_path / "sqlite" / "sqlite.jar").unlink()
+    with pytest.raises(Failure, match=r"the jars of sqlite, .* run `make spark`"):
         spark.run("Bucketcast-scan", {})
 
 

@@ -34,6 +34,7 @@ SCANNED: Mapping[str, Any] = {
             "kind": "ManyVersions",
             "key": "a.csv",
             "state": "new",
+            "since": "2026-03-01T12:00:00+00:00",
             "count": 1001,
             "alerted": None,
             "bytes": 20_000,
@@ -143,8 +144,8 @@ def test_scan_follows_its_run_and_prints_the_findings(run: Run, aws: MotoAws) ->
         {"--bucket": "uploads", "--alert_excess_versions": "1000"},
     )
     assert cells(reply.out)[:2] == [
-        ["KIND", "STATE", "KEY", "COUNT", "BYTES"],
-        ["ManyVersions", "new", "a.csv", "1,001", "20,000"],
+        ["KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES"],
+        ["ManyVersions", "new", "2026-03-01", "a.csv", "1,001", "20,000"],
     ]
     assert "showing 1 of 155 findings; the report has them all" in reply.out
     assert "ManyVersions: 100 new, 54 same; BigPrefix: 1 cleared" in reply.out

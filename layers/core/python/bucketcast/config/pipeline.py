@@ -44,6 +44,11 @@ class PipelineOptions:
         default="",
         example="archive,logs",
     )
+    history: Duration = option(
+        "how long the history keeps the findings of each scan",
+        default="400d",
+        limits=Limits("1d", "36500d"),
+    )
     metadata: OnOff = option("whether they may read S3 Metadata tables", default="off")
     spark_ui: OnOff = option(
         "whether Glue's console shows Spark's UI of runs that have ended; its logs are kept with "

@@ -90,6 +90,11 @@ class Scan(Alerts, Job):
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
     table: str = option("the name of the state table", example="Bucketcast-State12AB34CD")
+    history: str = option(
+        "the Iceberg database of the scans' history: catalog.database",
+        example="history.bucketcast",
+    )
+    retention: Duration = option("how long the history is kept, in whole months", example="400d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +162,9 @@ class Reconcile(Sending):
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
-DEPLOYED: Final = frozenset({"run", "state", "ingress", "table", "timeout", "queue", "mirror"})
+DEPLOYED: Final = frozenset(
+    {"run", "state", "ingress", "table", "timeout", "queue", "mirror", "history", "retention"}
+)
 """The options that the deployment or the command sets; the others are the user's."""
 
 

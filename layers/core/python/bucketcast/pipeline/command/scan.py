@@ -10,7 +10,7 @@ from bucketcast.pipeline.command import jobs
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
-_COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES")
+_COLUMNS = ("KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES")
 
 
 @click.command()
@@ -59,6 +59,7 @@ def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         finding["kind"],
         finding["state"],
+        finding["since"][: len("2026-01-01")],
         finding["key"],
         _count(finding["count"]),
         _count(finding["bytes"]),

@@ -1,0 +1,225 @@
+"""The history of whole scans: what it has of each, however they ended."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+
+from bucketcast.errors import BucketcastError
+from glue_jobs import files
+from glue_jobs.scanner.alert_states import ALERT_STATES
+from glue_jobs.scanner.history import History, Origin, owe
+from glue_jobs.scanner.state import Generation
+from tests.glue.test_scan_whole import BUCKET, Scans, crash_at, scans
+
+__all__ = ["scans"]
+DAY: Final = timedelta(days=1)
+START: Final = datetime(2026, 3, 30, 12, tzinfo=UTC)
+
+
+class Clock:
+    """The clock of the scans, as a test sets it."""
+
+    def __init__(self) -> None:
+        self.time = START
+
+    def now(self, _zone: object) -> datetime:
+        return self.time
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("glue_jobs.scanner.scan.datetime", clock)
+    return clock
+
+
+class Found:
+    """The history of a test's scans, with runs 1, 2 and so on."""
+
+    def __init__(self, spark: SparkSession, scans: Scans) -> None:
+        self._table = f"{scans.history}.findings"
+        self._spark = spark
+
+    def runs(self) -> list[str]:
+        return [row[0] for row in self.rows()]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return run, day of the source, key, count, state and day of the first source."""
+        rows = self._spark.table(self._table).select(
+            sql.substring_index("run", "/", -1),
+            sql.date_format("taken", "MM-dd"),
+            "key",
+            "count",
+            "state",
+            sql.date_format("since", "MM-dd"),
+        )
+        return sorted(tuple(row) for row in rows.collect())
+
+
+@pytest.fixture
+def history(spark: SparkSession, scans: Scans) -> Found:
+    return Found(spark, scans)
+
+
+def scan_on(scans: Scans, day: float, keys: dict[str, int], **options: str) -> dict[str, Any]:
+    """Scan a source of this many days after the start."""
+    scans.taken = START + day * DAY
+    scans.keys = keys
+    return scans.scan(**options)
+
+
+@pytest.mark.one_spark
+def test_an_older_scan_between_others_changes_nothing(
+    scans: Scans, history: Found, clock: Clock
+) -> None:
+    scans.add_rule()
+    scan_on(scans, 0, {"many": 3})
+    clock.time += DAY
+    scan_on(scans, 1, {"many": 4, "more": 5})
+    with pytest.raises(BucketcastError, match="is older than the source of an earlier scan"):
+        scan_on(scans, 0.5, {"gone": 9})
+    clock.time += DAY
+    last = scan_on(scans, 2, {"many": 6})
+
+    assert history.rows() == [
+        ("1", "03-30", "many", 3, "new", "03-30"),
+        ("2", "03-31", "many", 4, "worse", "03-30"),
+        ("2", "03-31", "more", 5, "new", "03-31"),
+        ("4", "04-01", "many", 6, "worse", "03-30"),
+        ("4", "04-01", "more", None, "cleared", "03-31"),
+    ]
+    assert [(row["key"], row["since"]) for row in last["findings"]] == [
+        ("many", "2026-03-30T12:00:00+00:00"),
+        ("more", "2026-03-31T12:00:00+00:00"),
+    ]
+    page = files.read(last["report"]).decode()
+    assert "from 3 versions in 2 days" in page
+    assert page.count("<polyline") == 1
+
+
+@pytest.mark.one_spark
+def test_an_older_source_adds_only_what_no_newer_one_showed(scans: Scans, history: Found) -> None:
+    scan_on(scans, 1, {"a/many": 4}, prefix="a/")
+    scan_on(scans, 0, {"a/many": 3, "a/gone": 3, "b/many": 3})
+    scan_on(scans, 2, {"a/many": 5, "b/many": 5})
+    assert history.rows() == [
+        ("1", "03-31", "a/many", 4, "unmatched", "03-31"),
+        ("2", "03-30", "b/many", 3, "unmatched", "03-30"),
+        ("3", "04-01", "a/many", 5, "unmatched", "03-31"),
+        ("3", "04-01", "b/many", 5, "unmatched", "03-30"),
+    ]
+
+
+@pytest.mark.one_spark
+def test_a_scan_that_ended_anywhere_has_its_rows_once(scans: Scans, history: Found) -> None:
+    scans.keys = {"many": 3}
+    crash_at(scans, "glue_jobs.scanner.state.StateStore.commit")
+    assert history.runs() == [], "it had no effect"
+    crash_at(scans, "glue_jobs.scanner.history.History._replace")
+    assert history.runs() == [], "the next scan adds them"
+    crash_at(scans, "glue_jobs.files.remove")
+    assert history.runs() == ["2"], "it does not know that they are added"
+    crash_at(scans, "glue_jobs.scanner.history.History.expire")
+    scans.scan()
+    assert history.runs() == ["2", "4", "5"]
+
+
+class Months:
+    """A history of generations of one finding that a test writes."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder.as_uri()
+        self.past = History(spark, f"history.{folder.name}")
+        self.past.open()
+
+    def owing(self, at: datetime, bucket: str = BUCKET) -> Generation:
+        """Write a generation that is not in the history yet."""
+        generation = Generation(f"{self._folder}/{bucket}/{at:%Y-%m-%dT%H}", 0, files.ABSENT)
+        row = ("ManyVersions", "many", 3, 3, 3, "same", at, 3, at, True)
+        states = self._spark.createDataFrame([row], ALERT_STATES)
+        states.write.parquet(f"{generation.folder}/alert_states")
+        owe(generation, Origin(bucket, "", "a list", at, at, f"{self._folder}/runs/{at:%m-%dT%H}"))
+        return generation
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return bucket and time of each row."""
+        day = sql.date_format("scanned_at", "yyyy-MM-dd")
+        rows = self._spark.table(f"{self.past.database}.findings").select("bucket", day)
+        return sorted(tuple(row) for row in rows.collect())
+
+    def files(self) -> list[str]:
+        """Return the folder of each file that the table has."""
+        rows = self._spark.table(f"{self.past.database}.findings.files").select("file_path")
+        return sorted(_folder(row.file_path.partition("/data/")[2]) for row in rows.collect())
+
+    def stored(self) -> list[str]:
+        """Return the folder of each file that exists."""
+        warehouse = self._spark.conf.get("spark.sql.catalog.history.warehouse")
+        database = self.past.database.partition(".")[2]
+        found = files.list_files(f"{warehouse}/{database}/findings/data")
+        return [_folder(name) for name in found if name.endswith(".parquet")]
+
+
+def _folder(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+@pytest.fixture
+def months(spark: SparkSession, tmp_path: Path) -> Months:
+    return Months(spark, tmp_path)
+
+
+def test_two_at_once_that_add_the_same_rows_add_them_once(months: Months) -> None:
+    generations = [months.owing(START), months.owing(START, "other")]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(months.past.add, [*generations, *generations]))
+    assert months.rows() == [("other", "2026-03-30"), (BUCKET, "2026-03-30")]
+
+
+def test_files_of_past_months_are_joined_and_removed_after_the_retention(months: Months) -> None:
+    times = [START, START + DAY, START + 2 * DAY, START + 3 * DAY]
+    for at in times:
+        months.past.add(months.owing(at))
+    months.past.add(months.owing(START, "other"))
+    march, april = (f"bucket={BUCKET}/scanned_at_month=2026-{month}" for month in ("03", "04"))
+    other = march.replace(BUCKET, "other")
+    assert months.files() == [other, march, march, april, april]
+
+    days = [(BUCKET, f"{at:%Y-%m-%d}") for at in times]
+
+    def compact(at: datetime) -> None:
+        months.past.expire(BUCKET, 30 * DAY, at, compact=True)
+
+    compact(times[-1])
+    assert months.files() == [other, march, april, april]
+    assert months.rows() == [("other", days[0][1]), *days]
+    compact(times[-1] + 28 * DAY)
+    assert months.rows() == [("other", days[0][1]), *days], "its last rows are not so old"
+    compact(times[-1] + 29 * DAY)
+    assert months.rows() == [("other", days[0][1]), *days[2:]]
+    assert months.files() == [other, april]
+
+    # Files go with the snapshot after the last that has them.
+    months.past.add(months.owing(START + DAY, "other"))
+    months.past.expire(BUCKET, 30 * DAY, datetime.now(UTC) + 2 * DAY, compact=False)
+    assert months.stored() == months.files() == [other, other, april]
+
+
+def test_growth_has_the_last_count_of_each_day(months: Months) -> None:
+    for hours in (0, 6, 24):
+        months.past.add(months.owing(START + timedelta(hours=hours)))
+    months.past.add(months.owing(START, "other"))
+    counts = months.past.growth(BUCKET, ["many", "few"], START + DAY)
+    assert counts == {("ManyVersions", "many"): [(START.date(), 3), ((START + DAY).date(), 3)]}
+    assert months.past.growth(BUCKET, ["many"], START + 120 * DAY) == {}
+
+
+def test_a_missing_catalog_is_named(spark: SparkSession) -> None:
+    with pytest.raises(BucketcastError, match=r"^--history: nowhere\.uploads: .*nowhere"):
+        History(spark, "nowhere.uploads").open()
