@@ -68,6 +68,10 @@ lock: setup ## upgrade the pinned requirements, or one of them (PACKAGE=urllib3)
 	$(RUN) requirements/lock.py $(PACKAGE)
 	$(if $(PACKAGE),,npm install --package-lock-only --loglevel=error)
 
+# Name the pinned packages with known vulnerabilities; see CONTRIBUTING.md.
+audit: setup
+	@$(RUN) requirements/audit.py
+
 clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
