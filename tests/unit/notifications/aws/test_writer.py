@@ -127,6 +127,17 @@ def test_events_that_a_region_does_not_know_are_left_out_with_a_word(s3: Any) ->
     assert made.write(BUCKET, whole) == []
 
 
+def test_all_events_of_a_prefix_keep_their_prefix(s3: Any) -> None:
+    s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
+    part = Part(prefix="in/")
+    writer(s3).write(BUCKET, lambda old: notifications.attach(old, OURS, QUEUE, part))
+    (entry,) = writer(s3).read(BUCKET)["QueueConfigurations"]
+    assert notifications.part_of(entry).prefix == "in/"
+    assert notifications.is_attached(
+        {"QueueConfigurations": [entry]}, OURS, QUEUE, part.without_latest
+    )
+
+
 def test_an_event_of_a_part_that_a_region_does_not_know_is_refused(s3: Any) -> None:
     s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
     part = Part([*CREATED, LATEST[1]])

@@ -55,7 +55,14 @@ class Part(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """True if all events are taken, perhaps without the latest ones."""
-        return set(self.events) >= set(EARLIER.events) and not self.prefix and not self.suffix
+        return set(self.events) >= set(EVENTS) - set(LATEST) and not self.prefix and not self.suffix
+
+    @property
+    def without_latest(self) -> "Part":
+        """The same for a region that lacks the latest events, if it has all; else the same."""
+        if set(self.events) != set(EVENTS):
+            return self
+        return self._replace(events=tuple(event for event in EVENTS if event not in LATEST))
 
     def __str__(self) -> str:
         names = "all events" if set(self.events) == set(EVENTS) else ", ".join(self.events)
@@ -64,8 +71,6 @@ class Part(NamedTuple):
 
 WHOLE: Final = Part()
 """All events of all keys."""
-EARLIER: Final = Part(tuple(event for event in EVENTS if event not in LATEST))
-"""All that a region knows which lacks the latest events."""
 
 
 def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> dict[str, Any]:
@@ -138,10 +143,11 @@ def is_attached(document: Document, entry_id: str, queue_arn: str, part: Part = 
 def leave_out_latest(document: Document, entry_id: str) -> dict[str, Any] | None:
     """Remove the latest events from our entry; None if it is not one for all events."""
     queues = document.get("QueueConfigurations", [])
-    ours = next((entry for entry in queues if entry.get("Id") == entry_id), None)
-    if ours is None or set(ours["Events"]) != set(EVENTS):
-        return None
-    return attach(document, entry_id, ours["QueueArn"], EARLIER)
+    for ours in (entry for entry in queues if entry.get("Id") == entry_id):
+        part = part_of(ours)
+        if part.without_latest != part:
+            return attach(document, entry_id, ours["QueueArn"], part.without_latest)
+    return None
 
 
 def part_of(entry: Mapping[str, Any]) -> Part:

@@ -5,6 +5,7 @@ changed for `LEASE` seconds: so clocks need not agree, and a dead process does n
 it writes, a holder checks that it still holds the lock.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from bucketcast.state.table import Partition
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+log = logging.getLogger(__name__)
 KEY: Final = "#lock"
 """A partition key that no bucket name can be, so readers of rules do not see it."""
 LEASE: Final = 60.0
@@ -69,6 +71,8 @@ class Lock:
                 raise BucketcastError(
                     f"somebody else is changing {name} for over {self._timeout:.0f} s: try again"
                 )
+            if not holder:
+                log.info("waiting for others who are changing %s", name)
             self.sleep(_PAUSE)
             if (current := lease.read()) != holder:
                 holder, held_since = current, self._clock()

@@ -19,7 +19,7 @@ from bucketcast.notifications.aws.writer import (
     EntryLostError,
     NotificationWriter,
 )
-from bucketcast.notifications.document import EARLIER, WHOLE, Document, Part
+from bucketcast.notifications.document import WHOLE, Document, Part
 
 Via = Literal["sqs", "eventbridge"]
 
@@ -196,10 +196,9 @@ class Attachments:
         )
         # Beside the rule, any entry of ours is a second transport.
         has_both = bool(transports) and notifications.has_entry(document, self._entry)
-        parts = (part, EARLIER) if part.is_whole else (part,)
         if has_both or any(
             notifications.is_attached(document, self._entry, self.ingress.queue, each)
-            for each in parts
+            for each in (part, part.without_latest)
         ):
             transports.append("sqs")
         return transports

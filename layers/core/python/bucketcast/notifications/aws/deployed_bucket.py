@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
+from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws.cutover import BY_ATTACH, Cutover, Cutovers
 from bucketcast.notifications.aws.writer import Change, ConcurrentWriteError, NotificationWriter
@@ -83,12 +86,22 @@ class DeployedBucket:
             self._retry(lambda: cutovers.remove(self.name))
 
     def validate(self) -> None:
-        """Let S3 try whether it may still write to the queue.
+        """Let S3 try whether it may write to the queue with its new key.
 
         Raises:
-            ClientError: it may not, also after retries.
+            BucketcastError: it may not, also after retries.
+            ClientError: S3 refused for another reason.
         """
-        self._retry(lambda: self._writer.validate(self.name))
+        try:
+            self._retry(lambda: self._writer.validate(self.name))
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "InvalidArgument":
+                raise
+            raise BucketcastError(
+                f"S3 cannot write to the ingress queue with the new kms_key, or another entry of "
+                f"{self.name} has no destination any more: complete the key's policy, as "
+                f"docs/operations.md has it, and deploy again ({error})"
+            ) from None
 
     def attach(self, previous: str) -> None:
         """Send the events by `Via`; `previous` is the old transport, "" for none.
