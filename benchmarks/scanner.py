@@ -30,7 +30,9 @@ from pyspark.sql import SparkSession
 from bucketcast.settings.options import read
 from bucketcast.settings.pipeline import Alerts
 from glue_jobs import listing
-from glue_jobs.scanner.counting import Thresholds, find
+from glue_jobs.scanner import usage
+from glue_jobs.scanner.counting import find
+from glue_jobs.scanner.sums import Thresholds, sum_up
 
 _SCRATCH: Final = Path(".local/benchmark-inventory").absolute()
 _BUCKET: Final = "uploads"
@@ -126,19 +128,19 @@ def _md5(path: Path) -> str:
 def _measure(manifest: Path) -> tuple[int, float, float, float]:
     """Return the number of findings, and seconds: of the check, of the query, of its CPU."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(Path.cwd())}
-    spark, thresholds = _spark(), read(Alerts, {})
+    spark, alerts = _spark(), read(Alerts, {})
     begun = time.perf_counter()
-    objects = listing.read(spark, _BUCKET, manifest.as_uri()).objects
+    content = listing.read(spark, _BUCKET, manifest.as_uri())
     check = time.perf_counter() - begun
     begun, cpu_before = time.perf_counter(), _cpu()
-    findings = find(
-        objects,
-        Thresholds(
-            thresholds.alert_excess_versions,
-            thresholds.alert_versions_size,
-            thresholds.alert_excess_folders,
-        ),
-    ).collect()
+    limits = Thresholds(
+        alerts.alert_excess_versions,
+        alerts.alert_versions_size,
+        alerts.alert_excess_folders,
+    )
+    sums = sum_up(content.objects, content.taken, limits)
+    findings = find(content.objects, sums, limits).collect()
+    usage.rows(sums, content)
     wall, cpu = time.perf_counter() - begun, _cpu() - cpu_before
     spark.stop()
     return len(findings), check, wall, cpu

@@ -1,9 +1,9 @@
 """Find objects with too many versions, and prefixes with too many sub-folders, exactly.
 
 Counting all keys by name would shuffle them. But each key has one current version, so a key with
-many versions has nearly as many noncurrent ones: only those are counted, by a hash of the key, in
-the same pass over the listing that collects the distinct folders. A second pass counts the few keys
-that remain by name, so keys that share a hash by chance are no error.
+many versions has nearly as many noncurrent ones: `sums` counts only those, by a hash of the key. A
+second pass counts the few keys that remain by name, so keys that share a hash by chance are no
+error.
 
 A prefix may have many folders below it and few directly below it. So the folders' prefixes are
 hashed into a fixed number of buckets, and the buckets are counted: that takes a small table in each
@@ -14,30 +14,19 @@ share a bucket by chance cost time, but no precision.
 `docs/adr/0028-counting-by-candidates.md`
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+
+from glue_jobs.scanner.sums import Thresholds, at_least, parent
 
 _MIN_BUCKETS: Final = 1 << 16  # what fits in a processor's cache and Spark's fast hash map
 _MAX_BUCKETS: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
 _BAND: Final = 16
 
 
-class Thresholds(NamedTuple):
-    """What is too many: more `versions` of a key, at least `bytes` of them, more `folders`.
-
-    `versions` and `bytes` are None where the listing has no versions, `bytes` also where it has no
-    sizes.
-    """
-
-    versions: int | None
-    bytes: int | None
-    folders: int
-
-
-def find(listing: DataFrame, thresholds: Thresholds) -> DataFrame:
+def find(listing: DataFrame, sums: DataFrame, thresholds: Thresholds) -> DataFrame:
     """Return the findings: rows of (kind, key, count, versions, bytes).
 
     An object with more than `versions` versions is a ManyVersions, one of at least `bytes` in all
@@ -47,49 +36,18 @@ def find(listing: DataFrame, thresholds: Thresholds) -> DataFrame:
     slash, even if that is the slash alone. `count` is what the threshold limits; `bytes` is None
     where the listing has no sizes.
 
-    The listing, which needs the columns key, size and is_latest, is read at once, and again when
-    the rows are evaluated, if any key has too many versions.
+    `sums` are the listing's, by the same thresholds. The listing is read again when the rows are
+    evaluated, if any key may have too many versions.
     """
-    names = _names(listing, thresholds.versions, thresholds.bytes).persist(StorageLevel.DISK_ONLY)
-    rows = names.count()  # now, so that no two parts of the query read the listing at once
-    folders = _count_folders(names, thresholds.folders, rows)
+    rows = sums.count()  # now, so that no two parts of the query read the listing at once
+    folders = _count_folders(sums, thresholds.folders, rows)
     if thresholds.versions is None:
         return folders
-    return _count_versions(listing, names, thresholds.versions, thresholds.bytes).union(folders)
+    return _count_versions(listing, sums, thresholds.versions, thresholds.bytes).union(folders)
 
 
-def _names(listing: DataFrame, many: int | None, large: int | None) -> DataFrame:
-    """Return the distinct folder paths, and the hashes of the keys that may be findings.
-
-    Rows of (folder, hash), one of which is null: `folder` is the path "a/b/" of the key "a/b/c", as
-    bytes, which are faster to count.
-    """
-    size, null = sql.coalesce("size", sql.lit(0)), sql.lit(None)
-    names = [_name(sql.when(sql.col("key").contains("/"), _parent("key")), null)]
-    # Of a sum that is large, the current version has half, or the others have.
-    half = None if large is None else large // 2
-    if many is not None:
-        counted = ~sql.col("is_latest") | sql.lit(many < 1) | _at_least(size, half)
-        names.append(_name(null, sql.when(counted, sql.xxhash64("key"))))
-    # `unpivot` would do, but its rows are not taken from the cache when they are joined.
-    named = listing.select(size.alias("size"), sql.inline(sql.array(*names)))
-    sums = (
-        named.where("folder is not null or hash is not null")
-        .groupBy("folder", "hash")
-        .agg(sql.count("*").alias("number"), sql.sum("size").alias("bytes"))
-    )
-    likely = (sql.col("number") >= sql.lit(many)) | _at_least(sql.col("bytes"), half)
-    return sums.where(sql.col("folder").isNotNull() | likely).select("folder", "hash")
-
-
-def _name(folder: Column, key_hash: Column) -> Column:
-    return sql.struct(folder.cast("binary").alias("folder"), key_hash.cast("long").alias("hash"))
-
-
-def _count_versions(
-    listing: DataFrame, names: DataFrame, many: int, large: int | None
-) -> DataFrame:
-    hashes = names.select("hash").where("hash is not null")
+def _count_versions(listing: DataFrame, sums: DataFrame, many: int, large: int | None) -> DataFrame:
+    hashes = sums.select("hash").where("hash is not null")
     hashed = listing.withColumn("hash", sql.xxhash64("key"))
     counted = (
         hashed.join(sql.broadcast(hashes), "hash", "left_semi")
@@ -102,7 +60,7 @@ def _count_versions(
     versions, size = sql.col("versions"), sql.col("bytes")
     findings = sql.array(
         sql.when(versions > many, _finding("ManyVersions", versions)),
-        sql.when(_at_least(size, large), _finding("LargeVersions", size)),
+        sql.when(at_least(size, large), _finding("LargeVersions", size)),
     )
     known = size if large is not None else sql.lit(None).cast("long")
     found = counted.select(
@@ -118,10 +76,10 @@ def _finding(kind: str, count: Column) -> Column:
     return sql.struct(sql.lit(kind).alias("kind"), count.alias("count"))
 
 
-def _count_folders(names: DataFrame, many: int, rows: int) -> DataFrame:
+def _count_folders(sums: DataFrame, many: int, rows: int) -> DataFrame:
     crowded, buckets = sql.count("*") > many, _bucket_count(rows, many)
     path = sql.col("folder").cast("string")
-    paths = names.where("folder is not null").select(path.alias("path"))
+    paths = sums.where("folder is not null").select(path.alias("path"))
     paths = paths.withColumn("depth", sql.expr("length(path) - length(replace(path, '/', ''))"))
     # A prefix has no more sub-folders than paths below it, and no more paths than its parents. So
     # only the levels just below a crowded one are counted: with keys hundreds of levels deep, all
@@ -132,7 +90,7 @@ def _count_folders(names: DataFrame, many: int, rows: int) -> DataFrame:
     leveled = _explode_levels(near, sql.col("level"), bottom, 1)
     likely = _candidates(_hash_prefixes(leveled, buckets), crowded)
     folders = likely.select(sql.expr("substring_index(path, '/', level + 1)").alias("folder"))
-    prefix = _parent("folder").cast("string").alias("key")
+    prefix = parent("folder").cast("string").alias("key")
     counted = folders.distinct().groupBy(prefix).agg(sql.count("*").alias("count"))
     null = sql.lit(None).cast("long")
     return counted.where(sql.col("count") > many).select(
@@ -165,16 +123,6 @@ def _candidates(rows: DataFrame, crowded: Column) -> DataFrame:
     counted = rows.groupBy("bucket").agg(crowded.alias("crowded"))
     buckets = counted.where("crowded").select("bucket")
     return rows.join(sql.broadcast(buckets), "bucket", "left_semi").drop("bucket")
-
-
-def _at_least(size: Column, large: int | None) -> Column:
-    return sql.lit(False) if large is None else size >= large  # noqa: FBT003 - a column's value
-
-
-def _parent(name: str) -> Column:
-    """Return a name up to and with its last slash, as bytes."""
-    last = f"octet_length(substring_index({name}, '/', -1))"
-    return sql.expr(f"substring(cast({name} as binary), 1, octet_length({name}) - {last})")
 
 
 def _explode_levels(paths: DataFrame, top: Column, bottom: Column, step: int) -> DataFrame:

@@ -29,6 +29,8 @@ from glue_jobs.scanner import (
     history,
     report,
     rule_match,
+    sums,
+    usage,
 )
 from glue_jobs.scanner.state import Generation, StateStore
 
@@ -37,6 +39,11 @@ _NO_VERSIONS: Final = (
     "stay as they were."
 )
 _NO_SIZES: Final = "The source lists no sizes: LargeVersions stay as they were."
+_NO_CLASSES: Final = {
+    "size": "The source lists no sizes, so bytes and classes of sizes are not known.",
+    "storage_class": "The source lists no storage classes, so what is in each is not known.",
+    "last_modified": "The source lists no times, so classes of ages are not known.",
+}
 
 
 def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
@@ -49,7 +56,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    objects = content.objects.select("key", "size", "is_latest")
+    objects = content.objects.select(*sums.COLUMNS)
     if settings.source == "listing":
         # Otherwise the second pass would list the bucket again, with later changes.
         objects.persist(StorageLevel.DISK_ONLY)
@@ -65,7 +72,10 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         later = coverage.later(before.coverage, now, content.name)
         with run.report_tasks(spark, "counting"):
             covered = coverage.covered(now) & ~coverage.covered(later)
-            findings = counting.find(objects, _thresholds(content, settings)).where(covered)
+            thresholds = _thresholds(content, settings)
+            summed = sums.sum_up(objects, content.taken, thresholds)
+            findings = counting.find(objects, summed, thresholds).where(covered)
+            used = usage.rows(summed, content)
             states = _compare(
                 findings, before.alert_states(spark), covered, settings, at, content.taken
             )
@@ -74,7 +84,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         states = new.alert_states(spark)
         numbers = _count_states(states)
         notes = [*content.notes, *_source_notes(content), *_unmatched_notes(numbers, settings)]
-        scanned = report.Scanned(settings, at, numbers, notes, past)
+        scanned = report.Scanned(settings, at, numbers, used, notes, past)
         with run.report_tasks(spark, "writing the report"):
             summary = report.write(states, content, scanned, run.path("report"))
         run.report("spooling the events")
@@ -89,8 +99,8 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     run.set_result({**summary, "events": late + sent})
 
 
-def _thresholds(content: Listing, settings: Scan) -> counting.Thresholds:
-    return counting.Thresholds(
+def _thresholds(content: Listing, settings: Scan) -> sums.Thresholds:
+    return sums.Thresholds(
         settings.alert_excess_versions if content.versions else None,
         settings.alert_versions_size if content.versions and content.sizes else None,
         settings.alert_excess_folders,
@@ -129,6 +139,8 @@ def _source_notes(content: Listing) -> Iterator[str]:
         yield _NO_VERSIONS
     elif not content.sizes:
         yield _NO_SIZES
+    for column in sorted(content.lacking & _NO_CLASSES.keys()):
+        yield _NO_CLASSES[column]
 
 
 def _unmatched_notes(numbers: Mapping[str, Mapping[str, int]], settings: Scan) -> Iterator[str]:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
 from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
 from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
+from tests.glue.inventories import Row, inventories
 from tests.unit.moto_aws import TABLE, make_state_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +80,27 @@ def rules(aws: Emulator) -> Iterator[Rules]:
     make_state_table(dynamodb)
     yield Rules(TABLE, dynamodb)
     dynamodb.delete_table(TableName=TABLE)
+
+
+@pytest.fixture(scope="session")
+def two_hundred() -> list[Row]:
+    """Draw 200 buckets as one, each in a folder: a Spark job for each would take minutes."""
+    rows: list[Row] = []
+    buckets = 0
+
+    @settings(
+        max_examples=200, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(inventories("uploads"))
+    def collect(drawn: list[Row]) -> None:
+        nonlocal buckets
+        rows.extend(row._replace(key=f"{buckets}/{row.key}") for row in drawn)
+        buckets += 1
+
+    collect()
+    assert buckets >= 200
+    assert any(row.is_delete_marker for row in rows)
+    return rows
 
 
 def _builder(folder: Path) -> SparkSession.Builder:

@@ -15,10 +15,11 @@ from bucketcast.settings.pipeline import Scan
 from bucketcast.settings.types import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
-from glue_jobs.scanner import alert_states, report
-from glue_jobs.scanner.counting import Thresholds, find
+from glue_jobs.scanner import alert_states, report, usage
+from glue_jobs.scanner.counting import find
 from glue_jobs.scanner.history import History
 from glue_jobs.scanner.report.page import Finding, Page, html, size
+from glue_jobs.scanner.sums import Thresholds, sum_up
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
 BEFORE = TAKEN - timedelta(days=30)
@@ -80,9 +81,11 @@ def written(
     """Write the report of the bucket above; return its part of the result, and its folder."""
     folder = (tmp_path_factory.mktemp("report") / "report").as_uri()
     objects = spark.createDataFrame(list(rows()), LISTING)
+    thresholds = Thresholds(versions=3, bytes=10 * GIB, folders=3)
+    sums = sum_up(objects, TAKEN, thresholds)
     cleared = [("ManyVersions", "gone", None, None, None, None, BEFORE, 9, TAKEN, True)]
     states = alert_states.compare(
-        find(objects, Thresholds(versions=3, bytes=10 * GIB, folders=3)),
+        find(objects, sums, thresholds),
         spark.createDataFrame(cleared, alert_states.ALERT_STATES),
         at=TAKEN,
         taken=TAKEN,
@@ -93,8 +96,9 @@ def written(
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
     history = History(spark, SETTINGS.history)
     history.open()
-    scanned = report.Scanned(SETTINGS, TAKEN, numbers, ["Mind <this>."], history)
     listing = Listing(objects, versions=True, taken=TAKEN, name="a list")
+    used = usage.rows(sums, listing)
+    scanned = report.Scanned(SETTINGS, TAKEN, numbers, used, ["Mind <this>."], history)
     return report.write(states, listing, scanned, folder), folder
 
 

@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 
 from glue_jobs.listing.schema import LISTING
 from glue_jobs.scanner import counting
-from glue_jobs.scanner.counting import Thresholds, find
+from glue_jobs.scanner.counting import find
+from glue_jobs.scanner.sums import Thresholds, sum_up
 from tests.glue import oracle
-from tests.glue.inventories import Row, inventories
+from tests.glue.inventories import TAKEN, Row, inventories
 
 Findings = set[tuple[str, str, int, int | None, int | None]]
 
@@ -39,30 +40,10 @@ def test_names_with_the_same_hash_are_counted_separately(
     assert _count(spark, two_hundred, 2, 1 << 43) == _expected(two_hundred, 2, 1 << 43)
 
 
-@pytest.fixture(scope="module")
-def two_hundred() -> list[Row]:
-    """Draw 200 buckets as one, each in a folder: a Spark job for each would take minutes."""
-    rows: list[Row] = []
-    buckets = 0
-
-    @settings(
-        max_examples=200, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-    )
-    @given(inventories("uploads"))
-    def collect(drawn: list[Row]) -> None:
-        nonlocal buckets
-        rows.extend(row._replace(key=f"{buckets}/{row.key}") for row in drawn)
-        buckets += 1
-
-    collect()
-    assert buckets >= 200
-    assert any(row.is_delete_marker for row in rows)
-    return rows
-
-
 def _count(spark: SparkSession, rows: Sequence[Row], many: int, large: int) -> Findings:
     listing = spark.createDataFrame(rows, LISTING)
-    found = find(listing, Thresholds(many, large, many)).collect()
+    thresholds = Thresholds(many, large, many)
+    found = find(listing, sum_up(listing, TAKEN, thresholds), thresholds).collect()
     distinct: Findings = {tuple(row) for row in found}
     assert len(distinct) == len(found)
     return distinct

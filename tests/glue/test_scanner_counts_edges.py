@@ -6,7 +6,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from glue_jobs.scanner.counting import Thresholds, find
+from glue_jobs.listing.schema import LISTING
+from glue_jobs.scanner.counting import find
+from glue_jobs.scanner.sums import Thresholds, sum_up
+from tests.glue.inventories import TAKEN, Row
 
 pytestmark = pytest.mark.one_spark
 MIB = 1 << 20
@@ -77,8 +80,8 @@ def test_one_object_of_three_hundred_thousand_versions_is_counted(spark: SparkSe
     hot = sql.when(sql.col("id") < 300_000, "hot").otherwise(sql.concat(sql.lit("k/"), "id"))
     latest = (sql.col("id") >= 300_000) | (sql.col("id") == 7)
     size = sql.lit(MIB).cast("long")
-    listing = spark.range(400_000).select(
-        hot.alias("key"), size.alias("size"), latest.alias("is_latest")
+    listing = _complete(
+        spark.range(400_000).select(hot.alias("key"), size.alias("size"), latest.alias("is_latest"))
     )
     many = ("ManyVersions", "hot", 300_000, 300_000 * MIB)
     assert _objects(listing, many=1_000) == [many]
@@ -106,26 +109,41 @@ def _listing(spark: SparkSession, rows: Sequence[tuple[str, int | None]]) -> Dat
     current: set[str] = set()
     listed = []
     for key, size in rows:
-        listed.append((key, size, key not in current))
+        listed.append(Row("uploads", key, is_latest=key not in current, size=size))
         current.add(key)
-    return spark.createDataFrame(listed, "key string, size long, is_latest boolean")
+    return spark.createDataFrame(listed, LISTING)
 
 
 def _current(keys: DataFrame) -> DataFrame:
     """Return a listing of current objects with these keys."""
     one = sql.lit(1).cast("long")
-    return keys.select("key", one.alias("size"), sql.lit(True).alias("is_latest"))  # noqa: FBT003
+    return _complete(keys.select("key", one.alias("size"), sql.lit(True).alias("is_latest")))  # noqa: FBT003
+
+
+def _complete(listing: DataFrame) -> DataFrame:
+    """Return a listing without delete markers, times and storage classes."""
+    null = sql.lit(None)
+    return listing.select(
+        "*",
+        sql.lit(False).alias("is_delete_marker"),  # noqa: FBT003
+        null.cast("timestamp").alias("last_modified"),
+        null.cast("string").alias("storage_class"),
+    )
+
+
+def _find(listing: DataFrame, thresholds: Thresholds) -> DataFrame:
+    return find(listing, sum_up(listing, TAKEN, thresholds), thresholds)
 
 
 def _objects(
     listing: DataFrame, *, many: int = MAX, large: int = MAX
 ) -> list[tuple[str, str, int, int]]:
-    rows = find(listing, Thresholds(many, large, MAX)).select("kind", "key", "versions", "bytes")
+    rows = _find(listing, Thresholds(many, large, MAX)).select("kind", "key", "versions", "bytes")
     return sorted(tuple(row) for row in rows.collect())
 
 
 def _prefixes(listing: DataFrame, many: int) -> dict[str, int]:
-    rows = find(listing, Thresholds(None, None, many)).collect()
+    rows = _find(listing, Thresholds(None, None, many)).collect()
     assert {row.kind for row in rows} <= {"BigPrefix"}
     counts = {row.key: row["count"] for row in rows}
     assert len(counts) == len(rows), "a prefix occurs twice"

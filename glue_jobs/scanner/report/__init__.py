@@ -2,6 +2,7 @@
 
 ::
 
+    FOLDER/usage/       what the bucket holds, rows of `usage.Usage`
     FOLDER/findings/    all findings
     FOLDER/index.html   the page
 
@@ -24,6 +25,7 @@ from glue_jobs.scanner.alert_states import ALERTED
 from glue_jobs.scanner.history import History
 from glue_jobs.scanner.report.growth import Growth, grown
 from glue_jobs.scanner.report.page import Finding, Page, html
+from glue_jobs.scanner.usage import USAGE, Usage
 
 _SHOWN: Final = 100
 """The most findings on the page, the most cleared ones there, and the most in the result."""
@@ -33,12 +35,13 @@ _SHOWN: Final = 100
 class Scanned:
     """The scan of a report: its settings, its time and its results.
 
-    `numbers` are the findings by kind and state.
+    `numbers` are the findings by kind and state; `usage` is what the bucket holds.
     """
 
     settings: Scan
     at: datetime
     numbers: Mapping[str, Mapping[str, int]]
+    usage: Sequence[Usage]
     notes: Sequence[str]
     history: History
 
@@ -71,6 +74,8 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
     )
     findings = states.where("state is not null").drop("open")
     findings.write.mode("overwrite").parquet(f"{folder}/findings")
+    used = states.sparkSession.createDataFrame(scanned.usage, USAGE).coalesce(1)
+    used.write.mode("overwrite").parquet(f"{folder}/usage")
     url = f"{folder}/index.html"
     files.write(url, html(page).encode(), media_type="text/html; charset=utf-8")
     return {
@@ -78,6 +83,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
         "source": content.name,
         "taken": content.taken.isoformat(),
         "versions": content.versions,
+        "usage": [each._asdict() for each in scanned.usage],
         "findings": [_document(finding) for finding in (*top, *cleared)][:_SHOWN],
         "numbers": scanned.numbers,
         "report": url,
