@@ -1,6 +1,6 @@
 """Convert the objects of a bucket to messages for one target's queue."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import islice
 from operator import add
@@ -12,6 +12,7 @@ from pyspark import Accumulator, AccumulatorParam
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
+from bucketcast.event import Event
 from bucketcast.mirror.synthetic import Object, created, marked
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
@@ -21,6 +22,10 @@ MAX_EVENTS: Final = 200
 """Events of one message, the unit that a target retries; more would save very little."""
 _CALLS_PER_SECOND: Final = 10
 """Calls of ten messages: messages are so small that a call has the events of 0.1 s, not of 60 s."""
+
+
+ToEvent = Callable[[Sequence[Any]], Event]
+"""Returns the event of a row."""
 
 
 @dataclass(slots=True)
@@ -42,33 +47,43 @@ class Tally(AccumulatorParam[Counts]):
         return Counts(*map(add, astuple(value1), astuple(value2)))
 
 
+def event(row: Sequence[Any]) -> Event:
+    """Return the event of a row of `Object`."""
+    listed = Object(*row)
+    return marked(listed) if listed.is_delete_marker else created(listed)
+
+
 def pack_objects(
-    to: Destination, since: int, max_events: int, tally: Accumulator[Counts], rows: Iterable[Any]
+    to_event: ToEvent,
+    to: Destination,
+    since: int,
+    max_events: int,
+    tally: Accumulator[Counts],
+    rows: Iterable[Any],
 ) -> Iterator[Message]:
     """Yield messages with the objects that the target's rules match, and count them.
 
-    `rows` have the columns of `Object`, `since` is their time in Unix ms, and `max_events` is a
-    message's limit. The tally is right after the rows were read exactly once.
+    `since` is their time in Unix ms, and `max_events` is a message's limit. The tally is right
+    after the rows were read exactly once.
     """
     counts = Counts()
-    objects = (Object(*row) for row in rows)
-    yield from pack_deliveries(match(objects, to.rules, counts), to, since, max_events)
+    deliveries = match(map(to_event, rows), to.rules, counts)
+    yield from pack_deliveries(deliveries, to, since, max_events)
     tally.add(counts)
 
 
-def match(objects: Iterable[Object], rules: Collection[Rule], counts: Counts) -> Iterator[Delivery]:
+def match(events: Iterable[Event], rules: Collection[Rule], counts: Counts) -> Iterator[Delivery]:
     """Yield the events that the rules match, each with its rule."""
     index, any_put = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
-    for current in objects:
-        event = marked(current) if current.is_delete_marker else created(current)
-        hits = index.match(event)
+    for each in events:
+        hits = index.match(each)
         counts.objects += 1
         if hits:
             counts.matched += 1
-        elif any_put.match(event):
+        elif any_put.match(each):
             counts.without_put_rule += 1
         for hit in hits:
-            yield Delivery(hit.rule, event, hit.named)
+            yield Delivery(hit.rule, each, hit.named)
 
 
 def _for_any_put(rule: Rule) -> Rule:

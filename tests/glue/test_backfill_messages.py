@@ -58,7 +58,7 @@ def sent(
     objects: list[Object], destination: Destination, counts: Counts | None = None
 ) -> list[Delivery]:
     """Return the deliveries that a target finds in the messages of these objects."""
-    deliveries = match(objects, destination.rules, counts or Counts())
+    deliveries = match(map(created, objects), destination.rules, counts or Counts())
     unpacked: list[Delivery] = []
     for message in pack_deliveries(deliveries, destination, SINCE, 7):
         entries = unpack(message.body)
@@ -81,7 +81,9 @@ def test_messages_have_exactly_the_objects_that_a_rule_matches(objects: list[Obj
 @given(OBJECTS, st.sampled_from(["", ".fifo"]))
 def test_no_key_makes_a_message_that_sqs_refuses(objects: list[Object], end: str) -> None:
     destination = to(rule(), end=end)
-    for message in pack_deliveries(match(objects, destination.rules, Counts()), destination, SINCE):
+    for message in pack_deliveries(
+        match(map(created, objects), destination.rules, Counts()), destination, SINCE
+    ):
         assert not _refused(message.body)
 
 
@@ -89,7 +91,9 @@ def test_no_key_makes_a_message_that_sqs_refuses(objects: list[Object], end: str
 def test_an_ordered_queue_gets_one_message_per_event(objects: list[Object]) -> None:
     destination = to(rule(), end=".fifo")
     messages = list(
-        pack_deliveries(match(objects, destination.rules, Counts()), destination, SINCE)
+        pack_deliveries(
+            match(map(created, objects), destination.rules, Counts()), destination, SINCE
+        )
     )
     assert [message.events for message in messages] == [1] * len(objects)
     assert [message.token for message in messages] == [created(found).id for found in objects]

@@ -154,4 +154,4 @@ def test_a_journal_table_is_refused(spark: SparkSession) -> None:
         spark.sql(f"DROP TABLE {name}")
 
     assert "found no column sequence_number, version_id" in message
-    assert "among bucket, key, record_type; name an S3 Metadata inventory table" in message
+    assert "among bucket, key, record_type; name the inventory table of S3 Metadata" in message

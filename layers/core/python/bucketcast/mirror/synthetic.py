@@ -62,7 +62,7 @@ def created(
             name=f"s3:ObjectCreated:{operation}",
             bucket=listed.bucket,
             key=listed.key,
-            time=time or _time_of(listed.modified),
+            time=time or time_of(listed.modified),
             sequencer=sequencer,
             record=msgspec.Raw(),
             # MinIO's value for an unknown size; without it, the size would be read as 0.
@@ -75,12 +75,23 @@ def created(
     )
     # Conditions need these, and MinIO's record cannot hold all of them.
     return msgspec.structs.replace(
-        event, size=listed.size, storage_class=listed.storage_class, tags=facts.get("tags")
+        event,
+        size=listed.size,
+        storage_class=listed.storage_class,
+        tags=facts.get("tags"),
+        metadata=facts.get("metadata", event.metadata),
     )
 
 
-def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
-    """Return an event that the bucket has no object at the key any more, of any version."""
+def removed(
+    bucket: str,
+    key: str,
+    *,
+    time: str,
+    sequencer: str = OLDEST,
+    facts: Mapping[str, Any] = NOTHING_MORE,
+) -> Event:
+    """Return an event that the object was removed: of any version, unless the facts name one."""
     return _reparse(
         Event(
             name="s3:ObjectRemoved:Delete",
@@ -90,22 +101,24 @@ def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
             sequencer=sequencer,
             record=msgspec.Raw(),
             user_agent=AGENT + "backfill",
+            **facts,
         )
     )
 
 
-def marked(listed: Object) -> Event:
+def marked(listed: Object, *, facts: Mapping[str, Any] = NOTHING_MORE) -> Event:
     """Return an event that the delete marker was made, at its own time."""
     return _reparse(
         Event(
             name="s3:ObjectRemoved:DeleteMarkerCreated",
             bucket=listed.bucket,
             key=listed.key,
-            time=_time_of(listed.modified),
+            time=time_of(listed.modified),
             sequencer=OLDEST,
             record=msgspec.Raw(),
             version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
             user_agent=AGENT + "backfill",
+            **facts,
         )
     )
 
@@ -122,7 +135,8 @@ def _reparse(event: Event) -> Event:
     return minio.parse(msgspec.Raw(encode(record(event))))
 
 
-def _time_of(modified: int | None) -> str:
+def time_of(modified: int | None) -> str:
+    """Return the time of an event from Unix ms."""
     if modified is None:
         return EPOCH
     return _iso(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=modified))

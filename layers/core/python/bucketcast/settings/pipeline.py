@@ -28,19 +28,18 @@ STORAGE_CLASSES: Final = (
     "OUTPOSTS",
     "SNOW",
 )
+SOURCE: Final = (
+    "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
+    "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
+    "the folder of a configuration, for its newest report"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
     """The part of a bucket's content that is read, and its source."""
 
-    source: str = option(
-        "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
-        "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
-        "the folder of a configuration, for its newest report",
-        default="listing",
-        example="s3://inventories/uploads/daily",
-    )
+    source: str = option(SOURCE, default="listing", example="s3://inventories/uploads/daily")
     prefix: str = option("only keys that begin with it", default="", example="photos/")
 
 
@@ -113,8 +112,14 @@ class Sending(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Backfill(Sending):
-    """`bucketcast backfill`: send existing objects as events to one target."""
+    """`bucketcast backfill`: send existing objects, or what changed, as events to one target."""
 
+    source: str = option(
+        f"{SOURCE}; or journal, what changed since --modified-after by its S3 Metadata journal, "
+        "with removals and who asked",
+        default="listing",
+        example="s3://inventories/uploads/daily",
+    )
     manifest: str = option(
         "only the objects of a manifest of S3 Batch Operations, instead of a source: a CSV of "
         "bucket, key and perhaps version, a file or an s3:// URL",
