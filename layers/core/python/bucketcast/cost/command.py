@@ -82,6 +82,13 @@ def _share(text: str) -> Share:
     help="Minutes that a scan runs.",
 )
 @click.option(
+    "--scan-versions",
+    type=click.FloatRange(min=0),
+    default=1_000_000,
+    show_default=True,
+    help="Versions of objects that a scan lists, if it reads no report.",
+)
+@click.option(
     "--reads-per-day",
     "reads_a_day",
     type=click.IntRange(0, 10**12),

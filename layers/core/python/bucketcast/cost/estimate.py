@@ -21,6 +21,8 @@ from bucketcast.topics.model import KINDS
 INGEST_SECONDS: Final = (0.015, 0.00002)
 DISPATCH_SECONDS: Final = (0.015, 0.00005)
 """A batch's own time and that of each of its events, in functions, without the target's answer."""
+LISTED_TOGETHER: Final = 1_000
+"""Versions in one answer of ListObjectVersions."""
 PARALLEL: Final = {"webhook": 32}
 """Kinds that take one request for each event, and how many are in flight at once."""
 RULE_READS: Final = 2
@@ -60,8 +62,9 @@ class Load:
     `size` is that of a record in bytes. `shares` are the parts of all events that targets get, by
     ARN; without one a target gets all. `at_once` is the number of events that ingest gets at once,
     if it is known. `target_seconds` is the time that a target takes to answer, `scan_minutes` that
-    of a scan, and `reads_a_day` the object reads that arrive as access events. `listeners` are
-    connected to the function for listeners all month.
+    of a scan, `scan_versions` the versions that it lists where it reads no report, and
+    `reads_a_day` the object reads that arrive as access events. `listeners` are connected to the
+    function for listeners all month.
     """
 
     events_a_day: float
@@ -70,6 +73,7 @@ class Load:
     at_once: float | None = None
     target_seconds: float = 0.05
     scan_minutes: float = 10.0
+    scan_versions: float = 1_000_000.0
     reads_a_day: float = 0.0
     listeners: float = 1.0
 
@@ -189,8 +193,12 @@ def _jobs(config: Deployment, load: Load) -> Iterator[Line]:
     price = "glue_flex" if config.pipeline.execution_class == "flex" else "glue"
     dpus = config.pipeline.workers * _DPUS[config.pipeline.worker_type.partition(".")[2]]
     for bucket, scan in config.scans.items():
-        hours = runs_a_month(scan) * load.scan_minutes / 60 * dpus
+        runs = runs_a_month(scan)
+        hours = runs * load.scan_minutes / 60 * dpus
         yield Line("Glue", f"scans of {bucket}", "", hours, price, fixed=True)
+        if scan.options.get("source", "listing") == "listing":
+            pages = runs * load.scan_versions / LISTED_TOGETHER
+            yield Line("S3", f"listings of {bucket}", "", pages, "s3_writes", fixed=True)
 
 
 def runs_a_month(scan: ScanConfig) -> float:
