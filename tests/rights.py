@@ -15,7 +15,6 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "rights.md"
 STACK: Final = "Bucketcast-"
 TARGETS, DYNAMIC = "targets", "dynamic targets"
-CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
     "gateway": "gateway",
     "listen": "gateway",
@@ -141,18 +140,17 @@ def page(template: Mapping[str, Any]) -> str:
     """Return `docs/rights.md`."""
     rows: dict[tuple[str, str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     for right in rights(template):
-        used = reason(right.owner, right.action) or CALLED
-        rows[right.owner, right.action, used][right.resource, right.condition] = None
+        why = reason(right.owner, right.action)
+        rows[right.owner, right.action, why][right.resource, right.condition] = None
     grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for (owner, action, used), used_by in rows.items():
+    for (owner, action, why), given in rows.items():
         where = "<br>".join(
-            f"`{resource}`{f' ({condition})' if condition else ''}"
-            for resource, condition in used_by
+            f"`{resource}`{f' ({condition})' if condition else ''}" for resource, condition in given
         )
-        grouped[owner, where, used].append(f"`{action}`")
+        grouped[owner, where, why].append(f"`{action}`")
     lines = [
-        f"| {owner} | {' '.join(sorted(actions))} | {where} | {used} |"
-        for (owner, where, used), actions in sorted(grouped.items())
+        f"| {owner} | {' '.join(sorted(actions))} | {where} | {why} |"
+        for (owner, where, why), actions in sorted(grouped.items())
     ]
     return HEAD + "\n".join(lines) + "\n"
 
@@ -164,7 +162,7 @@ template, and a test compares both.
 
 The end-to-end tests record every call that functions, jobs and the gateway make. A call that
 its role does not allow fails them, and so does a right that nothing uses, unless the last column
-says why it is there.
+says why it is there: where that is empty, they use it.
 
 Policies of queues, buckets, buses and functions, and the trust of roles, are in the template. They
 must allow the calls of AWS's services in the stack, and refuse the same calls from another account:
@@ -173,7 +171,7 @@ must allow the calls of AWS's services in the stack, and refuse the same calls f
 Names in capitals stand for values of a deployment; the example has two targets and two buckets,
 with every option that adds rights.
 
-| role of | actions | on | used |
+| role of | actions | on | why |
 |---|---|---|---|
 """
 
