@@ -179,6 +179,7 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
         ("event ls --stack=", "--stack"),
         ("event add uploads webhook:primary --source-ip foo", "--source-ip"),
         ("event add uploads :primary", "TARGET"),
+        ("event ls uploads primary", "TARGET"),
         ("target pause notify_webhook.primary", "TARGET"),
         ("target ls --wait nan", "--wait"),
         ("topic rm webhook:primary", "NAME|ARN"),

@@ -4,6 +4,7 @@ import pytest
 
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
+from bucketcast.terminal import output
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import TABLE, MotoAws, configure
 from tests.unit.pipeline.test_command import deploy
@@ -15,7 +16,7 @@ ESCAPED = r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
 
 @pytest.fixture(params=["pipe", "terminal"], autouse=True)
 def out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both tables: the plain one, and the one that is drawn."""
+    """A table in a pipe, and on a terminal."""
     if request.param == "terminal":
         monkeypatch.setattr("bucketcast.terminal.output.is_terminal", lambda: True)
         monkeypatch.setenv("COLUMNS", "300")
@@ -27,6 +28,24 @@ def plain(text: str) -> str:
     assert not hidden
     assert "\nmade-up row" not in text
     return text
+
+
+def test_only_a_terminal_pages_what_is_longer_than_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+    monkeypatch.setenv("LINES", "50")
+    shown = run("target", "ls").out
+    assert paged == []
+    monkeypatch.setenv("LINES", "3")
+    assert run("target", "ls").out == ("" if output.is_terminal() else shown)
+    assert paged == ([shown] if output.is_terminal() else [])
+
+
+def test_a_long_cell_shifts_its_own_row_only() -> None:
+    table = output.plain(["KEY", "SIZE"], [["k" * 60, "1"], ["short", "2"]])
+    assert table.splitlines()[1:] == ["k" * 60 + "  1", "short".ljust(48) + "  2"]
 
 
 def test_error_keeps_its_lines(run: Run, aws: MotoAws) -> None:

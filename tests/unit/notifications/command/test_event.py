@@ -126,8 +126,8 @@ def test_ls_without_a_bucket_lists_all_rules(run: Run) -> None:
     ran = run("event", "ls")
     assert ran.out.split()[0] == "BUCKET"
     assert [line.split()[:2] for line in ran.out.splitlines()[1:]] == [
-        ["archive", WEBHOOK],
-        ["uploads", WEBHOOK],
+        ["archive", "webhook:primary"],
+        ["uploads", "webhook:primary"],
     ]
     document = run("event", "ls", "--json").document
     assert [rule["bucket"] for rule in document["rules"]] == ["archive", "uploads"]
@@ -149,9 +149,9 @@ def test_ls_marks_rules_without_their_target(run: Run, aws: MotoAws) -> None:
     ids = {rule.arn: rule.id for rule in rules(aws)}
     gone = "arn:minio:sqs::old:redis"
     assert cells(run("event", "ls", "uploads").out) == [
-        ["ARN", "EVENTS", "PREFIX", "SUFFIX", "ID"],
-        [f"{gone} (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*", ids[gone]],
-        [WEBHOOK, "s3:ObjectCreated:*", ".jpg", ids[WEBHOOK]],
+        ["TARGET", "EVENTS", "PREFIX", "SUFFIX", "ID"],
+        ["redis:old (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*", ids[gone]],
+        ["webhook:primary", "s3:ObjectCreated:*", ".jpg", ids[WEBHOOK]],
     ]
     document = run("event", "ls", "uploads", WEBHOOK, "--json").document
     assert document["status"] == "success"

@@ -160,4 +160,5 @@ def _field(error: click.UsageError) -> str:
         return ""
     if isinstance(error.param, click.Option):
         return max(error.param.opts, key=len)
-    return error.param.human_readable_name if error.param else str(error.param_hint or "")
+    name = error.param.human_readable_name if error.param else str(error.param_hint or "")
+    return name[1:-1] if name.startswith("[") else name  # an optional argument

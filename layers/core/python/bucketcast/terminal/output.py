@@ -1,12 +1,13 @@
 """Output of the commands: `--json`, `--stack`, tables, notes and errors.
 
-A table is drawn on a terminal, by $PAGER if it is long, and printed in plain columns when piped.
-Keys and reasons come from outside: they are escaped for people (`display.printable`) and left as
-they are in `--json`.
+A table is the same on a terminal, where $PAGER shows it if it is long, and in a pipe. Keys and
+reasons come from outside: they are escaped for people (`display.printable`) and left as they are in
+`--json`.
 """
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bucketcast.deployment import Deployed
 
 _LINES = "\n\t"
+_WIDEST = 48
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -77,10 +79,7 @@ class Output:
                 self.note(nothing, always=True)
         else:
             shown = [[printable(cell) for cell in row] for row in rows]
-            if is_terminal():
-                _draw(columns, shown)
-            else:
-                click.echo(plain(columns, shown))
+            _page(plain(columns, shown))
 
     def note(self, note: str, *, always: bool = False) -> None:
         """Print a note to standard error; with `--json` only if it is to be shown `always`."""
@@ -188,34 +187,29 @@ def is_terminal() -> bool:
 
 
 def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows under their headings, in columns aligned with spaces."""
+    """Return rows under their headings, in columns aligned with spaces.
+
+    A cell that is longer than `_WIDEST` shifts the rest of its own row only.
+    """
     lines = [columns, *rows]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
+    widths = [
+        min(_WIDEST, max(len(line[index]) for line in lines)) for index in range(len(columns))
+    ]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
 
 
-def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.table import Table  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415 - as above
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=index == 0)  # to be copied whole
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console()
-    with console.capture() as captured:
-        console.print(table)
-    text = captured.get()
-    if text.count("\n") < console.height:
-        click.echo(text, nl=False)
+def _page(text: str) -> None:
+    """Print the text, through $PAGER if it is longer than the terminal."""
+    width, height = shutil.get_terminal_size()
+    lines = sum(1 + (len(line) - 1) // width for line in text.splitlines())
+    if is_terminal() and lines >= height:
+        os.environ.setdefault("LESS", "FRX")  # as git does: what was shown stays there
+        click.echo_via_pager(f"{text}\n")
     else:
-        os.environ.setdefault("LESS", "FRX")  # as git does: colours, and the text stays
-        click.echo_via_pager(text)
+        click.echo(text)
 
 
 def _write(document: Mapping[str, Any]) -> None:

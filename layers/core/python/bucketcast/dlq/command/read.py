@@ -34,7 +34,7 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 from bucketcast.terminal.times import age, clock
 
-_COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "REASON", "EXAMPLE")
+_COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "EXAMPLE", "REASON")
 
 
 @click.command()
@@ -85,8 +85,8 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
             age(group.newest, now),
             group.error or "-",
             group.rule or "-",
-            group.reason,
             group.id,
+            group.reason,
         )
         for group in groups
     ]

@@ -27,8 +27,8 @@ from bucketcast.state.rules import RuleExistsError, Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared, yes_option
 
-_COLUMNS = ("BUCKET", "ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
-_ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
+_COLUMNS = ("BUCKET", "TARGET", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
+_ALWAYS = ("TARGET", "EVENTS", "PREFIX", "SUFFIX", "ID")
 _WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
 
 
@@ -143,7 +143,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
     rows = [
         (
             rule.bucket,
-            rule.arn if rule.arn in known else f"{rule.arn} (not deployed)",
+            rule.to.short if rule.arn in known else f"{rule.to.short} (not deployed)",
             ",".join(rule.events),
             rule.prefix,
             rule.suffix,
