@@ -80,6 +80,7 @@ endpoint = "example.org"
 in_flight = 1000
 [notify_webhook.two]
 endpoint = "http://127.0.0.1/x"
+timeout = "soon"
 [notify_kafka.none]
 brokers = "b:9092"
 sasl_username = "u"
@@ -100,6 +101,7 @@ window = "x"
         "notify_kafka.word.sasl",  # and not its user, which is wrong only without `sasl`
         "notify_webhook.one.endpoint",
         "notify_webhook.one.in_flight",
+        "notify_webhook.two.timeout",
         "notify_webhook.two.endpoint",
     ]
 

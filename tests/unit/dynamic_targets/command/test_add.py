@@ -67,6 +67,7 @@ def test_add_merge_changes_named_settings_only(run: Run) -> None:
     ("words", "code", "expected"),
     [
         (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
+        (("add", "webhook:audit", "endpoint=h", "in_flight=0"), 2, "in_flight: found 0"),
         (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
         (("add", "nats:audit"), 2, "no function for dynamic targets of kind nats"),
         (

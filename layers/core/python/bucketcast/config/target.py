@@ -1,7 +1,7 @@
 """Read the tables of targets: `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]`."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from bucketcast.limits import RETENTION_DAYS
 from bucketcast.settings.egress import ANY
 from bucketcast.settings.options import Option, options_of, read, validation_errors
 from bucketcast.settings.types import REFERENCE
+from bucketcast.targets.base import Target
 from bucketcast.targets.base.options import queue_limit_of
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -105,10 +106,9 @@ class TargetReader:
         plain = self._replace_secrets(f"{kind}-{id}", values, options_of(declared), where)
         # The plain text is checked, not the reference that replaces it.
         texts = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
-        errors = list(validation_errors(declared, texts, f"{where}."))
+        errors, settings = setting_errors(target, texts, where)
         self._tables.errors += errors
         wrong = {error.key.removeprefix(f"{where}.") for error in errors}
-        settings = _stand_in(declared, texts, wrong)
         deploy = self._deploy(table, where, getattr(settings, "max_open_connections", 0))
         if deploy is not None and not self._tables.local:
             self._check_encryption(kind, where, values, deploy)
@@ -118,12 +118,6 @@ class TargetReader:
                 )
         if settings.facts and self._object_facts == "off":
             self._tables.errors.append(facts_error(f"{where}.facts"))
-        target_errors = [
-            ConfigError(f"{where}.{key}", *details)
-            for key, *details in target.check(settings)
-            if wrong.isdisjoint(_WORD.findall(" ".join((key, *details))))
-        ]
-        self._tables.errors += target_errors
         if deploy is None:
             return None
         self._tables.notes += target.notes(settings)
@@ -131,13 +125,13 @@ class TargetReader:
             isinstance(value, str) and value.startswith(REFERENCE)
             for value in vars(settings).values()
         )
-        if not target_errors and not has_references:
+        if not has_references:
             longest = target(settings).max_send_seconds
             self._tables.errors += timeout_errors(longest, deploy, where)
-        if errors:
-            return None
         function_settings = {
-            key: value for key, value in values.items() if value and key not in NOT_FOR_THE_FUNCTION
+            key: value
+            for key, value in values.items()
+            if value and key not in (*NOT_FOR_THE_FUNCTION, *wrong)
         }
         return TargetConfig(
             kind,
@@ -146,7 +140,7 @@ class TargetReader:
             deploy,
             plain,
             enabled=values["enable"] != "off",
-            queue_limit=None if target_errors else queue_limit_of(values),
+            queue_limit=None if errors else queue_limit_of(values),
             facts=settings.facts,
         )
 
@@ -208,15 +202,30 @@ class TargetReader:
         return options
 
 
-def _stand_in(declared: Any, values: Mapping[str, str], wrong: Iterable[str]) -> Any:
-    """Return the settings; for wrong values their examples, so that the others can be checked."""
-    options = options_of(declared)
+def setting_errors(
+    target: type[Target], values: Mapping[str, str], where: str
+) -> tuple[list[ConfigError], Any]:
+    """Return all errors of a target's settings, and the settings.
+
+    In these, examples and defaults stand in for wrong values, so that what depends on others is
+    checked at once; what would depend on a wrong value is no error yet.
+    """
+    declared: Any = target.Settings
+    errors = list(validation_errors(declared, values, f"{where}."))
+    wrong = {error.key.removeprefix(f"{where}.") for error in errors}
     examples = {
-        key: options[key].example.strip('"') or f"the-{key}"
-        for key in wrong
-        if key in options and options[key].required
+        key: option.example.strip('"') or f"the-{key}"
+        for key, option in options_of(declared).items()
+        if key in wrong and option.required
     }
-    return read(declared, {**{key: values[key] for key in values.keys() - wrong}, **examples})
+    others = {key: text for key, text in values.items() if key not in wrong}
+    settings = read(declared, {**others, **examples})
+    errors += [
+        ConfigError(f"{where}.{key}", *details)
+        for key, *details in target.check(settings)
+        if wrong.isdisjoint(_WORD.findall(" ".join((key, *details))))
+    ]
+    return errors, settings
 
 
 def switch(value: str) -> str:

@@ -9,14 +9,14 @@ from bucketcast import targets
 from bucketcast.config import encryption
 from bucketcast.config.function import url_errors
 from bucketcast.config.ingest import facts_error
-from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, switch
+from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, setting_errors, switch
 from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.limits import SPARE
 from bucketcast.settings import egress
 from bucketcast.settings.egress import Egress
-from bucketcast.settings.options import options_of, read, validation_errors
+from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 from bucketcast.targets.base.iam import IamLogin
@@ -79,19 +79,15 @@ def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str])
     settings_text = {key: value.strip() for key, value in values.items() if value.strip()}
     settings_text["enable"] = switch(settings_text.get("enable", "on"))
     errors = [*_reference_errors(settings_text, path)]
-    errors += validation_errors(declared, settings_text, f"{path}.")
-    if errors:
-        raise ConfigErrors(errors)
-    parsed = read(declared, settings_text)
-    errors += [
-        ConfigError(f"{path}.{k}", found, allowed_text)
-        for k, found, allowed_text in target.check(parsed)
-    ]
+    invalid, parsed = setting_errors(target, settings_text, path)
+    errors += invalid
     if settings_text.get("facts") and not setup.object_facts:
         errors.append(facts_error(f"{path}.facts"))
     errors += _encryption_errors(setup, settings_text, path)
     if isinstance(parsed, IamLogin) and parsed.by_iam:
         errors.append(ConfigError(f"{path}.auth", "found 'iam'", _NO_RIGHTS))
+    if errors:
+        raise ConfigErrors(errors)
     if kind == "webhook" and not setup.local:
         allowed = Egress(setup.allow_private)
         errors += url_errors(
