@@ -289,6 +289,11 @@ def test_a_setting_of_the_session_is_the_servers(postgres: PostgresServer, admin
         pytest.raises(NotConnected, match=r'"keepalives".* leave it out of connection_string'),
     ):
         refused.send([put("a", 1)])
+    with (
+        target(postgres, connection_string=f"{string} statement_timeout=x") as refused,
+        pytest.raises(NotConnected, match='invalid value for parameter "statement_timeout"'),
+    ):
+        refused.send([put("a", 1)])
 
 
 @pytest.mark.parametrize(

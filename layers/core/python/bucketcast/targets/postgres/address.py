@@ -27,6 +27,7 @@ _REFUSED: Final = {
     "service": "write its parameters here",
     "sslcert": "use the option client_cert",
     "sslkey": "use the option client_key",
+    "sslpassword": "the option client_key is not encrypted",
     "sslrootcert": "use the option cert_authority; without it, the system's CAs count",
 }
 _url = re.compile(

@@ -167,8 +167,9 @@ def _explain(server: tuple[str, int], settings: PostgresSettings) -> Iterator[No
         reason = delivery_error(error)
         if settings.client_cert and not sqlstate(error):
             # With TLS 1.3 the client learns only later that its certificate was refused, if at all.
-            hint = "does the server trust the authority of client_cert?"
-            raise NotConnected(f"{address}: {reason}: {hint}") from None
+            reason = NotConnected(f"{reason}: does the server trust the authority of client_cert?")
+        if not isinstance(reason, NotConnected):  # no error of a login is about an event
+            reason = NotConnected(str(reason))
         raise reason from None
     except ScramException as error:
         raise NotAuthorized(f"{address}: {error}") from None
