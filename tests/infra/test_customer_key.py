@@ -47,6 +47,12 @@ def test_key_encrypts_queues_tables_logs_and_variables(resources: list[dict[str,
     assert {each["KmsKeyArn"] for each in of_type(resources, "AWS::Lambda::Function")} == {KEY}
 
 
+def test_a_new_key_makes_cloudformation_ask_each_bucket(resources: list[dict[str, Any]]) -> None:
+    """S3 then tries the key: the queue alone would change, and its events would be lost."""
+    found = of_type(resources, "Custom::BucketNotification")
+    assert [each.get("Key") for each in found if "StateTable" in each] == [KEY, KEY]
+
+
 def test_each_role_may_use_the_key_from_the_beginning(resources: list[dict[str, Any]]) -> None:
     for role in of_type(resources, "AWS::IAM::Role"):
         (policy,) = role["Policies"]
