@@ -184,6 +184,8 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
         ("target ls --wait nan", "--wait"),
         ("topic rm webhook:primary", "NAME|ARN"),
         ("dlq redrive webhook:primary --rate nan", "--rate"),
+        ("dlq redrive webhook:primary --to webhok:primary", "--to"),
+        ("dlq ls webhok:primary", "TARGET"),
         ("dlq purge webhook:primary", "--file"),
         ("explain s3://uploads/x --event put --source-ip foo", "--source-ip"),
         ("trace s3://uploads", "s3://BUCKET/KEY"),

@@ -121,5 +121,5 @@ def test_export_writes_a_line_per_message_and_deletes_none(
 def test_unknown_target_lists_existing_ones(run: Run) -> None:
     ran = run("dlq", "ls", "webhook:primry")
     assert ran.code == 1
-    assert ARN in ran.err
+    assert "did you mean 'webhook:primary'? there is ingress, postgres:main" in ran.err
     assert "ingress" in ran.err

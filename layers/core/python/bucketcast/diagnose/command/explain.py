@@ -130,7 +130,7 @@ def _show(out: Output, event: Event, explanation: Explanation) -> None:
     rows = [
         (
             answer.rule.name or answer.rule.id,
-            answer.rule.arn,
+            answer.rule.to.short,
             _matched(answer, explanation.missing),
             answer.because,
         )

@@ -1,7 +1,6 @@
 """The dead-letter queues of a stack: of targets, of ingest, and of removed targets."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from bucketcast import targets
@@ -11,6 +10,7 @@ from bucketcast.delivery.queue import Depth
 from bucketcast.delivery.queue import depth as queue_depth
 from bucketcast.delivery.queue_names import base_name, dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError, did_you_mean
 
 INGRESS = "ingress"
@@ -51,20 +51,18 @@ def list_queues(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
 
 
 def find(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
-    """Return the queue of an ARN, of `KIND:ID`, of `ingress`, or with this name.
+    """Return the queue of a target's ARN, of `ingress`, or with this name.
 
     Raises:
         BucketcastError: there is no such queue.
     """
-    wanted = {name}
-    with suppress(ValueError):
-        wanted.add(targets.named(name).plain)
     for queue in queues:
-        if wanted & {queue.name, _last(queue.dead)}:
+        if name in (queue.name, _last(queue.dead)):
             return queue
-    names = [queue.name for queue in queues]
+    short = Destination.of(name).short
+    names = [queue.target.name if queue.target else queue.name for queue in queues]
     raise BucketcastError(
-        f"no dead-letter queue of {name}: {did_you_mean(name, names)}there is {', '.join(names)}"
+        f"no dead-letter queue of {short}: {did_you_mean(short, names)}there is {', '.join(names)}"
     )
 
 

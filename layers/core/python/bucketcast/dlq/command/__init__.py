@@ -10,7 +10,7 @@ from bucketcast.dlq.command.read import export, ls, show
 def command() -> None:
     """List, show, redrive, export and purge dead letters: events that were given up.
 
-    TARGET is a target's ARN, KIND:ID, a topic's target, or ingress for what could not be read at
+    TARGET is KIND:ID, the ARN of a target or topic, or ingress for what could not be read at
     all. Dead letters of removed targets are listed and named by their queue.
 
     Messages are hidden from other readers while a command reads them, and shown again when it ends.

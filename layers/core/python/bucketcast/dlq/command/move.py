@@ -12,7 +12,7 @@ from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.reader import Reader
 from bucketcast.dlq.aws.redrive import Destination, Mover, RateLimit, Result, sender, server_time
 from bucketcast.dlq.backup import Backup
-from bucketcast.dlq.command.options import filter_options, to_filter
+from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
     matching_plans,
@@ -41,9 +41,11 @@ def _rate(text: str) -> float:
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="TARGET", type=queue_name)
 @filter_options
-@click.option("--to", metavar="TARGET", default="", help="Send to this target instead.")
+@click.option(
+    "--to", type=queue_name, metavar="TARGET", default="", help="Send to this target instead."
+)
 @click.option("--rate", type=_rate, metavar="N", help="Events per second at the most.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
@@ -86,7 +88,7 @@ def redrive(
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="TARGET", type=queue_name)
 @filter_options
 @click.option(
     "--file",

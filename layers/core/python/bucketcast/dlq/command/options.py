@@ -34,6 +34,11 @@ _FILTERS: Final = (
 )
 
 
+def queue_name(text: str) -> str:
+    """Return the name of a dead-letter queue, the ARN if it is a target's or a topic's."""
+    return params.target_or_topic(text).plain if ":" in text else text
+
+
 def filter_options(command: F) -> F:
     """Add the options that choose dead letters; `to_filter` takes them."""
     for flag, name, parameters in reversed(_FILTERS):

@@ -13,7 +13,7 @@ from bucketcast.diagnose.explain import offline_target
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
-from bucketcast.dlq.command.options import filter_options, to_filter
+from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
     make_reader,
@@ -38,7 +38,7 @@ _COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "EXA
 
 
 @click.command()
-@click.argument("target", metavar="[TARGET]", default="")
+@click.argument("target", metavar="[TARGET]", type=queue_name, default="")
 @filter_options
 @shared
 def ls(out: Output, /, target: str, **options: Any) -> None:
@@ -95,7 +95,7 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="TARGET", type=queue_name)
 @filter_options
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1, show_default=True, help="How many to show."
@@ -129,7 +129,7 @@ def show(out: Output, /, target: str, *, limit: int, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="TARGET", type=queue_name)
 @filter_options
 @click.option(
     "--file",
