@@ -39,6 +39,10 @@ def test_unencrypted_transport_is_noted(folder: Folder) -> None:
     assert "auth_token can be read" in noted["notify_webhook.a.endpoint"]
     assert "password can be read" in noted["notify_redis.b.tls"]
     assert "sslmode=verify-full" in noted["notify_postgres.c.connection_string"]
+    verified = CLEAR.replace(
+        "[notify_postgres.c]", '[notify_postgres.c]\ncert_authority = "secret:ca"'
+    )
+    assert not [note for note in folder.load(verified).notes if "notify_postgres" in note]
     assert "tls=true" in noted["notify_mysql.d.dsn_string"]
     assert "password can be read" in noted["notify_elasticsearch.e.url"]
     here = CLEAR.replace("secret:db", "u:p@tcp(127.0.0.1)/db").split("[notify_postgres")[0]

@@ -47,9 +47,10 @@ def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:
         yield f"{where}.tls: is off, {_IN_THE_CLEAR.format('the password')}"
     if settings.get("auth", "").lower() == "iam":
         return  # always verified TLS
-    if kind == "postgres" and "sslmode=verify-" not in settings.get("connection_string", ""):
+    is_verified = "sslmode=verify-" in settings.get("connection_string", "")
+    if kind == "postgres" and not is_verified and not settings.get("cert_authority"):
         yield (
-            f"{where}.connection_string: unless it says sslmode=verify-full, "
+            f"{where}.connection_string: without sslmode=verify-full or cert_authority, "
             "the connection is encrypted (sslmode=require) to a server that is not verified"
         )
     trusts = settings.get("cert_authority") or settings.get("client_cert")
