@@ -156,6 +156,17 @@ SECRETS = [
         ["it's one"],
     ),
     (
+        ("postgres", {"connection_string": r"host=db password=it\'s\ two user=me", "table": "t"}),
+        ["it's two"],
+    ),
+    (
+        (
+            "postgres",
+            {"connection_string": "postgres://db/x?user=me&password=s%20cret", "table": "t"},
+        ),
+        ["s cret", "s%20cret"],
+    ),
+    (
         ("postgres", {"connection_string": "postgresql://me:s%20cret@db/x", "table": "t"}),
         ["s cret", "s%20cret"],
     ),

@@ -13,7 +13,7 @@ SHORTEST = 4
 """Shorter texts may be part of any word, and are not hidden."""
 _LOGIN = re.compile(r"(?:^(?!\w+://)|//)([^:/@]*):(.*)@", re.DOTALL)
 """User and password of a URL, or of a DSN of Go's driver for MySQL."""
-_KEYWORD = re.compile(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))")
+_KEYWORD = re.compile(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\]|\\.)+))")
 """The password of a connection string of PostgreSQL."""
 _CREDENTIALS = re.compile(r"\w+ (\S+)")
 """The value of an Authorization header with its scheme."""
@@ -40,7 +40,7 @@ def _values(value: Secret, user: str) -> Iterator[str]:
     elif isinstance(value, LoginUrl):
         return  # it has no login, and is no secret
     if keyword := _KEYWORD.search(text):
-        yield from _password(user, re.sub(r"\\(.)", r"\1", keyword[1] or "") or keyword[2] or "")
+        yield from _password(user, re.sub(r"\\(.)", r"\1", keyword[1] or keyword[2] or ""))
     if credentials := _CREDENTIALS.fullmatch(text):
         yield credentials[1]
     yield text
