@@ -18,6 +18,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)  # no characters, in the middle of th
 _NOT_IN_XML: Final = 0xFFFF  # in responses that repeat the marker unencoded, as the local S3's do
 _KEY_BYTES: Final = 1024  # S3 may have the same limit for a marker
 _PROBES: Final = 16  # for each part, and about for each cut
+_LEAST_PROBES: Final = 1_024  # to find a giant among some hundred small ones; half a US cent
 _MAX_PARALLEL: Final = 32
 _UNKNOWN_PAGES: Final = 1e9  # of a bucket that was not read yet
 
@@ -77,10 +78,10 @@ Map = Callable[[Callable[[_Piece], list[_Piece]], Sequence[_Piece]], Iterable[li
 def plan(read_page: ReadPage, parts: int, parallel_map: Map = map) -> list[Range]:
     """Cut all keys into at most `parts` ranges of about one size, in order and without gaps.
 
-    It reads about 16 pages for each part, however large the bucket is; `parallel_map` may cut
-    several pieces at once (the `map` of a thread pool).
+    It reads about 16 pages for each part and at least 1,024, however large the bucket is, unless
+    it has fewer; `parallel_map` may cut several pieces at once (the `map` of a thread pool).
     """
-    probes = parts * _PROBES
+    probes = max(_LEAST_PROBES, parts * _PROBES)
     pieces = [_Piece(Range(), read_page(""), _UNKNOWN_PAGES)]
     while probes > 0 and (chosen := _heaviest(pieces, probes // _PROBES)):
         cuts = list(parallel_map(lambda piece: _cut(piece, read_page), chosen))

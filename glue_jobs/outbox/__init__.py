@@ -1,4 +1,4 @@
-"""The outbox: a job's messages, spooled first (`chunks`) and then sent to SQS, once (`sender`).
+"""The outbox: a job's messages, spooled first (`chunks`) and then sent to SQS (`sender`).
 
 ::
 
@@ -7,5 +7,6 @@
     FOLDER/done/PART/…     a checkpoint per chunk, written as soon as SQS accepted it
 
 The chunks are fixed before the first is sent. So a job that is restarted in the same folder, or a
-task that Spark retries, resumes where the last one stopped.
+task that Spark retries, resumes where the last one stopped. Delivery is at least once: `send` says
+when a chunk comes twice.
 """

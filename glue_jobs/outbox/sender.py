@@ -60,8 +60,10 @@ def send(
     seconds. About once a second a thread calls `on_progress(done, total)` with the number of
     events that SQS has accepted.
 
-    A chunk is sent once, however often this is called and tasks are retried, but for one case: the
-    chunk of a task that ends between SQS's response and the checkpoint is sent twice.
+    A chunk that has a checkpoint when a task begins with its part is not sent again, however often
+    this is called and tasks are retried. It is sent twice if its task ends between SQS's response
+    and the checkpoint, or if two tasks work on one part: the old one of an executor that Spark gave
+    up, and the new one.
 
     Raises:
         RefusedError: SQS refused messages, after everything else was sent.
