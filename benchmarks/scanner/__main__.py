@@ -1,0 +1,142 @@
+"""Whole scans of a generated Inventory report in Parquet, beside DuckDB and polars, in turns.
+
+Each is a process of its own, from its start to its end: Spark with all that a scan does (lease,
+check of the report's files, counting, usage, report, state), the others with the same findings and
+usage written to Parquet. `cpu` and `peak` are of the process and its children, the JVM among them.
+
+Run: `python -m benchmarks.scanner [--millions 1 10 50] [--rounds 1]`; 50 million rows need 6 GB of
+disk. DuckDB and polars are installed by uv when they are first needed.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psutil
+
+from benchmarks.scanner.report import BUCKET
+from benchmarks.scanner.spark import QUEUE
+from tests.glue.emulator import Emulator
+from tests.unit.moto_aws import make_state_table
+
+_SCRATCH: Final = Path(".local/benchmark-scanner").absolute()
+_HERE: Final = Path(__file__).parent
+_HEADINGS: Final = ("rows", "by", "wall s", "cpu s", "peak MB", "findings", "of the better")
+
+
+class Figures(NamedTuple):
+    """One scan: seconds, seconds of CPU, peak memory in MB."""
+
+    wall: float
+    cpu: float
+    peak: int
+
+
+def main() -> None:
+    """Print the figures of reports of several sizes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--millions", type=int, nargs="+", default=[1, 10, 50], help="rows")
+    parser.add_argument("--rounds", type=int, default=1, help="turns; medians are printed")
+    arguments = parser.parse_args()
+    print(" | ".join(_HEADINGS))
+    for millions in arguments.millions:
+        with _report(millions * 1_000_000) as manifest, _aws() as variables:
+            _compare(manifest, millions, arguments.rounds, variables)
+
+
+@contextmanager
+def _report(rows: int) -> Iterator[Path]:
+    shutil.rmtree(_SCRATCH, ignore_errors=True)
+    manifest = _SCRATCH / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
+    try:
+        words = [sys.executable, "-m", "benchmarks.scanner.report", str(manifest), str(rows)]
+        subprocess.run(words, check=True, env=_environment())
+        yield manifest
+    finally:
+        shutil.rmtree(_SCRATCH, ignore_errors=True)
+
+
+@contextmanager
+def _aws() -> Iterator[Mapping[str, str]]:
+    """Run the local AWS with a state table and a queue; yield the variables that lead there."""
+    emulator = Emulator(_SCRATCH / "aws")
+    emulator.start()
+    try:
+        os.environ |= emulator.variables()
+        make_state_table(emulator.client("dynamodb"))
+        emulator.client("sqs").create_queue(QueueName=QUEUE)
+        yield emulator.variables()
+    finally:
+        emulator.stop()
+
+
+def _compare(manifest: Path, millions: int, rounds: int, variables: Mapping[str, str]) -> None:
+    data = manifest.parents[1] / "data"
+    uv = [sys.executable, "-m", "uv", "run", "--quiet", "--script"]
+    scans: dict[str, Sequence[str]] = {
+        "Bucketcast": [sys.executable, "-m", "benchmarks.scanner.spark", str(manifest)],
+        "DuckDB": [*uv, str(_HERE / "duckdb_scan.py"), str(data)],
+        "polars": [*uv, str(_HERE / "polars_scan.py"), str(data)],
+    }
+    figures: dict[str, list[Figures]] = {name: [] for name in scans}
+    for _ in range(rounds):
+        for name, words in scans.items():
+            figures[name].append(_measure(words, _environment() | variables))
+    medians = {name: _median(of) for name, of in figures.items()}
+    better = min(medians["DuckDB"].wall, medians["polars"].wall)
+    for name, (wall, cpu, peak) in medians.items():
+        cells = (f"{millions} M", name, f"{wall:.1f}", f"{cpu:.1f}", f"{peak:,}")
+        print(" | ".join((*cells, f"{wall / better:.2f}")), flush=True)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "SPARK_LOCAL_DIRS": str(_SCRATCH / "spark")}
+
+
+def _measure(words: Sequence[str], environment: Mapping[str, str]) -> Figures:
+    """Run a scan with a folder of its own."""
+    folder = _SCRATCH / "scan"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    begun = time.perf_counter()
+    process = subprocess.Popen([*words, str(folder)], env=dict(environment))
+    cpu: dict[int, float] = {}
+    peak = 0
+    while process.poll() is None:
+        resident = 0
+        for member in _family(process.pid):
+            try:
+                cpu[member.pid] = sum(member.cpu_times()[:2])
+                resident += member.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+        peak = max(peak, resident)
+        time.sleep(0.05)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
+    return Figures(time.perf_counter() - begun, sum(cpu.values()), peak >> 20)
+
+
+def _family(parent: int) -> Sequence[psutil.Process]:
+    try:
+        process = psutil.Process(parent)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _median(figures: Sequence[Figures]) -> Figures:
+    wall, cpu, peak = zip(*figures, strict=True)
+    return Figures(statistics.median(wall), statistics.median(cpu), int(statistics.median(peak)))
+
+
+if __name__ == "__main__":
+    main()
