@@ -29,7 +29,7 @@ from tests.unit.moto_aws import make_state_table
 
 _SCRATCH: Final = Path(".local/benchmark-scanner").absolute()
 _HERE: Final = Path(__file__).parent
-_HEADINGS: Final = ("rows", "by", "wall s", "cpu s", "peak MB", "findings", "of the better")
+_HEADINGS: Final = ("rows", "by", "wall s", "cpu s", "peak MB", "times the better")
 
 
 class Figures(NamedTuple):
@@ -58,7 +58,7 @@ def _report(rows: int) -> Iterator[Path]:
     manifest = _SCRATCH / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
     try:
         words = [sys.executable, "-m", "benchmarks.scanner.report", str(manifest), str(rows)]
-        subprocess.run(words, check=True, env=_environment())
+        subprocess.run(words, check=True, env=_environment(), capture_output=True)
         yield manifest
     finally:
         shutil.rmtree(_SCRATCH, ignore_errors=True)
@@ -107,7 +107,11 @@ def _measure(words: Sequence[str], environment: Mapping[str, str]) -> Figures:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     begun = time.perf_counter()
-    process = subprocess.Popen([*words, str(folder)], env=dict(environment))
+    log = folder.with_name("log")
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            [*words, str(folder)], env=dict(environment), stdout=output, stderr=output
+        )
     cpu: dict[int, float] = {}
     peak = 0
     while process.poll() is None:
@@ -121,7 +125,7 @@ def _measure(words: Sequence[str], environment: Mapping[str, str]) -> Figures:
         peak = max(peak, resident)
         time.sleep(0.05)
     if process.returncode:
-        raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
+        raise SystemExit(f"{log.read_text('utf-8')}\n{' '.join(words)}: {process.returncode}")
     return Figures(time.perf_counter() - begun, sum(cpu.values()), peak >> 20)
 
 

@@ -69,7 +69,6 @@ def main() -> None:
     database.execute(f"copy ({_FINDINGS}) to '{folder}/findings.parquet'")
     database.execute(f"copy ({_CLASSES}) to '{folder}/classes.parquet'")
     database.execute(f"copy ({_PREFIXES}) to '{folder}/prefixes.parquet'")
-    print(database.execute(f"select count(*) from '{folder}/findings.parquet'").fetchone()[0])
 
 
 if __name__ == "__main__":

@@ -54,7 +54,6 @@ def main() -> None:
     )
     findings = pl.concat([many, large, wide], how="vertical_relaxed")
     findings.write_parquet(output / "findings.parquet")
-    print(len(findings))
 
 
 def _ancestors(folders: pl.DataFrame) -> pl.DataFrame:

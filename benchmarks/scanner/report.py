@@ -1,4 +1,4 @@
-"""A generated Inventory report with all versions: `python -m benchmarks.scanner.report MANIFEST ROWS`.
+"""A generated Inventory report of all versions: `python -m benchmarks.scanner.report FILE ROWS`.
 
 It has about two versions of a key and a hundred rows in a folder, three folders deep. Of each
 hundred rows one is in a few hot keys, two are each in a sub-folder of their own of a single prefix,
@@ -46,7 +46,7 @@ _ROWS: Final = """
 
 def write(manifest: Path, rows: int) -> None:
     """Write a report of so many rows: its data files, its manifest and the checksum of that."""
-    spark = session()
+    spark = session(manifest.parents[2])
     data = manifest.parents[1] / "data"
     files = -(-rows // _ROWS_A_FILE)
     query = _ROWS.format(bucket=BUCKET, rows=rows, keys=rows // 2, files=files)

@@ -1,6 +1,6 @@
 """A whole scan as the job makes it: `python -m benchmarks.scanner.spark MANIFEST FOLDER`.
 
-The state table and the queue are those that the environment's variables name.
+The local AWS is the one that the environment's variables name.
 """
 
 import os
@@ -16,10 +16,12 @@ from glue_jobs.scanner.scan import scan
 from tests.unit.moto_aws import TABLE
 
 QUEUE: Final = "Bucketcast-ingress"
+_SERVERS: Final = Path(".local/servers").absolute()
 
 
-def session() -> SparkSession:
-    """Start Spark on both cores, with the heap of a small driver."""
+def session(folder: Path) -> SparkSession:
+    """Start Spark on both cores, with the heap of a small driver and a history in a folder."""
+    jars = [jar for name in ("iceberg", "sqlite") for jar in (_SERVERS / name).glob("*.jar")]
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -31,6 +33,12 @@ def session() -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "16")
         .config("spark.ui.enabled", "false")
+        .config("spark.jars", ",".join(map(str, jars)))
+        .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")
+        .config("spark.sql.catalog.history.catalog-impl", "org.apache.iceberg.jdbc.JdbcCatalog")
+        .config("spark.sql.catalog.history.uri", f"jdbc:sqlite:{folder}/catalog.db")
+        .config("spark.sql.catalog.history.jdbc.schema-version", "V1")
+        .config("spark.sql.catalog.history.warehouse", (folder / "history").as_uri())
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
@@ -47,10 +55,12 @@ def main() -> None:
         "state": f"{folder.as_uri()}/alerts",
         "ingress": f"{os.environ['AWS_ENDPOINT_URL']}/000000000000/{QUEUE}",
         "table": TABLE,
+        "history": "history.bucketcast",
+        "retention": "400d",
     }
     settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
     with Run(settings.run) as run:
-        scan(session(), settings, run)
+        scan(session(folder), settings, run)
 
 
 if __name__ == "__main__":
