@@ -218,12 +218,15 @@ class Pipeline(Construct):
             "s3:ListBucket",
             "s3:ListBucketVersions",
         ]
-        job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
         objects = ["s3:GetObject"]
         if job is self.jobs["reconcile"]:
             objects.append("s3:GetObjectTagging")
+        if job is self.jobs["scan"]:
+            listing.append("s3:ListBucketMultipartUploads")
+            objects.append("s3:ListMultipartUploadParts")
         if job is self.jobs["backfill"]:
             objects.append("s3:GetObjectVersion")
+        job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
         job.allow(objects, [bucket_arn(self, f"{bucket}/*") for bucket in buckets])
         if self._options.metadata:
             _allow_metadata(job)

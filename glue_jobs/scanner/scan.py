@@ -30,6 +30,7 @@ from glue_jobs.scanner import (
     report,
     rule_match,
     sums,
+    uploads,
     usage,
 )
 from glue_jobs.scanner.state import Generation, StateStore
@@ -75,7 +76,8 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             thresholds = _thresholds(content, settings)
             summed = sums.sum_up(objects, content.taken, thresholds)
             findings = counting.find(objects, summed, thresholds).where(covered)
-            used = usage.rows(summed, content)
+            incomplete, upload_notes = uploads.count(settings.bucket, settings.prefix)
+            used = [*usage.rows(summed, content), *incomplete]
             states = _compare(
                 findings, before.alert_states(spark), covered, settings, at, content.taken
             )
@@ -83,7 +85,12 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         history.owe(new, _origin(content, settings, now, at))
         states = new.alert_states(spark)
         numbers = _count_states(states)
-        notes = [*content.notes, *_source_notes(content), *_unmatched_notes(numbers, settings)]
+        notes = [
+            *content.notes,
+            *_source_notes(content),
+            *_unmatched_notes(numbers, settings),
+            *upload_notes,
+        ]
         scanned = report.Scanned(settings, at, numbers, used, notes, past)
         with run.report_tasks(spark, "writing the report"):
             summary = report.write(states, content, scanned, run.path("report"))

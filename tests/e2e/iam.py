@@ -26,6 +26,8 @@ _ACTIONS = {
     ("s3", "ListBuckets"): "ListAllMyBuckets",
     ("s3", "ListObjectsV2"): "ListBucket",
     ("s3", "ListObjectVersions"): "ListBucketVersions",
+    ("s3", "ListMultipartUploads"): "ListBucketMultipartUploads",
+    ("s3", "ListParts"): "ListMultipartUploadParts",
     ("s3", "GetBucketNotificationConfiguration"): "GetBucketNotification",
     ("s3", "PutBucketNotificationConfiguration"): "PutBucketNotification",
     ("lambda", "Invoke"): "InvokeFunction",

@@ -1,6 +1,6 @@
 """The report of a bucket small enough to count by hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.display import printable
+from bucketcast.display import printable, size
 from bucketcast.settings.pipeline import Scan
 from bucketcast.settings.types import Duration
 from glue_jobs import files
@@ -18,8 +18,9 @@ from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, report, usage
 from glue_jobs.scanner.counting import find
 from glue_jobs.scanner.history import History
-from glue_jobs.scanner.report.page import Finding, Page, html, size
+from glue_jobs.scanner.report.page import Finding, Page, html
 from glue_jobs.scanner.sums import Thresholds, sum_up
+from glue_jobs.scanner.usage import Usage
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
 BEFORE = TAKEN - timedelta(days=30)
@@ -205,10 +206,52 @@ def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, s
         assert shown in elements.text
 
 
-def page(*top: Finding, findings: int) -> Page:
+def page(*top: Finding, findings: int, usage: Sequence[Usage] = ()) -> Page:
     thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
     numbers = {"ManyVersions": {"new": findings, "cleared": 7}}
-    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), {}, ())
+    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), {}, usage, ())
+
+
+def test_the_page_begins_with_the_usage_as_plots_and_tables() -> None:
+    uploads = Usage("uploads", "", 37, bytes=1536, oldest=TAKEN)
+    long = "a/" * 40 + EVIL.replace("/", "") + "/"
+    used = [
+        Usage("total", "", 3, 1, 2, 40, 10),
+        Usage("size_class", "LESS_THAN_1024_B", 3, 1, 0, 40, 10),
+        Usage("prefix", "b/", 2, 0, 0, 20, 0),
+        Usage("prefix", long, 1, 1, 2, 20, 10),
+        uploads,
+    ]
+    source = html(page(findings=0, usage=used))
+    elements = Elements(source)
+    assert elements.text.index("Usage") < elements.text.index("Findings")
+    assert "incomplete uploads, the oldest of 2026-03-01" in elements.text
+    assert "1.5 KiB" in elements.text
+    assert (elements.names.count("svg"), elements.names.count("desc")) == (2, 2)
+    assert elements.names.count("text") == 2 * 3
+    widths = [value for name, value in elements.attributes if name == "width"]
+    assert [width for width in widths if width != "100%"] == [
+        *("75.00%", "25.00%"),
+        *("100.00%", "0.00%"),
+        *("50.00%", "50.00%"),
+    ]
+    assert source.count("\\u202e") == 2, "in the plot and in the table"
+    assert "<script" not in source
+
+
+def test_the_page_draws_versions_if_the_source_lists_no_sizes() -> None:
+    used = [Usage("total", "", 8), Usage("prefix", "a/", 6), Usage("prefix", "b/", 3)]
+    source = html(page(findings=0, usage=used))
+    assert "A bar of versions for each" in source
+    assert 'width="50.00%"' in source
+    assert "bytes</td>" not in source
+    assert "None" not in source
+
+
+def test_an_empty_bucket_has_a_page_without_plots() -> None:
+    elements = Elements(html(page(findings=0, usage=[Usage("total", "", 0, 0, 0, 0, 0)])))
+    assert "svg" not in elements.names
+    assert "0 bytes" in elements.text
 
 
 def test_the_page_has_no_sizes_if_the_source_lists_none() -> None:

@@ -15,8 +15,10 @@ RIGHTS = {
     "get_object_tagging": "s3:GetObjectTagging",
     "head_object": "s3:GetObject",
     "get_bucket_inventory_configuration": "s3:GetInventoryConfiguration",
+    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
     "list_object_versions": "s3:ListBucketVersions",
     "list_objects_v2": "s3:ListBucket",
+    "list_parts": "s3:ListMultipartUploadParts",
     "put_object": "s3:PutObject",
 }
 """IAM's action for each call, by boto3's name of it."""

@@ -70,6 +70,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
         top,
         cleared,
         _growth(top, content.taken, scanned),
+        scanned.usage,
         scanned.notes,
     )
     findings = states.where("state is not null").drop("open")

@@ -13,13 +13,13 @@ from typing import Final
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from bucketcast.display import printable
+from bucketcast.display import printable, size
+from glue_jobs.scanner.report.bars import plots
 from glue_jobs.scanner.report.growth import HEIGHT, WIDTH, Growth
+from glue_jobs.scanner.usage import Usage
 
 _WHOLE_BUCKET: Final = "(the whole bucket)"
 """The name of the bucket itself, whose key is ""."""
-_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_STEP: Final = 1_024
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
@@ -41,7 +41,7 @@ class Page:
     """The page's data.
 
     `numbers` are findings by kind and state, `top` the worst, in order, and `growth` that of those
-    which were found before.
+    which were found before. `usage` is what the bucket holds, the total first.
     """
 
     bucket: str
@@ -54,6 +54,7 @@ class Page:
     top: Sequence[Finding]
     cleared: Sequence[Finding]
     growth: Mapping[Finding, Growth]
+    usage: Sequence[Usage]
     notes: Sequence[str]
 
     @property
@@ -69,15 +70,8 @@ class Page:
 
 def html(page: Page) -> str:
     """Render the page as HTML."""
-    return _template().render(page=page, width=WIDTH, height=HEIGHT)
-
-
-def size(number: int) -> str:
-    """Format a size: 1536 is `1.5 KiB`."""
-    amount, unit = float(number), 0
-    while amount >= _STEP and unit < len(_UNITS) - 1:
-        amount, unit = amount / _STEP, unit + 1
-    return f"{amount:,.1f} {_UNITS[unit]}" if unit else f"{number} {_UNITS[0]}"
+    drawn = list(plots(page.usage))
+    return _template().render(page=page, width=WIDTH, height=HEIGHT, plots=drawn)
 
 
 @cache

@@ -27,6 +27,14 @@ POSTGRES = "arn:minio:sqs::main:postgresql"
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 TO_WEBHOOK = ("backfill", "uploads", "--target", WEBHOOK)
 FILTERS = ("modified_after", "modified_before", "min_size", "max_size", "storage_class")
+
+
+def row(dimension: str, name: str, *numbers: int | None) -> Mapping[str, Any]:
+    """Return a row of a scan's usage, with its first four numbers."""
+    names = ("objects", "noncurrent", "delete_markers", "bytes")
+    return {"dimension": dimension, "name": name, **dict(zip(names, numbers, strict=True))}
+
+
 SCANNED: Mapping[str, Any] = {
     "bucket": "uploads",
     "findings": [
@@ -39,6 +47,13 @@ SCANNED: Mapping[str, Any] = {
             "alerted": None,
             "bytes": 20_000,
         }
+    ],
+    "usage": [
+        row("total", "", 13_000_000_000, 4, 2, 60 << 30),
+        row("storage_class", "GLACIER", 1, None, None, None),
+        row("size_class", "LESS_THAN_1024_B", 9, 0, 0, 9),
+        *(row("prefix", f"{nth}/" + "long/" * 20, 5, 0, 0, 5) for nth in range(9)),
+        row("uploads", "", 37, None, None, 1536),
     ],
     "report": "s3://pipeline/runs/scan/1/report/index.html",
     "events": 1,
@@ -156,11 +171,25 @@ def test_scan_follows_its_run_and_prints_the_findings(run: Run, aws: MotoAws) ->
     assert "note: the source lists no versions" in reply.err
 
 
+def test_scan_prints_what_the_bucket_holds_in_80_columns(run: Run, aws: MotoAws) -> None:
+    deploy(aws, SCANNED)
+    lines = run("scan", "uploads").out.splitlines()
+    usage = lines[next(nth for nth, line in enumerate(lines) if line.startswith("USAGE")) :][:9]
+    assert max(map(len, usage)) < 80
+    assert [line.split()[-1] for line in usage[:1]] == ["BYTES"]
+    assert usage[1].split() == ["total", "13,000,000,000", "4", "2", "60.0", "GiB"]
+    assert usage[2].split() == ["GLACIER", "1"]
+    assert usage[3].split() == ["incomplete", "uploads", "37", "1.5", "KiB"]
+    assert [line.split()[0][-10:] for line in usage[4:]] == ["long/long/"] * 5
+    assert "size_class" not in "".join(lines)
+
+
 def test_json_output_is_one_document(run: Run, aws: MotoAws) -> None:
     deploy(aws, SCANNED)
     reply = run("scan", "uploads", "--json")
     assert reply.document["status"] == "success"
     assert reply.document["findings"] == SCANNED["findings"]
+    assert reply.document["usage"] == SCANNED["usage"]
     assert reply.document["run"]
     assert reply.err == ""
 

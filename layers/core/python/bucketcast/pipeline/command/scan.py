@@ -1,15 +1,18 @@
-"""`bucketcast scan`: find objects with many versions and prefixes with many folders."""
+"""`bucketcast scan`: what a bucket holds, and what in it has many versions or many folders."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import click
 
+from bucketcast.display import printable, size
 from bucketcast.pipeline.aws import Runs
 from bucketcast.pipeline.command import jobs
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
+_WIDTH: Final = 79
+_PREFIXES: Final = 5
 _COLUMNS = ("KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES")
 
 
@@ -19,7 +22,7 @@ _COLUMNS = ("KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES")
 @jobs.no_wait_option
 @shared
 def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> None:
-    """Find objects with too many versions and prefixes with too many folders.
+    """Tell what a bucket holds, and find what has too many versions or folders.
 
     Each finding is sent as an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, to the
     targets whose rules ask for it (`bucketcast event add BUCKET ARN --event scanner`): once when it
@@ -37,6 +40,8 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
     rows = [_row(finding) for finding in result["findings"]]
     out.table(result, _COLUMNS, rows, f"no findings in {bucket}")
     if not out.json:
+        for line in usage_lines(result["usage"]):
+            out.line(line)
         total = sum(sum(states.values()) for states in result["numbers"].values())
         jobs.note_truncation(out, len(rows), total, "findings")
         if rows:
@@ -45,6 +50,28 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
         out.line(f"report: {result['report']}")
         out.line(f"  aws s3 cp {result['report']} report.html")
     out.notes(result.get("notes", ()))
+
+
+def usage_lines(usage: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table of the total, storage classes, uploads and the heaviest prefixes."""
+    named = {"total": "total", "uploads": "incomplete uploads"}
+    shown = [row for row in usage if row["dimension"] in ("total", "storage_class", "uploads")]
+    shown += [row for row in usage if row["dimension"] == "prefix"][:_PREFIXES]
+    rows = [
+        (
+            named.get(row["dimension"], printable(row["name"])),
+            *(_count(row[column]) for column in ("objects", "noncurrent", "delete_markers")),
+            "" if row["bytes"] is None else size(row["bytes"]),
+        )
+        for row in shown
+    ]
+    rows.insert(0, ("USAGE", "OBJECTS", "NONCURRENT", "MARKERS", "BYTES"))
+    widths = [max(map(len, column)) + 2 for column in list(zip(*rows, strict=True))[1:]]
+    first = _WIDTH - sum(widths)
+    for name, *numbers in rows:
+        cut = name if len(name) <= first else f"…{name[1 - first :]}"
+        aligned = (number.rjust(width) for number, width in zip(numbers, widths, strict=True))
+        yield cut.ljust(first) + "".join(aligned)
 
 
 def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:
