@@ -6,6 +6,7 @@ which must be written whole, or only if no other process was first.
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -185,6 +186,12 @@ def remove(folder: str) -> None:
         for start in range(0, len(objects), _KEYS_PER_CALL):
             request = {"Objects": objects[start : start + _KEYS_PER_CALL], "Quiet": True}
             client("s3").delete_objects(Bucket=location["Bucket"], Delete=request)
+
+
+def hadoop_path(url: str) -> str:
+    """Return the path by which Spark reads a file: not percent-encoded, its wildcards escaped."""
+    path = unquote(url) if url.startswith("file:") else url
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def _write(path: Path, content: bytes, replaces: str | None) -> None:

@@ -66,8 +66,9 @@ def read(spark: SparkSession, settings: Backfill, refused: str) -> Listing:
 
 
 def _read_entries(spark: SparkSession, settings: Backfill) -> DataFrame:
+    path = files.hadoop_path(settings.manifest)
     columns = "bucket string, key string, version string, more string"
-    frame = spark.read.schema(columns).option("escape", '"').csv(settings.manifest)
+    frame = spark.read.schema(columns).option("escape", '"').csv(path)
     key = (
         sql.when(sql.col("more").isNotNull(), _reject("more", "bucket,key or bucket,key,version"))
         .when(~sql.col("bucket").eqNullSafe(settings.bucket), _reject("bucket", settings.bucket))

@@ -109,12 +109,14 @@ def key(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def backfilled(system: System, crowded: str) -> CommandResult:
-    """The mirror, filled while the bucket changes."""
+    """The mirror, filled while the bucket changes: by a dry run that is then resumed."""
     ended = Event()
     with ThreadPoolExecutor(1) as pool:
         changing = pool.submit(change, system, crowded, ended)
         try:
-            ran = job(system, "backfill", crowded, *TO_MIRROR, "--rate", "0")
+            tried = job(system, "backfill", crowded, *TO_MIRROR, "--rate", "0", "--dry-run")
+            assert tried.code == 0, tried.err
+            ran = job(system, "backfill", "--resume", tried.document["run"])
         finally:
             ended.set()
         assert changing.result() > 100, "the bucket was to change meanwhile"

@@ -45,7 +45,6 @@ class Backfills:
         self.rules = rules
         self.taken = datetime.now(UTC)
         self.listings = 0
-        self.lacking: frozenset[str] = frozenset()
         self._rows: list[tuple[Any, ...]] = []
         self.name = f"B{time.time_ns()}"
         self.url = self.sqs.create_queue(QueueName=f"{self.name}-postgres-mirror")["QueueUrl"]
@@ -106,7 +105,7 @@ class Backfills:
         self.listings += 1
         rows = [row for row in self._rows if row[1].startswith(prefix)]
         frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, 2), LISTING)
-        return Listing(frame, versions=True, taken=self.taken, name=source, lacking=self.lacking)
+        return Listing(frame, versions=True, taken=self.taken, name=source)
 
 
 @pytest.fixture
@@ -289,6 +288,7 @@ def test_a_paused_run_ends_and_is_continued(spark: SparkSession, deployment: Bac
     assert len(deployment.drain()) == 40
 
 
+@pytest.mark.one_spark
 def test_a_run_pauses_before_glue_would_end_it(
     spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +301,7 @@ def test_a_run_pauses_before_glue_would_end_it(
     assert deployment.backfill(spark, timeout="600")["paused"] is False
 
 
+@pytest.mark.one_spark
 def test_a_dry_run_prepares_what_the_same_run_sends(
     spark: SparkSession, deployment: Backfills
 ) -> None:
@@ -320,6 +321,7 @@ def test_a_dry_run_prepares_what_the_same_run_sends(
     assert (len(deployment.drain()), deployment.listings) == (40, 1)
 
 
+@pytest.mark.one_spark
 def test_the_result_counts_what_sqs_refused(
     spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,54 +368,18 @@ def test_an_ordered_queue_gets_one_message_per_event(
     }
 
 
-DAY = {"modified_after": "2026-03-14", "modified_before": "2026-03-15T00:00:00+00:00"}
-
-
-@pytest.mark.parametrize(
-    ("options", "selected"),
-    [
-        (DAY, ["at midnight", "by day"]),
-        ({"modified_after": "2026-03-15T01:00:00+01:00"}, ["a day later"]),
-        ({"modified_before": "2026-03-14T00:00:00"}, ["before"]),
-        ({"min_size": "5", "max_size": "7"}, ["at midnight", "by day"]),
-        ({"max_size": "0"}, ["before"]),
-        ({"storage_class": "glacier,STANDARD_IA"}, ["a day later", "by day"]),
-        (DAY | {"storage_class": "GLACIER", "versions": "all"}, []),
-    ],
-)
-def test_only_the_objects_that_all_options_select_are_sent(
-    spark: SparkSession, deployment: Backfills, options: dict[str, str], selected: list[str]
-) -> None:
-    """An object without a time, size or class is in no selection by it."""
-    deployment.add_rule()
-    midnight = datetime(2026, 3, 14, tzinfo=UTC)
-    for key, at, size, kind in (
-        ("a day later", midnight + timedelta(days=1), 8, "GLACIER"),
-        ("at midnight", midnight, 5, "STANDARD"),
-        ("before", midnight - timedelta(milliseconds=1), 0, "STANDARD"),
-        ("by day", midnight + timedelta(hours=23), 7, "STANDARD_IA"),
-        ("unknown", None, None, None),
-    ):
-        deployment.add_object(key, last_modified=at, size=size, storage_class=kind)
-    result = deployment.backfill(spark, **options)
-    assert [event.key for _, event in deployment.drain()] == selected
-    assert (result["objects"], result["events"]) == (len(selected), len(selected))
-    assert options.keys() <= result.keys()
-    with pytest.raises(BucketcastError, match=r"/run holds the backfill of .*start a new run"):
-        deployment.backfill(spark)
-
-
-def test_a_source_without_the_column_of_an_option_is_refused(
+def test_a_run_keeps_the_options_that_select_objects(
     spark: SparkSession, deployment: Backfills
 ) -> None:
     deployment.add_rule()
-    deployment.add_object("a")
-    deployment.lacking = frozenset({"storage_class"})
-    with pytest.raises(
-        BucketcastError, match=r"^--storage-class: s3://i has no column storage_class; add it"
-    ):
-        deployment.backfill(spark, storage_class="GLACIER", source="s3://i")
-    assert deployment.backfill(spark, min_size="1", source="s3://i")["events"] == 1
+    for nth, key in enumerate(("before", "then", "later")):
+        deployment.add_object(key, last_modified=MODIFIED + timedelta(days=nth), size=nth)
+    options = {"modified_after": "2026-03-15", "max_size": "1"}
+    result = deployment.backfill(spark, **options)
+    assert [event.key for _, event in deployment.drain()] == ["then"]
+    assert (result["objects"], result["events"], result["max_size"]) == (1, 1, "1")
+    with pytest.raises(BucketcastError, match=r"/run holds the backfill of .*start a new run"):
+        deployment.backfill(spark)
 
 
 def test_notes_name_objects_without_a_rule_and_an_old_listing(
@@ -478,6 +444,7 @@ def test_more_events_than_the_time_limit_allows_are_refused(
     assert (len(deployment.drain()), deployment.listings) == (200, 1)
 
 
+@pytest.mark.one_spark
 @pytest.mark.parametrize("rate", ["0", "1000"])
 def test_the_time_limit_counts_with_the_pace_of_a_fifo_queue(
     spark: SparkSession, deployment: Backfills, rate: str

@@ -17,18 +17,19 @@ from glue_jobs.reason import reason
 from tests.glue.emulator import Emulator
 
 BUCKET = "of-a-manifest"
+NAME = "these [a-z] objects.csv"
 NONCURRENT = "it is not the current version, which alone is sent without --versions all"
 GONE = "there is no such object or version (404)"
 
 
 def settings(folder: Path, text: str, **more: str) -> Backfill:
-    (folder / "objects.csv").write_text(text)
+    (folder / NAME).write_text(text)
     values = {
         "bucket": BUCKET,
         "run": "r",
         "target": "t",
         "queue": "q",
-        "manifest": (folder / "objects.csv").as_uri(),
+        "manifest": (folder / NAME).as_uri(),
     }
     return parse(Backfill, [f"--{key}={value}" for key, value in (values | more).items()])
 

@@ -3,14 +3,13 @@
 Plain selections and casts: a job that wants keys and sizes reads no other column of Parquet or ORC.
 """
 
-import re
 from typing import Any, Final
-from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
+from glue_jobs import files
 from glue_jobs.listing.inventory.checks import check_bucket
 from glue_jobs.listing.inventory.manifest import Manifest
 from glue_jobs.listing.schema import LISTING, select_listing
@@ -156,7 +155,4 @@ def _reject(value: Column, wanted: str) -> Column:
 
 
 def _paths(manifest: Manifest) -> list[str]:
-    """Return paths for Hadoop: not percent-encoded, with its wildcards escaped."""
-    urls = (manifest.data_url(file) for file in manifest.files)
-    paths = (unquote(url) if url.startswith("file:") else url for url in urls)
-    return [re.sub(r"([\\*?\[\]{}])", r"\\\1", path) for path in paths]
+    return [files.hadoop_path(manifest.data_url(file)) for file in manifest.files]
