@@ -69,6 +69,7 @@ def run(name: str, overrides: Mapping[str, str]) -> int:
         for setting in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
             command += [CONF, setting]
         command += [str(script), *_script_arguments(arguments)]
+        SCRATCH.mkdir(parents=True, exist_ok=True)  # of the catalog, beside a foreign emulator
         environment = _environment(folder, name)
         code = subprocess.run(command, env=environment, check=False).returncode
         return code if code >= 0 else _SIGNALLED - code  # as a shell reports a signal

@@ -168,7 +168,7 @@ class Pipeline(Construct):
             catalog_id=stack.account,
             database_input=glue.CfnDatabase.DatabaseInputProperty(
                 name=stack.stack_name.lower().replace("-", "_"),
-                description="The findings of each scan of Bucketcast",
+                description="Findings and usage of each scan of Bucketcast",
             ),
         )
         return database.ref

@@ -1,8 +1,9 @@
-"""The history of scans: Iceberg tables of their findings, which reports show and Athena can ask.
+"""The history of scans: Iceberg tables that reports show and Athena can ask.
 
 ::
 
     DATABASE.findings    a row for each finding of each scan, and for what it cleared
+    DATABASE.usage       a scan's rows of `usage.Usage`
 
 A scan's rows are those of its generation (`state`). They are added after it became current, so a
 scan without effect leaves none; the next scan adds what one that ended before that still owes. They
@@ -28,8 +29,10 @@ from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.reason import reason
 from glue_jobs.scanner.state import Generation
+from glue_jobs.scanner.usage import USAGE, Usage
 
 GROWTH_DAYS: Final = 90
+USAGE_DAYS: Final = 365
 _SNAPSHOTS_KEPT: Final = timedelta(days=1)
 """Queries that began before a change still read what they found."""
 _OWED: Final = "owed"
@@ -51,7 +54,8 @@ _FINDINGS: Final = (
     "state string COMMENT 'new, worse, same, unmatched or cleared'",
     "since timestamp COMMENT 'the time of the source that showed it first'",
 )
-_TABLES: Final = {"findings": _FINDINGS}
+_USAGE: Final = tuple(f"{field.name} {field.dataType.simpleString()}" for field in USAGE)
+_TABLES: Final = {"findings": _FINDINGS, "usage": _USAGE}
 _PROPERTIES: Final = {
     # The rows of a scan are one partition's, so there is nothing to shuffle.
     "write.distribution-mode": "none",
@@ -76,6 +80,13 @@ class Origin(msgspec.Struct, frozen=True):
     taken: datetime
     scanned_at: datetime
     run: str
+
+
+class _Owed(msgspec.Struct):
+    """What the history lacks of a generation, besides its alert states."""
+
+    origin: Origin
+    usage: list[Usage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +117,14 @@ class History:
         if not generation.folder:
             return
         try:
-            origin = msgspec.json.decode(files.read(_owed(generation)), type=Origin)
+            owed = msgspec.json.decode(files.read(_owed(generation)), type=_Owed)
         except files.MissingFileError:
             return
         states = generation.alert_states(self.spark).where("state is not null")
+        usage = self.spark.createDataFrame(owed.usage, USAGE).coalesce(1)
         with self._errors():
-            self._replace("findings", states, origin)
+            self._replace("findings", states, owed.origin)
+            self._replace("usage", usage, owed.origin)
         files.remove(f"{generation.folder}/{_OWED}")
 
     def _replace(self, table: str, rows: DataFrame, origin: Origin) -> None:
@@ -142,6 +155,17 @@ class History:
             for row in _by_day(of_bucket, "kind", "key", count="count").collect():
                 found[row.kind, row.key].append((row.day, row["count"]))
         return {finding: sorted(days) for finding, days in found.items()}
+
+    def usage(
+        self, bucket: str, prefix: str, taken: datetime
+    ) -> Sequence[tuple[date, int, int | None]]:
+        """Return the objects and bytes below a prefix by day, for a year before a source's time."""
+        year = sql.col("taken").between(sql.lit(taken - timedelta(days=USAGE_DAYS)), sql.lit(taken))
+        same = (sql.col("bucket") == bucket) & (sql.col("prefix") == prefix)
+        with self._errors():
+            rows = self.spark.table(f"{self.database}.usage").where("dimension = 'total'")
+            by_day = _by_day(rows.where(same & year), objects="objects", bytes="bytes").collect()
+        return sorted((row.day, row.objects, row.bytes) for row in by_day)
 
     def expire(self, bucket: str, retention: timedelta, at: datetime, *, compact: bool) -> None:
         """Remove old snapshots; with `compact`, also old rows, and small files of earlier months.
@@ -187,13 +211,13 @@ class History:
             raise BucketcastError(f"--history: {self.database}: {reason(error)}") from error
 
 
-def owe(generation: Generation, origin: Origin) -> None:
+def owe(generation: Generation, origin: Origin, usage: list[Usage]) -> None:
     """Note what the history lacks of a generation, before it becomes current."""
-    files.write(_owed(generation), msgspec.json.encode(origin))
+    files.write(_owed(generation), msgspec.json.encode(_Owed(origin, usage)))
 
 
 def _owed(generation: Generation) -> str:
-    return f"{generation.folder}/{_OWED}/origin.json"
+    return f"{generation.folder}/{_OWED}/scan.json"
 
 
 def _by_day(rows: DataFrame, *group: str, **last: str) -> DataFrame:

@@ -82,7 +82,8 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
                 findings, before.alert_states(spark), covered, settings, at, content.taken
             )
             new = store.write(states, at, coverage.add(before.coverage, now))
-        history.owe(new, _origin(content, settings, now, at))
+        origin = _origin(content, settings, now, at)
+        history.owe(new, origin, used)
         states = new.alert_states(spark)
         numbers = _count_states(states)
         notes = [
@@ -91,7 +92,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             *_unmatched_notes(numbers, settings),
             *upload_notes,
         ]
-        scanned = report.Scanned(settings, at, numbers, used, notes, past)
+        scanned = report.Scanned(settings, at, numbers, used, notes, past, origin.prefix)
         with run.report_tasks(spark, "writing the report"):
             summary = report.write(states, content, scanned, run.path("report"))
         run.report("spooling the events")

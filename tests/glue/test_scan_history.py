@@ -60,6 +60,14 @@ class Found:
         )
         return sorted(tuple(row) for row in rows.collect())
 
+    def objects(self) -> list[tuple[str, str, int]]:
+        """Return run, day of the source and the number of objects."""
+        usage = self._spark.table(self._table.replace("findings", "usage"))
+        rows = usage.where("dimension = 'total'").select(
+            sql.substring_index("run", "/", -1), sql.date_format("taken", "MM-dd"), "objects"
+        )
+        return sorted(tuple(row) for row in rows.collect())
+
 
 @pytest.fixture
 def history(spark: SparkSession, scans: Scans) -> Found:
@@ -93,13 +101,15 @@ def test_an_older_scan_between_others_changes_nothing(
         ("4", "04-01", "many", 6, "worse", "03-30"),
         ("4", "04-01", "more", None, "cleared", "03-31"),
     ]
+    assert history.objects() == [("1", "03-30", 1), ("2", "03-31", 2), ("4", "04-01", 1)]
     assert [(row["key"], row["since"]) for row in last["findings"]] == [
         ("many", "2026-03-30T12:00:00+00:00"),
         ("more", "2026-03-31T12:00:00+00:00"),
     ]
     page = files.read(last["report"]).decode()
     assert "from 3 versions in 2 days" in page
-    assert page.count("<polyline") == 1
+    assert page.count("<polyline") == 3, "of the finding, the objects and the bytes"
+    assert '<th scope="row">bytes</th>' in page
 
 
 @pytest.mark.one_spark
@@ -126,7 +136,7 @@ def test_a_scan_that_ended_anywhere_has_its_rows_once(scans: Scans, history: Fou
     assert history.runs() == ["2"], "it does not know that they are added"
     crash_at(scans, "glue_jobs.scanner.history.History.expire")
     scans.scan()
-    assert history.runs() == ["2", "4", "5"]
+    assert history.runs() == [run for run, *_ in history.objects()] == ["2", "4", "5"]
 
 
 class Months:
@@ -144,7 +154,11 @@ class Months:
         row = ("ManyVersions", "many", 3, 3, 3, "same", at, 3, at, True)
         states = self._spark.createDataFrame([row], ALERT_STATES)
         states.write.parquet(f"{generation.folder}/alert_states")
-        owe(generation, Origin(bucket, "", "a list", at, at, f"{self._folder}/runs/{at:%m-%dT%H}"))
+        owe(
+            generation,
+            Origin(bucket, "", "a list", at, at, f"{self._folder}/runs/{at:%m-%dT%H}"),
+            [],
+        )
         return generation
 
     def rows(self) -> list[tuple[str, str]]:

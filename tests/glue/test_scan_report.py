@@ -99,7 +99,7 @@ def written(
     history.open()
     listing = Listing(objects, versions=True, taken=TAKEN, name="a list")
     used = usage.rows(sums, listing)
-    scanned = report.Scanned(SETTINGS, TAKEN, numbers, used, ["Mind <this>."], history)
+    scanned = report.Scanned(SETTINGS, TAKEN, numbers, used, ["Mind <this>."], history, "")
     return report.write(states, listing, scanned, folder), folder
 
 
@@ -209,7 +209,9 @@ def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, s
 def page(*top: Finding, findings: int, usage: Sequence[Usage] = ()) -> Page:
     thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
     numbers = {"ManyVersions": {"new": findings, "cleared": 7}}
-    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), {}, usage, ())
+    return Page(
+        "uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), {}, usage, {}, ()
+    )
 
 
 def test_the_page_begins_with_the_usage_as_plots_and_tables() -> None:

@@ -11,7 +11,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import reduce
 from typing import Any, Final
 
@@ -35,7 +35,8 @@ _SHOWN: Final = 100
 class Scanned:
     """The scan of a report: its settings, its time and its results.
 
-    `numbers` are the findings by kind and state; `usage` is what the bucket holds.
+    `numbers` are the findings by kind and state; `usage` is what the bucket holds below
+    `prefix`, with which the history knows it.
     """
 
     settings: Scan
@@ -44,6 +45,7 @@ class Scanned:
     usage: Sequence[Usage]
     notes: Sequence[str]
     history: History
+    prefix: str
 
 
 def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
@@ -71,6 +73,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
         cleared,
         _growth(top, content.taken, scanned),
         scanned.usage,
+        _usage(content.taken, scanned),
         scanned.notes,
     )
     findings = states.where("state is not null").drop("open")
@@ -111,6 +114,22 @@ def _growth(top: Sequence[Finding], taken: datetime, scanned: Scanned) -> Mappin
         for finding in old
     }
     return {finding: each for finding, each in growth.items() if each}
+
+
+def _usage(taken: datetime, scanned: Scanned) -> Mapping[str, Growth]:
+    """Return the growth of the objects and the bytes, where an earlier day has them too."""
+    (now,) = (each for each in scanned.usage if each.dimension == "total")
+    earlier = scanned.history.usage(scanned.settings.bucket, scanned.prefix, taken)
+    counts = {
+        "objects": ([(day, objects) for day, objects, _ in earlier], now.objects),
+        "bytes": ([(day, size) for day, _, size in earlier if size is not None], now.bytes),
+    }
+    growth = {
+        name: grown(days, date.min, taken.date(), count)
+        for name, (days, count) in counts.items()
+        if count is not None
+    }
+    return {name: each for name, each in growth.items() if each}
 
 
 def _most_urgent(states: DataFrame, thresholds: Mapping[str, int]) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import Final
 WIDTH: Final = 96
 HEIGHT: Final = 16
 _MARGIN: Final = 1
-"""The line is two pixels wide."""
+"""Half of the line would be outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,18 @@ class Growth:
         return self.days[0][1]
 
     @property
+    def last(self) -> int:
+        return self.days[-1][1]
+
+    @property
+    def least(self) -> int:
+        return min(count for _, count in self.days)
+
+    @property
+    def most(self) -> int:
+        return max(count for _, count in self.days)
+
+    @property
     def span(self) -> int:
         """The days from the first count to the last."""
         return (self.days[-1][0] - self.days[0][0]).days
@@ -29,8 +41,7 @@ class Growth:
     @property
     def points(self) -> str:
         """The line, as a polyline's points; the lowest count is at the bottom."""
-        counts = [count for _, count in self.days]
-        low, high = min(counts), max(counts)
+        low, high = self.least, self.most
         return " ".join(
             f"{_scale((day - self.days[0][0]).days, self.span, WIDTH):.1f},"
             f"{HEIGHT - _scale(count - low, high - low, HEIGHT):.1f}"

@@ -41,7 +41,8 @@ class Page:
     """The page's data.
 
     `numbers` are findings by kind and state, `top` the worst, in order, and `growth` that of those
-    which were found before. `usage` is what the bucket holds, the total first.
+    which were found before. `usage` is what the bucket holds, the total first, and `usage_growth`
+    the growth of its objects and bytes.
     """
 
     bucket: str
@@ -55,6 +56,7 @@ class Page:
     cleared: Sequence[Finding]
     growth: Mapping[Finding, Growth]
     usage: Sequence[Usage]
+    usage_growth: Mapping[str, Growth]
     notes: Sequence[str]
 
     @property

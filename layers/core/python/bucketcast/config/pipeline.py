@@ -45,7 +45,7 @@ class PipelineOptions:
         example="archive,logs",
     )
     history: Duration = option(
-        "how long the history keeps the findings of each scan",
+        "how long the history keeps findings and usage of each scan",
         default="400d",
         limits=Limits("1d", "36500d"),
     )
