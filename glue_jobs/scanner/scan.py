@@ -11,12 +11,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
-from glue_jobs import lease, listing
+from glue_jobs import files, lease, listing
 from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
@@ -58,9 +57,6 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     objects = content.objects.select(*sums.COLUMNS)
-    if settings.source == "listing":
-        # Otherwise the second pass would list the bucket again, with later changes.
-        objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
     past = history.History(spark, settings.history)
@@ -71,6 +67,10 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         past.add(before)
         now = coverage.cover(content, settings.prefix)
         later = coverage.later(before.coverage, now, content.name)
+        saved = run.path("listing")
+        if settings.source == "listing":
+            with run.report_tasks(spark, "listing"):
+                objects = _save(objects, saved)
         with run.report_tasks(spark, "counting"):
             covered = coverage.covered(now) & ~coverage.covered(later)
             thresholds = _thresholds(content, settings)
@@ -104,7 +104,18 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         retention = timedelta(seconds=settings.retention)
         past.expire(settings.bucket, retention, at, compact=new.month != before.month)
         store.sweep(before, new)
+        files.remove(saved)
     run.set_result({**summary, "events": late + sent})
+
+
+def _save(objects: DataFrame, folder: str) -> DataFrame:
+    """Write what was listed, and return it.
+
+    Else the second pass would list the bucket again, with later changes. Workers could keep it on
+    their disks, but these are small, and Glue takes back a worker with what it keeps.
+    """
+    objects.write.mode("overwrite").parquet(folder)
+    return objects.sparkSession.read.schema(objects.schema).parquet(folder)
 
 
 def _thresholds(content: Listing, settings: Scan) -> sums.Thresholds:

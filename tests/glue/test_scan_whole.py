@@ -1,12 +1,14 @@
 """Whole scans with a real queue: the alerts that arrive, however earlier scans ended."""
 
 import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from bucketcast import sources
 from bucketcast.errors import BucketcastError
@@ -17,6 +19,7 @@ from bucketcast.state.rules import Rules
 from glue_jobs import files, lease
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.run import Run
+from glue_jobs.scanner import counting
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
@@ -289,3 +292,34 @@ def test_alerts_by_size_stay_if_the_source_has_no_sizes(scans: Scans) -> None:
         "LargeVersions": {"same": 1},
     }
     assert scans.events() == []
+
+
+def test_a_lost_worker_takes_no_listing_with_it(
+    spark: SparkSession, scans: Scans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second pass reads what the first one listed, which later changes would contradict."""
+    listed = spark.sparkContext.accumulator(0)
+    find = counting.find
+
+    def count(rows: Iterable[Any]) -> Iterator[Any]:
+        for row in rows:
+            listed.add(1)
+            yield row
+
+    def read(*arguments: Any, **options: Any) -> Listing:
+        content = scans.listing(*arguments, **options)
+        rows = content.objects.rdd.mapPartitions(count)
+        return replace(content, objects=spark.createDataFrame(rows, LISTING))
+
+    def lose(*arguments: Any) -> DataFrame:
+        findings = find(*arguments)  # after the first pass, before the second
+        for rdd in spark.sparkContext._jsc.getPersistentRDDs().values():
+            rdd.unpersist(True)  # noqa: FBT003 - Java's
+        return findings
+
+    monkeypatch.setattr("glue_jobs.listing.read", read)
+    monkeypatch.setattr(counting, "find", lose)
+    scans.keys = {"a": 5, "b": 1}
+    assert scans.scan()["numbers"] == {"ManyVersions": {"unmatched": 1}}
+    assert listed.value == 6
+    assert "listing" not in files.list_folders(f"{scans.folder}/runs/1")
