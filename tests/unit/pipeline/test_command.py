@@ -222,6 +222,7 @@ def test_no_wait_returns_at_once(run: Run, aws: MotoAws) -> None:
 
 BACKFILLED: Mapping[str, Any] = {
     "bucket": "uploads",
+    "source": "listing",
     "target": WEBHOOK,
     "objects": 10,
     "matched": 5,
@@ -399,6 +400,16 @@ def test_reconcile_says_that_it_shows_only_some_differences(run: Run, aws: MotoA
     deploy(aws, {**COMPARED, "missing": 200, "stale": 1, "extra": 2})
     reply = run("reconcile", "uploads", "--target", POSTGRES)
     assert "showing 1 of 203 differences; the report has them all" in reply.out
+
+
+def test_the_rows_of_a_journal_are_changes(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, {**BACKFILLED, "source": "journal", "sent": 5})
+    since = ("--source", "journal", "--modified-after", "2026-03-14T09:00Z")
+    reply = run("backfill", "uploads", "--target", WEBHOOK, *since)
+    assert reply.code == 0, reply.err
+    assert "its rules match 5 of 10 changes in uploads" in reply.out
+    arguments = pipeline.started[0][1]
+    assert (arguments["--source"], arguments["--modified_after"]) == ("journal", since[-1])
 
 
 def test_backfill_is_refused_until_the_notification_is_active(run: Run, aws: MotoAws) -> None:

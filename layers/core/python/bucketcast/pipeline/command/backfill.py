@@ -68,6 +68,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     (format = namespace) a real event of an object always wins over its backfill event, whichever
     arrives first. Other targets get both in any order: the sequencer of a backfill event is 0.
 
+    --source journal sends what changed since --modified-after, by the bucket's S3 Metadata journal:
+    also removals, and with who asked.
+
     Right after `bucketcast bucket attach` the command is refused until the notification is surely
     active, because an object uploaded before that could be missed by both the events and the
     listing.
@@ -205,7 +208,8 @@ def _change_rate(out: Output, runs: Runs, run: str, options: Mapping[str, str], 
 def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
     """Print the result; return the exit code."""
     resume = f"bucketcast backfill --resume {result['run']}"
-    objects = f"{counted(result['objects'], 'object')} in {result['bucket']}"
+    noun = "change" if result["source"].startswith("journal") else "object"
+    objects = f"{counted(result['objects'], noun)} in {result['bucket']}"
     matched = f"{result['matched']:,} of {objects}"
     lines = [
         f"{counted(result['events'], 'event')} for {result['target']}: its rules match {matched}"
