@@ -15,8 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
+from bucketcast.state.usage import Usages
 from glue_jobs import files, lease, listing
-from glue_jobs.aws import read_rules
+from glue_jobs.aws import client, read_rules, state_table_errors
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
@@ -98,6 +99,10 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         run.report("spooling the events")
         new = replace(new, events=_spool(states, new, numbers, settings, at))
         store.commit(new, replaces=before)
+        if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
+            with state_table_errors(settings.table):
+                usages = Usages(settings.table, client("dynamodb"))
+                usages.put(settings.bucket, usage.summarise(used), content.taken.timestamp())
         sent = _send(spark, new, run, "sending")
         run.report("adding to the history")
         past.add(new)

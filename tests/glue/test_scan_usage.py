@@ -129,6 +129,23 @@ def test_the_heaviest_prefixes_without_sizes_have_the_most_versions(spark: Spark
     ]
 
 
+def test_the_summary_is_as_minio_counts(spark: SparkSession) -> None:
+    sizes = (0, 5, KIB, 100 * KIB, 600 * KIB, MIB)
+    rows = [_object(key=f"a/{size}", size=size) for size in sizes]
+    rows += [_object(is_latest=False, size=7), _object(is_delete_marker=True, size=0)]
+    summary = usage.summarise(_usage(spark, rows))
+    assert (summary.objects, summary.versions, summary.delete_markers) == (6, 8, 1)
+    assert summary.bytes == sum(sizes) + 7
+    assert summary.sizes == dict.fromkeys(SIZES, 0) | {
+        "LESS_THAN_1024_B": 2,
+        "BETWEEN_1024_B_AND_64_KB": 1,
+        "BETWEEN_64_KB_AND_256_KB": 1,
+        "BETWEEN_512_KB_AND_1_MB": 1,
+        "BETWEEN_1_MB_AND_10_MB": 1,
+        "BETWEEN_1024B_AND_1_MB": 3,
+    }
+
+
 def _vary(row: Row, nth: int) -> Row:
     """Give a row a storage class and an age, or none; delete markers have none of the first."""
     storage = None if row.is_delete_marker else STORAGE[nth % len(STORAGE)]

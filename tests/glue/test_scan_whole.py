@@ -16,6 +16,7 @@ from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Scan, parse
 from bucketcast.state.rules import Rules
+from bucketcast.state.usage import Usages
 from glue_jobs import files, lease
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.run import Run
@@ -323,3 +324,19 @@ def test_a_lost_worker_takes_no_listing_with_it(
     assert scans.scan()["numbers"] == {"ManyVersions": {"unmatched": 1}}
     assert listed.value == 6
     assert "listing" not in files.list_folders(f"{scans.folder}/runs/1")
+
+
+def test_the_usage_of_the_whole_bucket_is_stored_for_its_metrics(
+    scans: Scans, aws: Emulator
+) -> None:
+    scans.keys = {"a/k": 2, "b/k": 1}
+    result = scans.scan()
+    total = {"dimension": "total", "name": "", "objects": 2, "noncurrent": 1, "bytes": 3}
+    assert result["usage"][0].items() >= total.items()
+    usages = Usages(TABLE, aws.client("dynamodb"))
+    ((bucket, stored),) = usages.read()
+    assert (bucket, stored.objects, stored.versions, stored.bytes) == (BUCKET, 2, 3, 3)
+
+    scans.keys = {"a/k": 9}
+    scans.scan(prefix="a/")
+    assert dict(usages.read()) == {BUCKET: stored}
