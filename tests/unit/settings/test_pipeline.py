@@ -2,7 +2,11 @@
 
 from bucketcast.settings.pipeline import Scan, parse
 
-REQUIRED = ["--bucket", "b", "--run", "r", "--state", "s", "--ingress", "i", "--table", "t"]
+REQUIRED = [
+    word
+    for name in ("bucket", "run", "state", "ingress", "table", "history")
+    for word in (f"--{name}", "x")
+] + ["--retention", "400d"]
 
 
 def test_a_value_may_begin_with_a_hyphen() -> None:
