@@ -136,7 +136,7 @@ def _put(listed: dict[str, Any], number: int) -> Event:
     return created(found, sequencer=f"{number:016X}")
 
 
-def _damage(job: Job) -> None:
+def damage(job: Job) -> None:
     """Delete, alter and add a hundred rows by hand, and delete two by events."""
     later = "2099-01-01T00:00:00.000Z"
     job.apply(
@@ -160,7 +160,7 @@ def _damage(job: Job) -> None:
 def test_damaged_rows_are_listed_and_repaired(
     spark: SparkSession, job: Job, tmp_path: Path
 ) -> None:
-    _damage(job)
+    damage(job)
     time.sleep(1)  # S3's times are whole seconds: a change in this one counts as changing
     # If row and object both changed since the report, there is no difference.
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])

@@ -1,0 +1,228 @@
+"""Jobs on three executors, each a JVM of its own, which are killed while they work; so is a driver.
+
+Where a kill must hit work in progress, the run's own files show that it is, and the local AWS is
+paused meanwhile.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import pytest
+
+from bucketcast.delivery.envelope import unpack
+from bucketcast.event.names import from_words
+from bucketcast.rules import Rule
+from bucketcast.state.lease import JOBS
+from bucketcast.state.rules import Rules
+from bucketcast.state.table import PARTITION_KEY, SORT_KEY
+from glue_jobs import files
+from glue_jobs.outbox import checkpoints
+from tests.glue import inventories
+from tests.glue.cluster_driver import ENDED, home
+from tests.glue.conftest import OTHER_ACCOUNTS, PACKAGES
+from tests.glue.emulator import Emulator
+from tests.glue.inventories import Row
+from tests.glue.test_reconcile import ARN, EXTRA, MISSING, STALE, Job, damage, job  # noqa: F401
+from tests.unit.moto_aws import TABLE
+
+pytestmark = pytest.mark.one_spark
+BUCKET: Final = "uploads"
+EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+CALL: Final = 2_000
+"""The most events of a chunk: ten messages of 200."""
+GIVE_UP_SECONDS: Final = 600.0
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until it is true, which it will be soon or never."""
+    give_up = time.monotonic() + GIVE_UP_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+class Driver:
+    """A driver in a process of its own, and its executors."""
+
+    def __init__(self, folder: Path, emulator: Emulator) -> None:
+        folder.mkdir()
+        inherited = {
+            name: text
+            for name, text in os.environ.items()
+            # Those of Spark are of the tests' own session.
+            if name not in OTHER_ACCOUNTS and not name.startswith(("SPARK_", "PYSPARK_"))
+        }
+        with (folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.glue.cluster_driver"],
+                cwd=folder,
+                env={
+                    **inherited,
+                    **emulator.variables(),
+                    "PYTHONPATH": os.pathsep.join(map(str, PACKAGES)),
+                    "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_HOME": str(home(folder / "spark")),
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                bufsize=1,
+            )
+
+    def begin(self, name: str, arguments: dict[str, str]) -> None:
+        """Begin a job."""
+        words = [f"--{key}={value}" for key, value in arguments.items()]
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps([name, words]) + "\n")
+
+    def end(self) -> str:
+        """Wait until the job has ended, and return its error or ""."""
+        assert self._process.stdout
+        for line in self._process.stdout:
+            if line.startswith(ENDED):
+                return line.removeprefix(ENDED).strip()
+        raise AssertionError("the driver ended")
+
+    def lose_executor(self) -> None:
+        """Kill an executor and its Python, as when its machine is gone."""
+        for process in self._jvm().children():
+            with suppress(psutil.NoSuchProcess):  # the JVM's other children are short-lived
+                if any(EXECUTOR in word for word in process.cmdline()):
+                    tree = [process, *process.children(recursive=True)]
+                    process.kill()
+                    assert not psutil.wait_procs(tree, GIVE_UP_SECONDS)[1]
+                    return
+        raise AssertionError("no executor")
+
+    def kill(self) -> None:
+        """Kill the driver, and wait until the executors have noticed."""
+        jvm = self._jvm()
+        tree = [jvm, *jvm.children(recursive=True)]
+        self._process.kill()
+        jvm.kill()
+        self._process.communicate()
+        assert not psutil.wait_procs(tree, GIVE_UP_SECONDS)[1]
+
+    def _jvm(self) -> psutil.Process:
+        return psutil.Process(self._process.pid).children()[0]
+
+    def stop(self) -> None:
+        """Stop it, and whatever is left of it."""
+        if self._process.poll() is None:
+            self.kill()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Iterator[Driver]:
+    driver = Driver(tmp_path_factory.mktemp("cluster") / "driver", emulator)
+    yield driver
+    driver.stop()
+
+
+def add_rule(rules: Rules, events: str, arn: str) -> None:
+    rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(events)))
+
+
+def read_result(folder: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
+    return result
+
+
+def test_a_reconcile_that_loses_an_executor_finds_and_repairs_all(
+    driver: Driver,
+    job: Job,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    """It lists the bucket; the executor is gone once its rows are there to be compared."""
+    damage(job)
+    folder = (tmp_path / "run").as_uri()
+    driver.begin(
+        "reconcile", {**job.arguments, "source": "listing", "mode": "repair", "run": folder}
+    )
+    until((tmp_path / "run" / "rows" / "_SUCCESS").exists)
+    driver.lose_executor()
+    assert driver.end() == ""
+    result = read_result(folder)
+    found = tuple(result[what] for what in ("missing", "stale", "extra", "changing", "sent"))
+    assert found == (len(MISSING), len(STALE), len(EXTRA), 0, 100)
+    assert len(job.drain()) == 100
+
+
+def test_a_backfill_that_loses_an_executor_and_its_driver_sends_all_events(
+    driver: Driver, aws: Emulator, rules: Rules, tmp_path: Path
+) -> None:
+    """A call in which a task was killed may come twice, and nothing else does."""
+    add_rule(rules, "put", "arn:minio:sqs::log:webhook")
+    sqs = aws.client("sqs")
+    queue = sqs.create_queue(QueueName="cluster-log")["QueueUrl"]
+    rows = (Row(BUCKET, f"{nth:05}") for nth in range(60_000))
+    run = tmp_path / "run"
+    arguments = {
+        "bucket": BUCKET,
+        "source": inventories.write(
+            tmp_path, rows, bucket=BUCKET, files=6, taken=datetime.now(UTC)
+        ),
+        "target": "arn:minio:sqs::log:webhook",
+        "table": TABLE,
+        "queue": queue,
+        "rate": "0",
+        "run": run.as_uri(),
+    }
+    driver.begin("backfill", arguments)
+    kill_while_sending(aws, run, 1, driver.lose_executor)
+    kill_while_sending(aws, run, 5, driver.kill)
+    assert not (run / "result.json").exists()
+
+    second = Driver(tmp_path / "second", aws)
+    expire_leases(aws)
+    try:
+        second.begin("backfill", arguments)
+        assert second.end() == ""
+    finally:
+        second.stop()
+    assert read_result(run.as_uri())["events"] == 60_000
+    sent = Counter(delivery.event.key for body in bodies(sqs, queue) for delivery in unpack(body))
+    assert len(sent) == 60_000
+    doubled = sent.total() - 60_000
+    assert doubled <= 4 * CALL, "calls of the executor's task, and of the driver's three"
+
+
+def kill_while_sending(aws: Emulator, run: Path, chunks: int, kill: Callable[[], None]) -> None:
+    """Kill when so many chunks are sent, and while SQS does not answer to the next."""
+    until(lambda: len(list(run.glob("outbox/*/done/*/*"))) >= chunks)
+    aws.pause()
+    try:
+        kill()
+    finally:
+        aws.resume()
+    (spool,) = (path.as_uri() for path in run.glob("outbox/*"))
+    assert checkpoints.count_events(spool) < 60_000
+
+
+def expire_leases(aws: Emulator) -> None:
+    """End the leases of runs that are dead, as a minute does."""
+    dynamodb = aws.client("dynamodb")
+    for item in dynamodb.scan(TableName=TABLE)["Items"]:
+        if item[PARTITION_KEY]["S"] == JOBS:
+            key = {name: item[name] for name in (PARTITION_KEY, SORT_KEY)}
+            dynamodb.delete_item(TableName=TABLE, Key=key)
+
+
+def bodies(sqs: Any, queue: str) -> Iterator[str]:
+    """Yield the bodies of all messages, and delete these."""
+    while batch := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages"):
+        for message in batch:
+            yield message["Body"]
+            sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
