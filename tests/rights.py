@@ -24,18 +24,18 @@ _NAMES: Final = {
     **{each: each for each in ("ingest", "backfill", "reconcile", "scan")},
 }
 _JOBS: Final = ("backfill", "reconcile", "scan")
-_POLLER: Final = "Lambda reads the queue with the function's role"
-_METADATA: Final = "Spark reads the tables of S3 Metadata, which the local AWS does not have"
-_SPARK: Final = "Spark reads and writes files by S3A, in Java"
-_LOCAL_AWS: Final = "only in tests/e2e/own_stack/test_removal.py, which has a local AWS of its own"
-_OWN_CLIENT: Final = "called for clients by the gateway's own HTTP client, not by botocore"
+_POLLER: Final = "by Lambda, which reads the queue"
+_METADATA: Final = "by Spark, from tables of S3 Metadata"
+_SPARK: Final = "by Spark"
+_LOCAL_AWS: Final = "tested by test_removal.py"
+_OWN_CLIENT: Final = "for clients, by aiohttp"
 REASONS: Final = (
     ("*", "s3:GetInventoryConfiguration", "the filter of an Inventory report in S3"),
     ("reconcile", "s3:GetObjectTagging", "rules with conditions on tags"),
-    ("*", "logs:*", "Lambda and Glue write the logs"),
-    ("*", "kms:Decrypt", "services decrypt for the role, with `kms_key` or `kms_keys`"),
-    ("*", "kms:*", "services encrypt for the role, with `kms_key`"),
-    ("*", "cloudtrail:*", "the local AWS has no CloudTrail; only with `access_events`"),
+    ("*", "logs:*", "by Lambda and Glue"),
+    ("*", "kms:Decrypt", "by services, with `kms_key` or `kms_keys`"),
+    ("*", "kms:*", "by services, with `kms_key`"),
+    ("*", "cloudtrail:*", "only with `access_events`"),
     ("ingest", "sqs:GetQueueAttributes", f"{_POLLER}; queues may have a limit"),
     *(
         (name, f"sqs:{action}", _POLLER)
@@ -49,9 +49,9 @@ REASONS: Final = (
         )
     ),
     *((name, "s3:*", _SPARK) for name in _JOBS),
-    ("scan", "glue:*", "Iceberg's catalog of the history, for which a file stands in here"),
+    ("scan", "glue:*", "Iceberg's catalog of the history"),
     *((name, action, _METADATA) for name in _JOBS for action in ("glue:Get*", "lakeformation:*")),
-    *((name, "cloudwatch:PutMetricData", "Glue writes its job metrics") for name in _JOBS),
+    *((name, "cloudwatch:PutMetricData", "by Glue") for name in _JOBS),
     *(
         ("gateway", action, _OWN_CLIENT)
         for action in (
@@ -81,8 +81,8 @@ REASONS: Final = (
     ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),
     ("ingest", "s3:GetObjectRetention", "without it HeadObject leaves the retention out"),
     ("ingest", "s3:GetObjectVersion*", "facts of an object in a bucket with versions"),
-    ("scans by report", "*", "the function runs on AWS only: the local AWS has no Glue"),
-    ("scans by schedule", "*", "EventBridge Scheduler starts the job; its failures go to a queue"),
+    ("scans by report", "*", "the local AWS has no Glue"),
+    ("scans by schedule", "*", "by EventBridge Scheduler"),
 )
 
 
@@ -137,39 +137,35 @@ def _documents(logical_id: str, resource: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 def page(template: Mapping[str, Any]) -> str:
-    """Return `docs/rights.md`."""
-    rows: dict[tuple[str, str, str], dict[tuple[str, str], None]] = defaultdict(dict)
-    for right in rights(template):
-        why = reason(right.owner, right.action)
-        rows[right.owner, right.action, why][right.resource, right.condition] = None
-    grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for (owner, action, why), given in rows.items():
-        where = "<br>".join(
-            f"`{resource}`{f' ({condition})' if condition else ''}" for resource, condition in given
-        )
-        grouped[owner, where, why].append(f"`{action}`")
+    """Return `docs/rights.md`: a row for the actions that the same roles may do on the same."""
+    places: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+    for owner, action, resource, condition in rights(template):
+        where = f"`{resource}`{f' ({condition})' if condition else ''}"
+        places[action, owner, reason(owner, action)][where] = None
+    owners: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (action, owner, why), where in sorted(places.items()):
+        owners[action, "<br>".join(sorted(where)), why].append(owner)
+    actions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (action, where, why), who in owners.items():
+        actions[", ".join(who), where, why].append(f"`{action}`")
     lines = [
-        f"| {owner} | {' '.join(sorted(actions))} | {where} | {why} |"
-        for (owner, where, why), actions in sorted(grouped.items())
+        f"| {who} | {' '.join(found)} | {where} | {why} |"
+        for (who, where, why), found in sorted(actions.items())
     ]
     return HEAD + "\n".join(lines) + "\n"
 
 
-HEAD: Final = """# Rights
+HEAD: Final = """# Permissions of the stack's roles
 
-The permissions of each role of a stack. `python -m tests.rights` generates this page from the
-template, and a test compares both.
+`python -m tests.rights` generates this page from the template of two targets and two buckets with
+every option that adds rights. Names in capitals stand for values of a deployment.
 
-The end-to-end tests record every call that functions, jobs and the gateway make. A call that
-its role does not allow fails them, and so does a right that nothing uses, unless the last column
-says why it is there: where that is empty, they use it.
+The end-to-end tests record the calls that functions, jobs and the gateway make by boto3. They fail
+if a role does not allow a call, or if nothing uses a right whose last column is empty.
 
-Policies of queues, buckets, buses and functions, and the trust of roles, are in the template. They
-must allow the calls of AWS's services in the stack, and refuse the same calls from another account:
-`tests/infra/test_resource_policies.py` checks both.
-
-Names in capitals stand for values of a deployment; the example has two targets and two buckets,
-with every option that adds rights.
+`tests/infra/test_resource_policies.py` checks the policies of queues, buckets, buses and functions,
+and the trust of roles: they allow the calls of AWS's services in the stack, and refuse those from
+another account.
 
 | role of | actions | on | why |
 |---|---|---|---|

@@ -4,7 +4,6 @@
 """
 
 import inspect
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -16,15 +15,14 @@ from bucketcast.settings.options import Option, options_of, read
 from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 
-_TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
 _GENERATED = "<!-- Made by `python -m bucketcast.config.reference docs` from the target. -->"
-_WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
+_WHERE = "In `bucketcast.toml`, in place of a table of the same name"
 _CONSUMER = (
-    "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event as "
-    "it arrives, or names the client package that is missing."
+    "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event, "
+    "or names the client package that is missing:"
 )
 _DEPLOY = """\
-For an AWS account, see [the first deploy](../deploy.md). For the local AWS:
+On [an AWS account](../deploy.md), or on the local AWS:
 
 ```sh
 make up
@@ -60,20 +58,20 @@ def render(kind: str) -> str:
     """Return the page as Markdown, ending with a newline."""
     target = targets.load(kind)
     docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
-    title, _, manual = docstring.partition("\n")
+    summary, _, manual = docstring.partition("\n")
+    title, _, content = summary.partition(": ")
     declared: Any = target.Settings
     options = own_first(declared)
     needed = needed_keys(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
     arn = str(TargetArn("primary", target.arn_type))
     parts = [
-        f"# {title.rstrip('.')}",
+        f"# {title}",
         _GENERATED,
+        f"{content[0].upper()}{content[1:]}",
         "## 1. Configure",
-        f"{_WHERE} its ARN is `{arn}`:",
+        f"{_WHERE} ([all keys](../configuration.md#notify_{kind}id)):",
         _fence("toml", [f"[notify_{kind}.primary]", *_toml(kind, shown)]),
-        "Or in the environment of the deploy; the suffix `_primary` is the id:",
-        _fence("sh", _variables(kind, shown)),
         "## 2. Deploy",
         _DEPLOY,
         *(_secret(kind, option) for option in shown if option.hides(option.example)),
@@ -85,9 +83,7 @@ def render(kind: str) -> str:
         "## 5. See the event",
         _SEE,
         "## What it does",
-        _fence_tables(manual.strip()),
-        "## Options",
-        f"[`[notify_{kind}.ID]`](../configuration.md#notify_{kind}id) lists them.",
+        manual.strip(),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -103,20 +99,9 @@ def _secret(kind: str, option: Option) -> str:
     )
 
 
-def _fence_tables(docstring: str) -> str:
-    """Fence the tables of a docstring, which Markdown would join."""
-    return _TABLE.sub(r"```text\n\g<0>\n```", docstring)
-
-
 def _toml(kind: str, options: Any) -> Iterator[str]:
     for option in options:
         yield f'{option.key} = "{_example(kind, option)}"'
-
-
-def _variables(kind: str, options: Any) -> Iterator[str]:
-    yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
-    for option in options:
-        yield f"export {variable(kind, option)}_primary='{_example(kind, option)}'"
 
 
 def _consumer(kind: str, options: list[Option]) -> Iterator[str]:
@@ -144,10 +129,6 @@ def needed_keys(kind: str, target: type[Target]) -> list[str]:
 def _example(kind: str, option: Option) -> str:
     hidden = option.hides(option.example)
     return f"{REFERENCE}{kind}-primary" if hidden else option.example or f"the-{option.key}"
-
-
-def variable(kind: str, option: Option) -> str:
-    return f"MINIO_NOTIFY_{kind.upper()}_{option.variable}"
 
 
 def _fence(language: str, lines: Any) -> str:

@@ -6,40 +6,31 @@ consumers can drop duplicates. With `shape = cloudevents-binary`, the attributes
 `cloudEvents_…`, named as for AMQP 1.0, because CloudEvents defines no binding for AMQP 0-9-1.
 Consumers bind queues to the exchange; the target creates none.
 
-An event is delivered when the broker has confirmed its message (publisher confirms); hundreds are
-sent before the first confirm. With `ack = none`, as with Ceph's `amqp-ack-level`, it is delivered
-when it was sent. Otherwise the broker's answer decides:
+An event is delivered when the broker has confirmed its message; hundreds are sent before the first
+confirm. With `ack = none`, as with Ceph's `amqp-ack-level`, it is delivered when it was sent.
+Otherwise:
 
-=======================  =======================================================================
-confirmed                delivered
-returned (`mandatory`)   `Retryable`: no queue matches; the event waits until one is bound
-nack                     `Retryable`: a queue is full and rejects messages
-too large                `Rejected`: larger than `max_message_size`; other events continue
-exchange missing, or     `Retryable`, with what to change
-declared differently
-access refused           `NotAuthorized`
-low on memory or disk    `Retryable`: messages already sent may be confirmed later, and arrive twice
-no answer, disconnected  `TimedOut`, `NotConnected`: unconfirmed messages may have arrived
-=======================  =======================================================================
+* **returned** (`mandatory`), **nack**, **exchange missing or declared differently**: the event
+  waits until a queue is bound, a queue is no longer full, or the exchange is right.
+* **larger than `max_message_size`**: rejected; other events continue.
+* **access refused**: the login is read again.
+* **low on memory or disk**, **no answer**, **disconnected**: unconfirmed messages are sent again,
+  and may arrive twice.
 
-* `exchange_type` declares the exchange before each batch, with the properties given here. They must
-  match an existing exchange. If it is empty, the exchange must exist, and the user only needs the
-  permission to write.
+The options:
+
+* `url` is `amqp://user:password@host:port/virtual-host` (`amqps` for TLS), percent-encoded. The
+  default user and password are `guest`, the default virtual host is `/`. With
+  `?auth_mechanism=external` the client certificate is the login. The server's certificate and host
+  name are verified, unless `tls_skip_verify` is on.
+* `exchange_type` declares the exchange before each batch, with the properties given here, which
+  must match an existing exchange. If it is empty, the exchange must exist.
 * Without `exchange`, messages go to the queue named by `routing_key`.
-* `mandatory` is `on` by default, as in MinIO's guide; with `off`, messages that match no queue are
-  dropped.
-* `delivery_mode` 1 makes messages transient. With 2, or 0 for unset, they are persistent: durable
-  queues keep them when the broker restarts.
-* `internal` and `immediate` cannot be on: RabbitMQ accepts no messages for an internal exchange,
-  and removed immediate delivery in version 3.0.
-* `publisher_confirms` is always on; `off` is accepted and ignored.
+* With `mandatory = off`, messages that match no queue are dropped.
+* `delivery_mode` 1 makes messages transient. With 2, or 0 for unset, durable queues keep them when
+  the broker restarts.
 
-`url` is `amqp://user:password@host:port/virtual-host` (`amqps` for TLS), percent-encoded. The
-default user and password are `guest`, the default virtual host is `/`. With
-`?auth_mechanism=external` the client certificate is the login. The server's certificate and host
-name are verified, unless `tls_skip_verify` is on.
-
-Each running instance of the function has one connection. It is reopened if the broker closed it,
+Each running instance of the function has one connection, which is reopened if the broker closed it,
 and after five idle minutes, because a frozen function sends no heartbeats. Connecting takes at most
 10 s, a batch 30 s.
 

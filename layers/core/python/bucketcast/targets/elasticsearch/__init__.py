@@ -1,42 +1,38 @@
-r"""Elasticsearch 7 to 9, OpenSearch 1 to 3: an index that mirrors the bucket, or a log of events.
+"""Elasticsearch 7 to 9, OpenSearch 1 to 3: an index that mirrors the bucket, or a log of events.
 
 Tested with Elasticsearch 7.17 and OpenSearch 2.19; the requests are those that all these versions
-support. Options are MinIO's, plus an API key, an IAM login, a CA, a client certificate and
-`tls_skip_verify`. A document is MinIO's `{"Records": [event]}`; with `format = access`, `shape` can
-change it. The connect timeout is 5 s, the request timeout 15 s.
+support. A document is MinIO's `{"Records": [event]}`; with `format = access`, `shape` can change
+it. The connect timeout is 5 s, the request timeout 15 s.
 
-A missing `index` is created with the mapping that the server would infer, with two exceptions: date
+A missing `index` is created with the mapping that the server would infer, except that date
 detection is off, and `@timestamp` is an alias of `Records.eventTime` (of `time` for CloudEvents).
 An existing index, or one that an index template defines, is used as it is, also one that MinIO
 filled.
 
-* `namespace`: a document for each object in the bucket. Its id is `bucket/key`, as in MinIO's
-  guide, or MinIO's hash of it (44 characters) if it would exceed 512 bytes, the servers' limit. In
-  an index where MinIO hashed all ids, as its newer releases do, all ids are hashed. The result does
-  not depend on the order, batching or repetition of deliveries, or on the number of writers
-  (`bucketcast.mirror` has the rules). The index `<index>-guard` holds the state that this needs:
-  for each object, and each version with an id, with a removal or with an event that does not change
-  the object, such as tagging, what is known of it, for 104 days after the last such event.
-  `index.gc_deletes` does not matter.
+* `namespace`: a document for each object in the bucket, whatever the order, batching or repetition
+  of deliveries, and the number of writers. Its id is `bucket/key`, as in MinIO's guide, or MinIO's
+  hash of it (44 characters) if it would exceed 512 bytes, the servers' limit. In an index where
+  MinIO hashed all ids, as its newer releases do, all ids are hashed. The index `<index>-guard`
+  keeps removals, and events that do not change the object, such as tagging, for 104 days after the
+  last one. `index.gc_deletes` does not matter.
 * `access`: a document for each event, with an id that the server assigns. A repeated delivery adds
   a second document.
 
 Documents are written in bulk, and each is confirmed separately. One that does not fit the mapping
-is rejected with the server's reason; other events of its object are not affected. If the server is
-out of space, or the index is blocked, the event is retried. Searches find a document after the
-index's `refresh_interval` (default 1 s). Do not delete an index in use: an `access` index would be
-recreated by the server itself, with inferred mappings, until the function restarts.
+is rejected with the server's reason. If the server is out of space, or the index is blocked, the
+event is retried. Searches find a document after the index's `refresh_interval` (default 1 s). Do
+not delete an `access` index in use: the server itself would create it again, with inferred
+mappings, until the function restarts.
 
 The user needs, on `<index>` and for `namespace` on `<index>-guard`: `create_index`,
 `view_index_metadata`, `read` and `write` (OpenSearch's security plugin: `create_index`, `get`,
 `search`, `crud` and `indices:admin/mappings/get`, and on the cluster `cluster_composite_ops`). An
 index may be an alias of one index. With OpenSearch's segment replication, `namespace` needs 2.10 or
-newer. `rest.action.multi.allow_explicit_index` must be on, which is the default.
+newer. `rest.action.multi.allow_explicit_index` must be on, which is the default. Data streams,
+which need other documents, are not supported.
 
-With `auth = iam`, requests are signed for Amazon OpenSearch Service with the credentials of the
-function's role (docs/aws/opensearch.md).
-
-Not supported: data streams, which need other documents.
+With `auth = iam`, the function's role signs requests for
+[Amazon OpenSearch Service](../aws/opensearch.md).
 """
 
 import time

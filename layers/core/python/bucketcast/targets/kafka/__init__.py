@@ -7,22 +7,21 @@ one that MinIO would choose: all events of an object go to one partition, in ord
 those that MinIO wrote.
 
 An event is delivered when all in-sync replicas have it (`acks=all`). With `ack = none`, as with
-Ceph's `kafka-ack-level`, it is delivered when it was sent (`acks=0`). The producer is idempotent,
-except with `none`: its own retries, after a change of leader or a broken connection, write nothing
-twice. Messages that are not confirmed within 30 s are withdrawn and retried from the queue. They
-may have been written, and then appear twice with the same `event-id`. After four idle minutes, and
-after any failure, the next batch opens a new connection.
+Ceph's `kafka-ack-level`, it is delivered when it was sent (`acks=0`). Except with `none`, the
+producer is idempotent: its own retries write nothing twice. Messages that are not confirmed within
+30 s are sent again from the queue, and may appear twice with the same `event-id`. After four idle
+minutes, and after any failure, the next batch opens a new connection.
 
 The topic must exist, or the brokers must create it (`auto.create.topics.enable`). While it does
 not, or while the user may not write to it, events wait. The user needs WRITE and DESCRIBE on the
 topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.8, and CREATE if the topic is to be created.
 
-Events are sent in batches of up to 1 MB. If the brokers refuse a batch as too large
-(`max.message.bytes`), smaller ones are tried, down to single events. A single event that is too
-large waits for a higher limit until it expires; above 64 MiB it is rejected.
+Events are sent in batches of up to 1 MB, and in smaller ones if the brokers refuse that
+(`max.message.bytes`). A single event that is too large waits for a higher limit until it expires;
+above 64 MiB it is rejected.
 
-Supported logins are PLAIN, SCRAM and, with `auth = iam`, that of Amazon MSK by the function's role
-(docs/aws/msk.md). Kerberos and other tokens are not.
+Logins are PLAIN, SCRAM and, with `auth = iam`, that of [Amazon MSK](../aws/msk.md) by the
+function's role. Kerberos and other tokens are not supported.
 """
 
 import time

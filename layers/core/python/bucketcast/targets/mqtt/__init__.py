@@ -1,28 +1,21 @@
 """MQTT 5, 3.1.1 and 3.1: each event is a message on a topic, over TCP, TLS or WebSockets.
 
 Tested with Mosquitto 2.0 and NATS 2.15, tried with RabbitMQ 3.10; the latter two support 3.1.1
-only. Options are MinIO's, plus `version`, `client_id`, a CA and a client certificate. The message
-is MinIO's JSON body `{"EventName", "Key", "Records"}`, never retained.
+only. The message is MinIO's JSON body `{"EventName", "Key", "Records"}`, never retained. An event
+without subscribers is delivered. When an event counts as delivered depends on `qos`:
+
+* `0`, MinIO's default: the broker confirms no single event. After each batch the target sends a
+  ping, which brokers answer after reading everything before it. So no event is lost on the way, but
+  the broker may drop it silently, for example because of an ACL, or lose it in a crash.
+* `1`, recommended: the broker confirmed the event.
+* `2`: the same in four steps instead of two. It excludes duplicates only within one connection: if
+  a confirmation is lost, the event is sent again as a new message.
 
 `broker` is a URL with one of the schemes `tcp` (default port 1883), `tls`, `ssl` or `tcps` (8883),
-`ws` (80) and `wss` (443); the path of a WebSocket URL is used. The URL may contain the user name
-and password, percent-encoded, instead of `username` and `password`. The user only needs the right
-to publish to the topic.
+`ws` (80) and `wss` (443); the path of a WebSocket URL is used. It may contain the user name and
+password, percent-encoded. The user only needs the permission to publish to the topic.
 
-With `auth = iam`, the function's role logs in to AWS IoT Core over `wss://…/mqtt`, without a
-password (docs/aws/iot-core.md).
-
-When an event counts as delivered depends on `qos`:
-
-=====  ===========================================================================================
-``0``  MinIO's default. The broker confirms no single event. After each batch the target sends a
-       ping, which MQTT brokers answer after reading everything before it. So no event is lost on
-       the way, but the broker may drop it silently, for example because of an ACL, or lose it in a
-       crash
-``1``  the broker confirmed the event. Recommended
-``2``  the same in four steps instead of two. It excludes duplicates only within one connection: if
-       a confirmation is lost, the event is sent again as a new message
-=====  ===========================================================================================
+With `auth = iam`, the function's role logs in to [AWS IoT Core](../aws/iot-core.md).
 
 `version = auto` tries MQTT 5, then 3.1.1 and 3.1 if the broker refuses the version or disconnects.
 With MQTT 5:
@@ -31,28 +24,23 @@ With MQTT 5:
   for every delivery of an event, and the attributes of `shape = cloudevents-binary`, which needs
   MQTT 5; messages do not expire
 * the broker sets the number of unconfirmed messages; with older versions it is 20
-* the broker says why it refuses an event: that event waits, with the reason, and the others
-  continue. With older versions it can only confirm a forbidden event, which is then lost, or
-  disconnect, and then the whole batch waits
+* the broker says why it refuses an event: that event waits, and the others continue. With older
+  versions it can only confirm a forbidden event, which is then lost, or disconnect, and then the
+  whole batch waits
 * the broker announces its maximum packet size: a larger event is not sent, and waits up to 13 days
   for a higher limit. With older versions the broker disconnects.
 
-An event without subscribers is delivered.
-
 The session is clean. The client id is `client_id` followed by twelve random hex digits, new for
-each instance of the function, because two clients with one id would disconnect each other; a
-reconnect replaces the instance's own lost session. ACLs can match the prefix. Every broker accepts
-`bucketcast` with the digits; MQTT 3.1 limits the whole id to 23 characters.
+each instance of the function; ACLs can match the prefix. MQTT 3.1 limits the whole id to 23
+characters.
 
-One connection is kept. A function sends no keep-alive pings between batches, and a broker
-disconnects a client after 1.5 times `keep_alive_interval`. So a connection that was idle for that
-interval, or was closed, is replaced before the next batch, and nothing fails. If a connection
-breaks during a batch, all unconfirmed events are retried. Connecting takes at most 5 s, or 10 s if
-several versions are tried; a batch takes at most 30 s.
+A function sends no keep-alive pings between batches, so a connection that was idle for
+`keep_alive_interval` is replaced before the next batch. If a connection breaks during a batch, all
+unconfirmed events are retried. Connecting takes at most 5 s, or 10 s if several versions are tried;
+a batch takes at most 30 s.
 
-Not supported: `reconnect_interval`, as no connection is kept between batches (the target's queue
-retries after 1, 2, 4 … s); retained messages, which would show new subscribers only the last event;
-and a topic per key, as keys may contain `+` and `#`, which topic names must not.
+Not supported: retained messages, which would show new subscribers only the last event; and a topic
+per key, as keys may contain `+` and `#`, which topic names must not.
 """
 
 import math

@@ -1,50 +1,46 @@
 """MySQL 5.7.8 or newer, MariaDB 10.3 or newer: a table that mirrors the bucket, or a log of events.
 
-Options are MinIO's. `dsn_string` is `user:password@tcp(host:port)/database?parameter=value`, as in
-MinIO. An IPv6 address is in brackets. The password is not escaped; the database name is
-percent-encoded (`/` is `%2F`). Other parameters of Go's driver are refused. The supported ones:
+The tests run on MariaDB 10.11. MySQL itself is not tested: the target only uses statements that the
+manuals of all these versions document.
 
-=========================  =====================================================================
-tls                        default `false`; `true` verifies the server with cert_authority or the
-                           system's CAs, `skip-verify` accepts any certificate, `preferred` also an
-                           unencrypted server. With cert_authority or client_cert the connection
-                           always uses TLS, and with cert_authority it is always verified
-timeout                    connect timeout; default and maximum 5 s
-readTimeout, writeTimeout  for one read or write; a transaction takes at most 20 s anyway
-maxAllowedPacket           bytes of a statement, if less than the server's limit
-allowCleartextPasswords    `true` allows the server to ask for the password in clear text
-=========================  =====================================================================
+`dsn_string` is `user:password@tcp(host:port)/database?parameter=value`, as in MinIO. An IPv6
+address is in brackets. The password is not escaped; the database name is percent-encoded (`/` is
+`%2F`). These parameters of Go's driver are supported, and others refused:
+
+* `tls`: default `false`; `true` verifies the server with `cert_authority` or the system's CAs,
+  `skip-verify` accepts any certificate, `preferred` also an unencrypted server. With
+  `cert_authority` or `client_cert` the connection always uses TLS, and with `cert_authority` it is
+  always verified
+* `timeout`: connect timeout; default and maximum 5 s
+* `readTimeout`, `writeTimeout`: for one read or write; a transaction takes at most 20 s anyway
+* `maxAllowedPacket`: bytes of a statement, if less than the server's limit
+* `allowCleartextPasswords`: `true` allows the server to ask for the password in clear text
 
 MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
-note that recommends `dsn_string`; if both are given, `dsn_string` is used.
+note; if both are given, `dsn_string` is used.
 
-With `auth = iam`, the function's role logs in to Amazon RDS, Aurora or RDS Proxy without a password
-(docs/aws/rds.md). Then the server is verified, whatever `tls` says.
+With `auth = iam`, the function's role logs in to [Amazon RDS, Aurora or RDS Proxy](../aws/rds.md),
+and the server is verified, whatever `tls` says.
 
 Missing tables are created as MinIO creates them; tables that MinIO filled can be used. `table` is a
 name or `database.table`, in backquotes if it contains more than letters, digits, _ and $:
 
 * `namespace`: `key_name VARCHAR(3072), key_hash CHAR(64), value JSON`, with a row for each object
-  in the bucket and the value `{"Records": [event]}`. The hash is a generated column, with the
-  primary key, or on MariaDB a unique key, so keys of 1,024 bytes fit, and case and trailing spaces
-  are significant. The result does not depend on the order, batching or repetition of deliveries, or
-  on the number of connections (`bucketcast.mirror` has the rules). The table `<table>_guard`
-  holds the state that this needs: an entry for each key with a removal, or with an event that
-  creates no object, for 104 days after the last such event. In a cluster, all writers
-  must use the same server.
+  in the bucket and the value `{"Records": [event]}`, whatever the order, batching or repetition of
+  deliveries, and the number of connections. The hash is a generated column, with the primary key,
+  or on MariaDB a unique key, so keys of 1,024 bytes fit, and case and trailing spaces are
+  significant. The table `<table>_guard` keeps removals, and events that create no object, for 104
+  days after a key's last one. In a cluster, all writers must use the same server.
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
 
 A batch is one transaction. If the database refuses a row permanently (a key too long, a
 constraint), that event is rejected and the others are written; an event larger than
-max_allowed_packet waits until the limit is raised.
+`max_allowed_packet` waits until the limit is raised.
 
 The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELETE on the table, and
 all four on the guard; and CREATE if a table is to be created. Supported logins are
-mysql_native_password, caching_sha2_password and sha256_password.
-
-The tests run on MariaDB 10.11. MySQL itself is not tested: the target only uses statements
-that the manuals of all these versions document.
+`mysql_native_password`, `caching_sha2_password` and `sha256_password`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-r"""NATS: each event is a message on a subject, by core NATS, JetStream or NATS Streaming.
+"""NATS: each event is a message on a subject, by core NATS, JetStream or NATS Streaming.
 
 The message is MinIO's JSON body. Its header `Nats-Msg-Id` is the same for every delivery of an
 event, and different for each copy that a named rule sends; `Content-Type` is a header too. With
@@ -7,11 +7,10 @@ event, and different for each copy that a named rule sends; `Content-Type` is a 
 When an event counts as delivered depends on the mode:
 
 * core NATS, the default: the server has received the message and passes it to current subscribers;
-  later ones do not see it. If a stream has the subject, it stores the message, and drops
-  duplicates by their id.
+  later ones do not see it. A stream that has the subject stores it too.
 * `jetstream = "on"`: the stream that has the subject has stored the message. The stream must exist,
-  for example by `nats stream add events --subjects bucketevents`; until then events wait in the
-  target's queue. It drops duplicates within its duplicate window, by their id.
+  for example by `nats stream add events --subjects bucketevents`; until then events wait. It drops
+  duplicates within its duplicate window, by their id.
 * `streaming = "on"`: a NATS Streaming server has stored the message in the channel with the
   subject's name. Its messages have no headers. NATS Streaming has been unsupported since June 2023;
   how to migrate to JetStream is at the end.
@@ -29,12 +28,11 @@ detects a missing stream.
 connection. If the server does not offer TLS, the target disconnects before it sends a login.
 
 One connection per function is kept, with up to 500 unacknowledged messages. Connecting takes at
-most 5 s; events that are not confirmed within 30 s are retried. An idle connection is checked
-before it is used, and replaced if it has ended. The address of a cluster should be one name for all
-of its servers.
+most 5 s; events that are not confirmed within 30 s are retried. The address of a cluster should be
+one name for all of its servers.
 
 An event that exceeds the server's `max_payload` or the stream's `max_msg_size` waits for a higher
-limit. Above 1 MB, the default limit, which no S3 event comes near, it is rejected.
+limit. Above 1 MB, the default limit, it is rejected.
 
 From NATS Streaming to JetStream: run a nats-server with JetStream beside the old server, and create
 a stream with the subject. Let consumers read both the stream and the channel. Then change the

@@ -1,19 +1,17 @@
 """NSQ: each event is a message of a topic, confirmed by nsqd.
 
-Tested with nsqd 1.3.0. Options are MinIO's, plus `auth_secret`, a CA and a client certificate. The
-message is MinIO's body, `{"EventName", "Key", "Records": [event]}`, unless `shape` says otherwise.
-NSQ has no message headers, so there is no event id: to recognise duplicates, compare eventName,
-key, versionId and sequencer of the record.
+Tested with nsqd 1.3.0. The message is MinIO's body, `{"EventName", "Key", "Records": [event]}`,
+unless `shape` says otherwise. NSQ has no message headers, so there is no event id: to recognise
+duplicates, compare eventName, key, versionId and sequencer of the record.
 
-* Events go over TCP to the one nsqd at `nsqd_address`. The first event creates the topic. Until the
-  topic has a channel it keeps the events; after that, each channel gets every event.
+* Events go over TCP to the one nsqd at `nsqd_address`; nsqlookupd is for consumers only. The first
+  event creates the topic. Until the topic has a channel it keeps the events; after that, each
+  channel gets every event.
 * Events are published in bulk (`MPUB`), which nsqd accepts or refuses as a whole. If the connection
-  breaks before nsqd has answered, nsqd may or may not have the events, and they are sent again: up
-  to four parts of 32 KiB, or some 100 events, each time. There is one connection,
-  without heartbeats; if nsqd closed it between two batches, it is reopened and nothing fails.
-  Connecting takes at most 5 s, a batch 30 s more.
+  breaks before nsqd has answered, up to four parts of 32 KiB, or some 100 events, are sent again,
+  and may arrive twice. Connecting takes at most 5 s, a batch 30 s more.
 * An event larger than `--max-msg-size` (default 1 MiB) goes to the dead-letter queue, with the
-  reason; the others are published. Raise the limit before you redrive it.
+  reason. Raise the limit before you redrive it.
 * Durability of confirmed events depends on nsqd. It keeps up to 10,000 messages of a topic in
   memory, and loses them in a crash. `--mem-queue-size=0` writes every message to disk, and
   `--sync-every=1` syncs after each. A topic that ends in `#ephemeral` is never written to disk:
@@ -25,9 +23,6 @@ key, versionId and sequencer of the record.
   topic, with a channel pattern that matches the empty name, such as `.*`. It is sent only if nsqd
   asks for it, in plain text unless `tls` is on. `bucketcast target ls` detects a wrong secret; a
   missing permission shows with the first event.
-
-Not supported: nsqlookupd, which is for consumers (each target writes to one nsqd), and compression
-(the CPU of a function is the bottleneck, not its network).
 """
 
 import time

@@ -1,7 +1,7 @@
 """PostgreSQL 10 or newer: a table that mirrors the bucket, or a table with a row per event.
 
-Options are MinIO's. `connection_string` is that of Go's lib/pq, as with MinIO: `host=… dbname=…
-user=…` or a `postgresql://` URL. Several hosts are separated by commas and tried in their order;
+`connection_string` is that of Go's lib/pq, as with MinIO: `host=… dbname=… user=…` or a
+`postgresql://` URL. Several hosts are separated by commas and tried in their order;
 `target_session_attrs=read-write` passes over those that take no writes. `sslmode` is `disable`,
 `require` (the default: encrypted, but the server is not verified), `verify-ca` or `verify-full`.
 With `cert_authority` it is `verify-full`, and nothing below `verify-ca` is accepted; without it,
@@ -11,19 +11,17 @@ Any other name is a setting of the session, such as `search_path`; the default `
 is 15 s. A connection pooler must use session pooling (PgBouncer: `pool_mode = session`).
 
 MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
-note that recommends `connection_string`. If both are given, `connection_string` wins, and the older
-keys supply what it leaves out; so it may be `sslmode=disable` alone.
+note. They supply what `connection_string` leaves out; so it may be `sslmode=disable` alone.
 
-With `auth = iam`, the function's role logs in to Amazon RDS, Aurora or RDS Proxy without a password
-(docs/aws/rds.md). Then the server is verified (`sslmode=verify-full`), whatever the string says.
+With `auth = iam`, the function's role logs in to [Amazon RDS, Aurora or RDS Proxy](../aws/rds.md),
+and the server is verified (`sslmode=verify-full`), whatever the string says.
 
 Missing tables are created as MinIO creates them; tables that MinIO filled can be used:
 
 * `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, with a row for each object in the bucket and
-  the value `{"Records": [event]}`. The result does not depend on the order, batching or repetition
-  of deliveries, or on the number of connections (`bucketcast.mirror` has the rules). The table
-  `<table>_guard` holds the state that this needs: for each key with a removal, or with an event
-  that creates no object, what is known of it, for 104 days after the last such event.
+  the value `{"Records": [event]}`, whatever the order, batching or repetition of deliveries, and
+  the number of connections. The table `<table>_guard`, in the same schema, keeps removals, and
+  events that create no object, for 104 days after a key's last one.
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
   appended; a repeated delivery adds a second row.
 
@@ -32,7 +30,7 @@ constraint), that event is rejected and the others are written.
 
 The user needs CONNECT and TEMPORARY on the database and INSERT on the table; for `namespace` also
 SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on the schema if a
-table is to be created. The guard is in the schema of its table.
+table is to be created.
 """
 
 from collections.abc import Iterator, Sequence

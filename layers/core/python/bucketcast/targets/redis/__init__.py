@@ -1,30 +1,27 @@
-r"""Redis 5 or newer, or Valkey: a hash that mirrors the bucket, or a list with an item per event.
+"""Redis 5 or newer, or Valkey: a hash that mirrors the bucket, or a list with an item per event.
 
-Options are MinIO's, plus `tls`, `tls_skip_verify` and, for Amazon ElastiCache and MemoryDB, a login
-by IAM (docs/aws/elasticache.md). The connect timeout is 5 s, the command
-timeout 30 s. `key` is created on first use; an existing key must have the type that `format` needs.
+`key` is created on first use; an existing key must have the type that `format` needs:
 
 * `namespace`: the hash `key`, with a field `bucket/key` for each object in the bucket and the value
-  `{"Records": [event]}`. The result does not depend on the order, batching or repetition of
-  deliveries, or on the number of connections (`bucketcast.mirror` has the rules). Fields that
-  MinIO wrote are kept, and ordered by their own sequencer. Two more keys hold the state that this
-  needs:
-  * `<key>:guard`, a hash: keys with a removal, or with an event that does not change the object,
-    such as tagging
-  * `<key>:guard:aged`, a sorted set: when those events came. Entries expire after 104 days; each
-    batch deletes some
+  `{"Records": [event]}`, whatever the order, batching or repetition of deliveries, and the number
+  of connections. Fields that MinIO wrote are kept, and ordered by their own sequencer. The hash
+  `<key>:guard` keeps removals, and events that do not change the object, such as tagging; the
+  sorted set `<key>:guard:aged` has their times. Both forget them after 104 days.
 * `access`: the list `key`, with an item `["2026-01-02T03:04:05.678Z", {"Records": [event]}]` for
   each event. Items are only appended; a repeated delivery adds a second item.
 
-A Lua script writes the fields, up to 250 events per call. If the server fails during a call, all
-events of the call are retried, which changes nothing that is already written. An event that the
-script cannot process is rejected; the others are written.
+A Lua script writes up to 250 events per call. If the server fails during a call, all events of the
+call are retried. An event that the script cannot process is rejected; the others are written. The
+connect timeout is 5 s, the command timeout 30 s.
 
 The user needs `~<key>*` and `+eval +evalsha +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem
 +zrangebyscore` for `namespace`, or `+rpush +ping +type` for `access`. `bucketcast reconcile` also
-needs `+hscan`, and with `+multi +discard` `bucketcast doctor` finds missing rights. On a Redis
+needs `+hscan`, and with `+multi +discard` `bucketcast doctor` finds missing permissions. On a Redis
 Cluster, `key` must contain a hash tag, such as `{events}`, so that all keys share a slot, and
 `address` must be the node of that slot, or a proxy.
+
+With `auth = iam`, the function's role logs in to
+[Amazon ElastiCache or MemoryDB](../aws/elasticache.md).
 """
 
 import time

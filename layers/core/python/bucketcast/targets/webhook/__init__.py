@@ -17,25 +17,19 @@ and the old key, separated by a space, give the receivers the new one, and remov
 
 The status of the response decides:
 
-=======================  =======================================================================
-2xx                      delivered
-400, 413, 415, 422       `Rejected`, with the status and the beginning of the response body
-401, 407                 `NotAuthorized`; the rest of the batch is not sent
-403                      the same, unless other events of the batch were accepted: a web application
-                         firewall may block a single event, and the others continue
-429, 503 + Retry-After   `Throttled`; the rest of the batch is not sent
-everything else          `Retryable`. Redirects are not followed: that would send the event and the
-                         token to a host that nobody configured, and a 301, 302 or 303 would turn
-                         the POST into a GET. The reason names the new location
-no response              `NotConnected` (refused, no such host, TLS), or `TimedOut` (none within
-                         `timeout`); requests in flight may still arrive, the rest of the batch is
-                         not sent
-=======================  =======================================================================
+* 2xx: delivered.
+* 400, 413, 415, 422: rejected, with the status and the beginning of the response body.
+* 401, 407: the login is refused, and the rest of the batch is not sent. So is 403, unless other
+  events of the batch were accepted: a firewall may block a single event, and the others continue.
+* 429, and 503 with `Retry-After`: a pause; the rest of the batch is not sent.
+* No response within `timeout`, or no connection: the rest of the batch is not sent. Requests in
+  flight may still arrive.
+* Everything else: the event is retried. Redirects are not followed, since that would send the event
+  and the token to a host that nobody configured; the reason names the new location.
 
-Up to `in_flight` requests run in parallel, each over its own persistent connection; if the server
-closed one, it is replaced and nothing fails. No request is started later than `timeout` after the
-batch began: otherwise a slow endpoint could hold the function until it is killed, and events that
-had arrived would be sent again.
+Up to `in_flight` requests run in parallel, each over its own persistent connection. No request is
+started later than `timeout` after the batch began, so that a slow endpoint does not hold the
+function until it is killed.
 """
 
 import os
