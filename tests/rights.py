@@ -140,17 +140,17 @@ def page(template: Mapping[str, Any]) -> str:
     """Return `docs/rights.md`: a row for the actions that the same roles may do on the same."""
     places: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
     for owner, action, resource, condition in rights(template):
-        where = f"`{resource}`{f' ({condition})' if condition else ''}"
-        places[action, owner, reason(owner, action)][where] = None
+        place = f"`{resource}`{f' ({condition})' if condition else ''}"
+        places[action, owner, reason(owner, action)][place] = None
     owners: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for (action, owner, why), where in sorted(places.items()):
-        owners[action, "<br>".join(sorted(where)), why].append(owner)
+    for (action, owner, why), found in sorted(places.items()):
+        owners[action, "<br>".join(sorted(found)), why].append(owner)
     actions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for (action, where, why), who in owners.items():
         actions[", ".join(who), where, why].append(f"`{action}`")
     lines = [
-        f"| {who} | {' '.join(found)} | {where} | {why} |"
-        for (who, where, why), found in sorted(actions.items())
+        f"| {who} | {' '.join(names)} | {where} | {why} |"
+        for (who, where, why), names in sorted(actions.items())
     ]
     return HEAD + "\n".join(lines) + "\n"
 

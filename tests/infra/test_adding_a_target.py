@@ -130,7 +130,8 @@ def test_new_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
 def test_new_kind_gets_a_page(copy: Path) -> None:
     succeed(copy, "-m", "bucketcast.config.reference", "docs")
     page = (copy / "docs" / "targets" / "lines.md").read_text(encoding="utf-8")
-    assert page.startswith("# Lines: each event is a line of JSON over TCP, answered by `ok`\n")
+    assert page.startswith("# Lines\n")
+    assert "\nEach event is a line of JSON over TCP, answered by `ok`.\n" in page
     keys = (copy / "docs" / "configuration.md").read_text(encoding="utf-8")
     assert "* `token` (secret): what the server wants" in keys
 
