@@ -1,16 +1,13 @@
 """The configuration: all problems are reported at once, each with its hint."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from bucketcast import targets
 from bucketcast.config import Deploy, load
 from bucketcast.errors import ConfigErrors
 from bucketcast.settings import options
 from bucketcast.settings.environment import ObjectFacts
-from bucketcast.terminal import page
 from tests.unit.config.folder import HIDDEN, HOOK, TABLE, Folder
 
 
@@ -323,24 +320,6 @@ def test_reserved_concurrency_of_ingest_is_noted(folder: Folder) -> None:
     none = folder.load("[ingest]\nreserved_concurrency = 0\n" + HOOK)
     assert none.ingest.reserved_concurrency == 0
     assert any(note.startswith("ingest.reserved_concurrency is 0:") for note in none.notes)
-
-
-@pytest.mark.parametrize("kind", targets.kinds())
-def test_example_of_every_page_is_valid(folder: Folder, kind: str) -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", page.render(kind), re.DOTALL)
-    (target,) = folder.load(example).targets
-    assert (target.kind, target.id) == (kind, "primary")
-
-
-AWS_PAGES = sorted((Path(__file__).parents[3] / "docs" / "aws").glob("*.md"))
-
-
-@pytest.mark.parametrize("file", AWS_PAGES, ids=lambda file: str(file.stem))
-def test_examples_for_aws_are_valid(folder: Folder, file: Path) -> None:
-    examples = re.findall(r"```toml\n(.*?)```", file.read_text("utf-8"), re.DOTALL)
-    assert examples
-    for example in examples:
-        assert folder.load(example).targets
 
 
 def test_error_at_the_top_adds_no_error_about_facts(folder: Folder) -> None:

@@ -142,7 +142,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 def _compare(out: Output) -> None:
     sums_by_case = comparison.compare()
-    columns = ("$ A MILLION EVENTS", *comparison.SERVICES, "TOTAL")
+    columns = ("A MILLION EVENTS, $", *comparison.SERVICES, "TOTAL")
     rows = [
         (name, *(f"{dollars:.2f}" for dollars in sums.values()))
         for name, sums in sums_by_case.items()
