@@ -300,18 +300,43 @@ def test_what_does_not_fit_the_run_is_refused(
 def test_a_run_that_works_is_paused_or_gets_another_rate(run: Run, aws: MotoAws) -> None:
     pipeline = deploy_run(aws, {})
     pipeline.result = None
-    lease = Lease(Partition(TABLE, JOBS, aws.dynamodb), f"s3://pipeline/{RUN_FOLDER}")
-    assert lease.take(2**43)
-    reply = run("backfill", "--pause", "r-1")
-    assert reply.code == 0, reply.err
-    assert "bucketcast backfill --resume r-1 continues it" in reply.out
-    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
+    work(aws)
     assert run("backfill", "--resume", "r-1", "--rate", "200").code == 0
     assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"rate": 200}
     assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "200"
     refused = run("backfill", "--resume", "r-1")
     assert (refused.code, "r-1 works now" in refused.err) == (1, True)
+    reply = run("backfill", "--pause", "r-1")
+    assert reply.code == 0, reply.err
+    assert "bucketcast backfill --resume r-1 continues it" in reply.out
+    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
     assert (pipeline.started, pipeline.removed) == ([], [])
+
+
+def work(aws: MotoAws) -> None:
+    """Let the run r-1 hold its lease."""
+    lease = Lease(Partition(TABLE, JOBS, aws.dynamodb), f"s3://pipeline/{RUN_FOLDER}")
+    assert lease.take(2**43)
+
+
+def test_a_paused_run_that_still_works_keeps_its_pause(run: Run, aws: MotoAws) -> None:
+    """Some of its tasks have stopped already: a new rate would not wake them."""
+    pipeline = deploy_run(aws, {})
+    pipeline.result = None
+    work(aws)
+    assert run("backfill", "--pause", "r-1").code == 0
+    refused = run("backfill", "--resume", "r-1", "--rate", "200")
+    assert (refused.code, "r-1 was paused and ends now" in refused.err) == (1, True)
+    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
+    assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "50"
+
+
+def test_a_run_that_works_is_paused_beside_an_earlier_result(run: Run, aws: MotoAws) -> None:
+    """The attempt before it wrote its result after this one began."""
+    pipeline = deploy_run(aws, {"paused": True})
+    work(aws)
+    assert run("backfill", "--pause", "r-1").code == 0
+    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
 
 
 def test_a_manifest_of_this_machine_is_uploaded_into_the_runs_folder(
@@ -497,6 +522,7 @@ def test_a_dynamic_target_that_is_no_mirror_is_refused(
             2,
             "found '10:00'; allowed is a date or",
         ),
+        ((*TO_WEBHOOK, "--modified-before", "9999-12-31T23:59-01:00"), 2, "allowed is a date or"),
         ((*TO_WEBHOOK, "--storage-class", "GLACIR"), 2, "allowed is one of STANDARD, "),
         ((*TO_WEBHOOK, "--min-size", "2", "--max-size", "1"), 2, "--min-size 2 is more than"),
         (
@@ -512,6 +538,7 @@ def test_a_dynamic_target_that_is_no_mirror_is_refused(
         ),
         (("backfill", "--target", WEBHOOK), 2, "Missing argument 'BUCKET'"),
         (("backfill", "--pause", "r", "--resume", "r"), 2, "--pause and --resume: allowed is one"),
+        (("backfill", "--pause", "r", "--rate", "5"), 2, "--pause and --rate: allowed is one"),
         (("backfill", "uploads"), 2, "Missing option '--target'"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
         (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),

@@ -85,7 +85,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         --modified-after 2026-03-14T10:00Z --modified-before 2026-03-14T12:00Z
     """  # noqa: D301 - click reads the character
     if pause or resume:
-        _check_earlier(pause, resume, dry_run=dry_run)
+        _check_earlier(pause, resume, values["rate"], dry_run=dry_run)
     else:
         _check_new(bucket, target)
     _check_selection(values)
@@ -131,9 +131,11 @@ def _check_new(bucket: str | None, target: TargetArn | None) -> None:
         raise click.UsageError("Missing option '--target'.")
 
 
-def _check_earlier(pause: str | None, resume: str | None, *, dry_run: bool) -> None:
+def _check_earlier(pause: str | None, resume: str | None, rate: str, *, dry_run: bool) -> None:
     if pause and resume:
         raise click.UsageError("--pause and --resume: allowed is one of them")
+    if pause and rate:
+        raise click.UsageError("--pause and --rate: allowed is one of them; --resume takes a rate")
     if dry_run:
         raise click.UsageError("--dry-run is for a new run")
 
@@ -185,7 +187,8 @@ def _earlier_options(runs: Runs, run: str, given: Mapping[str, str]) -> dict[str
 
 def _pause(out: Output, runs: Runs, run: str, given: Mapping[str, str]) -> None:
     _earlier_options(runs, run, given)
-    if runs.read(JOB, run, "result.json"):
+    # The attempt before this one may have written its result after this one began.
+    if runs.read(JOB, run, "result.json") and not runs.is_working(JOB, run):
         raise BucketcastError(f"{run} has ended; --resume {run} continues it")
     runs.write(JOB, run, CONTROL, {"paused": True})
     resume = f"bucketcast backfill --resume {run}"
@@ -196,6 +199,8 @@ def _pause(out: Output, runs: Runs, run: str, given: Mapping[str, str]) -> None:
 
 
 def _change_rate(out: Output, runs: Runs, run: str, options: Mapping[str, str], rate: str) -> None:
+    if (runs.read(JOB, run, CONTROL) or {}).get("paused"):
+        raise BucketcastError(f"{run} was paused and ends now: resume it once it has ended")
     if not rate:
         raise BucketcastError(
             f"{run} works now: give it another --rate, or wait until it has ended"
