@@ -61,7 +61,9 @@ def read(spark: SparkSession, settings: Backfill, refused: str) -> Listing:
     rows = entries.rdd.mapPartitionsWithIndex(
         partial(_read_objects, settings.bucket, refused, versions=settings.versions == "all")
     )
+    # Rows with and without a version may name one object.
     frame = spark.createDataFrame(rows, LISTING, verifySchema=False)
+    frame = frame.dropDuplicates(["key", "version_id"])
     return Listing(frame, versions=True, taken=taken, name=f"the manifest {settings.manifest}")
 
 

@@ -116,15 +116,15 @@ def seconds(text: str) -> Seconds:
 
 
 def time(text: str) -> datetime:
-    """Return a time in ISO 8601; one without an offset is in UTC, a date is its beginning."""
+    """Return the UTC of a time in ISO 8601; without an offset it is UTC, a date its beginning."""
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # year 0 or 10,000 in UTC
         raise ValueError(
             "a date or a time, in UTC unless it has an offset, such as 2026-03-14 or "
             "2026-03-14T09:30:00+01:00"
         ) from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def csv(text: str) -> Csv:
