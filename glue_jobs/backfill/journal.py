@@ -13,7 +13,6 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.registers import UNVERSIONED
 from bucketcast.mirror.synthetic import Object, created, marked, removed, time_of
@@ -25,6 +24,7 @@ SOURCE: Final = "journal"
 _CREATE, _DELETE = "CREATE", "DELETE"
 _LIFECYCLE: Final = "s3.amazonaws.com"
 _TIME: Final = "record_timestamp"
+_ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _COLUMNS: Final = (
     "bucket",
     "key",
@@ -79,11 +79,13 @@ def read(spark: SparkSession, settings: Backfill) -> Listing:
     is asked for, so that an event is never later than its target allows.
 
     Raises:
-        BucketcastError: the settings name no such time, or the table cannot be used, see
-            `open_table`.
+        BucketcastError: see `open_table`.
     """
     bucket, source, prefix = settings.bucket, settings.source, settings.prefix
-    after, before = _requested_start(settings), settings.modified_before or datetime.now(UTC)
+    after, before = (
+        settings.modified_after or _ANY_TIME,
+        settings.modified_before or datetime.now(UTC),
+    )
     table = open_table(spark, bucket, SOURCE, source.partition(":")[2], _COLUMNS)
     wanted = (sql.col(_TIME) >= _at(after)) & (sql.col(_TIME) < _at(before))
     rows = table.rows.where(wanted & sql.col("record_type").isin(_CREATE, _DELETE))
@@ -96,22 +98,6 @@ def read(spark: SparkSession, settings: Backfill) -> Listing:
         name=str(table),
         notes=tuple(_notes(table, after, settings.modified_before)),
     )
-
-
-def _requested_start(settings: Backfill) -> datetime:
-    if settings.versions == "all":
-        raise BucketcastError("--versions all: a journal has every change, of all versions")
-    after = settings.modified_after
-    if after is None:
-        raise BucketcastError(
-            "--modified-after: missing; --source journal needs the time of the first change, such "
-            "as 2026-03-14T09:00Z"
-        )
-    if after >= datetime.now(UTC):
-        raise BucketcastError(
-            f"--modified-after: found {after.isoformat()}, allowed is a time before now"
-        )
-    return after
 
 
 def event(row: Sequence[Any]) -> Event:

@@ -4,7 +4,6 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bucketcast.errors import BucketcastError
 from glue_jobs.listing import inventory, live, metadata
 from glue_jobs.listing.schema import Listing
 
@@ -16,7 +15,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     """Read a bucket's content below a prefix; `source` is as in `settings.pipeline.Content`.
 
     Raises:
-        BucketcastError: the source is unknown, or cannot be used.
+        BucketcastError: the source cannot be used.
     """
     content = _read(spark, bucket, source, prefix)
     _size_shuffles(spark, content.objects)
@@ -40,10 +39,4 @@ def _read(spark: SparkSession, bucket: str, source: str, prefix: str) -> Listing
         return live.read(spark, bucket, prefix=prefix)
     if kind == "metadata":
         return metadata.read(spark, bucket, table, prefix=prefix)
-    if all(url.strip().startswith(("s3://", "file://")) for url in source.split(",")):
-        return inventory.read(spark, bucket, source, prefix=prefix)
-    raise BucketcastError(
-        f"--source: found {source!r}, allowed are listing, metadata, "
-        "metadata:CATALOG.NAMESPACE.TABLE and the s3:// URL of an Inventory report, or of several "
-        "with commas"
-    )
+    return inventory.read(spark, bucket, source, prefix=prefix)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
-from bucketcast.errors import BucketcastError
 from glue_jobs import listing
 from glue_jobs.listing.schema import LISTING, Listing
 from tests.glue.inventories import BEFORE, FIELDS, TAKEN, Format, Row, inventories, write
@@ -191,9 +190,3 @@ def test_a_delete_marker_has_no_bytes(spark: SparkSession, tmp_path: Path) -> No
         url = write(tmp_path, rows, bucket="b", format=form, versions=True)
 
         assert rows_of(listing.read(spark, "b", url)) == Counter(rows)
-
-
-@pytest.mark.parametrize("source", ["", "inventory", "/tmp/manifest.json", "s3://b/x,listing"])  # noqa: S108
-def test_an_unknown_source_is_refused(spark: SparkSession, source: str) -> None:
-    with pytest.raises(BucketcastError, match="allowed are listing, metadata"):
-        listing.read(spark, "b", source)

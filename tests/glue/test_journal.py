@@ -246,9 +246,7 @@ def test_filters_select_changes_as_they_select_objects(written: Journal) -> None
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"modified_after": ""}, r"^--modified-after: missing; --source journal needs the time"),
-        ({"modified_after": "2999-01-01"}, r"found 2999-01-01T.* allowed is a time before now"),
-        ({"versions": "all"}, r"^--versions all: a journal has every change, of all versions$"),
+        ({"modified_after": ""}, r"the first change may be of .*a later --modified-after"),
         ({"source": "journal:s3md.x"}, r"s3md\.x: found no CATALOG\.NAMESPACE\.TABLE"),
         ({"source": "journal:s3md.b_other.journal"}, r"turn on the journal table .* of uploads"),
         (

@@ -360,6 +360,7 @@ def test_all_versions_are_for_targets_that_store_events(run: Run, aws: MotoAws) 
     refused = run("backfill", "uploads", "--target", POSTGRES, "--versions", "all")
     assert refused.code == 1
     assert f"--versions all: {POSTGRES} shows the current version of each object" in refused.err
+    assert run("backfill", "uploads", "--target", POSTGRES, "--versions", "ALL").code == 1
     assert pipeline.started == []
     assert run(*TO_WEBHOOK, "--versions", "all", "--no-wait").code == 0
 
@@ -523,6 +524,20 @@ def test_a_dynamic_target_that_is_no_mirror_is_refused(
             "found '10:00'; allowed is a date or",
         ),
         ((*TO_WEBHOOK, "--modified-before", "9999-12-31T23:59-01:00"), 2, "allowed is a date or"),
+        ((*TO_WEBHOOK, "--source", "listin"), 2, "found 'listin'; allowed is listing, metadata, "),
+        (("scan", "uploads", "--source", "journal"), 2, "found 'journal'; allowed is listing, "),
+        ((*TO_WEBHOOK, "--source", "s3://b/x,listing"), 2, "found 's3://b/x,listing'; allowed"),
+        ((*TO_WEBHOOK, "--source", "journal"), 2, "--modified-after: missing; --source journal"),
+        (
+            (*TO_WEBHOOK, "--source", "journal", "--modified-after", "2999-01-01"),
+            2,
+            "--modified-after: found 2999-01-01, allowed is a time before now",
+        ),
+        (
+            (*TO_WEBHOOK, "--source", "journal", "--versions", "all"),
+            2,
+            "--versions all and --source journal: a journal has every change",
+        ),
         ((*TO_WEBHOOK, "--storage-class", "GLACIR"), 2, "allowed is one of STANDARD, "),
         ((*TO_WEBHOOK, "--min-size", "2", "--max-size", "1"), 2, "--min-size 2 is more than"),
         (

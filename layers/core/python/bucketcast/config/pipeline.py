@@ -3,7 +3,6 @@
 The options of a scan are the job's own (`settings.pipeline`), so they are not declared again.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -16,9 +15,7 @@ from bucketcast.targets.base.options import ValidationError
 
 ANY: Final = "*"
 _NETWORK: Final = ("subnet", "availability_zone", "security_groups")
-_SOURCE: Final = re.compile(r"listing|metadata(:[^:,\s]+)?|s3://\S+")
 _SCHEDULE_ALLOWED: Final = "rate(1 day), or cron(0 3 * * ? *) with six fields; its times are UTC"
-_SOURCE_ALLOWED: Final = "allowed is listing, metadata or the s3:// URL of an Inventory report"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +127,7 @@ def scan_errors(
     if not schedule and not on:
         allowed = f'schedule = {_SCHEDULE_ALLOWED}; or on = "inventory"'
         yield ConfigError(f"{table}.schedule", "missing", allowed)
-    if source and not all(_SOURCE.fullmatch(url) for url in source.split(",")):
-        yield ConfigError(f"{table}.source", f"found {source!r}", _SOURCE_ALLOWED)
-    elif on and (not source.startswith("s3://") or "," in source or source.endswith(".json")):
+    if on and (not source.startswith("s3://") or "," in source or source.endswith(".json")):
         allowed = (
             "the s3:// URL of one Inventory configuration's folder, below which reports arrive"
         )

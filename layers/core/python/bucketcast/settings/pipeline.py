@@ -4,7 +4,7 @@ Each is declared once, for the command line, Glue's job arguments and the job it
 of a scan are in `Alerts`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
@@ -35,11 +35,32 @@ SOURCE: Final = (
 )
 
 
+def source(*tables: str) -> Callable[[str], str]:
+    """Return the parser of a source; `tables` are the kinds of S3 Metadata's that are allowed."""
+    named = ", ".join(f"{table}, {table}:CATALOG.NAMESPACE.TABLE" for table in tables)
+
+    def parse(text: str) -> str:
+        urls = (url.strip().startswith(("s3://", "file://")) for url in text.split(","))
+        if text != "listing" and text.partition(":")[0] not in tables and not all(urls):
+            raise ValueError(
+                f"listing, {named} or the s3:// URL of an Inventory report, or of several with "
+                "commas"
+            )
+        return text
+
+    return parse
+
+
 @dataclass(frozen=True, kw_only=True)
 class Content:
     """The part of a bucket's content that is read, and its source."""
 
-    source: str = option(SOURCE, default="listing", example="s3://inventories/uploads/daily")
+    source: str = option(
+        SOURCE,
+        default="listing",
+        example="s3://inventories/uploads/daily",
+        parse=source("metadata"),
+    )
     prefix: str = option("only keys that begin with it", default="", example="photos/")
 
 
@@ -119,6 +140,7 @@ class Backfill(Sending):
         "with removals and who asked",
         default="listing",
         example="s3://inventories/uploads/daily",
+        parse=source("metadata", "journal"),
     )
     manifest: str = option(
         "only the objects of a manifest of S3 Batch Operations, instead of a source: a CSV of "

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +89,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         _check_earlier(pause, resume, values["rate"], dry_run=dry_run)
     else:
         _check_new(bucket, target)
+        _check_journal(values)
     _check_selection(values)
     local_manifest = _local(values["manifest"])
     deployment, aws = out.deployed()
@@ -129,6 +131,27 @@ def _check_new(bucket: str | None, target: TargetArn | None) -> None:
         raise click.UsageError("Missing argument 'BUCKET'.")
     if target is None:
         raise click.UsageError("Missing option '--target'.")
+
+
+def _check_journal(values: Mapping[str, str]) -> None:
+    if not _is_journal(values["source"]):
+        return
+    if values["versions"] == "all":
+        raise click.UsageError(
+            "--versions all and --source journal: a journal has every change, of all versions"
+        )
+    after = values["modified_after"]
+    if not after:
+        raise click.UsageError(
+            "--modified-after: missing; --source journal needs the time of the first change, such "
+            "as 2026-03-14T09:00Z"
+        )
+    if types.time(after) >= datetime.now(UTC):
+        raise click.UsageError(f"--modified-after: found {after}, allowed is a time before now")
+
+
+def _is_journal(source: str) -> bool:
+    return source.partition(":")[0] == "journal"
 
 
 def _check_earlier(pause: str | None, resume: str | None, rate: str, *, dry_run: bool) -> None:
@@ -213,7 +236,7 @@ def _change_rate(out: Output, runs: Runs, run: str, options: Mapping[str, str], 
 def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
     """Print the result; return the exit code."""
     resume = f"bucketcast backfill --resume {result['run']}"
-    noun = "change" if result["source"].startswith("journal") else "object"
+    noun = "change" if _is_journal(result["source"]) else "object"
     objects = f"{counted(result['objects'], noun)} in {result['bucket']}"
     matched = f"{result['matched']:,} of {objects}"
     lines = [

@@ -29,11 +29,10 @@ class _OptionText(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            if value:  # empty counts as unset
-                self._option.parse(value)
+            parsed = self._option.parse(value) if value else value  # empty counts as unset
         except ValueError as error:
             self.fail(f"found '{value}'; allowed is {error}", param, ctx)
-        return value
+        return parsed if isinstance(parsed, str) else value  # a word as it is spelled
 
 
 def options(job: str, *, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
