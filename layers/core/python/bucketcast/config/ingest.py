@@ -23,14 +23,14 @@ class IngestOptions:
     """The function that reads all events and matches rules."""
 
     reserved_concurrency: int = option(
-        "concurrent executions reserved for it, which is also its maximum; 0 reserves none, for "
-        "accounts limited to 10 (a local deploy's default)",
+        "concurrent executions reserved for it, and its maximum; 0 reserves none, for accounts "
+        "limited to 10 (a local deploy's default)",
         default=str(INGEST_RESERVED),
         limits=Limits("3", "1000", or_zero=True),
     )
     window: WholeSeconds = option(
-        "gather events for so long, so that many share a call: at 10 events per second 1s saves "
-        "five sixths of the cost; 1s if all targets have the throughput profile",
+        "gather events for so long, so that many share a call; 1s if all targets have the "
+        "throughput profile",
         default="0",
         example="1s",
         limits=Limits("1s", "5m", or_zero=True),

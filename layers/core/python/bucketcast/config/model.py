@@ -45,30 +45,29 @@ class StackOptions:
         default="off",
     )
     object_facts: Literal["off", "on", "all"] = option(
-        "whether ingest may read an object's metadata, tags, content type and storage class from "
-        "S3, and the current version for mirrors after a version was deleted: for the buckets in "
-        "this file (on) or for all; all in a local deploy if it is not set",
+        "let ingest read an object's metadata, tags, content type and storage class from S3, and, "
+        "after a version was deleted, the current one: for the buckets in this file (on) or for "
+        "all, which is a local deploy's default",
         default="off",
     )
     kms_key: str = option(
-        "ARN of the customer managed KMS key that queues, tables, logs, functions' variables and "
-        "the pipeline's bucket are encrypted with, instead of AWS's own",
+        "ARN of the KMS key that encrypts queues, tables, logs, functions' variables and the "
+        "pipeline's bucket, instead of AWS's own",
         default="",
         parse=KMS_KEY,
     )
     kms_keys: Csv = option(
-        "ARNs of the customer managed KMS keys that encrypt secrets, Inventory reports and "
-        "buckets; functions and jobs get the right to decrypt with them",
+        "ARNs of the KMS keys of secrets, Inventory reports and buckets, with which functions and "
+        "jobs may decrypt",
         default="",
         parse=KMS_KEY,
     )
     dashboard: OnOff = option(
-        "make a CloudWatch dashboard of the stack; an account's first three of at most 50 metrics "
-        "are free, others $3.00 a month",
+        "create a CloudWatch dashboard, for up to $3.00 a month",
         default="off",
     )
     log_retention_days: int = option(
-        "days that CloudWatch keeps the functions' logs, one of its steps",
+        "days that CloudWatch keeps the functions' logs",
         default="30",
         parse=lambda text: int(_LOG_RETENTION_DAYS(text)),
     )
@@ -99,14 +98,14 @@ class GatewayOptions:
         default="on",
     )
     reserved_concurrency: int = option(
-        "concurrent executions reserved for the function, which is also its maximum: what anybody "
-        "may use up by calling its URL; 0 reserves none",
+        "concurrent executions reserved for the function, and its maximum, which callers of its URL "
+        "may use up; 0 reserves none",
         default="0",
         limits=Limits("0", "1000"),
     )
     listen_concurrency: int = option(
-        "listeners that are served at once, at a URL of their own: each occupies a concurrent "
-        "execution, reserved for it, all the time; 0 switches listening off",
+        "listeners that are served at once, at a URL of their own, each by a reserved concurrent "
+        "execution; 0 switches listening off",
         default="0",
         example="10",
         limits=Limits("0", "500"),

@@ -48,8 +48,7 @@ class PipelineOptions:
     )
     metadata: OnOff = option("whether they may read S3 Metadata tables", default="off")
     spark_ui: OnOff = option(
-        "whether Glue's console shows Spark's UI of runs that have ended; its logs are kept with "
-        "the runs",
+        "show Spark's UI of ended runs in Glue's console",
         default="off",
     )
     subnet: str = option(

@@ -19,10 +19,10 @@ _INTRODUCTION = """\
 
 <!-- Made by `python -m bucketcast.config.reference docs` from the declarations of the options. -->
 
-The file is [TOML](https://toml.io); `bucketcast config` checks it and shows what is in effect, and
-`bucketcast config --help` prints this page. A key without a default is empty unless it is set.
-Any value of a target may be `secret:NAME`, which is read from AWS Secrets Manager, or
-`secret:NAME#FIELD`, a field of a JSON secret; a local deploy accepts the value itself.
+`bucketcast config` checks the file and shows what is in effect; `bucketcast config --help` prints
+this page. A key without a type is text, and one without a default is empty. Any value of a target
+may be `secret:NAME`, which is read from AWS Secrets Manager, or `secret:NAME#FIELD`, a field of a
+JSON secret; a local deploy accepts the value itself.
 
 A target's keys may also come from the environment of the deploy, which overrides the file:
 `MINIO_NOTIFY_`, the kind, the key and the target's id, such as
@@ -59,7 +59,7 @@ def render() -> str:
         own = {key: option for key, option in options.items() if not _alike(option, common)}
         parts += [
             _heading(title),
-            f"[What it does, with an example.](targets/{kind}.md){_lacks(options, common)}",
+            f"See [its page](targets/{kind}.md).{_lacks(options, common)}",
             _list(own, page.needed_keys(kind, targets.load(kind))),
         ]
     return "\n\n".join(parts) + "\n"
@@ -82,7 +82,7 @@ def _alike(option: Option, common: Mapping[str, Option]) -> bool:
 
 
 def _text(option: Option) -> str:
-    return f"{option.key} {_describe(option, needed=False)}"
+    return f"{option.key}{_describe(option, needed=False)}"
 
 
 def _lacks(options: Mapping[str, Option], common: Mapping[str, Option]) -> str:
@@ -99,15 +99,16 @@ def _required(options: Mapping[str, Option]) -> list[str]:
 
 
 def _list(options: Mapping[str, Option], needed: list[str]) -> str:
-    lines = (f"* `{key}` {_describe(options[key], needed=key in needed)}" for key in options)
+    lines = (f"* `{key}`{_describe(options[key], needed=key in needed)}" for key in options)
     return "\n".join(lines)
 
 
 def _describe(option: Option, *, needed: bool) -> str:
-    notes = [option.type, str(option.limits or "")]
+    notes = [option.type if option.type != "string" else "", str(option.limits or "")]
     notes += ["**required**" if needed else f"default `{option.default}`" * bool(option.default)]
     example = f", such as `{option.example}`" if option.example else ""
-    return f"({', '.join(note for note in notes if note)}): {option.help}{example}"
+    stated = ", ".join(note for note in notes if note)
+    return f"{f' ({stated})' if stated else ''}: {option.help}{example}"
 
 
 def write(folder: Path) -> None:

@@ -24,7 +24,7 @@ class SnsSourceOptions:
 
     topics: Csv = option(
         "ARNs of standard SNS topics that get S3's notifications, of any region; the deploy "
-        "subscribes the ingress queue, and a topic of another account has to allow that",
+        "subscribes the ingress queue, which a topic of another account has to allow",
         default="",
         example="arn:aws:sns:eu-west-1:444455556666:uploads",
         parse=SNS_TOPIC,

@@ -28,9 +28,8 @@ class TopicOptions:
         limits=_COUNT,
     )
     facts: OnOff = option(
-        "on: records have the object's metadata and tags, as RGW's have, in the buckets whose "
-        "objects object_facts lets ingest read, by two reads of S3 for each new object; off: "
-        "neither",
+        "on: records have the object's metadata and tags, as RGW's have, where object_facts lets "
+        "ingest read them, by two reads of S3 for each new object",
         default="on",
     )
     topics_per_user: int = option(

@@ -29,14 +29,13 @@ class TrailOptions:
         ),
     )
     manage_selectors: OnOff = option(
-        "let the trail log the calls that rules need; off if its owner selects what it logs, as "
-        "that of an Organization's trail does",
+        "let the trail log the calls that rules need; off if its owner selects what it logs",
         default="on",
     )
     bucket_events: OnOff = option(
-        "also report the creation and removal of these buckets: the trail has to log "
-        "management events that write, of which each copy after the first in an account and "
-        "region costs $2.00 per 100,000; a trail that the deploy makes then does",
+        "also report the creation and removal of these buckets, for which an existing trail has to "
+        "log management events that write; a second copy of these in an account and region costs "
+        "$2.00 per 100,000",
         default="off",
     )
 

@@ -81,7 +81,7 @@ class Alerts(Content):
     )
     alert_versions_size: int = option(
         "an object whose versions are this large together, in bytes, is an "
-        "s3:Scanner:LargeVersions; MinIO's, which cannot be set there, is 1 TiB",
+        "s3:Scanner:LargeVersions (MinIO's fixed value: 1 TiB)",
         default=str(1 << 40),
     )
     alert_excess_folders: int = option(

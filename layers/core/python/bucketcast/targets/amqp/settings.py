@@ -32,7 +32,7 @@ class AmqpSettings(options.Common, options.TlsUnverified):
         example="bucketevents",
     )
     exchange_type: str = option(
-        "direct, fanout, topic, headers or a plugin's: the exchange is declared with this type; "
+        "the type to declare the exchange with: direct, fanout, topic, headers or a plugin's; "
         "empty: it must exist",
         default="",
         example="fanout",

@@ -33,18 +33,17 @@ class Database(IamLogin):
         default="namespace",
     )
     max_open_connections: int = option(
-        "maximum number of connections, one per running instance of the function; 0: no limit",
+        "maximum number of connections, one per instance of the function; 0: no limit",
         default="2",
     )
     host: str = option("deprecated: the server", default="")
-    port: int = option("deprecated: its port, the product's default if not set", default="")
+    port: int = option("deprecated: its port", default="")
     username: str = option("deprecated: the user", default="")
     password: Secret = option("deprecated: the password of username", default="")
     database: str = option("deprecated: the database", default="")
     auth: Auth = option(AUTH_HELP, default="password")
     iam_resource: str = option(
-        "with auth = iam, the ARN of the database user: dbuser, and the resource id (not the name) "
-        "of the instance, cluster or proxy",
+        "with auth = iam, the ARN of the database user, with the resource id, not the name",
         default="",
         example=EXAMPLE,
     )

@@ -20,8 +20,7 @@ class Shaped:
     """The options of the payload format; MinIO only has its own."""
 
     shape: shapes.Name = option(
-        "the payload: MinIO's, a record of Amazon S3 or Ceph RGW, or a CloudEvent, whole or with "
-        "its attributes in headers",
+        "the payload: MinIO's, a record of Amazon S3 or Ceph RGW, or a CloudEvent, whole or binary",
         default="minio",
     )
     opaque_data: str = option(
@@ -37,13 +36,12 @@ class Common(Shaped):
     comment: str = option("a note for readers of the configuration", default="")
     queue_dir: str = unused("the target's SQS queue stores waiting events", default="")
     queue_limit: int = option(
-        "with queue_overflow = discard, how many messages wait, each with one or many events; 0 is "
-        "100,000",
+        "with queue_overflow = discard, how many messages wait; 0 is 100,000",
         default="0",
         example="100000",
     )
     queue_overflow: Literal["keep", "discard"] = option(
-        "discard: new events are discarded, and counted, while about queue_limit messages wait",
+        "discard: drop and count new events while about queue_limit messages wait",
         default="keep",
     )
     facts: Csv = option(
@@ -135,7 +133,7 @@ class TlsUnverified(Tls):
 class TlsSwitched(TlsUnverified):
     """TLS that `tls` switches on."""
 
-    tls: OnOff = option("whether the connection is encrypted", default="off")
+    tls: OnOff = option("encrypt the connection", default="off")
 
 
 def tls_errors(

@@ -18,7 +18,7 @@ MAX_TIMEOUT = 300
 class WebhookSettings(options.Common, options.TlsUnverified):
     endpoint: Url = option("where events are posted", example="http://127.0.0.1:3000/events")
     auth_token: Secret = option(
-        "the Authorization header: a token, sent as Bearer, or scheme and credentials as two words",
+        "the Authorization header: a token, sent as Bearer, or a scheme and credentials",
         default="",
     )
     signing_secret: Secret = option(
