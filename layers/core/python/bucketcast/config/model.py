@@ -98,8 +98,8 @@ class GatewayOptions:
         default="on",
     )
     reserved_concurrency: int = option(
-        "concurrent executions reserved for the function, and its maximum, which callers of its URL "
-        "may use up; 0 reserves none",
+        "concurrent executions reserved for the function, and its maximum, for all who call its "
+        "URL; 0 reserves none",
         default="0",
         limits=Limits("0", "1000"),
     )
