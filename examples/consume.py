@@ -1,6 +1,6 @@
 """Print the events of a target as they arrive: time, name, bucket/key, size in bytes.
 
-    python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
+    .venv/bin/python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
 
 The options are the target's own, as `bucketcast.toml` has them; `--help` after the kind lists them.
 Each can also be a variable, which is the place for secrets: `KAFKA_SASL_PASSWORD` is Kafka's
@@ -84,9 +84,9 @@ def rows(cursor: Any) -> dict[str, Any]:
 def amqp(url: str, exchange: str, exchange_type: str = "fanout", durable: str = "off") -> None:
     """Read RabbitMQ.
 
-        pip install pika
+        .venv/bin/pip install pika
         export AMQP_URL=amqp://myuser:mypassword@localhost:5672
-        python examples/consume.py amqp --exchange bucketevents --exchange_type fanout
+        .venv/bin/python examples/consume.py amqp --exchange bucketevents --exchange_type fanout
 
     Its queue is deleted when it ends; a durable one would keep events while no program reads.
     """
@@ -106,8 +106,8 @@ def amqp(url: str, exchange: str, exchange_type: str = "fanout", durable: str = 
 def elasticsearch(url: str, index: str, username: str = "", password: str = "") -> None:
     """Follow an index of Elasticsearch or OpenSearch, of up to 10,000 documents.
 
-    python examples/consume.py elasticsearch --url http://localhost:9200 --index bucketevents
-    """
+    .venv/bin/python examples/consume.py elasticsearch --url http://localhost:9200 --index bucketevents
+    """  # noqa: E501 - a command
     login = base64.b64encode(f"{username}:{password}".encode()).decode()
     headers = {"Content-Type": "application/json"}
     headers |= {"Authorization": f"Basic {login}"} if username else {}
@@ -130,8 +130,8 @@ def elasticsearch(url: str, index: str, username: str = "", password: str = "") 
 def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str = "") -> None:
     """Read a topic of Kafka from its beginning, without committing offsets.
 
-    pip install confluent-kafka
-    python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
+    .venv/bin/pip install confluent-kafka
+    .venv/bin/python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
     """
     import confluent_kafka as client
 
@@ -161,8 +161,8 @@ def mqtt(
 ) -> None:
     """Subscribe to a topic of an MQTT broker.
 
-        pip install paho-mqtt
-        python examples/consume.py mqtt --broker tcp://localhost:1883 --topic bucketevents
+        .venv/bin/pip install paho-mqtt
+        .venv/bin/python examples/consume.py mqtt --broker tcp://localhost:1883 --topic bucketevents
 
     With `--client_id` the broker keeps events for a week while this program is down.
     """
@@ -196,9 +196,9 @@ def mqtt(
 def mysql(dsn_string: str, table: str) -> None:
     """Follow a small table of MySQL.
 
-    pip install 'pymysql[rsa]'
+    .venv/bin/pip install 'pymysql[rsa]'
     export MYSQL_DSN_STRING='user:password@tcp(localhost:3306)/minio_events'
-    python examples/consume.py mysql --table bucketevents
+    .venv/bin/python examples/consume.py mysql --table bucketevents
     """
     import pymysql
 
@@ -226,8 +226,8 @@ def nats(
 ) -> None:
     """Subscribe to a subject of NATS.
 
-        pip install nats-py
-        python examples/consume.py nats --address localhost:4222 --subject bucketevents
+        .venv/bin/pip install nats-py
+        .venv/bin/python examples/consume.py nats --address localhost:4222 --subject bucketevents
 
     `--jetstream on` reads a stream from its beginning; with `--durable NAME` it continues where it
     was. A channel of NATS Streaming has no Python client any more; use stan.go.
@@ -266,7 +266,7 @@ def nats(
 def nsq(nsqd_address: str, topic: str, channel: str = "", auth_secret: str = "") -> None:
     """Read a topic of NSQ from now on, as `nsq_tail` does.
 
-        python examples/consume.py nsq --nsqd_address localhost:4150 --topic bucketevents
+        .venv/bin/python examples/consume.py nsq --nsqd_address localhost:4150 --topic bucketevents
 
     With `--channel` it reads that channel, which keeps events while no program reads. In your own
     program, use a client library such as pynsq.
@@ -302,9 +302,9 @@ def nsq(nsqd_address: str, topic: str, channel: str = "", auth_secret: str = "")
 def postgres(connection_string: str, table: str) -> None:
     """Follow a small table of PostgreSQL; for a large one, use a trigger with NOTIFY.
 
-    pip install 'psycopg[binary]'
+    .venv/bin/pip install 'psycopg[binary]'
     export POSTGRES_CONNECTION_STRING='host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable'
-    python examples/consume.py postgres --table bucketevents
+    .venv/bin/python examples/consume.py postgres --table bucketevents
     """  # noqa: E501 - a command
     import psycopg
     from psycopg import sql
@@ -324,8 +324,8 @@ def postgres(connection_string: str, table: str) -> None:
 def redis(address: str, key: str, password: str = "", tls: str = "off") -> None:
     """Follow a hash or a small list of Redis.
 
-        pip install redis
-        python examples/consume.py redis --address localhost:6379 --key bucketevents
+        .venv/bin/pip install redis
+        .venv/bin/python examples/consume.py redis --address localhost:6379 --key bucketevents
 
     Nothing is removed: a program that must process each event once would use BLMOVE.
     """
@@ -346,10 +346,10 @@ def redis(address: str, key: str, password: str = "", tls: str = "off") -> None:
 def webhook(endpoint: str, auth_token: str = "", signing_secret: str = "") -> None:
     """Receive the requests of webhooks.
 
-        python examples/consume.py webhook --endpoint http://127.0.0.1:3000/events
+        .venv/bin/python examples/consume.py webhook --endpoint http://127.0.0.1:3000/events
 
-    With the target's `auth_token` or `signing_secret` (`pip install standardwebhooks`) it refuses
-    requests without them.
+    With the target's `auth_token` or `signing_secret` it refuses requests without them. The second
+    needs `.venv/bin/pip install standardwebhooks`.
     """
     # A token of two words is sent as it is ("Basic abc"), a single word as "Bearer <word>".
     token = auth_token if " " in auth_token else f"Bearer {auth_token}"

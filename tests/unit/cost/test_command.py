@@ -25,6 +25,8 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     assert ["SQS", "its queue", "webhook:primary", "77,760,000", "31.10", "1.20"] in rows
     assert rows[-1][:2] == ["TOTAL", "25,920,000 events"]
     assert "events that ingest gets at once: about 1\n" in ran.err
+    rare = run("cost", "--events-per-day", "100000", "--file", str(EXAMPLE))
+    assert "events that ingest gets at once: about 1.2\n" in rare.err
     document = run("cost", "--events-per-day", "864000", "--file", file, "--json").document
     assert document["region"] == "us-east-1"
     assert document["dollars_a_month"] == pytest.approx(

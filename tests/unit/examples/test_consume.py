@@ -26,13 +26,15 @@ def test_each_kind_has_a_reader() -> None:
 
 @pytest.mark.parametrize("reader", consume.READERS)
 def test_page_has_the_commands_of_the_help(reader: Callable[..., None]) -> None:
-    commands = [line for line in manual(reader) if line.startswith(("export ", "python "))]
+    commands = [
+        line for line in manual(reader) if line.startswith(("export ", ".venv/bin/python "))
+    ]
     assert "\n".join(["```sh", *commands, "```"]) in page.render(reader.__name__)
 
 
 @pytest.mark.parametrize("reader", consume.READERS)
 def test_missing_client_is_reported(reader: Callable[..., None]) -> None:
-    install = [line for line in manual(reader) if line.startswith("pip install ")]
+    install = [line for line in manual(reader) if line.startswith(".venv/bin/pip install ")]
     required = [
         f"--{name}=user:password@tcp(localhost:1)/x"
         for name, option in inspect.signature(reader).parameters.items()

@@ -77,6 +77,7 @@ def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: M
     assert "\x1b" not in ran.out + ran.err
     assert "evil\\x1b[2Jkey" in ran.out
     assert "answered 422" in ran.out
+    assert "  moved by  Bucketcast; rule r1\n" in ran.out
     assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
     assert "3 attempts before" in ran.out
     (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]

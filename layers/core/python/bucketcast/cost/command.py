@@ -168,7 +168,7 @@ def _show(out: Output, bill: Bill, together: float) -> None:
     if out.json:
         return
     out.note(f"prices of {bill.prices.region}, without free tiers")
-    out.note(f"events that ingest gets at once: about {together:g}")
+    out.note(f"events that ingest gets at once: about {round(together, 1):g}")
 
 
 def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:

@@ -106,7 +106,7 @@ def _toml(kind: str, options: Any) -> Iterator[str]:
 
 def _consumer(kind: str, options: list[Option]) -> Iterator[str]:
     """Yield the commands that print what the example delivers, its secrets as variables."""
-    command = [f"python examples/consume.py {kind}"]
+    command = [f".venv/bin/python examples/consume.py {kind}"]
     for option in options:
         value = shlex.quote(option.example.strip('"'))
         if option.hides(option.example):

@@ -47,13 +47,13 @@ def lines(entry: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of an entry, for people."""
     yield f"{entry['id']} of {entry['target']}"
     movers = {
-        "bucketcast": "by Bucketcast",
-        "sqs": "moved by SQS",
+        "bucketcast": "Bucketcast",
+        "sqs": "SQS",
         "eventbridge": "EventBridge",
     }
     yield f"  reason    {entry['reason']}"
     yield f"  error     {entry['error'] or '-'}"
-    yield f"  by        {movers[entry['moved_by']]}; rule {entry['rule'] or '-'}"
+    yield f"  moved by  {movers[entry['moved_by']]}; rule {entry['rule'] or '-'}"
     yield f"  dead at   {entry['sent']}; received {entry['receives']} times there"
     if entry["since"]:
         attempts = f", {entry['attempts']} attempts before" if entry["attempts"] else ""
