@@ -81,7 +81,7 @@ def test_dynamic_target_works_like_one_of_the_deploy(
     hook = system.consumers.webhook
     login = f"auth_token={webhook.TOKEN}"
     made = add(system, id_, f"endpoint=http://{hook.address}/first", login)
-    assert (made["arn"], made["what"]) == (arn(id_), "made")
+    assert (made["arn"], made["what"]) == (arn(id_), "created")
     rule(system, id_, prefix)
     system.put("uploads", f"{prefix}a.jpg")
     system.until_equal("it arrived", lambda: arrived(system, "/first", prefix), [f"{prefix}a.jpg"])

@@ -57,7 +57,7 @@ def assert_only(account: Account, token: str) -> None:
 def test_put_creates_all_resources_and_ingest_finds_the_queue(account: Account) -> None:
     cache = account.destination_cache()
     assert cache.queue(HOOK) is None
-    assert put(account.targets()) == "made"
+    assert put(account.targets()) == "created"
     assert_only(account, "hunter2")
     (target,) = account.table.targets()
     cache.begin()
@@ -256,7 +256,7 @@ def test_waiting_events_are_kept_until_the_target_is_created_again(account: Acco
     account.now += GRACE_SECONDS + 1
     account.targets().sweep()
     assert account.queues() == {kept.queue, kept.dead}, "something waits there"
-    assert put(account.targets()) == "made"
+    assert put(account.targets()) == "created"
     assert_only(account, "hunter2")
     (again,) = account.table.targets()
     assert again.queue == before.queue
@@ -405,7 +405,7 @@ def test_call_waits_for_another_and_then_reports_it(account: Account) -> None:
     ):
         put(account.targets())
     expire(account)
-    assert put(account.targets()) == "made"
+    assert put(account.targets()) == "created"
     assert_only(account, "hunter2")
 
 
@@ -420,7 +420,7 @@ def test_step_with_a_lost_answer_is_repeated(
         return put_item(**given)
 
     monkeypatch.setattr(account.dynamodb, "put_item", twice)
-    assert put(account.targets()) == "made"
+    assert put(account.targets()) == "created"
     assert_only(account, "hunter2")
 
 

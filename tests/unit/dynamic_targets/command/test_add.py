@@ -28,7 +28,7 @@ def add(run: Run, *more: str) -> None:
 
 def test_target_is_added_listed_used_and_removed(run: Run, aws: MotoAws) -> None:
     ran = run("target", "add", "webhook:audit", "endpoint=http://h", "auth_token=hunter2", "--json")
-    assert (ran.document["arn"], ran.document["what"]) == (HOOK, "made")
+    assert (ran.document["arn"], ran.document["what"]) == (HOOK, "created")
     (note,) = ran.document["notes"]
     assert "endpoint: is http://, so that events and auth_token can be read" in note
     rows = {row[0]: row[1:] for row in cells(run("target", "ls", "--wide").out)}
@@ -58,9 +58,9 @@ def test_add_reads_a_value_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -
 def test_add_merge_changes_named_settings_only(run: Run) -> None:
     add(run, "auth_token=hunter2")
     ran = run("target", "add", HOOK, "timeout=20s", "--merge")
-    assert ran.out == f"{HOOK} is changed\n"
+    assert ran.out == f"changed: {HOOK}\n"
     ran = run("target", "add", "notify_webhook:audit", "timeout=20s", "--merge")
-    assert ran.out == f"{HOOK} is unchanged\n"
+    assert ran.out == f"unchanged: {HOOK}\n"
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class Put:
 
     target: DynamicTarget
     outcome: str
-    """`made`, `changed` or `unchanged`."""
+    """`created`, `changed` or `unchanged`."""
     notes: tuple[str, ...] = ()
 
 
@@ -135,7 +135,7 @@ class DynamicTargets:
         target = replace(self._plan(arn.arn, kind, id, valid, existing), topic=topic)
         self._store(task, target, valid, existing)
         return Put(
-            target, "changed" if existing and existing.state != "kept" else "made", valid.notes
+            target, "changed" if existing and existing.state != "kept" else "created", valid.notes
         )
 
     def remove(self, arn: TargetArn, *, discard: bool = False) -> Removed:

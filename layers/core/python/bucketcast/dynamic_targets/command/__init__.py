@@ -76,7 +76,7 @@ def add(
         result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
     out.notes(result.notes)
     document = {"arn": result.target.arn, "what": result.outcome, "notes": list(result.notes)}
-    out.answer(document, f"{result.target.arn} is {result.outcome}")
+    out.answer(document, f"{result.outcome}: {result.target.arn}")
 
 
 @command.command()

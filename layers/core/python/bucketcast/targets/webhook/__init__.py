@@ -19,8 +19,8 @@ The status of the response decides:
 
 * 2xx: delivered.
 * 400, 413, 415, 422: rejected, with the status and the beginning of the response body.
-* 401, 407: the login is refused, and the rest of the batch is not sent. So is 403, unless other
-  events of the batch were accepted: a firewall may block a single event, and the others continue.
+* 401, 407: the login is refused, and the rest of the batch is not sent. 403 means the same, unless
+  other events of the batch were accepted: a firewall may block a single event.
 * 429, and 503 with `Retry-After`: a pause; the rest of the batch is not sent.
 * No response within `timeout`, or no connection: the rest of the batch is not sent. Requests in
   flight may still arrive.
