@@ -213,7 +213,7 @@ def _put_rule_note(objects: int) -> Iterator[str]:
     if objects:
         yield (
             f"{objects} objects were left out: their rules match neither Put nor "
-            "CompleteMultipartUpload, and a listing does not show how else an object was created"
+            "CompleteMultipartUpload, and no source shows how else an object was created"
         )
 
 

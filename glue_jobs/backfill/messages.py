@@ -13,6 +13,7 @@ from pyspark import Accumulator, AccumulatorParam
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
 from bucketcast.event import Event
+from bucketcast.event.names import creates, expand
 from bucketcast.mirror.synthetic import Object, created, marked
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
@@ -74,7 +75,7 @@ def pack_objects(
 
 def match(events: Iterable[Event], rules: Collection[Rule], counts: Counts) -> Iterator[Delivery]:
     """Yield the events that the rules match, each with its rule."""
-    index, any_put = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
+    index, any_put = RuleIndex(rules), RuleIndex(_for_any_creation(rules))
     for each in events:
         hits = index.match(each)
         counts.objects += 1
@@ -86,8 +87,11 @@ def match(events: Iterable[Event], rules: Collection[Rule], counts: Counts) -> I
             yield Delivery(hit.rule, each, hit.named)
 
 
-def _for_any_put(rule: Rule) -> Rule:
-    return msgspec.structs.replace(rule, events=("s3:ObjectCreated:*",))
+def _for_any_creation(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Yield the rules that ask for some creations, each as if it asked for all."""
+    for rule in rules:
+        if any(creates(single) for name in rule.events for single in expand(name)):
+            yield msgspec.structs.replace(rule, events=("s3:ObjectCreated:*",))
 
 
 def pack_deliveries(

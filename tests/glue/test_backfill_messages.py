@@ -105,6 +105,9 @@ def test_objects_that_only_lack_a_rule_for_puts_are_counted() -> None:
     target = to(rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put"), rule(prefix="none/"))
     assert len(sent(objects, target, counts)) == 2
     assert counts == Counts(4, 2, 2)
+    counts = Counts()
+    assert not sent(objects, to(rule("s3:ObjectRemoved:*")), counts)
+    assert counts == Counts(4, 0, 0)
 
 
 def test_a_rule_with_a_name_sends_a_copy_of_its_own() -> None:
