@@ -15,6 +15,7 @@ from glue_jobs.aws import client
 from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row, inventories
+from tests.glue.scans import Scans
 from tests.unit.moto_aws import TABLE, make_state_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,22 @@ def rules(aws: Emulator) -> Iterator[Rules]:
     make_state_table(dynamodb)
     yield Rules(TABLE, dynamodb)
     dynamodb.delete_table(TableName=TABLE)
+
+
+@pytest.fixture
+def scans(
+    spark: SparkSession,
+    aws: Emulator,
+    rules: Rules,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Scans:
+    """A bucket without incomplete uploads."""
+    scans = Scans(spark, aws, rules, tmp_path, request.node.name.replace("_", "-")[:60])
+    monkeypatch.setattr("glue_jobs.listing.read", scans.listing)
+    monkeypatch.setattr("glue_jobs.scanner.uploads.count", lambda *_: ([], []))
+    return scans
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,8 @@ from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERT_STATES
 from glue_jobs.scanner.history import History, Origin, owe
 from glue_jobs.scanner.state import Generation
-from tests.glue.test_scan_whole import BUCKET, Scans, crash_at, scans
+from tests.glue.scans import BUCKET, Scans, crash_at
 
-__all__ = ["scans"]
 DAY: Final = timedelta(days=1)
 START: Final = datetime(2026, 3, 30, 12, tzinfo=UTC)
 

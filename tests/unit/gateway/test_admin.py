@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import time
 from collections.abc import MutableMapping
 from dataclasses import replace as changed
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSRequest
 from msgspec.structs import asdict
 from starlette.applications import Starlette
 
@@ -14,13 +16,15 @@ from bucketcast.dynamic_targets.api import REDACTED
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.routes import PREFIX, Admin
 from bucketcast.gateway.app import build
+from bucketcast.state.usage import BucketUsage, Usages
 from bucketcast.users import Account
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
 from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
-from tests.unit.moto_aws import MotoAws, configure
-from tests.unit.web.requests import ACCESS, ANNA, SECRET, Wire, ready, scope_of, signed
+from tests.unit.gateway.test_admin_metrics import token
+from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, Wire, ready, scope_of, signed
 
 
 class Server:
@@ -43,8 +47,11 @@ class Server:
     def __call__(
         self, method: str, path: str, body: bytes = b"", *, region: str = ""
     ) -> tuple[int, dict[str, str], bytes]:
-        request = signed(method, PREFIX + path, body, region=region)
-        scope = scope_of(request)
+        return self.answer(scope_of(signed(method, PREFIX + path, body, region=region)), body)
+
+    def answer(
+        self, scope: MutableMapping[str, Any], body: bytes = b""
+    ) -> tuple[int, dict[str, str], bytes]:
         scope["path"] = path_of(scope)
         scope["root_path"] = ""
         messages: list[MutableMapping[str, Any]] = []
@@ -198,6 +205,24 @@ def test_other_admin_calls_are_refused_with_a_list(server: Server) -> None:
 def test_admin_calls_need_an_administrator(aws: MotoAws) -> None:
     status, _, body = Server(aws, admin=False)("GET", "/info")
     assert (status, b"is not an administrator" in body) == (403, True)
+
+
+def test_the_metrics_of_buckets_are_for_administrators(aws: MotoAws) -> None:
+    Usages(TABLE, aws.dynamodb).put("uploads", BucketUsage(7, None, None, None, {}), 5.0)
+
+    def scrape(*, admin: bool, authorization: str) -> tuple[int, bytes]:
+        request = AWSRequest("GET", f"http://{HOST}/minio/v2/metrics/bucket")
+        scope = scope_of(request, authorization=authorization)
+        status, _, body = Server(aws, admin=admin).answer(scope)
+        return status, body
+
+    by_token = token(exp=time.time() + 60)
+    status, body = scrape(admin=True, authorization=by_token)
+    assert status == 200
+    assert f'object_total{{bucket="uploads",server="{HOST}"}} 7\n'.encode() in body
+    status, body = scrape(admin=False, authorization=by_token)
+    assert (status, b"is not an administrator" in body) == (403, True)
+    assert scrape(admin=True, authorization="")[0] == 403
 
 
 @pytest.mark.parametrize("region", ["", "us-east-1"])
