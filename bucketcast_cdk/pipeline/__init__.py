@@ -96,6 +96,7 @@ class Pipeline(Construct):
                 "table": table,
                 "history": f"history.{self._history}",
                 "retention": f"{self._options.history:.0f}s",
+                "namespace": Stack.of(self).stack_name,
             },
             "backfill": senders,
             "reconcile": senders,
@@ -116,6 +117,8 @@ class Pipeline(Construct):
             job.allow(lease, [ingest.table.table_arn], leading_keys(JOBS))
         usage = leading_keys(USAGE)
         scan.allow(["dynamodb:PutItem"], [ingest.table.table_arn], usage)
+        own = {"StringEquals": {"cloudwatch:namespace": Stack.of(self).stack_name}}
+        scan.allow(["cloudwatch:PutMetricData"], ["*"], own)  # it accepts no other resource
         for job in senders:
             job.allow(["sqs:SendMessage"], queues)
         # Waiting messages may explain differences, so the result has their number.

@@ -15,9 +15,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
-from bucketcast.state.usage import Usages
 from glue_jobs import files, lease, listing
-from glue_jobs.aws import client, read_rules, state_table_errors
+from glue_jobs.aws import read_rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
@@ -27,6 +26,7 @@ from glue_jobs.scanner import (
     counting,
     coverage,
     history,
+    metrics,
     report,
     rule_match,
     sums,
@@ -52,8 +52,8 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
 
     Raises:
         BucketcastError: the source, the state table, the state or the history cannot be used; a
-            newer source was scanned; another run scans this bucket, or was first; or SQS refused
-            events, which the next scan sends before it begins.
+            newer source was scanned; another run scans this bucket, or was first; SQS refused
+            events, which the next scan sends before it begins; or the metrics could not be put.
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
@@ -77,12 +77,13 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             thresholds = _thresholds(content, settings)
             summed = sums.sum_up(objects, content.taken, thresholds)
             findings = counting.find(objects, summed, thresholds).where(covered)
-            incomplete, upload_notes = uploads.count(settings.bucket, settings.prefix)
+            incomplete, upload_notes = uploads.count(settings.bucket, [each.prefix for each in now])
             used = [*usage.rows(summed, content), *incomplete]
             states = _compare(
                 findings, before.alert_states(spark), covered, settings, at, content.taken
             )
             new = store.write(states, at, coverage.add(before.coverage, now))
+            files.remove(saved)
         origin = _origin(content, settings, now, at)
         history.owe(new, origin, used)
         states = new.alert_states(spark)
@@ -99,17 +100,14 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         run.report("spooling the events")
         new = replace(new, events=_spool(states, new, numbers, settings, at))
         store.commit(new, replaces=before)
-        if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
-            with state_table_errors(settings.table):
-                usages = Usages(settings.table, client("dynamodb"))
-                usages.put(settings.bucket, usage.summarise(used), content.taken.timestamp())
         sent = _send(spark, new, run, "sending")
         run.report("adding to the history")
         past.add(new)
         retention = timedelta(seconds=settings.retention)
         past.expire(settings.bucket, retention, at, compact=new.month != before.month)
         store.sweep(before, new)
-        files.remove(saved)
+        if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
+            metrics.put(settings, used, content.taken)
     run.set_result({**summary, "events": late + sent})
 
 

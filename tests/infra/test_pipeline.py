@@ -144,6 +144,19 @@ def test_sparks_ui_is_kept_with_the_runs_if_asked(pipeline: Synthesised, make: M
         assert path == f"s3://?/runs/{name}/spark-event-logs/"  # which the job may write to
 
 
+def test_a_scan_puts_metrics_into_the_stack_s_namespace_only(pipeline: Synthesised) -> None:
+    namespaces = [
+        statement["Condition"]["StringEquals"]["cloudwatch:namespace"]
+        for statement in _allowing(pipeline, "scan", "cloudwatch:PutMetricData")
+    ]
+    (job,) = [
+        job["Properties"]
+        for job in pipeline.of_type("AWS::Glue::Job").values()
+        if job["Properties"]["Name"].endswith("-scan")
+    ]
+    assert sorted(namespaces) == sorted(["Glue", job["DefaultArguments"]["--namespace"]])
+
+
 def test_a_scan_writes_its_history_into_a_database_of_the_stack(make: Make) -> None:
     made = make(TYPICAL + PIPELINE.replace("[pipeline]", '[pipeline]\nhistory = "90d"'))
     ((logical_id, database),) = made.of_type("AWS::Glue::Database").items()

@@ -74,7 +74,7 @@ class Job(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class Alerts(Content):
-    """The conditions of an alert; thresholds have MinIO's names, where MinIO has one."""
+    """What a scan alerts and publishes; thresholds have MinIO's names, where MinIO has one."""
 
     alert_excess_versions: int = option(
         "an object with more versions is an s3:Scanner:ManyVersions", default="1000"
@@ -96,6 +96,9 @@ class Alerts(Content):
         default="0",
         example="24h",
     )
+    usage_metrics: OnOff = option(
+        "whether what the whole bucket holds becomes metrics of CloudWatch", default="off"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +118,7 @@ class Scan(Alerts, Job):
         example="history.bucketcast",
     )
     retention: Duration = option("how long the history is kept, in whole months", example="400d")
+    namespace: str = option("the namespace of the metrics of CloudWatch", example="Bucketcast")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +194,18 @@ class Reconcile(Sending):
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
 DEPLOYED: Final = frozenset(
-    {"run", "state", "ingress", "table", "timeout", "queue", "mirror", "history", "retention"}
+    {
+        "run",
+        "state",
+        "ingress",
+        "table",
+        "timeout",
+        "queue",
+        "mirror",
+        "history",
+        "retention",
+        "namespace",
+    }
 )
 """The options that the deployment or the command sets; the others are the user's."""
 
