@@ -139,6 +139,10 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
             "notify_webhook.primary.endpoint: missing; a url is needed",
         ),
         (
+            "[notify_redis.cache]\nkey = 'events'",
+            "notify_redis.cache.address: missing; an address is needed, for example localhost:6379",
+        ),
+        (
             HOOK + "endpiont = 'x'",
             "notify_webhook.primary.endpiont: unknown key; did you mean 'endpoint'? allowed are",
         ),

@@ -200,7 +200,8 @@ def validation_errors(
     for key, declaration in options.items():
         if declaration.required and not values.get(key):
             example = f", for example {declaration.example}" if declaration.example else ""
-            allowed = f"a {declaration.type} is needed{example}"
+            article = "an" if declaration.type[0] in "ao" else "a"
+            allowed = f"{article} {declaration.type} is needed{example}"
             yield ConfigError(f"{where}{key}", "missing", allowed)
 
 
