@@ -11,37 +11,50 @@ from typing import Any, Final
 
 import pyspark
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 
-from bucketcast.settings.pipeline import Backfill, Reconcile, parse
+from bucketcast.settings.pipeline import Backfill, Reconcile, Scan, parse
 from glue_jobs.backfill.backfill import backfill
 from glue_jobs.reason import reason
 from glue_jobs.reconcile.reconcile import reconcile
 from glue_jobs.run import Run
-from localstack.spark import SMALL
+from glue_jobs.scanner.scan import scan
+from tests.glue.conftest import JVM, builder
+
+
+def history(spark: SparkSession, settings: Scan, run: Run) -> None:
+    """Read what the history has: the end of the run's name, then kind and state, or objects."""
+    name = sql.substring_index("run", "/", -1)
+    findings = spark.table(f"{settings.history}.findings").select(name, "kind", "state")
+    usage = spark.table(f"{settings.history}.usage").where("dimension = 'total'")
+    run.set_result(
+        {
+            "findings": sorted(map(list, findings.collect())),
+            "objects": sorted(map(list, usage.select(name, "objects").collect())),
+        }
+    )
+
 
 JOBS: Final[dict[str, tuple[type[Any], Any]]] = {
     "backfill": (Backfill, backfill),
     "reconcile": (Reconcile, reconcile),
+    "scan": (Scan, scan),
+    "history": (Scan, history),
 }
 ENDED: Final = "ended: "
 
 
 def main() -> None:
     """Run jobs until the input ends; the working folder is Spark's."""
-    jvm = " ".join(["-Duser.timezone=UTC", *SMALL])
     spark = (
-        SparkSession.builder.master("local-cluster[3,1,1536]")
+        builder(Path.cwd())
+        .master("local-cluster[3,1,1536]")
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "640m")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", jvm)
-        .config("spark.executor.extraJavaOptions", jvm)
-        .config("spark.local.dir", f"{Path.cwd()}/blocks")
-        .config("spark.sql.ansi.enabled", "true")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "6")
-        .config("spark.ui.enabled", "false")
+        .config("spark.executor.extraJavaOptions", JVM)
+        # No job begins on fewer executors.
+        .config("spark.scheduler.minRegisteredResourcesRatio", "1")
+        .config("spark.sql.shuffle.partitions", "3")
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

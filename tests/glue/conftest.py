@@ -50,12 +50,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Itera
     Its workers inherit the environment that the JVM is started in. So they know the address of the
     local AWS, also before it runs, and find this Python and the packages.
     """
-    builder = _builder(tmp_path_factory.mktemp("spark"))
+    settings = builder(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as environment:
         _direct_to(emulator, environment)
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("PYTHONPATH", os.pathsep.join(map(str, PACKAGES)))
-        session = builder.getOrCreate()
+        session = settings.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
@@ -120,7 +120,8 @@ def two_hundred() -> list[Row]:
     return rows
 
 
-def _builder(folder: Path) -> SparkSession.Builder:
+def builder(folder: Path) -> SparkSession.Builder:
+    """Return the settings of a Spark whose files, history and tables are in a folder."""
     iceberg = SERVERS / ("iceberg-3.5" if pyspark.__version__.startswith("3.5") else "iceberg")
     jars = [*iceberg.glob("*.jar"), *(SERVERS / "sqlite").glob("*.jar")]
     return (

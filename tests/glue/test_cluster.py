@@ -1,17 +1,18 @@
 """Jobs on three executors, each a JVM of its own, which are killed while they work; so is a driver.
 
-Where a kill must hit work in progress, the run's own files show that it is, and the local AWS is
-paused meanwhile.
+Where a kill must hit work in progress, files show that it is, and the local AWS, or the catalog of
+the history, lets it wait meanwhile.
 """
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from typing import Any, Final
 import psutil
 import pytest
 
+from bucketcast import sources
 from bucketcast.delivery.envelope import unpack
 from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
@@ -34,12 +36,16 @@ from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row
 from tests.glue.test_reconcile import ARN, EXTRA, MISSING, STALE, Job, damage, job  # noqa: F401
 from tests.unit.moto_aws import TABLE
+from tests.unit.samples import received
 
 pytestmark = pytest.mark.one_spark
 BUCKET: Final = "uploads"
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 CALL: Final = 2_000
 """The most events of a chunk: ten messages of 200."""
+EVENTS: Final = 30_000
+VERSIONS: Final = 2_000
+FOLDERS: Final = 3_000
 GIVE_UP_SECONDS: Final = 600.0
 
 
@@ -52,26 +58,31 @@ def until(condition: Callable[[], object]) -> None:
 
 
 class Driver:
-    """A driver in a process of its own, and its executors."""
+    """A driver in a process of its own, and its executors; a killed one starts again."""
 
     def __init__(self, folder: Path, emulator: Emulator) -> None:
-        folder.mkdir()
+        self.folder = folder
+        self._emulator = emulator
+        self._home = home(folder / "spark")
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
         inherited = {
             name: text
             for name, text in os.environ.items()
             # Those of Spark are of the tests' own session.
             if name not in OTHER_ACCOUNTS and not name.startswith(("SPARK_", "PYSPARK_"))
         }
-        with (folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
                 [sys.executable, "-m", "tests.glue.cluster_driver"],
-                cwd=folder,
+                cwd=self.folder,
                 env={
                     **inherited,
-                    **emulator.variables(),
+                    **self._emulator.variables(),
                     "PYTHONPATH": os.pathsep.join(map(str, PACKAGES)),
                     "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_HOME": str(home(folder / "spark")),
+                    "SPARK_HOME": str(self._home),
                     "SPARK_LOCAL_IP": "127.0.0.1",
                 },
                 stdin=subprocess.PIPE,
@@ -81,8 +92,16 @@ class Driver:
                 bufsize=1,
             )
 
+    def run(self, name: str, arguments: dict[str, str]) -> dict[str, Any]:
+        """Run a job, and return its result."""
+        self.begin(name, arguments)
+        assert self.end() == ""
+        return read_result(arguments["run"])
+
     def begin(self, name: str, arguments: dict[str, str]) -> None:
         """Begin a job."""
+        if self._process.poll() is not None:
+            self._process = self._start()
         words = [f"--{key}={value}" for key, value in arguments.items()]
         assert self._process.stdin
         self._process.stdin.write(json.dumps([name, words]) + "\n")
@@ -126,7 +145,7 @@ class Driver:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Iterator[Driver]:
-    driver = Driver(tmp_path_factory.mktemp("cluster") / "driver", emulator)
+    driver = Driver(tmp_path_factory.mktemp("cluster"), emulator)
     yield driver
     driver.stop()
 
@@ -138,6 +157,70 @@ def add_rule(rules: Rules, events: str, arn: str) -> None:
 def read_result(folder: str) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
     return result
+
+
+def skewed() -> Iterator[Row]:
+    """Yield a bucket of which one key and one prefix have nearly all."""
+    for nth in range(VERSIONS):
+        yield Row(BUCKET, "a/one key", f"v{nth}", is_latest=nth == 0)
+    for nth in range(FOLDERS):
+        yield Row(BUCKET, f"big/{nth}/x", "null")
+    for nth in range(300):
+        yield Row(BUCKET, f"small/{nth}", "null")
+
+
+def test_a_scan_that_loses_an_executor_and_its_driver_alerts_once(
+    driver: Driver, aws: Emulator, rules: Rules, tmp_path: Path
+) -> None:
+    """The executor has parts of a shuffle; the driver has sent, and commits to the history."""
+    add_rule(rules, "scanner", "arn:minio:sqs::primary:webhook")
+    sqs = aws.client("sqs")
+    queue = sqs.create_queue(QueueName="cluster-alerts")["QueueUrl"]
+    arguments = {
+        "bucket": BUCKET,
+        "source": inventories.write(tmp_path, skewed(), bucket=BUCKET, versions=True, files=3),
+        "state": (tmp_path / "alerts").as_uri(),
+        "ingress": queue,
+        "table": TABLE,
+        "history": "history.cluster",
+        "retention": "400d",
+        "alert_excess_versions": "1000",
+        "alert_excess_folders": "1000",
+    }
+    lost, again, seen = (
+        {**arguments, "run": (tmp_path / name).as_uri()} for name in ("lost", "again", "seen")
+    )
+    driver.begin("scan", lost)
+    until(lambda: len({file.parents[2] for file in driver.folder.rglob("shuffle_*.data")}) == 3)
+    driver.lose_executor()
+    until(lambda: list(tmp_path.glob("alerts/*/*/owed*")))
+    catalog = sqlite3.connect(driver.folder / "catalog.db", isolation_level=None)
+    with closing(catalog):
+        catalog.execute("BEGIN IMMEDIATE")  # no other commit, until it is closed
+        written = driver.folder / "history" / "cluster" / "findings" / "metadata"
+        until(lambda: len(list(written.glob("*.metadata.json"))) == 2)
+        driver.kill()
+    assert not (tmp_path / "lost" / "result.json").exists()
+    expire_leases(aws)
+
+    assert driver.run("scan", again)["numbers"] == {
+        "ManyVersions": {"same": 1},
+        "BigPrefix": {"same": 1},
+    }
+    alerts = [sources.events(message["Body"])[0] for message in received(sqs, queue)]
+    assert sorted((event.key, event.size) for event in alerts) == [
+        ("a/one key", VERSIONS),
+        ("big/", FOLDERS),
+    ]
+    history = driver.run("history", seen)
+    assert history["findings"] == [
+        ["again", "BigPrefix", "same"],
+        ["again", "ManyVersions", "same"],
+        ["lost", "BigPrefix", "new"],
+        ["lost", "ManyVersions", "new"],
+    ]
+    objects = FOLDERS + 301
+    assert history["objects"] == [["again", objects], ["lost", objects]]
 
 
 def test_a_reconcile_that_loses_an_executor_finds_and_repairs_all(
@@ -167,7 +250,7 @@ def test_a_backfill_that_loses_an_executor_and_its_driver_sends_all_events(
     add_rule(rules, "put", "arn:minio:sqs::log:webhook")
     sqs = aws.client("sqs")
     queue = sqs.create_queue(QueueName="cluster-log")["QueueUrl"]
-    rows = (Row(BUCKET, f"{nth:05}") for nth in range(60_000))
+    rows = (Row(BUCKET, f"{nth:05}") for nth in range(EVENTS))
     run = tmp_path / "run"
     arguments = {
         "bucket": BUCKET,
@@ -185,17 +268,11 @@ def test_a_backfill_that_loses_an_executor_and_its_driver_sends_all_events(
     kill_while_sending(aws, run, 5, driver.kill)
     assert not (run / "result.json").exists()
 
-    second = Driver(tmp_path / "second", aws)
     expire_leases(aws)
-    try:
-        second.begin("backfill", arguments)
-        assert second.end() == ""
-    finally:
-        second.stop()
-    assert read_result(run.as_uri())["events"] == 60_000
+    assert driver.run("backfill", arguments)["events"] == EVENTS
     sent = Counter(delivery.event.key for body in bodies(sqs, queue) for delivery in unpack(body))
-    assert len(sent) == 60_000
-    doubled = sent.total() - 60_000
+    assert len(sent) == EVENTS
+    doubled = sent.total() - EVENTS
     assert doubled <= 4 * CALL, "calls of the executor's task, and of the driver's three"
 
 
@@ -208,7 +285,7 @@ def kill_while_sending(aws: Emulator, run: Path, chunks: int, kill: Callable[[],
     finally:
         aws.resume()
     (spool,) = (path.as_uri() for path in run.glob("outbox/*"))
-    assert checkpoints.count_events(spool) < 60_000
+    assert checkpoints.count_events(spool) < EVENTS
 
 
 def expire_leases(aws: Emulator) -> None:
