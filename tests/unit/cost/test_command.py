@@ -24,6 +24,7 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     rows = cells(ran.out)
     assert ["SQS", "its queue", "webhook:primary", "77,760,000", "31.10", "1.20"] in rows
     assert rows[-1][:2] == ["TOTAL", "25,920,000 events"]
+    assert "without free tiers and what a VPC costs\n" in ran.err
     assert "events that ingest gets at once: about 1\n" in ran.err
     rare = run("cost", "--events-per-day", "100000", "--file", str(EXAMPLE))
     assert "events that ingest gets at once: about 1.2\n" in rare.err

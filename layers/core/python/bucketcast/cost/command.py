@@ -167,7 +167,7 @@ def _show(out: Output, bill: Bill, together: float) -> None:
     out.table(document, _COLUMNS, list(_rows(bill)), "nothing is paid for")
     if out.json:
         return
-    out.note(f"prices of {bill.prices.region}, without free tiers")
+    out.note(f"prices of {bill.prices.region}, without free tiers and what a VPC costs")
     out.note(f"events that ingest gets at once: about {round(together, 1):g}")
 
 
