@@ -157,11 +157,15 @@ class History:
         return {finding: sorted(days) for finding, days in found.items()}
 
     def usage(
-        self, bucket: str, prefix: str, taken: datetime
+        self, bucket: str, prefix: str, taken: datetime, *, versions: bool
     ) -> Sequence[tuple[date, int, int | None]]:
-        """Return the objects and bytes below a prefix by day, for a year before a source's time."""
+        """Return the objects and bytes below a prefix by day, for a year before a source's time.
+
+        They are of sources with versions, or of those without, since bytes are of all versions.
+        """
         year = sql.col("taken").between(sql.lit(taken - timedelta(days=USAGE_DAYS)), sql.lit(taken))
         same = (sql.col("bucket") == bucket) & (sql.col("prefix") == prefix)
+        same &= sql.col("noncurrent").isNotNull() == versions
         with self._errors():
             rows = self.spark.table(f"{self.database}.usage").where("dimension = 'total'")
             by_day = _by_day(rows.where(same & year), objects="objects", bytes="bytes").collect()

@@ -1,5 +1,6 @@
 """The history of whole scans: what it has of each, however they ended."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERT_STATES
 from glue_jobs.scanner.history import History, Origin, owe
 from glue_jobs.scanner.state import Generation
+from glue_jobs.scanner.usage import Usage
 from tests.glue.scans import BUCKET, Scans, crash_at
 
 DAY: Final = timedelta(days=1)
@@ -147,7 +149,7 @@ class Months:
         self.past = History(spark, f"history.{folder.name}")
         self.past.open()
 
-    def owing(self, at: datetime, bucket: str = BUCKET) -> Generation:
+    def owing(self, at: datetime, bucket: str = BUCKET, usage: Sequence[Usage] = ()) -> Generation:
         """Write a generation that is not in the history yet."""
         generation = Generation(f"{self._folder}/{bucket}/{at:%Y-%m-%dT%H}", 0, files.ABSENT)
         row = ("ManyVersions", "many", 3, 3, 3, "same", at, 3, at, True)
@@ -156,7 +158,7 @@ class Months:
         owe(
             generation,
             Origin(bucket, "", "a list", at, at, f"{self._folder}/runs/{at:%m-%dT%H}"),
-            [],
+            list(usage),
         )
         return generation
 
@@ -231,6 +233,25 @@ def test_growth_has_the_last_count_of_each_day(months: Months) -> None:
     counts = months.past.growth(BUCKET, ["many", "few"], START + DAY)
     assert counts == {("ManyVersions", "many"): [(START.date(), 3), ((START + DAY).date(), 3)]}
     assert months.past.growth(BUCKET, ["many"], START + 120 * DAY) == {}
+
+
+def test_usage_with_versions_is_not_compared_with_usage_without(months: Months) -> None:
+    for hours, total in ((0, Usage("total", "", 2, 7, 0, 90, 70)), (6, Usage("total", "", 3))):
+        months.past.add(months.owing(START + timedelta(hours=hours), usage=[total]))
+    day = START.date()
+    assert months.past.usage(BUCKET, "", START + DAY, versions=True) == [(day, 2, 90)]
+    assert months.past.usage(BUCKET, "", START + DAY, versions=False) == [(day, 3, None)]
+
+
+def test_a_table_that_was_dropped_begins_anew(spark: SparkSession, months: Months) -> None:
+    months.past.add(months.owing(START))
+    owing = months.owing(START + DAY)
+    spark.sql(f"DROP TABLE {months.past.database}.findings")
+    with pytest.raises(BucketcastError, match=r"^--history: .*findings"):
+        months.past.add(owing)
+    months.past.open()
+    months.past.add(owing)
+    assert months.rows() == [(BUCKET, "2026-03-31")]
 
 
 def test_a_missing_catalog_is_named(spark: SparkSession) -> None:

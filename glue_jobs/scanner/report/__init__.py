@@ -119,7 +119,10 @@ def _growth(top: Sequence[Finding], taken: datetime, scanned: Scanned) -> Mappin
 def _usage(taken: datetime, scanned: Scanned) -> Mapping[str, Growth]:
     """Return the growth of the objects and the bytes, where an earlier day has them too."""
     (now,) = (each for each in scanned.usage if each.dimension == "total")
-    earlier = scanned.history.usage(scanned.settings.bucket, scanned.prefix, taken)
+    versions = now.noncurrent is not None
+    earlier = scanned.history.usage(
+        scanned.settings.bucket, scanned.prefix, taken, versions=versions
+    )
     counts = {
         "objects": ([(day, objects) for day, objects, _ in earlier], now.objects),
         "bytes": ([(day, size) for day, _, size in earlier if size is not None], now.bytes),
