@@ -184,6 +184,7 @@ def test_a_scan_that_loses_an_executor_and_its_driver_alerts_once(
         "table": TABLE,
         "history": "history.cluster",
         "retention": "400d",
+        "namespace": "cluster",
         "alert_excess_versions": "1000",
         "alert_excess_folders": "1000",
     }
