@@ -155,13 +155,13 @@ def damage(job: Job) -> None:
             (b"insert into public.events select unnest(%s::varchar[]), " + any_value, EXTRA),
         ):
             connection.execute(statement, [[f"{BUCKET}/{key}" for key in keys]])
+    time.sleep(1)  # S3's times are whole seconds: a change in this one counts as changing
 
 
 def test_damaged_rows_are_listed_and_repaired(
     spark: SparkSession, job: Job, tmp_path: Path
 ) -> None:
     damage(job)
-    time.sleep(1)  # S3's times are whole seconds: a change in this one counts as changing
     # If row and object both changed since the report, there is no difference.
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])
     job.apply([removed(BUCKET, KEYS[200], sequencer="E" * 16, time=EPOCH)])
