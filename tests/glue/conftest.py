@@ -136,6 +136,9 @@ def builder(folder: Path) -> SparkSession.Builder:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.ui.enabled", "false")
+        # The tests of plans look at the stages of a scan, which are dropped after a thousand.
+        .config("spark.ui.retainedJobs", "100000")
+        .config("spark.ui.retainedStages", "100000")
         .config("spark.jars", ",".join(map(str, jars)))
         # The history of scans.
         .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")

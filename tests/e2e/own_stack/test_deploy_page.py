@@ -30,9 +30,11 @@ CONFIRMS = "cdk destroy"
 
 
 def commands() -> list[str]:
-    """Return the commands of the page, as they are written."""
+    """Return the commands of the page as they are written, but `config` for the local AWS."""
     lines = "".join(BLOCK.findall(PAGE)).splitlines()
-    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    # Which has no context to be told so.
+    return [line.replace("bucketcast config", "bucketcast config --local") for line in found]
 
 
 @pytest.fixture
