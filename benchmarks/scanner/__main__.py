@@ -47,9 +47,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="turns; medians are printed")
     arguments = parser.parse_args()
     print(" | ".join(_HEADINGS))
+    measured = {}
     for millions in arguments.millions:
         with _report(millions * 1_000_000) as manifest, _aws() as variables:
-            _compare(manifest, millions, arguments.rounds, variables)
+            measured[millions] = _compare(manifest, millions, arguments.rounds, variables)
+    if len(measured) > 2:
+        _print_model(measured)
 
 
 @contextmanager
@@ -73,12 +76,14 @@ def _aws() -> Iterator[Mapping[str, str]]:
         os.environ |= emulator.variables()
         make_state_table(emulator.client("dynamodb"))
         emulator.client("sqs").create_queue(QueueName=QUEUE)
+        emulator.client("s3").create_bucket(Bucket=BUCKET)
         yield emulator.variables()
     finally:
         emulator.stop()
 
 
-def _compare(manifest: Path, millions: int, rounds: int, variables: Mapping[str, str]) -> None:
+def _compare(manifest: Path, millions: int, rounds: int, variables: Mapping[str, str]) -> float:
+    """Print the figures of one report; return the CPU seconds of our scan."""
     data = manifest.parents[1] / "data"
     uv = [sys.executable, "-m", "uv", "run", "--quiet", "--script"]
     scans: dict[str, Sequence[str]] = {
@@ -95,6 +100,24 @@ def _compare(manifest: Path, millions: int, rounds: int, variables: Mapping[str,
     for name, (wall, cpu, peak) in medians.items():
         cells = (f"{millions} M", name, f"{wall:.1f}", f"{cpu:.1f}", f"{peak:,}")
         print(" | ".join((*cells, f"{wall / better:.2f}")), flush=True)
+    return medians["Bucketcast"].cpu
+
+
+def _print_model(measured: Mapping[int, float]) -> None:
+    """Print the CPU of our scan as a line through the sizes, and how far off it is.
+
+    The error of what lies beyond the sizes is that of the largest as the others predict it.
+    """
+    sizes = sorted(measured)
+    slope, start = statistics.linear_regression(sizes, [measured[size] for size in sizes])
+    worst = max(abs(start + slope * size - measured[size]) / measured[size] for size in sizes)
+    *others, largest = sizes
+    line = statistics.linear_regression(others, [measured[size] for size in others])
+    predicted = line.intercept + line.slope * largest
+    print(f"CPU s = {start:.1f} + {slope:.2f} per million rows, at most {worst:.0%} off;")
+    print(
+        f"the others predict {predicted:.0f} for {largest} M: {predicted / measured[largest]:.2f}"
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -57,6 +57,7 @@ def main() -> None:
         "table": TABLE,
         "history": "history.bucketcast",
         "retention": "400d",
+        "namespace": "Bucketcast",
     }
     settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
     with Run(settings.run) as run:
