@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -109,10 +109,18 @@ def _settings() -> list[str]:
         f"spark.hadoop.fs.s3a.endpoint={os.environ['AWS_ENDPOINT_URL']}",
         f"spark.hadoop.fs.s3a.endpoint.region={REGION}",
         "spark.hadoop.fs.s3a.path.style.access=true",
-        "spark.sql.catalog.history.catalog-impl=org.apache.iceberg.jdbc.JdbcCatalog",
-        f"spark.sql.catalog.history.uri=jdbc:sqlite:{SCRATCH}/catalog.db?busy_timeout=60000",
-        "spark.sql.catalog.history.jdbc.schema-version=V1",
+        *(f"{name}={value}" for name, value in history_catalog(SCRATCH).items()),
     ]
+
+
+def history_catalog(folder: Path) -> dict[str, Any]:
+    """Return the settings of a catalog of the scans' history that is a file in a folder."""
+    catalog = "spark.sql.catalog.history"
+    return {
+        f"{catalog}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        f"{catalog}.uri": f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=60000",
+        f"{catalog}.jdbc.schema-version": "V1",
+    }
 
 
 def _jars() -> Sequence[Path]:

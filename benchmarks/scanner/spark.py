@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from bucketcast.settings.pipeline import Scan, parse
 from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
+from localstack.spark import history_catalog
 from tests.unit.moto_aws import TABLE
 
 QUEUE: Final = "Bucketcast-ingress"
@@ -35,9 +36,7 @@ def session(folder: Path) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.jars", ",".join(map(str, jars)))
         .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")
-        .config("spark.sql.catalog.history.catalog-impl", "org.apache.iceberg.jdbc.JdbcCatalog")
-        .config("spark.sql.catalog.history.uri", f"jdbc:sqlite:{folder}/catalog.db")
-        .config("spark.sql.catalog.history.jdbc.schema-version", "V1")
+        .config(map=history_catalog(folder))
         .config("spark.sql.catalog.history.warehouse", (folder / "history").as_uri())
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()

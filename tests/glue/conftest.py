@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
-from localstack.spark import SMALL
+from localstack.spark import SMALL, history_catalog
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row, inventories
 from tests.glue.scans import Scans
@@ -142,11 +142,7 @@ def builder(folder: Path) -> SparkSession.Builder:
         .config("spark.jars", ",".join(map(str, jars)))
         # The history of scans.
         .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")
-        .config("spark.sql.catalog.history.catalog-impl", "org.apache.iceberg.jdbc.JdbcCatalog")
-        .config(
-            "spark.sql.catalog.history.uri", f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=60000"
-        )
-        .config("spark.sql.catalog.history.jdbc.schema-version", "V1")
+        .config(map=history_catalog(folder))
         .config("spark.sql.catalog.history.warehouse", (folder / "history").as_uri())
         # S3 Metadata's tables, in a folder.
         .config("spark.sql.catalog.s3md", "org.apache.iceberg.spark.SparkCatalog")
