@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
-from bucketcast.settings.pipeline import Backfill
+from bucketcast.settings.pipeline import Backfill, is_journal
 from glue_jobs import files, lease, listing, not_sent
 from glue_jobs.backfill import estimate, journal, manifest
 from glue_jobs.backfill.destination import (
@@ -143,7 +143,7 @@ def _read_earlier(settings: Backfill, run: Run) -> Listed | None:
 
 def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
     """List the bucket or its changes, and spool the target's events."""
-    changes = journal.is_journal(settings.source)
+    changes = is_journal(settings.source)
     to = find_destination(settings, CHANGES if changes else NAMES)
     with run.report_tasks(spark, "listing"):
         content = _read_content(spark, settings, run)
@@ -178,7 +178,7 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
 def _read_content(spark: SparkSession, settings: Backfill, run: Run) -> Listing:
     if settings.manifest:
         return manifest.read(spark, settings, run.path("not-sent/objects"))
-    if journal.is_journal(settings.source):
+    if is_journal(settings.source):
         return journal.read(spark, settings)
     return listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
 
@@ -188,7 +188,7 @@ def _check_age(settings: Backfill, taken: int, seconds: float) -> None:
     age = time.time() - taken / 1000
     if age + seconds <= _MAX_AGE:
         return
-    changes = journal.is_journal(settings.source)
+    changes = is_journal(settings.source)
     what = "the first change may be of" if changes else "the listing is of"
     message = f"{what} {_format(taken)}"
     if age > _MAX_AGE:
@@ -219,7 +219,7 @@ def _put_rule_note(objects: int) -> Iterator[str]:
 
 def _lateness_note(settings: Backfill, taken: int) -> Iterator[str]:
     repair = f"bucketcast reconcile {settings.bucket} --target {settings.target} --repair"
-    if journal.is_journal(settings.source):
+    if is_journal(settings.source):
         yield f"in a mirror these change nothing where it has a real event of the key: {repair}"
     elif settings.source != "listing":
         yield (

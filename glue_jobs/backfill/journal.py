@@ -67,11 +67,6 @@ class Change(NamedTuple):
     metadata: dict[str, str] | None
 
 
-def is_journal(source: str) -> bool:
-    """Return True if the source is a journal."""
-    return source.partition(":")[0] == SOURCE
-
-
 def read(spark: SparkSession, settings: Backfill) -> Listing:
     """Read what was created and removed, as rows with the columns of `Change` and more.
 

@@ -1,6 +1,7 @@
 """The pace at which a spool is sent, the time that it takes, and a pause or a new rate meanwhile.
 
-The file `CONTROL` in a run's folder is written by whoever wants one, and read between two calls.
+The file `settings.pipeline.CONTROL` in a run's folder is written by whoever wants one, and read
+between two calls.
 """
 
 import time
@@ -12,7 +13,6 @@ from bucketcast.delivery.policy import keeps_order
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 
-CONTROL: Final = "control.json"
 ORDERED_PACE: Final = 130
 """The events a second that a FIFO queue gets: ten a call, and no call before the last is done."""
 CHECK_SECONDS: Final = 2.0

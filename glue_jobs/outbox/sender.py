@@ -13,13 +13,14 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.errors import BucketcastError
+from bucketcast.settings.pipeline import CONTROL
 from glue_jobs import files, not_sent
 from glue_jobs.aws import client
 from glue_jobs.not_sent import NotSent
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, Chunk
-from glue_jobs.outbox.pace import CONTROL, FOREVER, Pace
+from glue_jobs.outbox.pace import FOREVER, Pace
 from glue_jobs.run import background_thread
 
 OnProgress = Callable[[int, int], None]

@@ -27,8 +27,6 @@ from bucketcast.state.table import Partition
 
 OPTIONS: Final = "options.json"
 """What a run of `backfill` was started with, for one that resumes it."""
-CONTROL: Final = "control.json"
-"""What a run is to do differently from now on: `{"paused": true}`, or `{"rate": 500}`."""
 SPARK_SUBMIT: Final = "BUCKETCAST_SPARK_SUBMIT"
 _RUNNING_STATES: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _TAIL_LINES: Final = 15
@@ -201,7 +199,7 @@ class Runs:
 
     def reset(self, job: str, run: str) -> None:
         """Remove the progress and result of an earlier attempt, and what it was told meanwhile."""
-        for name in ("progress.json", "result.json", CONTROL):
+        for name in ("progress.json", "result.json", jobs.CONTROL):
             with aws_errors():
                 self._aws.s3.delete_object(
                     Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}"

@@ -34,6 +34,14 @@ SOURCE: Final = (
     "the folder of a configuration, for its newest report"
 )
 
+CONTROL: Final = "control.json"
+"""The file in a run's folder of what it is to do from now on: `{"paused": true}`, `{"rate": 5}`."""
+
+
+def is_journal(source: str) -> bool:
+    """Return True if a source is a journal table of S3 Metadata."""
+    return source.partition(":")[0] == "journal"
+
 
 def source(*tables: str) -> Callable[[str], str]:
     """Return the parser of a source; `tables` are the kinds of S3 Metadata's that are allowed."""

@@ -17,9 +17,10 @@ from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.notifications.aws.cutover import Cutovers
-from bucketcast.pipeline.aws import CONTROL, OPTIONS, Runs, new_id
+from bucketcast.pipeline.aws import OPTIONS, Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.settings import types
+from bucketcast.settings.pipeline import CONTROL, is_journal
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
@@ -134,7 +135,7 @@ def _check_new(bucket: str | None, target: TargetArn | None) -> None:
 
 
 def _check_journal(values: Mapping[str, str]) -> None:
-    if not _is_journal(values["source"]):
+    if not is_journal(values["source"]):
         return
     if values["versions"] == "all":
         raise click.UsageError(
@@ -148,10 +149,6 @@ def _check_journal(values: Mapping[str, str]) -> None:
         )
     if types.time(after) >= datetime.now(UTC):
         raise click.UsageError(f"--modified-after: found {after}, allowed is a time before now")
-
-
-def _is_journal(source: str) -> bool:
-    return source.partition(":")[0] == "journal"
 
 
 def _check_earlier(pause: str | None, resume: str | None, rate: str, *, dry_run: bool) -> None:
@@ -236,7 +233,7 @@ def _change_rate(out: Output, runs: Runs, run: str, options: Mapping[str, str], 
 def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
     """Print the result; return the exit code."""
     resume = f"bucketcast backfill --resume {result['run']}"
-    noun = "change" if _is_journal(result["source"]) else "object"
+    noun = "change" if is_journal(result["source"]) else "object"
     objects = f"{counted(result['objects'], noun)} in {result['bucket']}"
     matched = f"{result['matched']:,} of {objects}"
     lines = [
