@@ -20,9 +20,11 @@ import click
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.display import printable
+from bucketcast.event import Event
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import KEEP_SECONDS, RENEWAL_SECONDS, EventsLostError, ListenFilter
 from bucketcast.notifications.aws import checks
+from bucketcast.shapes import minio
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
@@ -82,8 +84,7 @@ def command(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
     deployment, aws = out.deployed()
-    user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
-    listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
+    listen_filter = ListenFilter(user("listen"), bucket, events, path or prefix, suffix)
     reason = ""
     if listen_filter.of_all_objects:
         reason = checks.not_heard(deployment, aws)
@@ -93,10 +94,15 @@ def command(
         out.note(f"note: {reason}", always=True)
     note = partial(out.note, always=True)
     show = _print_json if out.json else _print_lines
-    asyncio.run(_until_interrupted(_Session(deployment, aws, listen_filter, show, note)))
+    asyncio.run(_until_interrupted(Session(deployment, aws, listen_filter, show, note)))
 
 
-async def _until_interrupted(session: "_Session") -> None:
+def user(command: str) -> str:
+    """Return who listens, for a filter of a command."""
+    return f"{getpass.getuser()}@{socket.gethostname()} by bucketcast {command}"
+
+
+async def _until_interrupted(session: "Session") -> None:
     listening = asyncio.create_task(session())
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, listening.cancel)
@@ -104,8 +110,11 @@ async def _until_interrupted(session: "_Session") -> None:
         await listening
 
 
-class _Session:
-    """Listens until interrupted; starts again after AWS did not answer for a while."""
+class Session:
+    """Listens until cancelled; starts again after AWS did not answer for a while.
+
+    `show` gets, in a thread, what `line` returns of arriving events; `note` gets what went wrong.
+    """
 
     def __init__(
         self,
@@ -114,6 +123,7 @@ class _Session:
         listen_filter: ListenFilter,
         show: Callable[[bytes], None],
         note: Callable[[str], None],
+        line: Callable[[Event], bytes] = minio.listen_line,
     ) -> None:
         from bucketcast.listen.aws.credentials import (  # noqa: PLC0415 - takes long to import
             CredentialsProvider,
@@ -130,6 +140,7 @@ class _Session:
         self._filter = listen_filter
         self._show = show
         self._note = note
+        self._line = line
 
     async def __call__(self) -> None:
         try:
@@ -163,7 +174,7 @@ class _Session:
         try:
             listener = await self._call_aws(partial(self._listeners.acquire, self._filter))
             queue = Queue(self._listeners.url(listener), self._sqs)
-            stream = Stream(queue, self._write, warn=self._note)
+            stream = Stream(queue, self._write, warn=self._note, line=self._line)
             report_loss.append(stream.report_loss)
             try:
                 await stream.run()

@@ -57,7 +57,7 @@ async def _see_all(_event: Event, _at: float) -> bool:
 class Stream:
     """Writes the events that `may_see` allows as lines, until it is ended.
 
-    `max_age` is an event's maximum age in seconds.
+    `max_age` is an event's maximum age in seconds, `line` returns what is written of an event.
     """
 
     queue: Queue
@@ -67,6 +67,7 @@ class Stream:
     warn: Callable[[str], None] = logger.warning
     clock: Callable[[], float] = time.time
     may_see: MaySee = _see_all
+    line: Callable[[Event], bytes] = minio.listen_line
 
     def __post_init__(self) -> None:
         self._pending: dict[str, _Pending] = {}
@@ -179,7 +180,7 @@ class Stream:
     async def _format(self, message: Message) -> bytes:
         try:
             events = [delivery.event for delivery in unpack(message.body)]
-            lines = [(event, minio.listen_line(event)) for event in events]
+            lines = [(event, self.line(event)) for event in events]
         except Exception as error:  # noqa: BLE001 - one message must not end the stream
             self.warn(f"a listener's message {message.id} cannot be read: {error}")
             return b""

@@ -11,6 +11,8 @@ import msgspec
 
 from bucketcast import sources
 from bucketcast.aws import clients
+from bucketcast.aws.clients import Aws
+from bucketcast.deployment import Deployed
 from bucketcast.diagnose.explain import Answer, Explanation, Message, explain, offline_target
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
@@ -62,6 +64,20 @@ def command(out: Output, /, source: str, **options: Any) -> None:
     """  # noqa: D301 - click reads the character
     events = _synthetic(source, options) if source.startswith(_URI) else _from_file(source, options)
     deployment, aws = out.deployed()
+    explanation = explain_deployed(events, deployment, aws)
+    if out.json:
+        out.answer(_document(explanation))
+        return
+    for event in events:
+        _show(out, event, explanation)
+
+
+def explain_deployed(events: Sequence[Event], deployment: Deployed, aws: Aws) -> Explanation:
+    """Explain events by a deployment's rules and targets.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
     table = Rules(deployment.state_table, aws.dynamodb)
 
     @cache
@@ -69,12 +85,7 @@ def command(out: Output, /, source: str, **options: Any) -> None:
         with clients.aws_errors():
             return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
 
-    explanation = explain(events, rules, lambda to: offline_target(to, deployment, aws))
-    if out.json:
-        out.answer(_document(explanation))
-        return
-    for event in events:
-        _show(out, event, explanation)
+    return explain(events, rules, lambda to: offline_target(to, deployment, aws))
 
 
 def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
@@ -131,7 +142,7 @@ def _show(out: Output, event: Event, explanation: Explanation) -> None:
         (
             answer.rule.name or answer.rule.id,
             answer.rule.to.short,
-            _matched(answer, explanation.missing),
+            matched(answer, explanation.missing),
             answer.because,
         )
         for answer in answers
@@ -145,7 +156,8 @@ def _show(out: Output, event: Event, explanation: Explanation) -> None:
         out.note(f"{arn} is not deployed: its events are dropped")
 
 
-def _matched(answer: Answer, missing: Sequence[str]) -> str:
+def matched(answer: Answer, missing: Sequence[str]) -> str:
+    """Return whether a rule matched, and if its target is missing."""
     if not answer.matched:
         return "no"
     return "yes, not deployed" if answer.rule.arn in missing else "yes"

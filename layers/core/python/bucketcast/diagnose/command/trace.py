@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from bucketcast.aws.clients import Aws
 from bucketcast.delivery import tracing
+from bucketcast.deployment import Deployed
 from bucketcast.destination import Destination
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
@@ -38,21 +40,29 @@ def command(out: Output, *, uri: tuple[str, str], since: float) -> None:
       bucketcast trace s3://uploads/photos/cat.jpg --since 2h
     """  # noqa: D301 - click reads the character
     bucket, key = uri
-    deployment, aws = out.deployed()
-    trace_id = tracing.of_object(bucket, key)
-    target_functions = (target.function for target in (*deployment.targets, *deployment.inactive))
-    functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
-    start = int((time.time() - since) * 1000)
-    lines = logs.lines(trace_id, functions, start, aws)
-    sorted_steps = _sort(
-        step for entry in lines for step in steps.read_steps(entry.at, entry.line, trace_id)
-    )
+    sorted_steps = read(bucket, key, since, *out.deployed())
     document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in sorted_steps]}
     rows = [
         (clock(step.at), _time(step), step.kind, Destination.of(step.target).short, step.reason)
         for step in sorted_steps
     ]
     out.table(document, _COLUMNS, rows, _NOTHING)
+
+
+def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) -> list[Step]:
+    """Return the steps of an object's events in the last so many seconds, event by event.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    trace_id = tracing.of_object(bucket, key)
+    target_functions = (target.function for target in (*deployment.targets, *deployment.inactive))
+    functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
+    start = int((time.time() - since) * 1000)
+    lines = logs.lines(trace_id, functions, start, aws)
+    return _sort(
+        step for entry in lines for step in steps.read_steps(entry.at, entry.line, trace_id)
+    )
 
 
 def _sort(steps: Iterable[Step]) -> list[Step]:

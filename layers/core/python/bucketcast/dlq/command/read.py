@@ -52,23 +52,7 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
       bucketcast dlq ls
       bucketcast dlq ls webhook:primary --reason 422 --older-than 24h
     """  # noqa: D301 - click reads the character
-    wanted = to_filter(options)
-    deployment, aws = out.deployed()
-    all_queues, problem = queues.list_queues(deployment, aws)
-    chosen = [queues.find(target_name(target, deployment), all_queues)] if target else all_queues
-    summary, notes = Summary(), [problem] if problem else []
-    for queue in chosen:
-        try:
-            depth = queues.depth(queue.dead, aws)
-        except AwsError as error:
-            if target:
-                raise
-            notes.append(f"{queue.name}: not read: {error}")  # the other queues can be
-            continue
-        if depth.all:
-            with aws_errors():
-                selection = Selection(deployment, aws, queue, all_queues, depth)
-                notes += _count(out, selection, wanted, summary)
+    summary, notes = summarize(out, target, to_filter(options))
     groups = list(summary.groups())
     now = now_ms()
     document = {
@@ -94,6 +78,32 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
     out.notes(notes)
 
 
+def summarize(out: Output, target: str, wanted: Filter) -> tuple[Summary, list[str]]:
+    """Count the dead letters of one target, or of all for ""; return notes on what was not read.
+
+    Raises:
+        BucketcastError: there is no such target.
+        AwsError: AWS cannot be reached.
+    """
+    deployment, aws = out.deployed()
+    all_queues, problem = queues.list_queues(deployment, aws)
+    chosen = [queues.find(target_name(target, deployment), all_queues)] if target else all_queues
+    summary, notes = Summary(), [problem] if problem else []
+    for queue in chosen:
+        try:
+            depth = queues.depth(queue.dead, aws)
+        except AwsError as error:
+            if target:
+                raise
+            notes.append(f"{queue.name}: not read: {error}")  # the other queues can be
+            continue
+        if depth.all:
+            with aws_errors():
+                selection = Selection(deployment, aws, queue, all_queues, depth)
+                notes += _count(out, selection, wanted, summary)
+    return summary, notes
+
+
 @click.command()
 @click.argument("target", metavar="TARGET", type=queue_name)
 @filter_options
@@ -109,10 +119,24 @@ def show(out: Output, /, target: str, *, limit: int, **options: Any) -> None:
       bucketcast dlq show webhook:primary --reason 422
       bucketcast dlq show webhook:primary --id 5fea7756-0ea4-451a-a703-a558b933e274
     """  # noqa: D301 - click reads the character
+    entries = read_entries(out, target, to_filter(options), limit)
+    lines = [line for entry in entries for line in (*records.lines(entry), "")]
+    out.answer({"dead_letters": entries}, *lines[:-1])
+    if not entries:
+        out.note("no dead letters found")
+
+
+def read_entries(out: Output, target: str, wanted: Filter, limit: int) -> list[dict[str, Any]]:
+    """Return up to so many dead letters of a target, with the bytes that would be sent now.
+
+    Raises:
+        BucketcastError: there is no such target.
+        AwsError: AWS cannot be reached.
+    """
     selection = select_queue(out, target)
     plans = []
     with aws_errors(), make_reader(selection) as reader:
-        for plan in matching_plans(reader, selection, to_filter(options)):
+        for plan in matching_plans(reader, selection, wanted):
             plans.append(plan)
             if len(plans) == limit:
                 break
@@ -121,11 +145,7 @@ def show(out: Output, /, target: str, *, limit: int, **options: Any) -> None:
         kind = offline_target(
             Destination.of(selection.queue.name), selection.deployment, selection.aws
         )
-    entries = [records.entry(plan, selection.queue.name, kind) for plan in plans]
-    lines = [line for entry in entries for line in (*records.lines(entry), "")]
-    out.answer({"dead_letters": entries}, *lines[:-1])
-    if not plans:
-        out.note("no dead letters found")
+    return [records.entry(plan, selection.queue.name, kind) for plan in plans]
 
 
 @click.command()
