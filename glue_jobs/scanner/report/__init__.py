@@ -84,6 +84,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
     files.write(url, html(page).encode(), media_type="text/html; charset=utf-8")
     return {
         "bucket": settings.bucket,
+        "prefix": scanned.prefix,
         "source": content.name,
         "taken": content.taken.isoformat(),
         "versions": content.versions,

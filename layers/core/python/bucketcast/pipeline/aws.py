@@ -15,6 +15,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +31,7 @@ OPTIONS: Final = "options.json"
 SPARK_SUBMIT: Final = "BUCKETCAST_SPARK_SUBMIT"
 _RUNNING_STATES: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _TAIL_LINES: Final = 15
+_AT_ONCE: Final = 16
 _SIGNAL_BASE: Final = 128
 _NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 
@@ -207,17 +209,40 @@ class Runs:
 
     def read(self, job: str, run: str, name: str) -> dict[str, Any] | None:
         """Return a document in a run's folder; None before it is written."""
+        content = self.download(job, run, name)
+        document: dict[str, Any] | None = None if content is None else json.loads(content)
+        return document
+
+    def download(self, job: str, run: str, name: str) -> bytes | None:
+        """Return the content of a file in a run's folder; None before it is written."""
         s3 = self._aws.s3
         with aws_errors():
             try:
                 key = f"runs/{job}/{run}/{name}"
-                content = s3.get_object(Bucket=self._pipeline.bucket, Key=key)["Body"].read()
+                return s3.get_object(Bucket=self._pipeline.bucket, Key=key)["Body"].read()
             except s3.exceptions.ClientError as error:
                 if error.response["Error"]["Code"] in _NOT_FOUND:
                     return None
                 raise
-        document: dict[str, Any] = json.loads(content)
-        return document
+
+    def results(self, job: str) -> list[dict[str, Any]]:
+        """Return the results of a job's runs that succeeded, each with its run, in no order."""
+        pages = self._aws.s3.get_paginator("list_objects_v2")
+        folder = f"runs/{job}/"
+        with aws_errors():
+            found = pages.paginate(Bucket=self._pipeline.bucket, Prefix=folder, Delimiter="/")
+            runs = [
+                entry["Prefix"].removeprefix(folder).rstrip("/")
+                for page in found
+                for entry in page.get("CommonPrefixes", ())
+            ]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            results = pool.map(lambda run: self.read(job, run, "result.json"), runs)
+            return [
+                {"run": run, **result}
+                for run, result in zip(runs, results, strict=True)
+                if result and result.pop("status") == "success"
+            ]
 
     def write(self, job: str, run: str, name: str, document: Mapping[str, Any]) -> None:
         """Write a document into a run's folder."""

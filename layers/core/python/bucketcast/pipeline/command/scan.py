@@ -14,14 +14,18 @@ from bucketcast.terminal.output import Output, counted, shared
 _WIDTH: Final = 79
 _PREFIXES: Final = 5
 _COLUMNS = ("KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES")
+_PAST_COLUMNS = ("TAKEN", "SOURCE", "PREFIX", "OBJECTS", "BYTES", "FINDINGS", "REPORT")
 
 
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @jobs.options("scan")
 @jobs.no_wait_option
+@click.option(
+    "--list", "past", is_flag=True, help="Do not scan: list the scans of the last 30 days."
+)
 @shared
-def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> None:
+def command(out: Output, /, *, bucket: str, no_wait: bool, past: bool, **values: str) -> None:
     """Tell what a bucket holds, and find what has too many versions or folders.
 
     Each finding is sent as an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, to the
@@ -32,8 +36,14 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
     Example:
       bucketcast scan uploads
       bucketcast scan uploads --source s3://inventories/uploads/daily
+      bucketcast scan uploads --list
     """  # noqa: D301 - click reads the character
     runs = Runs(*out.deployed())
+    if past:
+        scans = past_scans(runs, bucket)
+        rows = [_past_row(scan) for scan in scans]
+        out.table({"bucket": bucket, "scans": scans}, _PAST_COLUMNS, rows, f"no scans of {bucket}")
+        return
     result = jobs.run_job(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
     if result is None:
         return
@@ -50,6 +60,44 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
         out.line(f"report: {result['report']}")
         out.line(f"  aws s3 cp {result['report']} report.html")
     out.notes(result.get("notes", ()))
+
+
+def past_scans(runs: Runs, bucket: str) -> list[dict[str, Any]]:
+    """Return the results of a bucket's scans, those of the oldest source first.
+
+    Raises:
+        AwsError: the pipeline's bucket cannot be read.
+    """
+    scans = [scan for scan in runs.results("scan") if scan["bucket"] == bucket]
+    return sorted(scans, key=lambda scan: (scan["taken"], scan["run"]))
+
+
+def usage_total(scan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row of a scan's usage that has all it read."""
+    return next(row for row in scan["usage"] if row["dimension"] == "total")
+
+
+def findings_count(scan: Mapping[str, Any]) -> int:
+    """Return the number of a scan's findings, without the cleared ones."""
+    return sum(
+        number
+        for states in scan["numbers"].values()
+        for state, number in states.items()
+        if state != "cleared"
+    )
+
+
+def _past_row(scan: Mapping[str, Any]) -> tuple[str, ...]:
+    total = usage_total(scan)
+    return (
+        scan["taken"][: len("2026-01-01T00:00")],
+        scan["source"],
+        scan["prefix"],
+        _count(total["objects"]),
+        "" if total["bytes"] is None else size(total["bytes"]),
+        _count(findings_count(scan)),
+        scan["report"],
+    )
 
 
 def usage_lines(usage: Sequence[Mapping[str, Any]]) -> Iterator[str]:
