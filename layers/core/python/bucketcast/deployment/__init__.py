@@ -27,6 +27,10 @@ _ATTACHMENTS = "Attachments"
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
 
+class NoTargetError(BucketcastError):
+    """The stack has no such target."""
+
+
 class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     """The stack's setup for dynamic targets, from its outputs.
 
@@ -150,7 +154,7 @@ class Deployed:
         A persistent topic has a dynamic target of its own.
 
         Raises:
-            BucketcastError: it does not exist.
+            NoTargetError: it does not exist.
         """
         if isinstance(arn, TopicArn):
             return self._target_of(arn)
@@ -161,7 +165,7 @@ class Deployed:
                 return target
         suggestion = did_you_mean(arn.short, known)
         available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
-        raise BucketcastError(
+        raise NoTargetError(
             f"no target {arn.short} in the stack {self.stack}: {suggestion}available: {available}"
         )
 
@@ -169,7 +173,7 @@ class Deployed:
         for target in self.targets:
             if target.dynamic and target.id == topic.target_id:
                 return target
-        raise BucketcastError(
+        raise NoTargetError(
             f"{topic.arn} has no queue: there is no such topic, or it is not persistent or has no "
             "push-endpoint; `bucketcast topic ls` lists topics"
         )

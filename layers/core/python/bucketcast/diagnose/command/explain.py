@@ -62,7 +62,7 @@ def command(out: Output, /, source: str, **options: Any) -> None:
       bucketcast explain event.json
       bucketcast explain s3://uploads/photos/cat.jpg --event put --size 2048 --tag class=public
     """  # noqa: D301 - click reads the character
-    events = _synthetic(source, options) if source.startswith(_URI) else _from_file(source, options)
+    events = synthetic(source, options) if source.startswith(_URI) else _from_file(source, options)
     deployment, aws = out.deployed()
     explanation = explain_deployed(events, deployment, aws)
     if out.json:
@@ -72,8 +72,10 @@ def command(out: Output, /, source: str, **options: Any) -> None:
         _show(out, event, explanation)
 
 
-def explain_deployed(events: Sequence[Event], deployment: Deployed, aws: Aws) -> Explanation:
-    """Explain events by a deployment's rules and targets.
+def explain_deployed(
+    events: Sequence[Event], deployment: Deployed, aws: Aws, drafts: Sequence[Rule] = ()
+) -> Explanation:
+    """Explain events by a deployment's rules and targets, and by rules that are not added yet.
 
     Raises:
         AwsError: AWS cannot be reached.
@@ -83,7 +85,8 @@ def explain_deployed(events: Sequence[Event], deployment: Deployed, aws: Aws) ->
     @cache
     def rules(bucket: str) -> Sequence[Rule]:
         with clients.aws_errors():
-            return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
+            stored = sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
+        return [*(rule for rule in drafts if rule.bucket == bucket), *stored]
 
     return explain(events, rules, lambda to: offline_target(to, deployment, aws))
 
@@ -103,7 +106,7 @@ def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
     return events
 
 
-def _synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
+def synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
     """Return the event that S3 would send, as ingest reads it."""
     bucket, key = params.object_uri(uri)
     if options["name"] is None:

@@ -89,12 +89,8 @@ def add(
         --event put,delete --prefix images/ --suffix .jpg --suffix .png \\
         --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
-    fields = filters.fields(given)
     deployment, aws = out.deployed()
-    target = deployment.target(arn)
-    rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    if reason := missing_permission(rule, deployment):
-        raise BucketcastError(reason)
+    rule = draft(deployment, bucket, arn, events, given)
     why = checks.why_not_attached(bucket, deployment, aws)
     if why == checks.bucket_missing(bucket) and not ahead:
         raise BucketcastError(
@@ -115,12 +111,34 @@ def add(
             f"note: {why}; connect it with `bucketcast bucket attach {bucket}`, or with "
             f"[bucket.{bucket}] in bucketcast.toml and a deploy"
         )
-    loop = _loop(rule, target)
+    loop = _loop(rule, deployment.target(arn))
     if loop:
         out.note(f"note: {loop}")
     notes = (why, loop, *follow(out, bucket, deployment, aws, rule))
     answer = {"bucket": bucket, **document(rule), "note": "; ".join(filter(None, notes))}
     out.answer(answer, f"Successfully added {rule.arn}")
+
+
+def draft(
+    deployment: deployed.Deployed,
+    bucket: str,
+    arn: TargetArn,
+    events: Sequence[str],
+    given: Mapping[str, Any],
+) -> Rule:
+    """Return the rule that the options of `add` describe; it is not stored.
+
+    Raises:
+        NoTargetError: its target does not exist.
+        BucketcastError: ingest may not read what it needs.
+        UsageError: the filters do not go together.
+    """
+    fields = filters.fields(given)
+    target = deployment.target(arn)
+    rule = Rule(bucket=bucket, arn=target.arn, events=tuple(events), **fields)
+    if reason := missing_permission(rule, deployment):
+        raise BucketcastError(reason)
+    return rule
 
 
 @command.command()
