@@ -1,5 +1,8 @@
 """The cold start of each function, compared with an empty one: until it polls for an invocation.
 
+It prints medians: milliseconds by the clock and of CPU, which a busy machine changes little; what
+both are over the empty function; and the memory that it then has.
+
 Each start is one of AWS's runtime interface client in an empty environment that has boto3, as
 Lambda has it, and the function's own bundle and layers with their bytecode, on Lambda's Python. The
 functions take turns, for two minutes. Run after `make setup`: `python -m benchmarks.coldstart`.
@@ -10,6 +13,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from bucketcast import targets
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts
@@ -20,6 +24,14 @@ ROUNDS = 15
 EMPTY = "import boto3\nboto3.client('sqs')\ndef handler(event, context): return {}\n"
 START = "functions.startup.handler"
 URL = "http://127.0.0.1:4566/000000000000/Bucketcast-"
+
+
+class _Start(NamedTuple):
+    """Milliseconds by the clock and of CPU, and megabytes."""
+
+    wall: float
+    cpu: float
+    memory: float
 
 
 def main() -> None:
@@ -37,19 +49,26 @@ def _measure(folder: Path) -> None:
     for kind in targets.kinds():
         path = folders(version(), "dispatch", [*shared, f"client-{kind}"])
         starts[f"dispatch {kind}"] = (START, kind, path)
-    durations: dict[str, list[float]] = {name: [] for name in starts}
+    starting: dict[str, list[_Start]] = {name: [] for name in starts}
     for _ in range(ROUNDS):
         for name, (handler, kind, path) in starts.items():
             variables = _variables(name.partition(" ")[0], kind)
             begun = time.perf_counter()
-            with Function(folder, handler, variables, path):
-                durations[name].append(time.perf_counter() - begun)
-    medians = {name: statistics.median(times) * 1e3 for name, times in durations.items()}
+            with Function(folder, handler, variables, path) as function:
+                wall = time.perf_counter() - begun
+                starting[name].append(_Start(wall * 1e3, function.cpu * 1e3, function.memory))
+    medians = {
+        name: _Start(*map(statistics.median, zip(*each, strict=True)))
+        for name, each in starting.items()
+    }
     empty = medians["empty handler + boto3"]
     print(f"Python {version()}")
-    print(f"{'function':<24} {'start ms':>8} {'over empty':>11}")
+    print(f"{'function':<24} {'start ms':>8} {'over':>6} {'CPU ms':>8} {'over':>6} {'MB':>6}")
     for name, median in medians.items():
-        print(f"{name:<24} {median:>8.0f} {median - empty:>+11.0f}")
+        print(
+            f"{name:<24} {median.wall:>8.0f} {median.wall - empty.wall:>+6.0f}"
+            f" {median.cpu:>8.0f} {median.cpu - empty.cpu:>+6.0f} {median.memory:>6.0f}"
+        )
 
 
 def _variables(function: str, kind: str) -> dict[str, str]:

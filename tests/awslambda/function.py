@@ -121,9 +121,24 @@ class Function:
     @property
     def peak(self) -> float:
         """Return the most memory that it has had, in MB."""
+        return self._megabytes("VmHWM")
+
+    @property
+    def memory(self) -> float:
+        """Return the memory that it has now, in MB."""
+        return self._megabytes("VmRSS")
+
+    @property
+    def cpu(self) -> float:
+        """Return the seconds that its threads have computed."""
+        assert self._process
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+
+    def _megabytes(self, field: str) -> float:
         assert self._process
         status = Path(f"/proc/{self._process.pid}/status").read_text("utf-8")
-        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        found = re.search(rf"{field}:\s+(\d+) kB", status)
         assert found
         return int(found[1]) / 1_024
 
