@@ -28,7 +28,8 @@ COUNTS: "Final[tuple[QueueAttributeNameType, ...]]" = (
     "ApproximateNumberOfMessagesDelayed",
 )
 """The attributes of a queue that count its messages: approximately."""
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Python takes ten times as long to compile the set of legal ones.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class Outgoing(NamedTuple):

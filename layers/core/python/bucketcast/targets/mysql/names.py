@@ -10,7 +10,9 @@ _ALLOWED = (
     "allowed are letters, digits, _ and $, not digits alone, or any text in `backquotes` that ends "
     "in no space; with or without a database and a dot before"
 )
-_PART_OF_NAME = r"(?:`((?:[^`\0]|``)+)`|([0-9A-Za-z$_\u0080-\uffff]+))"
+# Digits, letters, _, $ and \u0080 to \uffff. Python takes ten times as long to compile that set.
+_UNQUOTED = r"[^\x00-#%-/:-@\[-^`{-\x7f\U00010000-\U0010ffff]+"
+_PART_OF_NAME = rf"(?:`((?:[^`\0]|``)+)`|({_UNQUOTED}))"
 _name = re.compile(rf"(?:{_PART_OF_NAME}\.)?{_PART_OF_NAME}").fullmatch
 
 
