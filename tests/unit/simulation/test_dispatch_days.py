@@ -1,7 +1,6 @@
 """A target in trouble for hours or a day: whom it delays, what it costs, and that all arrives."""
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from itertools import count
 from random import Random
@@ -11,7 +10,6 @@ from unittest.mock import Mock
 from zlib import crc32
 
 import pytest
-from aws_lambda_powertools.utilities.parameters import base as parameters
 from botocore.exceptions import ConnectTimeoutError
 
 from bucketcast.aws import function_clients, secrets
@@ -62,9 +60,6 @@ def test_a_refused_login_costs_little_however_much_waits(monkeypatch: pytest.Mon
         function_clients, "client", lambda _: SimpleNamespace(get_secret_value=read)
     )
     one = Refused([Phase(30, "login")], workers=4, grain=0.05)
-    clock = one.simulation.clock
-    now = SimpleNamespace(now=lambda: datetime.fromtimestamp(clock()))  # noqa: DTZ006 - as it reads
-    monkeypatch.setattr(parameters, "datetime", now)
     for number in range(1_200):
         one.put(*(f"{number}-{each}" for each in range(10)))
     one.simulation.run(days=3 * HOUR / DAY)

@@ -13,14 +13,14 @@ import re
 import time
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
-
-from aws_lambda_powertools.utilities.parameters import SecretsProvider
-from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
+from typing import TYPE_CHECKING, Final
 
 from bucketcast.aws import function_clients
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.types import REFERENCE
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
 MAX_AGE_SECONDS: Final = 300
 FRESH_SECONDS: Final = 60
@@ -45,44 +45,49 @@ def forget() -> None:
     _reader.cache_clear()
 
 
-class _Reader(SecretsProvider):
+class _Reader:
     """Reads secrets, and remembers when one was read again or could not be read."""
 
     def __init__(self) -> None:
-        super().__init__(boto3_client=function_clients.client("secretsmanager"))
+        self._client: SecretsManagerClient = function_clients.client("secretsmanager")
+        self._known: dict[str, tuple[float, str | bytes]] = {}
         self._fresh: dict[str, float] = {}
         self._failures: dict[str, tuple[float, str]] = {}
 
-    def read(self, name: str, *, fresh: bool) -> Any:
-        """Return a secret, a text or bytes.
+    def read(self, name: str, *, fresh: bool) -> str | bytes:
+        """Return a secret.
 
         Raises:
-            GetParameterError: it cannot be read, or could not within the last minute.
+            LookupError: it cannot be read, or could not within the last minute.
         """
-        refetch = fresh and not _is_recent(self._fresh.get(name, 0.0))
-        secret = self.get(name, max_age=MAX_AGE_SECONDS, force_fetch=refetch)
+        refetch = fresh and not _is_younger(self._fresh.get(name, 0.0), FRESH_SECONDS)
+        since, secret = self._known.get(name, (0.0, ""))
+        if refetch or not _is_younger(since, MAX_AGE_SECONDS):
+            secret = self._fetch(name)
+            self._known[name] = time.time(), secret
         if name not in self._fresh:  # the first read, as by a probe, follows no refused login
             self._fresh[name] = 0.0
         elif refetch:
             self._fresh[name] = time.time()
         return secret
 
-    def _get(self, name: str, **options: Any) -> str | bytes:
+    def _fetch(self, name: str) -> str | bytes:
         since, failure = self._failures.get(name, (0.0, ""))
-        if _is_recent(since):
+        if _is_younger(since, FRESH_SECONDS):
             raise LookupError(failure)
         try:
-            return super()._get(name, **options)
+            found = self._client.get_secret_value(SecretId=name)
         except Exception as error:
             self._failures[name] = time.time(), str(error)
-            raise
+            raise LookupError(str(error)) from error
+        return found["SecretString"] if "SecretString" in found else found["SecretBinary"]
 
 
 _reader = cache(_Reader)
 
 
-def _is_recent(since: float) -> bool:
-    return 0 <= time.time() - since < FRESH_SECONDS
+def _is_younger(since: float, seconds: float) -> bool:
+    return 0 <= time.time() - since < seconds
 
 
 def _resolve(key: str, reference: str, *, fresh: bool) -> str:
@@ -91,7 +96,7 @@ def _resolve(key: str, reference: str, *, fresh: bool) -> str:
         text = _reader().read(name, fresh=fresh)
         if isinstance(text, bytes):
             text = text.decode()
-    except GetParameterError as error:
+    except LookupError as error:
         raise NotAuthorized(f"{key}: the secret '{name}' cannot be read: {error}") from None
     except UnicodeDecodeError:
         raise NotAuthorized(f"{key}: the secret '{name}' is not text in UTF-8") from None
