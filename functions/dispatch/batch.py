@@ -3,8 +3,9 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Final
+
+from msgspec.structs import asdict
 
 from bucketcast import telemetry
 from bucketcast.aws import function_clients, secrets

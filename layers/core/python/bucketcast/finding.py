@@ -4,8 +4,9 @@ The checks that return them are in `diagnose`, and beside the features that they
 CloudFormation are not compared with the template: drift detection does that.
 """
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+import msgspec
 
 Status = Literal["ok", "warn", "error"]
 BY_HAND: Final = (
@@ -14,8 +15,7 @@ BY_HAND: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """The result of one check of one subject, such as a target's ARN or a bucket.
 
     `hint` is a sentence, "" if nothing is wrong. `command` does it, "" if no single command does.

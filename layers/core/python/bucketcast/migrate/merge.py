@@ -5,8 +5,10 @@ define needs its `…_ENABLE…`. MinIO's switches accept only `on`, except `ena
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from bucketcast import targets
 from bucketcast.config.target import switch

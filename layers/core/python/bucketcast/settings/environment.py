@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
 from hashlib import blake2b
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
 import msgspec
+from msgspec.structs import fields
 
 from bucketcast.errors import ConfigError, ConfigErrors
 
@@ -14,8 +14,7 @@ ANY_BUCKET = "*"
 _NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectFacts:
+class ObjectFacts(msgspec.Struct, frozen=True):
     """The buckets whose objects may be read, and the facts that deployed targets want, by ARN.
 
     `mirrors` are the ARNs of deployed targets that mirror a bucket. `topics` are the facts that all
@@ -23,7 +22,7 @@ class ObjectFacts:
     """
 
     buckets: frozenset[str] = frozenset()
-    targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    targets: Mapping[str, Sequence[str]] = {}
     mirrors: frozenset[str] = frozenset()
     topics: tuple[str, ...] = ()
 
@@ -41,8 +40,7 @@ class ObjectFacts:
         return json.dumps(document, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class DeployedTargets:
+class DeployedTargets(msgspec.Struct, frozen=True):
     """The deployed targets, by a digest of each ARN: Lambda allows 4 KB of variables."""
 
     digests: frozenset[str]
@@ -62,11 +60,10 @@ class DeployedTargets:
         return _digest(arn) in self.digests
 
 
-@dataclass(frozen=True, slots=True)
-class QueueLimits:
+class QueueLimits(msgspec.Struct, frozen=True):
     """The most messages that may wait for a deployed target, by a digest of its ARN."""
 
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, limits: Mapping[str, int]) -> Self:
@@ -91,10 +88,8 @@ class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
     retry_sleep_duration: int = 0
 
 
-class _Settings:
+class _Settings(msgspec.Struct, frozen=True):
     """Settings of a function; a field is read from the variable with its name."""
-
-    __slots__ = ()
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
@@ -103,14 +98,12 @@ class _Settings:
         Raises:
             ConfigErrors: with the name of every variable that is not set.
         """
-        declared: Any = cls
-        hints = get_type_hints(cls)
         values, errors = {}, []
-        for setting in fields(declared):
+        for setting in fields(cls):
             variable = f"BUCKETCAST_{setting.name.upper()}"
             if text := environ.get(variable):
-                values[setting.name] = _value(hints[setting.name], text)
-            elif setting.default_factory is MISSING:
+                values[setting.name] = _value(setting.type, text)
+            elif setting.required:
                 errors.append(ConfigError(variable, "not set", "the stack sets it"))
         if errors:
             raise ConfigErrors(errors)
@@ -128,8 +121,7 @@ def _value(hint: Any, text: str) -> Any:
     return msgspec.json.decode(text, type=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class IngestSettings(_Settings):
+class IngestSettings(_Settings, frozen=True):
     """Settings of ingest; `target_queues` is the URL of each target's queue.
 
     It has a `*` for the kind and id of the target.
@@ -140,7 +132,7 @@ class IngestSettings(_Settings):
     ingress_dead_queue_url: str
     object_facts: ObjectFacts
     targets: DeployedTargets
-    queue_limits: QueueLimits = field(default_factory=QueueLimits)
+    queue_limits: QueueLimits = QueueLimits()
 
     @property
     def queue_prefix(self) -> str:
@@ -157,8 +149,7 @@ class IngestSettings(_Settings):
         return f"{self.queue_prefix.rpartition('/')[2]}dynamic-"
 
 
-@dataclass(frozen=True, slots=True)
-class GatewaySettings(_Settings):
+class GatewaySettings(_Settings, frozen=True):
     """Settings of the gateway's functions: their deployment, and if they write an audit log.
 
     One function serves `listeners` only, at `listen_url`.
@@ -166,13 +157,12 @@ class GatewaySettings(_Settings):
 
     stack: str
     state_table: str
-    audit: bool = field(default_factory=bool)
-    listeners: bool = field(default_factory=bool)
-    listen_url: str = field(default_factory=str)
+    audit: bool = False
+    listeners: bool = False
+    listen_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchSettings(_Settings):
+class DispatchSettings(_Settings, frozen=True):
     """Settings of dispatch; `settings` are the target's own, with references to secrets."""
 
     kind: str
@@ -182,8 +172,7 @@ class DispatchSettings(_Settings):
     dead_queue_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicSettings(_Settings):
+class DynamicSettings(_Settings, frozen=True):
     """Settings of dispatch for dynamic targets; `queues` is the base URL of queues.
 
     `state_table` holds the targets, `queue_prefix` is the beginning of the names of this kind's
@@ -194,7 +183,7 @@ class DynamicSettings(_Settings):
     state_table: str
     queues: str
     queue_prefix: str
-    topics: TopicDefaults = field(default_factory=TopicDefaults)
+    topics: TopicDefaults = TopicDefaults()
 
 
 def _digest(arn: str) -> str:

@@ -15,9 +15,10 @@ required. Any option may hold `secret:NAME`, a reference that is resolved where 
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.types import (
@@ -59,8 +60,7 @@ class Limits(NamedTuple):
         return bounded
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """One declared option: its MinIO key, its type's name, and its documentation.
 
     `unused` is the reason for which it has no effect, "" if it has one. A `suggested` option is in

@@ -1,11 +1,11 @@
 """`bucketcast doctor`: what is wrong with the deployment, and what to do."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Final
 
 import click
+from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment import Deployed
