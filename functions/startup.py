@@ -6,6 +6,7 @@ day or two, it moves them to the dead letters without a reason. So this imports 
 Python and Lambda bring, and the policy of queues, of which a bundle has a spare copy.
 """
 
+import gc
 import json
 import logging
 import os
@@ -163,4 +164,16 @@ def _entry(index: int, message: _Message) -> dict[str, Any]:
     }
 
 
-handler = start(lambda: import_module(os.environ["BUCKETCAST_HANDLER"]).handler)
+def _load() -> Handler:
+    """Return the real handler; what it is made of stays, and is not searched for garbage."""
+    module = os.environ["BUCKETCAST_HANDLER"]
+    gc.disable()
+    try:
+        handler: Handler = import_module(module).handler
+    finally:
+        gc.freeze()
+        gc.enable()
+    return handler
+
+
+handler = start(_load)

@@ -20,7 +20,6 @@
 What a repair of the target would fix is never `Rejected`.
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
@@ -143,5 +142,7 @@ def name_of(error: DeliveryError) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `did you mean 'x'? ` for the nearest known word, or "" if none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong word
+
+    near = get_close_matches(word, list(known), n=1)
     return f"did you mean '{near[0]}'? " if near else ""
