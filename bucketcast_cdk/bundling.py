@@ -34,7 +34,7 @@ ROOT: Final = _IN_WHEEL if _IN_WHEEL.is_dir() else _HERE.parent
 # Part of every hash: raise it when how bundles are built changes.
 _RECIPE: Final = "1"
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
-_COMMAND: Final = frozenset({"cli", "command", "command.py", "terminal"})
+_COMMAND: Final = frozenset({"cli", "command", "command.py", "console", "terminal"})
 """Only the command line needs these: a change of them redeploys no function and no job."""
 _SPARE: Final = ("__init__.py", "limits.py", "delivery/__init__.py", "delivery/policy.py")
 """The modules that `functions/startup.py` needs where the layer is missing."""

@@ -39,7 +39,9 @@ def test_it_carries_no_command_line(jobs_zip: Path) -> None:
         names = archive.namelist()
     assert [name for name in names if name.endswith("bucketcast/settings/pipeline.py")]
     assert [name for name in names if name.endswith("bucketcast/targets/redis/mirror.lua")]
-    assert not [name for name in names if re.search("bucketcast/(cli/|terminal/|.*command)", name)]
+    assert not [
+        name for name in names if re.search("bucketcast/(cli/|console/|terminal/|.*command)", name)
+    ]
 
 
 def test_parallel_workers_unpack_it_once(jobs_zip: Path, tmp_path: Path) -> None:

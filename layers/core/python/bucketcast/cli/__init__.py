@@ -32,6 +32,10 @@ _COMMANDS: Final = {
         "Connect and disconnect existing buckets; list connected ones.",
     ),
     "config": ("config.command", "Check bucketcast.toml and show the effective configuration."),
+    "console": (
+        "console.command",
+        "Show events, dead letters, rules and buckets as web pages.",
+    ),
     "cost": ("cost.command", "Estimate what a deployment costs."),
     "dlq": ("dlq.command", "List, show, redrive, export and purge dead letters."),
     "doctor": (

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue import Depth, depth
@@ -27,23 +28,34 @@ class Health:
     in_flight: int | None = None
 
 
-def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
-    """Return the health of each target, read from functions and queues in parallel."""
+class Probe(NamedTuple):
+    """What a target's function found; None is unknown, `why` is the reason, `where` its address."""
+
+    online: bool | None = None
+    why: str = ""
+    where: str = ""
+
+
+def health(
+    targets: Sequence[DeployedTarget], aws: Aws, probes: Sequence[Probe] | None = None
+) -> list[Health]:
+    """Return the health of each target, read from functions and queues in parallel.
+
+    With the results of earlier `probes`, only the queues are read.
+    """
     if not targets:
         return []
     _ = aws.functions, aws.sqs  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(min(_AT_ONCE, 3 * len(targets))) as pool:
-        running = [
-            (
-                pool.submit(_probe, target, aws),
-                pool.submit(read_depth, target.queue, aws),
-                pool.submit(read_depth, target.dead, aws),
-            )
+        asked = [] if probes else [pool.submit(probe, target, aws) for target in targets]
+        depths = [
+            (pool.submit(read_depth, target.queue, aws), pool.submit(read_depth, target.dead, aws))
             for target in targets
         ]
+        found = probes or [each.result() for each in asked]
         return [
-            _health(probed.result(), waiting.result(), dead.result())
-            for probed, waiting, dead in running
+            _health(probed, waiting.result(), dead.result())
+            for probed, (waiting, dead) in zip(found, depths, strict=True)
         ]
 
 
@@ -63,31 +75,32 @@ def messages(queue: str, aws: Aws) -> int | None:
 
 
 def _health(
-    probed: tuple[bool | None, str, str],
+    probed: Probe,
     waiting: tuple[Depth | None, str],
     dead: tuple[Depth | None, str],
 ) -> Health:
-    (online, why, where), (queue, unread), (letters, unread_dead) = probed, waiting, dead
+    (queue, unread), (letters, unread_dead) = waiting, dead
     return Health(
-        where,
-        online,
-        "; ".join(dict.fromkeys(filter(None, (why, unread, unread_dead)))),
+        probed.where,
+        probed.online,
+        "; ".join(dict.fromkeys(filter(None, (probed.why, unread, unread_dead)))),
         queue.all if queue else None,
         letters.all if letters else None,
         queue.in_flight if queue else None,
     )
 
 
-def _probe(target: DeployedTarget, aws: Aws) -> tuple[bool | None, str, str]:
-    """Probe a target; return if it is online (None: unknown), the reason, and its address."""
+def probe(target: DeployedTarget, aws: Aws) -> Probe:
+    """Let the target's function connect to it."""
     if target.state != "on":
         why = "switched off" if target.state == "off" else "removed; waiting messages are kept"
-        return False, why, ""
+        return Probe(online=False, why=why)
     if not target.function:
-        return None, f"the stack has no function for dynamic targets of kind {target.kind}", ""
+        why = f"the stack has no function for dynamic targets of kind {target.kind}"
+        return Probe(why=why)
     try:
         answer = invoke(target.function, {"probe": True, "target": target.arn}, aws)
     except AwsError as error:
         failed = error.silent or isinstance(error, FunctionFailedError)
-        return False if failed else None, str(error), ""
-    return bool(answer["online"]), str(answer["why"]), str(answer["where"])
+        return Probe(False if failed else None, str(error))
+    return Probe(bool(answer["online"]), str(answer["why"]), str(answer["where"]))

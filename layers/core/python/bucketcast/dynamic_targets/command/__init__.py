@@ -19,10 +19,10 @@ from bucketcast.dynamic_targets.command.rows import (
     Row,
     cells,
     document,
+    read_rows,
     remarks,
 )
-from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.state.counters import Counts
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 
@@ -135,22 +135,8 @@ def ls(out: Output, *, wait: int, wide: bool) -> None:
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
-    all_targets = (*deployment.targets, *deployment.inactive)
-    reports = health(all_targets, aws)
-    with aws_errors():
-        outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
-        counters = Counters(deployment.state_table, lambda: aws.dynamodb)
-        last, counts = counters.read_last(), counters.read()
-    entries = [
-        Row(
-            target,
-            report,
-            outages.get(target.arn),
-            last.get(target.arn, Last()),
-            counts.get(target.arn, Counts()),
-        )
-        for target, report in zip(all_targets, reports, strict=True)
-    ]
+    targets = (*deployment.targets, *deployment.inactive)
+    entries, counts = read_rows(targets, health(targets, aws), deployment.state_table, aws)
     result = {
         "stack": deployment.stack,
         "targets": [document(row) for row in entries],

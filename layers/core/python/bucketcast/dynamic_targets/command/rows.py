@@ -1,11 +1,14 @@
 """A target in the output of `bucketcast target ls`: table row, remarks and JSON object."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.breaker import Outage
 from bucketcast.deployment.health import Health
-from bucketcast.state.counters import Counts, Last
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.terminal.times import age, moment, moment_or_none
 
 COLUMNS = ("TARGET", "STATE", "WAITING", "DEAD", "OLDEST", "LAST OK")
@@ -29,6 +32,31 @@ class Row(NamedTuple):
         return self.last.oldest if self.health.waiting else 0
 
 
+def read_rows(
+    targets: Sequence[deployed.DeployedTarget], reports: Sequence[Health], table: str, aws: Aws
+) -> tuple[list[Row], Mapping[str, Counts]]:
+    """Return a row for each target with its report, and the counts of all ARNs.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    with aws_errors():
+        outages = Breakers(table, lambda: aws.dynamodb).read()
+        counters = Counters(table, lambda: aws.dynamodb)
+        last, counts = counters.read_last(), counters.read()
+    rows = [
+        Row(
+            target,
+            report,
+            outages.get(target.arn),
+            last.get(target.arn, Last()),
+            counts.get(target.arn, Counts()),
+        )
+        for target, report in zip(targets, reports, strict=True)
+    ]
+    return rows, counts
+
+
 def _origin(target: deployed.DeployedTarget) -> str:
     return _AT_RUN_TIME if target.dynamic else _BY_DEPLOY
 
@@ -38,7 +66,7 @@ def cells(row: Row, now: int) -> tuple[str, ...]:
     health, last = row.health, row.last
     return (
         row.target.name,
-        _state(row),
+        state(row),
         _count(health.waiting),
         _count(health.dead),
         age(row.oldest, now) if row.oldest else _NEVER,
@@ -51,7 +79,8 @@ def cells(row: Row, now: int) -> tuple[str, ...]:
     )
 
 
-def _state(row: Row) -> str:
+def state(row: Row) -> str:
+    """Return the state in one word: paused, off, online, down or unknown."""
     if row.outage and row.outage.paused:
         return "paused"
     if not row.target.enabled:

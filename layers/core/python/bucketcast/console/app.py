@@ -1,0 +1,53 @@
+"""The paths of the console and their views."""
+
+from typing import Final
+
+import click
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from bucketcast.console import (
+    buckets,
+    dead_letters,
+    event,
+    events,
+    flow,
+    rules,
+    target,
+    topics,
+)
+from bucketcast.console.context import Context
+from bucketcast.console.pages import FOLDER, error_page, form
+from bucketcast.console.security import Guard
+from bucketcast.errors import BucketcastError
+
+ROUTES: Final[tuple[BaseRoute, ...]] = (
+    Route("/", flow.show),
+    Route("/live/flow", flow.live),
+    Route("/targets/{name}", target.show),
+    Route("/targets/{name}/pause", form(target.pause), methods=["POST"]),
+    Route("/targets/{name}/resume", form(target.resume), methods=["POST"]),
+    Route("/targets/{name}/tests", form(target.test), methods=["POST"]),
+    Route("/targets/{name}/tests/{id}", target.show_test),
+    Route("/live/targets/{name}/tests/{id}", target.live_test),
+    Route("/events", events.show),
+    Route("/events/{id}", event.show),
+    Route("/dead-letters", dead_letters.show),
+    Route("/rules", rules.show),
+    Route("/topics", topics.show),
+    Route("/buckets", buckets.show),
+    Mount("/static", StaticFiles(directory=FOLDER / "static")),
+)
+
+
+def create_app(context: Context, token: str, port: int) -> ASGIApp:
+    """Return the console of a deployment, for who knows the token, at a port of this machine."""
+    errors = (HTTPException, BucketcastError, click.UsageError)
+    app = Starlette(routes=ROUTES, exception_handlers=dict.fromkeys(errors, error_page))
+    app.state.context = context
+    app.state.watch = flow.Watch(context)
+    app.state.tests = target.Tests()
+    return Guard(app, token, port)

@@ -1,0 +1,63 @@
+"""What the views share: the deployment, its AWS clients, and the live parts of pages."""
+
+import time
+from functools import cached_property
+from threading import Lock
+from typing import Final
+
+from starlette.requests import Request
+
+from bucketcast.aws.clients import Aws
+from bucketcast.console.live import Feeds
+from bucketcast.deployment import Deployed
+from bucketcast.terminal.output import Output
+
+_SECONDS: Final = 5.0
+"""How long a view may show a deployment that has changed elsewhere."""
+
+
+class Context:
+    """The deployment of a command's `Output`, for views in many threads."""
+
+    def __init__(self, out: Output) -> None:
+        self.feeds = Feeds()
+        self._out = out
+        self._lock = Lock()
+        self._deployed, self.aws = out.deployed()
+        self._read_at = time.monotonic()
+        for name, value in vars(Aws).items():
+            if isinstance(value, cached_property):
+                getattr(self.aws, name)  # making a client is not safe among threads, using one is
+
+    @property
+    def stack(self) -> str:
+        return self._out.stack
+
+    @property
+    def deployed(self) -> Deployed:
+        """The deployment, read again every few seconds.
+
+        Raises:
+            NoAnswer: the stack does not exist any more.
+            AwsError: AWS cannot be reached.
+        """
+        with self._lock:
+            if time.monotonic() - self._read_at > _SECONDS:
+                self._read()
+            return self._deployed
+
+    def forget(self) -> None:
+        """Let the next view see a change of the deployment that the console itself made."""
+        with self._lock:
+            self._read_at = -_SECONDS
+
+    def _read(self) -> None:
+        from bucketcast.deployment import find  # noqa: PLC0415
+
+        self._deployed = find(self.stack, self.aws)
+        self._read_at = time.monotonic()
+
+
+def context_of(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context

@@ -1,0 +1,83 @@
+// Live parts, the reader's times and keys. Without this script, each page is complete and refreshed by hand.
+
+const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+
+function age(date) {
+  const seconds = Math.max(0, Math.floor((Date.now() - date) / 1000));
+  const [unit, size] = units.find(([, size]) => seconds >= size) ?? ["s", 1];
+  return `${Math.floor(seconds / size)}${unit} ago`;
+}
+
+function showTimes(root) {
+  for (const element of root.querySelectorAll("time")) {
+    const date = new Date(element.dateTime);
+    if (isNaN(date)) continue;
+    const text = element.classList.contains("ago") ? age(date) : zone.format(date);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = `${zone.format(date)} (${Intl.DateTimeFormat().resolvedOptions().timeZone}), ${element.dateTime}`;
+  }
+}
+
+// Replaces each element that has changed, by its id; what had the focus keeps it.
+function show(html) {
+  const sent = document.createElement("template");
+  sent.innerHTML = html;
+  for (const element of [...sent.content.children]) {
+    const old = document.getElementById(element.id);
+    if (!old || shown.get(element.id) === element.outerHTML) continue;
+    shown.set(element.id, element.outerHTML);
+    const focused = old.contains(document.activeElement) ? place(old, document.activeElement) : null;
+    const { scrollTop, scrollLeft } = old;
+    showTimes(sent.content);
+    old.replaceWith(element);
+    Object.assign(element, { scrollTop, scrollLeft });
+    if (focused) focused(element)?.focus({ preventScroll: true });
+  }
+}
+const shown = new Map();
+
+// Returns a function that finds the same link or field in the new element.
+function place(root, focused) {
+  const wanted = focused.getAttribute("href") ?? focused.id;
+  return (element) =>
+    [...element.querySelectorAll("a, button, input, [tabindex]")].find(
+      (each) => wanted && (each.getAttribute("href") ?? each.id) === wanted,
+    );
+}
+
+let source = null;
+function listen() {
+  const address = document.body.dataset.live;
+  const status = document.getElementById("live");
+  if (!address || document.hidden || source) return;
+  source = new EventSource(address);
+  source.onopen = () => (status.textContent = "Live");
+  source.onmessage = (event) => show(event.data);
+  source.onerror = () => (status.textContent = "Connection lost: trying again");
+}
+
+// A browser opens six connections to one place: a hidden page needs none.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) return listen();
+  source?.close();
+  source = null;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, textarea")) return;
+  if (event.key === "/") {
+    const field = document.querySelector("main input");
+    if (field) {
+      event.preventDefault();
+      field.focus();
+    }
+    return;
+  }
+  document.querySelector(`nav [data-key="${CSS.escape(event.key)}"]`)?.click();
+});
+
+showTimes(document);
+setInterval(() => showTimes(document), 1000);
+listen();

@@ -1,0 +1,82 @@
+"""The console in this process: what a browser gets."""
+
+import asyncio
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from bucketcast.console.app import create_app
+from bucketcast.console.context import Context
+from bucketcast.terminal.output import Output
+from tests.unit.moto_aws import MotoAws
+
+PORT: Final = 4_000
+TOKEN: Final = "the-token"
+ORIGIN: Final = f"http://127.0.0.1:{PORT}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response; header names are lower-case."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def text(self) -> str:
+        """The body without escapes of HTML."""
+        return unescape(self.body)
+
+
+@dataclass
+class Site:
+    """The console of a stack; `get` and `post` send what a browser with its cookie would."""
+
+    aws: MotoAws
+    _app: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        context = Context(Output(aws=lambda **_: self.aws))
+        self._app = create_app(context, TOKEN, PORT)
+
+    def get(self, address: str, **headers: str) -> Answer:
+        return self.request("GET", address, b"", headers)
+
+    def post(self, address: str, **fields: str) -> Answer:
+        return self.request("POST", address, urlencode(fields).encode(), {"origin": ORIGIN})
+
+    def request(self, method: str, address: str, body: bytes, headers: dict[str, str]) -> Answer:
+        """Send a request; these headers replace those of a browser, "" removes one."""
+        usual = {"host": f"127.0.0.1:{PORT}", "cookie": f"bucketcast-{PORT}={TOKEN}"}
+        sent = usual | {name.replace("_", "-"): value for name, value in headers.items()}
+        path, _, query = address.partition("?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items() if value],
+            "server": ("127.0.0.1", PORT),
+            "client": ("127.0.0.1", 50_000),
+        }
+        received: list[MutableMapping[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            received.append(message)
+
+        asyncio.run(self._app(scope, receive, send))
+        return Answer(
+            received[0]["status"],
+            {name.decode(): value.decode() for name, value in received[0]["headers"]},
+            b"".join(each.get("body", b"") for each in received).decode(),
+        )
