@@ -42,6 +42,11 @@ class Site:
         context = Context(Output(aws=lambda **_: self.aws))
         self._app = create_app(context, TOKEN, PORT)
 
+    @property
+    def state(self) -> Any:
+        """What the views share."""
+        return self._app._app.state
+
     def get(self, address: str, **headers: str) -> Answer:
         return self.request("GET", address, b"", headers)
 

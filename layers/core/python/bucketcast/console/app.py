@@ -20,6 +20,7 @@ from bucketcast.console import (
     topics,
 )
 from bucketcast.console.context import Context
+from bucketcast.console.hearing import Hearing
 from bucketcast.console.pages import FOLDER, error_page, form
 from bucketcast.console.security import Guard
 from bucketcast.errors import BucketcastError
@@ -34,7 +35,9 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/targets/{name}/tests/{id}", target.show_test),
     Route("/live/targets/{name}/tests/{id}", target.live_test),
     Route("/events", events.show),
+    Route("/live/events", events.live),
     Route("/events/{id}", event.show),
+    Route("/live/events/{id}", event.live),
     Route("/dead-letters", dead_letters.show),
     Route("/rules", rules.show),
     Route("/topics", topics.show),
@@ -50,4 +53,5 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.context = context
     app.state.watch = flow.Watch(context)
     app.state.tests = target.Tests()
+    app.state.hearing = Hearing(context)
     return Guard(app, token, port)

@@ -1,10 +1,103 @@
-"""Events."""
+"""Events as they happen, and what became of each."""
 
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.pages import page
+from bucketcast.console.context import context_of
+from bucketcast.console.hearing import Hearing
+from bucketcast.console.pages import command, page, render
+from bucketcast.console.recent import Row, Wanted
+from bucketcast.destination import Destination
+from bucketcast.terminal import params
+
+MOST: Final = 100
+_SECONDS: Final = 0.25
+_FIELDS: Final = ("bucket", "prefix", "event", "target")
+_HELD: Final = "held"
 
 
-def show(request: Request) -> Response:
-    return page(request, "events.html")
+async def show(request: Request) -> Response:
+    hearing_of(request).look()
+    return await run_in_threadpool(_show, request)
+
+
+async def live(request: Request) -> Response:
+    hearing = hearing_of(request)
+    hearing.look()
+    wanted = _wanted(request)
+    address = f"{request.url.path}?{request.url.query}"
+
+    def read() -> str:
+        return render("events_parts.html", **_parts(hearing, wanted))
+
+    return context_of(request).feeds.stream(address, read, _SECONDS)
+
+
+def hearing_of(request: Request) -> Hearing:
+    hearing: Hearing = request.app.state.hearing
+    return hearing
+
+
+def address_of(row: Row) -> str:
+    """Return the address of an event, with the object for when the event is forgotten."""
+    event = row.heard.event
+    found = f"s3://{event.bucket}/{event.key}"
+    return f"/events/{event.id}?{urlencode({'object': found}, errors='replace')}"
+
+
+def _show(request: Request) -> Response:
+    wanted = _wanted(request)
+    asked = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+    query = urlencode({name: text for name, text in asked.items() if text})
+    held = _HELD in request.query_params
+    source = [f"s3://{wanted.bucket}"] if wanted.bucket else []
+    prefix = ["--prefix", wanted.prefix] if wanted.prefix else []
+    names = ["--event", asked["event"]] if asked["event"] else []
+    return page(
+        request,
+        "events.html",
+        live="" if held else f"/live/events?{query}",
+        command=command(request, "listen", *source, *prefix, *names),
+        asked=asked,
+        other=f"/events?{query}" if held else f"/events?{urlencode({_HELD: 1})}&{query}",
+        held=held,
+        targets=[target.name for target in context_of(request).deployed.targets],
+        **_parts(hearing_of(request), wanted),
+    )
+
+
+def _wanted(request: Request) -> Wanted:
+    """Return the filter of an address.
+
+    Raises:
+        UsageError: a value is invalid.
+    """
+    given = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+    return Wanted(
+        params.bucket_name(given["bucket"]) if given["bucket"] else "",
+        given["prefix"],
+        params.events(given["event"], listening=True) if given["event"] else (),
+        params.target_or_topic(given["target"]).plain if given["target"] else "",
+    )
+
+
+def _parts(hearing: Hearing, wanted: Wanted) -> dict[str, Any]:
+    rows = hearing.newest(wanted, MOST)
+    return {
+        "rows": [(row, address_of(row), _outcomes(row)) for row in rows],
+        "since": hearing.since,
+        "number": hearing.recent.number,
+        "notes": list(hearing.notes.values()),
+    }
+
+
+def _outcomes(row: Row) -> list[tuple[str, str, str]]:
+    """Return target, last step and its reason."""
+    return [
+        (Destination.of(arn).short, step.kind, step.reason if step.kind != "queued" else "")
+        for arn, step in sorted(row.outcomes.items())
+    ]

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -110,37 +111,35 @@ async def _until_interrupted(session: "Session") -> None:
         await listening
 
 
+@dataclass
 class Session:
     """Listens until cancelled; starts again after AWS did not answer for a while.
 
     `show` gets, in a thread, what `line` returns of arriving events; `note` gets what went wrong.
+    `began` is called when no later event will be missed.
     """
 
-    def __init__(
-        self,
-        deployment: Deployed,
-        aws: Aws,
-        listen_filter: ListenFilter,
-        show: Callable[[bytes], None],
-        note: Callable[[str], None],
-        line: Callable[[Event], bytes] = minio.listen_line,
-    ) -> None:
+    deployment: Deployed
+    aws: Aws
+    listen_filter: ListenFilter
+    show: Callable[[bytes], None]
+    note: Callable[[str], None]
+    line: Callable[[Event], bytes] = minio.listen_line
+    began: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
         from bucketcast.listen.aws.credentials import (  # noqa: PLC0415 - takes long to import
             CredentialsProvider,
         )
         from bucketcast.listen.queue import Sqs  # noqa: PLC0415 - as above
 
+        deployment, sqs = self.deployment, self.aws.sqs
         prefix = deployment.ingress_queue.rpartition("/")[0]
-        table = Table(deployment.state_table, aws.dynamodb)
+        table = Table(deployment.state_table, self.aws.dynamodb)
         self._listeners = Listeners(
-            deployment.stack, table, aws.sqs, lambda: prefix, kms_key=lambda: deployment.kms_key
+            deployment.stack, table, sqs, lambda: prefix, kms_key=lambda: deployment.kms_key
         )
-        meta = aws.sqs.meta
-        self._sqs = Sqs(meta.endpoint_url, meta.region_name, CredentialsProvider())
-        self._filter = listen_filter
-        self._show = show
-        self._note = note
-        self._line = line
+        self._sqs = Sqs(sqs.meta.endpoint_url, sqs.meta.region_name, CredentialsProvider())
 
     async def __call__(self) -> None:
         try:
@@ -157,7 +156,7 @@ class Session:
         except AwsError as error:
             if not error.silent:
                 raise
-            self._note(f"note: {error}; trying again")
+            self.note(f"note: {error}; trying again")
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _listen(self) -> None:
@@ -172,10 +171,11 @@ class Session:
         await self._call_aws(self._listeners.renew)
         renewing = asyncio.create_task(self._renew(report_loss))
         try:
-            listener = await self._call_aws(partial(self._listeners.acquire, self._filter))
+            listener = await self._call_aws(partial(self._listeners.acquire, self.listen_filter))
             queue = Queue(self._listeners.url(listener), self._sqs)
-            stream = Stream(queue, self._write, warn=self._note, line=self._line)
+            stream = Stream(queue, self._write, warn=self.note, line=self.line)
             report_loss.append(stream.report_loss)
+            self.began()
             try:
                 await stream.run()
             except QueueNotFoundError:
@@ -190,7 +190,7 @@ class Session:
             renewing.cancel()
 
     async def _write(self, lines: bytes) -> None:
-        await asyncio.to_thread(self._show, lines)
+        await asyncio.to_thread(self.show, lines)
 
     async def _renew(self, report_loss: Sequence[Callable[[], None]]) -> None:
         """Renew the listener; events were lost if it was not renewed for too long."""

@@ -1,0 +1,130 @@
+"""Hear the events of the deployment: one listener for all browsers, and the logs beside it.
+
+Both begin with the first view of events and end some minutes after the last one.
+"""
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+
+from bucketcast.console.context import Context
+from bucketcast.console.recent import Recent, Row, Wanted
+from bucketcast.deployment import Deployed
+from bucketcast.diagnose import steps
+from bucketcast.diagnose.aws import logs
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event
+from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, SINGLES
+from bucketcast.listen.command import Session, user
+from bucketcast.listen.listener import EventsLostError, ListenFilter
+from bucketcast.notifications.aws import checks
+
+_NAMES: Final = (*sorted(SINGLES), BUCKET_CREATED, BUCKET_REMOVED)
+_IDLE_SECONDS: Final = 600.0
+_RETRY_SECONDS: Final = 5.0
+_LOG_SECONDS: Final = 2.0
+_LISTENER: Final = "listener"
+_LATE_MS: Final = 20_000
+"""How much later than a newer one a log line may appear."""
+
+
+class Hearing:
+    """Fills `recent`; `since` is Unix ms, 0 until the listener is there. `notes` are problems."""
+
+    def __init__(self, context: Context) -> None:
+        self.recent = Recent()
+        self.since = 0
+        self.notes: dict[str, str] = {}
+        self._context = context
+        self._looked_at = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def look(self) -> None:
+        """Begin to hear, or go on with it; called in the event loop by whatever shows events."""
+        self._looked_at = time.monotonic()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._hear())
+
+    def newest(self, wanted: Wanted, most: int) -> list[Row]:
+        """Return the newest events that match, the last one first."""
+        self._looked_at = time.monotonic()
+        return self.recent.newest(wanted, most)
+
+    async def _hear(self) -> None:
+        self.recent, self.since, self.notes = Recent(), 0, {}
+        parts = (self._listen, self._read_logs, self._check)
+        tasks = [asyncio.create_task(part()) for part in parts]
+        try:
+            while (left := self._looked_at + _IDLE_SECONDS - time.monotonic()) > 0:
+                done, _ = await asyncio.wait(
+                    tasks, timeout=left, return_when=asyncio.FIRST_EXCEPTION
+                )
+                for task in done:
+                    task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                deployment = await run_in_threadpool(lambda: self._context.deployed)
+                await self._session(deployment)()
+            except EventsLostError as error:
+                self._note("lost", str(error))
+            except BucketcastError as error:
+                self._note(_LISTENER, str(error))
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    def _session(self, deployment: Deployed) -> Session:
+        return Session(
+            deployment,
+            self._context.aws,
+            ListenFilter(user("console"), "", _NAMES),
+            show=lambda _: None,
+            note=lambda text: self._note(_LISTENER, text),
+            line=self._add,
+            began=self._begin,
+        )
+
+    def _begin(self) -> None:
+        self.notes.pop(_LISTENER, None)
+        self.since = self.since or round(time.time() * 1_000)
+
+    def _add(self, event: Event) -> bytes:
+        """Keep an event; nothing is written of it."""
+        self.notes.pop(_LISTENER, None)
+        self.recent.hear(event, round(time.time() * 1_000))
+        return b""
+
+    async def _read_logs(self) -> None:
+        newest = round(time.time() * 1_000)
+        while True:
+            with suppress(BucketcastError):  # the next round reads the same again
+                newest = await run_in_threadpool(self._read_steps, newest)
+            await asyncio.sleep(_LOG_SECONDS)
+
+    def _read_steps(self, newest: int) -> int:
+        """Add the steps that the logs have; return the time of the newest."""
+        deployment, aws = self._context.deployed, self._context.aws
+        targets = (target.function for target in (*deployment.targets, *deployment.inactive))
+        functions = dict.fromkeys([deployment.ingest_function, *filter(None, targets)])
+        for at, line in logs.lines(logs.ANY, functions, newest - _LATE_MS, aws):
+            self.recent.add_steps(steps.read_steps(at, line))
+            newest = max(newest, at)
+        return newest
+
+    async def _check(self) -> None:
+        """Find buckets whose events are not heard."""
+        with suppress(BucketcastError):
+            context = self._context
+            reason = await run_in_threadpool(checks.not_heard, context.deployed, context.aws)
+            if reason:
+                self._note("buckets", reason)
+
+    def _note(self, about: str, text: str) -> None:
+        self.notes[about] = text

@@ -1,0 +1,132 @@
+"""The newest events that the console has heard, and what became of each.
+
+Events come from a listener, with their records; the logs say what became of them, by trace ids.
+Either may come first. Numbers and bytes are bounded: the oldest events make room.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from threading import Lock
+from typing import Final
+
+from msgspec.structs import replace
+
+from bucketcast.delivery.tracing import trace_id
+from bucketcast.diagnose.steps import Step, rank
+from bucketcast.event import Event
+from bucketcast.event.names import expand, spellings
+
+MAX_EVENTS: Final = 5_000
+MAX_BYTES: Final = 32 * 1_048_576
+_OVERHEAD_BYTES: Final = 2_048
+_ENDS: Final = ("delivered", "dead")
+_MAX_REASON: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An event with its trace id, and when it was heard (Unix ms)."""
+
+    event: Event
+    trace: str
+    at: int
+
+    @property
+    def bytes(self) -> int:
+        """About as many as it occupies."""
+        return len(bytes(self.event.record)) + 4 * len(self.event.key) + _OVERHEAD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Conditions that must all hold, "" and () for none; `target` is an ARN."""
+
+    bucket: str = ""
+    prefix: str = ""
+    names: tuple[str, ...] = ()
+    target: str = ""
+    singles: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        singles = frozenset(single for name in self.names for single in expand(name))
+        object.__setattr__(self, "singles", singles)
+
+    def matches(self, event: Event, outcomes: Mapping[str, Step]) -> bool:
+        return (
+            self.bucket in ("", event.bucket)
+            and event.key.startswith(self.prefix)
+            and (not self.singles or not self.singles.isdisjoint(spellings(event)))
+            and (not self.target or self.target in outcomes)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event with its last known step at each target, by ARN; none are known without `read`."""
+
+    heard: Heard
+    outcomes: Mapping[str, Step]
+    read: bool
+
+
+class Recent:
+    """Events and steps, for one writer and readers in many threads."""
+
+    def __init__(self, most: int = MAX_EVENTS, most_bytes: int = MAX_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._lock = Lock()
+        self._events: OrderedDict[str, Heard] = OrderedDict()
+        self._outcomes: OrderedDict[str, dict[str, Step]] = OrderedDict()
+        self._bytes = 0
+        self.number = 0
+        """How many were heard, with those that made room."""
+
+    def hear(self, event: Event, at: int) -> None:
+        """Add an event; S3 and SQS may send one again."""
+        # The record is a part of its message's buffer, which would stay as a whole.
+        heard = Heard(replace(event, record=event.record.copy()), trace_id(event), at)
+        with self._lock:
+            if event.id in self._events:
+                return
+            self.number += 1
+            self._events[event.id] = heard
+            self._bytes += heard.bytes
+            while len(self._events) > self._most or self._bytes > self._most_bytes:
+                _, oldest = self._events.popitem(last=False)
+                self._bytes -= oldest.bytes
+
+    def add_steps(self, steps: Iterable[Step]) -> None:
+        """Add steps in any order; of those at one target the last one stays."""
+        with self._lock:
+            for step in steps:
+                outcomes = self._outcomes.setdefault(step.event, {})
+                known = outcomes.get(step.target)
+                if known is None or _progress(known) <= _progress(step):
+                    outcomes[step.target] = step._replace(reason=step.reason[:_MAX_REASON])
+            while len(self._outcomes) > 2 * self._most:
+                self._outcomes.popitem(last=False)
+
+    def find(self, id_: str) -> Heard | None:
+        """Return the event with this id."""
+        with self._lock:
+            return self._events.get(id_)
+
+    def newest(self, wanted: Wanted, most: int) -> list[Row]:
+        """Return the newest events that match, the last one first."""
+        with self._lock:
+            rows = (row for row in self._rows() if wanted.matches(row.heard.event, row.outcomes))
+            return list(islice(rows, most))
+
+    def _rows(self) -> Iterator[Row]:
+        for heard in reversed(self._events.values()):
+            known = self._outcomes.get(heard.trace, {})
+            outcomes = {target: step for target, step in known.items() if target}
+            yield Row(heard, outcomes, read=bool(known))
+
+
+def _progress(step: Step) -> tuple[bool, int, int]:
+    """Return how far a step is: a quick target may log before ingest does."""
+    return step.kind in _ENDS, rank(step.kind), step.at

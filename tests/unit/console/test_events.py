@@ -1,0 +1,150 @@
+"""The list of events and the page of one, with whatever keys, records and errors hold."""
+
+import json
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from bucketcast.console.hearing import Hearing
+from bucketcast.delivery.tracing import Outcomes, dispatched, received, trace_id
+from bucketcast.diagnose.steps import Step
+from bucketcast.event import Event
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.state.rules import Rules
+from tests.unit.console.site import Site
+from tests.unit.moto_aws import TABLE, MotoAws, configure, log
+from tests.unit.samples import event
+
+HOOK: Final = "arn:minio:sqs::primary:webhook"
+SCRIPT: Final = "<script>alert(1)</script>"
+NOW: Final = 1_773_480_413_700
+"""A little after the time of the event."""
+
+
+@pytest.fixture
+def hearing(site: Site, monkeypatch: pytest.MonkeyPatch) -> Hearing:
+    """Nothing is heard but what a test says."""
+    monkeypatch.setattr(Hearing, "look", lambda _: None)
+    hearing: Hearing = site.state.hearing
+    return hearing
+
+
+def make(key: str, **more: Any) -> Event:
+    return event(key, request_id=key, record=msgspec.Raw(b'{"a":1}'), size=2048, **more)
+
+
+def rule(**more: Any) -> Rule:
+    return Rule(bucket="uploads", arn=HOOK, events=("s3:ObjectCreated:*",), **more)
+
+
+def heard(hearing: Hearing, key: str, **more: Any) -> Event:
+    made = make(key, **more)
+    hearing.recent.hear(made, NOW)
+    return made
+
+
+def test_events_are_listed_with_what_became_of_them(site: Site, hearing: Hearing) -> None:
+    cat = heard(hearing, "photos/a&b.jpg")
+    hearing.since = NOW
+    hearing.recent.add_steps([Step(1, trace_id(cat), "retried", HOOK, reason="answered 503")])
+    page = site.get("/events").text
+    assert f'href="/events/{cat.id}?object=s3%3A%2F%2Fuploads%2Fphotos%2Fa%26b.jpg"' in page
+    assert ">uploads/photos/a&b.jpg<" in page
+    assert 'title="answered 503">webhook:primary retried<' in page
+    assert "2.0 KiB" in page
+    assert "1 heard since" in page
+    assert "the logs hold no key and no record" in page
+
+
+def test_a_filter_is_in_the_address_and_in_the_command(site: Site, hearing: Hearing) -> None:
+    heard(hearing, "photos/cat")
+    heard(hearing, "photos/dog", name="s3:ObjectRemoved:Delete")
+    heard(hearing, "logs/x")
+    answer = site.get("/events?bucket=uploads&prefix=photos/&event=put&target=")
+    assert "uploads/photos/cat" in answer.text
+    assert "photos/dog" not in answer.text
+    assert "logs/x" not in answer.text
+    assert "bucketcast listen s3://uploads --prefix photos/ --event put" in answer.text
+    live = 'data-live="/live/events?bucket=uploads&amp;prefix=photos%2F&amp;event=put"'
+    assert live in answer.body
+    assert "data-live" not in site.get("/events?held=1&bucket=uploads").body
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("event=puts", "unknown event 'puts': did you mean 'put'"),
+        ("bucket=s3://x", "invalid bucket name 's3://x'"),
+        ("target=x", "invalid target 'x'"),
+    ],
+)
+def test_a_wrong_filter_is_named_in_the_commands_words(
+    site: Site, query: str, problem: str
+) -> None:
+    answer = site.get(f"/events?{query}")
+    assert (answer.status, problem in answer.text) == (400, True), answer.text
+
+
+def test_an_event_explains_itself(site: Site, hearing: Hearing, aws: MotoAws) -> None:
+    cat = heard(hearing, "photos/cat.jpg")
+    configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
+    hit = rule(name="hit")
+    table = Rules(TABLE, aws.dynamodb)
+    table.add(hit)
+    table.add(rule(prefix="logs/"))
+    log("Bucketcast-ingest", received([(cat, RuleIndex([hit]).match(cat))]), ago=1)
+    for outcome in (Outcomes(retried={"answered 503": [cat]}), Outcomes(delivered=[cat])):
+        log("Bucketcast-webhook-primary", dispatched(HOOK, outcome), ago=1)
+    page = site.get(f"/events/{cat.id}").text
+    assert "<td>hit</td><td>webhook:primary</td><td>yes</td>" in page
+    assert "<td>no</td><td>the key 'photos/cat.jpg' does not begin with 'logs/'" in page
+    assert page.index(">received<") < page.index(">queued<") < page.index(">retried<")
+    assert "answered 503" in page
+    assert ">delivered<" in page
+    assert '"Key":"uploads/photos/cat.jpg"' in page  # what the webhook gets
+    assert '"a": 1' in page  # the record
+    assert "111 ms" in page
+    assert "bucketcast trace s3://uploads/photos/cat.jpg --since" in page
+    assert (
+        "bucketcast explain s3://uploads/photos/cat.jpg --event s3:ObjectCreated:Put --size 2048"
+        in page
+    )
+
+
+def test_steps_of_the_objects_other_events_are_not_shown(site: Site, hearing: Hearing) -> None:
+    first = heard(hearing, "cat", sequencer="1")
+    other = make("cat", time="2026-03-14T10:00:00.000Z")
+    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(delivered=[other])), ago=1)
+    assert "delivered" not in site.get(f"/events/{first.id}").text
+
+
+@pytest.mark.usefixtures("hearing")
+def test_a_forgotten_event_still_shows_the_steps_of_its_object(site: Site) -> None:
+    cat = make("cat")
+    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(dead={"bad": [cat]})), ago=1)
+    page = site.get(f"/events/{cat.id}?object=s3://uploads/cat").text
+    assert "made room for newer ones" in page
+    assert ">dead<" in page
+    assert 'href="/dead-letters/letters?target=webhook:primary"' in page
+    assert site.get(f"/events/{cat.id}").status == 404
+
+
+def test_whatever_an_event_holds_is_text(site: Site, hearing: Hearing) -> None:
+    key = f"{SCRIPT}\x1b[2J\u2028\ud800\"'"
+    bad = heard(hearing, key)
+    record = json.dumps({"name": SCRIPT, "m": "\x00"}).encode()
+    worse = event(key, request_id="2", record=msgspec.Raw(record), metadata={"x": SCRIPT})
+    hearing.recent.hear(worse, NOW)
+    step = Step(1, trace_id(bad), "retried", HOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
+    hearing.recent.add_steps([step])
+    failed = Outcomes(dead={f"</td>{SCRIPT}": [bad]})
+    log("Bucketcast-webhook-primary", dispatched(HOOK, failed), ago=1)
+    for address in ("/events", f"/events/{bad.id}", f"/events/{worse.id}"):
+        answer = site.get(address)
+        assert answer.status == 200
+        assert "&lt;script&gt;" in answer.body
+        assert "<script>" not in answer.body
+        assert "<img" not in answer.body
+        assert "\x1b" not in answer.body
+        assert "\u2028" not in answer.body

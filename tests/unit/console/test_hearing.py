@@ -1,0 +1,109 @@
+"""One listener for all views of events, begun by the first and ended when nobody looks."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from bucketcast.console import hearing as module
+from bucketcast.console.context import Context
+from bucketcast.console.hearing import Hearing
+from bucketcast.console.recent import Wanted
+from bucketcast.delivery.tracing import Outcomes, dispatched, received
+from bucketcast.listen.listener import EventsLostError
+from bucketcast.terminal.output import Output
+from tests.unit.moto_aws import MotoAws, log, make_bucket
+from tests.unit.samples import event
+
+CAT: Final = event("cat", request_id="1")
+HOOK: Final = "arn:minio:sqs::primary:webhook"
+
+
+@dataclass
+class FakeSession:
+    """A session that hears one event, and then what a test decides."""
+
+    number = 0
+    then: Callable[[], None] = lambda: None
+
+    def __init__(self, *_: Any, **parts: Any) -> None:
+        self._parts = parts
+
+    async def __call__(self) -> None:
+        FakeSession.number += 1
+        self._parts["began"]()
+        assert self._parts["line"](CAT) == b""
+        FakeSession.then()
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+def hearing(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Hearing:
+    monkeypatch.setattr(module, "Session", FakeSession)
+    monkeypatch.setattr(module, "_LOG_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(FakeSession, "number", 0)
+    return Hearing(Context(Output(aws=lambda **_: aws)))
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - threads change what it reads
+            await asyncio.sleep(0.01)
+
+
+def test_all_views_share_one_listener_and_the_logs_say_what_became_of_events(
+    hearing: Hearing,
+) -> None:
+    log("Bucketcast-ingest", received([(CAT, [])]), ago=1)
+    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(delivered=[CAT])), ago=1)
+
+    async def run() -> None:
+        for _ in range(3):
+            hearing.look()
+        await until(lambda: any(row.outcomes for row in hearing.newest(Wanted(), 1)))
+        hearing.look()
+
+    asyncio.run(run())
+    (row,) = hearing.newest(Wanted(), 9)
+    assert row.heard.event == CAT
+    assert [step.kind for step in row.outcomes.values()] == ["delivered"]
+    assert FakeSession.number == 1
+    assert hearing.since
+
+
+def test_it_ends_when_nobody_looks_and_begins_again(
+    hearing: Hearing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_IDLE_SECONDS", 0.05)
+
+    async def run() -> None:
+        for number in (1, 2):
+            hearing.look()
+            await until(lambda number=number: FakeSession.number == number)  # type: ignore[misc]
+            assert hearing._task
+            await hearing._task
+
+    asyncio.run(run())
+
+
+def test_lost_events_and_buckets_that_are_not_heard_are_noted(
+    hearing: Hearing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_bucket("elsewhere")
+
+    def lose() -> None:
+        monkeypatch.setattr(FakeSession, "then", lambda: None)
+        raise EventsLostError("some are lost")
+
+    monkeypatch.setattr(FakeSession, "then", lose)
+
+    async def run() -> None:
+        hearing.look()
+        await until(lambda: len(hearing.notes) == 2 and FakeSession.number == 2)
+
+    asyncio.run(run())
+    assert hearing.notes["lost"] == "some are lost"
+    assert "not all events of elsewhere are reported" in hearing.notes["buckets"]

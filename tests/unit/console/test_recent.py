@@ -1,0 +1,102 @@
+"""The newest events and what became of them: joined in any order, in bounded memory."""
+
+import msgspec
+
+from bucketcast.console.recent import Recent, Row, Wanted
+from bucketcast.delivery.tracing import trace_id
+from bucketcast.diagnose.steps import Step
+from bucketcast.event import Event
+from tests.unit.samples import event
+
+HOOK, MIRROR = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
+
+
+def make(key: str, **more: str) -> Event:
+    return event(key, request_id=key, **more)
+
+
+def step(of: Event, kind: str, target: str = HOOK, at: int = 5, reason: str = "") -> Step:
+    return Step(at, trace_id(of), kind, target, reason=reason)
+
+
+def keys(rows: list[Row]) -> list[str]:
+    return [row.heard.event.key for row in rows]
+
+
+def kinds(row: Row) -> dict[str, str]:
+    return {target: step.kind for target, step in row.outcomes.items()}
+
+
+def test_the_newest_come_first_each_once() -> None:
+    recent = Recent()
+    for key in ("a", "b", "a", "c"):
+        recent.hear(make(key), 1)
+    assert keys(recent.newest(Wanted(), 2)) == ["c", "b"]
+    assert keys(recent.newest(Wanted(), 9)) == ["c", "b", "a"]
+    assert recent.number == 3
+
+
+def test_steps_join_their_event_whichever_comes_first() -> None:
+    recent, cat = Recent(), make("cat")
+    recent.add_steps([step(cat, "delivered"), step(cat, "received", "")])
+    recent.hear(cat, 1)
+    recent.add_steps([step(cat, "queued", at=9), step(cat, "retried", MIRROR)])
+    (row,) = recent.newest(Wanted(), 9)
+    assert kinds(row) == {HOOK: "delivered", MIRROR: "retried"}
+
+
+def test_the_last_step_counts_and_an_end_is_not_undone() -> None:
+    recent, cat = Recent(), make("cat")
+    recent.hear(cat, 1)
+    for kind, at in (("queued", 1), ("retried", 9), ("dead", 7), ("retried", 8)):
+        recent.add_steps([step(cat, kind, at=at)])
+    assert kinds(recent.newest(Wanted(), 1)[0]) == {HOOK: "dead"}
+    recent.add_steps([step(cat, "delivered", at=10)])  # after a redrive
+    assert kinds(recent.newest(Wanted(), 1)[0]) == {HOOK: "delivered"}
+
+
+def test_an_event_without_steps_differs_from_one_that_no_rule_matched() -> None:
+    recent = Recent()
+    for key in ("unread", "unmatched"):
+        recent.hear(make(key), 1)
+    recent.add_steps([step(make("unmatched"), "received", "", reason="no rule matches")])
+    rows = recent.newest(Wanted(), 9)
+    assert [(row.read, kinds(row)) for row in rows] == [(True, {}), (False, {})]
+
+
+def test_all_conditions_must_hold() -> None:
+    recent = Recent()
+    recent.hear(make("photos/a"), 1)
+    recent.hear(make("photos/b", name="s3:ObjectRemoved:Delete"), 1)
+    recent.hear(make("logs/c", bucket="other"), 1)
+    recent.add_steps([step(make("photos/a"), "queued")])
+    for wanted, expected in (
+        (Wanted(bucket="uploads"), ["photos/b", "photos/a"]),
+        (Wanted(prefix="logs/"), ["logs/c"]),
+        (Wanted(names=("s3:ObjectRemoved:*",)), ["photos/b"]),
+        (Wanted(target=HOOK), ["photos/a"]),
+        (Wanted(bucket="uploads", names=("s3:ObjectCreated:Put",)), ["photos/a"]),
+        (Wanted(target=MIRROR), []),
+    ):
+        assert keys(recent.newest(wanted, 9)) == expected
+
+
+def test_the_oldest_make_room_by_number_and_by_bytes() -> None:
+    recent = Recent(most=3)
+    for number in range(10):
+        recent.hear(make(f"{number}"), 1)
+    assert keys(recent.newest(Wanted(), 9)) == ["9", "8", "7"]
+    assert recent.find(make("0").id) is None
+    large = Recent(most_bytes=100_000)
+    for number in range(10):
+        record = msgspec.Raw(b'{"x":"' + b"x" * 30_000 + b'"}')
+        large.hear(event(f"{number}", request_id=f"{number}", record=record), 1)
+    assert keys(large.newest(Wanted(), 9)) == ["9", "8", "7"]
+
+
+def test_steps_of_events_that_were_never_heard_make_room() -> None:
+    recent = Recent(most=3)
+    recent.add_steps(step(make(f"{number}"), "queued") for number in range(10))
+    for number in (0, 9):
+        recent.hear(make(f"{number}"), 1)
+    assert [kinds(row) for row in recent.newest(Wanted(), 9)] == [{HOOK: "queued"}, {}]
