@@ -19,7 +19,7 @@ from bucketcast.console import (
     target,
     topics,
 )
-from bucketcast.console.context import Context
+from bucketcast.console.context import Context, Latest
 from bucketcast.console.hearing import Hearing
 from bucketcast.console.pages import FOLDER, error_page, form
 from bucketcast.console.security import Guard
@@ -39,6 +39,13 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/events/{id}", event.show),
     Route("/live/events/{id}", event.live),
     Route("/dead-letters", dead_letters.show),
+    Route("/dead-letters/letters", dead_letters.show_letters),
+    Route("/dead-letters/redrive", dead_letters.ask_redrive),
+    Route("/dead-letters/redrive", form(dead_letters.redrive), methods=["POST"]),
+    Route("/dead-letters/purge", dead_letters.ask_purge),
+    Route("/dead-letters/purge", form(dead_letters.purge), methods=["POST"]),
+    Route("/dead-letters/runs/{id}", dead_letters.show_run),
+    Route("/live/dead-letters/runs/{id}", dead_letters.live_run),
     Route("/rules", rules.show),
     Route("/topics", topics.show),
     Route("/buckets", buckets.show),
@@ -54,4 +61,5 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.watch = flow.Watch(context)
     app.state.tests = target.Tests()
     app.state.hearing = Hearing(context)
+    app.state.runs = Latest[dead_letters.Run]()
     return Guard(app, token, port)

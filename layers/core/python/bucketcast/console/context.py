@@ -1,10 +1,13 @@
 """What the views share: the deployment, its AWS clients, and the live parts of pages."""
 
+import secrets
 import time
+from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
-from typing import Final
+from typing import Final, Generic, TypeVar
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from bucketcast.aws.clients import Aws
@@ -12,6 +15,8 @@ from bucketcast.console.live import Feeds
 from bucketcast.deployment import Deployed
 from bucketcast.terminal.output import Output
 
+T = TypeVar("T")
+_KEPT: Final = 50
 _SECONDS: Final = 5.0
 """How long a view may show a deployment that has changed elsewhere."""
 
@@ -28,6 +33,11 @@ class Context:
         for name, value in vars(Aws).items():
             if isinstance(value, cached_property):
                 getattr(self.aws, name)  # making a client is not safe among threads, using one is
+
+    @cached_property
+    def quiet(self) -> Output:
+        """What functions of commands take, without their progress on the terminal."""
+        return Output(json=True, aws=lambda **_: self.aws, stack=self.stack)
 
     @property
     def stack(self) -> str:
@@ -56,6 +66,32 @@ class Context:
 
         self._deployed = find(self.stack, self.aws)
         self._read_at = time.monotonic()
+
+
+class Latest(Generic[T]):
+    """What runs or ran on request, by ids for addresses; the oldest makes room."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[str, T] = OrderedDict()
+
+    def add(self, entry: T) -> str:
+        """Add an entry; return its id."""
+        id_ = secrets.token_hex(8)
+        self._entries[id_] = entry
+        while len(self._entries) > _KEPT:
+            self._entries.popitem(last=False)
+        return id_
+
+    def find(self, id_: str) -> T:
+        """Return the entry with this id.
+
+        Raises:
+            HTTPException: it is not known any more.
+        """
+        try:
+            return self._entries[id_]
+        except KeyError:
+            raise HTTPException(404, "This is not known any more.") from None
 
 
 def context_of(request: Request) -> Context:

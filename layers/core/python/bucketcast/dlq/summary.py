@@ -33,6 +33,13 @@ class Group:
         self.oldest = min(self.oldest or letter.sent, letter.sent)
         self.newest = max(self.newest, letter.sent)
 
+    @property
+    def common(self) -> str:
+        """A part of the reason that all its letters have, for a filter; "" if there is none."""
+        if self.reason == OTHER:
+            return ""
+        return max(_PARTICULAR.split(self.reason), key=len).strip()
+
 
 @dataclass(slots=True)
 class Summary:
