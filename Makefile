@@ -73,6 +73,7 @@ audit: setup
 	@$(RUN) requirements/audit.py
 
 clean: stop ## stop, and remove everything installed or built here
+	rm -rf "$$(readlink -f .local/demo/postgres/home)"  # elsewhere where its user cannot pass this folder
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 ##@ ship it

@@ -1,12 +1,13 @@
 """A cluster is complete or absent, and its password is in no list of arguments."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from localstack import machine, postgres
-from localstack.layout import Failure
+from localstack.layout import ROOT, Failure
 
 INITDB = """\
 #!/bin/sh
@@ -47,6 +48,26 @@ def test_unfinished_cluster_is_made_again(initdb: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "password").exists()
     initdb.write_text(INITDB)
     assert (postgres.ensure(initdb, tmp_path, "ann", "hunter2") / "PG_VERSION").exists()
+
+
+def test_clean_removes_files_that_lie_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(postgres, "give", lambda _: None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    checkout = tmp_path / "of-root-only"
+    checkout.mkdir(mode=0o700)
+    folder = checkout / ".local" / "demo" / "postgres"
+    folder.mkdir(parents=True)
+    home = postgres.home(folder)
+    (home / "data").mkdir()
+    assert not home.is_relative_to(checkout)
+    make = ["make", "-f", str(ROOT / "Makefile"), "--old-file", "stop", "clean"]
+    for _ in range(2):
+        subprocess.run(make, cwd=checkout, check=True, capture_output=True)
+        assert not home.exists()
+        assert not folder.exists()
 
 
 def test_server_listens_here_only(initdb: Path, tmp_path: Path) -> None:
