@@ -87,7 +87,7 @@ def server(name: str) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path)
         folder.chmod(0o755)  # PostgreSQL runs as another user
-        running = servers.run(name, folder / name, issue(folder / "tls"))
+        running: Any = servers.run(name, folder / name, issue(folder / "tls"))
         if name == "nsq":  # as people run it; with each message on disk only the disk is measured
             running.configure(mem_queue_size=None, sync_every=None)
         try:
