@@ -47,6 +47,10 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/dead-letters/runs/{id}", dead_letters.show_run),
     Route("/live/dead-letters/runs/{id}", dead_letters.live_run),
     Route("/rules", rules.show),
+    Route("/rules/add", rules.ask_add),
+    Route("/rules/add", form(rules.add), methods=["POST"]),
+    Route("/rules/remove", rules.ask_remove),
+    Route("/rules/remove", form(rules.remove), methods=["POST"]),
     Route("/topics", topics.show),
     Route("/buckets", buckets.show),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
@@ -61,5 +65,6 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.watch = flow.Watch(context)
     app.state.tests = target.Tests()
     app.state.hearing = Hearing(context)
+    app.state.printed = Latest[list[str]]()
     app.state.runs = Latest[dead_letters.Run]()
     return Guard(app, token, port)

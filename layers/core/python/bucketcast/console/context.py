@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -37,7 +37,7 @@ class Context:
     @cached_property
     def quiet(self) -> Output:
         """What functions of commands take, without their progress on the terminal."""
-        return Output(json=True, aws=lambda **_: self.aws, stack=self.stack)
+        return Output(json=True, aws=self._clients, stack=self.stack)
 
     @property
     def stack(self) -> str:
@@ -60,6 +60,10 @@ class Context:
         """Let the next view see a change of the deployment that the console itself made."""
         with self._lock:
             self._read_at = -_SECONDS
+
+    def _clients(self, **given: Any) -> Aws:
+        """Return the clients, or new ones with these arguments."""
+        return self._out.aws(**given) if given else self.aws
 
     def _read(self) -> None:
         from bucketcast.deployment import find  # noqa: PLC0415
