@@ -38,7 +38,7 @@ class Group:
         """A part of the reason that all its letters have, for a filter; "" if there is none."""
         if self.reason == OTHER:
             return ""
-        return max(_PARTICULAR.split(self.reason), key=len).strip()
+        return max(_PARTICULAR.split(self.reason), key=len).strip(" :;,.(")
 
 
 @dataclass(slots=True)
