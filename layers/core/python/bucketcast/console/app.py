@@ -52,6 +52,13 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/rules/remove", rules.ask_remove),
     Route("/rules/remove", form(rules.remove), methods=["POST"]),
     Route("/topics", topics.show),
+    Route("/topics/{name}", topics.show_topic),
+    Route("/topics/{name}/remove", topics.ask_remove_topic),
+    Route("/topics/{name}/remove", form(topics.remove_topic), methods=["POST"]),
+    Route("/dynamic-targets/add", topics.ask_add_target),
+    Route("/dynamic-targets/add", form(topics.add_target), methods=["POST"]),
+    Route("/dynamic-targets/{name}/remove", topics.ask_remove_target),
+    Route("/dynamic-targets/{name}/remove", form(topics.remove_target), methods=["POST"]),
     Route("/buckets", buckets.show),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )
