@@ -60,6 +60,10 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/dynamic-targets/{name}/remove", topics.ask_remove_target),
     Route("/dynamic-targets/{name}/remove", form(topics.remove_target), methods=["POST"]),
     Route("/buckets", buckets.show),
+    Route("/buckets/check", form(buckets.check), methods=["POST"]),
+    Route("/live/buckets", buckets.live),
+    Route("/buckets/{name}", buckets.show_bucket),
+    Route("/scans/{run}", buckets.show_report),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )
 
@@ -72,6 +76,7 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.watch = flow.Watch(context)
     app.state.tests = target.Tests()
     app.state.hearing = Hearing(context)
+    app.state.check = buckets.Check()
     app.state.printed = Latest[list[str]]()
     app.state.runs = Latest[dead_letters.Run]()
     return Guard(app, token, port)
