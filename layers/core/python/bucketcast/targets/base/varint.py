@@ -1,8 +1,11 @@
 """Variable-length integers of MQTT and protobuf: seven bits per byte, the lowest first."""
 
+from functools import lru_cache
+
 _MORE = 0x80
 
 
+@lru_cache(1024)
 def encode(number: int) -> bytes:
     parts = []
     while number >= _MORE:

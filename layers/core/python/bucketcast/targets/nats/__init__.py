@@ -75,7 +75,7 @@ class Target(base.Connected["Client"]):
         return f"{self.settings.host_port}, subject {self.settings.subject}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        batch = Batch(events, self.body, self.headers)
+        batch = Batch(events, self.shape.message, self._head)
         if events:
             with self._lock:
                 self._deliver(batch)
@@ -110,6 +110,10 @@ class Target(base.Connected["Client"]):
             if self._open is not None:
                 self._open.deregister()
             self._drop()
+
+    def _head(self, event: Event) -> bytes:
+        lines = "".join([f"{name}: {value}\r\n" for name, value in self.headers(event).items()])
+        return f"NATS/1.0\r\n{lines}\r\n".encode("ascii")
 
     def _deliver(self, batch: Batch) -> None:
         """Send the batch; if the connection fails, its error fails all unconfirmed events."""

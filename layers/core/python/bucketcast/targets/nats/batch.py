@@ -26,12 +26,12 @@ class Batch(BatchResult):
         self,
         events: Sequence[Event],
         body: Callable[[Event], bytes],
-        headers: Callable[[Event], dict[str, str]],
+        head: Callable[[Event], bytes],
     ) -> None:
         super().__init__(len(events))
         self._events = events
         self._body = body
-        self._headers = headers
+        self._head = head
 
     def messages(self, limit: int, *, headers: bool, overhead: int = 0) -> Iterator[Message]:
         """Yield the messages of at most `limit` bytes with `overhead`; fail the others.
@@ -40,14 +40,11 @@ class Batch(BatchResult):
         """
         for index, event in enumerate(self._events):
             try:
-                lines = self._headers(event).items() if headers else ()
+                head = self._head(event) if headers else b""
                 body = self._body(event)
-                head = "".join([f"{name}: {value}\r\n" for name, value in lines]).encode("ascii")
             except UnicodeEncodeError as error:
                 self.settle(index, Rejected(f"its text is not Unicode: {error}"))
                 continue
-            if head:
-                head = b"NATS/1.0\r\n%b\r\n" % head
             size = len(head) + len(body) + overhead
             if size > limit:
                 self.settle(index, too_large(size, limit))

@@ -2,7 +2,7 @@
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.nats.batch import Batch
-from bucketcast.targets.nats.connection import Connection
+from bucketcast.targets.nats.connection import Connection, encode_publish
 
 PART = 100
 """Messages that are written at once: the server works on them while the next are encoded."""
@@ -33,11 +33,11 @@ class Core:
 
     async def send(self, batch: Batch) -> None:
         """Publish the messages, and settle those that the server confirms or refuses."""
-        put, subject = self.connection.put, self.subject
+        put, subject = self.connection.put, self.subject.encode()
         limit, headers = self.connection.max_payload, self.connection.supports_headers
         sent = []
         for message in batch.messages(limit, headers=headers):
-            await put(subject, message.head, message.body)
+            put(encode_publish(subject, message.body, message.head))
             sent.append(message.position)
             if len(sent) % PART == 0:
                 await self.connection.write_pending()

@@ -2,11 +2,10 @@
 
 import msgspec
 from nats import errors
-from nats.aio.msg import Msg
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
 from bucketcast.targets.nats.batch import DEFAULT_MAX_PAYLOAD, Batch, Message
-from bucketcast.targets.nats.connection import NEVER, Connection
+from bucketcast.targets.nats.connection import NEVER, Connection, encode_publish
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.in_flight import InFlight
 
@@ -18,7 +17,7 @@ PAUSE = 1.0
 _STREAMS = "$JS.API.STREAM.NAMES"
 _TOO_MANY_REQUESTS = 429
 _TOO_LARGE = 10_054
-_NO_RESPONDERS = "503"
+_NO_RESPONDERS = b"NATS/1.0 503"
 
 
 class _Error(msgspec.Struct):
@@ -47,11 +46,11 @@ class JetStream(Core):
         await self._in_flight.open()
 
     async def send(self, batch: Batch) -> None:
-        put, subject, in_flight = self.connection.put, self.subject, self._in_flight
+        put, subject, in_flight = self.connection.put, self.subject.encode(), self._in_flight
         for message in batch.messages(self.connection.max_payload, headers=True):
             await in_flight.wait_for_room()
-            reply_subject = in_flight.add(batch, message)
-            await put(subject, message.head, message.body, reply_subject)
+            to = b"%b %b" % (subject, in_flight.add(batch, message))
+            put(encode_publish(to, message.body, message.head))
         await in_flight.wait_for_all()
 
     async def probe(self) -> None:
@@ -70,11 +69,11 @@ class JetStream(Core):
         if not _decode(reply.data).streams:
             raise self._missing_stream()
 
-    def _parse_reply(self, reply: Msg, message: Message) -> DeliveryError | None:
-        if not reply.data and reply.headers and reply.headers.get("Status") == _NO_RESPONDERS:
+    def _parse_reply(self, data: bytes, headers: bytes, message: Message) -> DeliveryError | None:
+        if not data and headers and headers.startswith(_NO_RESPONDERS):
             return self._missing_stream()
         try:
-            error = _decode(reply.data).error
+            error = _decode(data).error
         except msgspec.DecodeError:
             return Retryable(f"a subscriber answered on '{self.subject}', which is not a stream")
         # A message that the stream already has is no error: the reply says "duplicate".

@@ -11,12 +11,13 @@ _NUMBER, _BYTES = 0, 2
 
 def encode(fields: Fields) -> bytes:
     """Return a message with these fields, by their numbers."""
-    return b"".join(
-        varint.encode(number << 3 | _NUMBER) + varint.encode(value)
-        if isinstance(value, int)
-        else b"%b%b%b" % (varint.encode(number << 3 | _BYTES), varint.encode(len(value)), value)
-        for number, value in fields.items()
-    )
+    parts: list[bytes] = []
+    for number, value in fields.items():
+        if isinstance(value, int):
+            parts += (varint.encode(number << 3 | _NUMBER), varint.encode(value))
+        else:
+            parts += (varint.encode(number << 3 | _BYTES), varint.encode(len(value)), value)
+    return b"".join(parts)
 
 
 def decode(message: bytes) -> dict[int, bytes]:

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from bucketcast.errors import DeliveryError, NotConnected, Retryable
 from bucketcast.targets.nats import protobuf
 from bucketcast.targets.nats.batch import Batch, Message
-from bucketcast.targets.nats.connection import NEVER, Connection
+from bucketcast.targets.nats.connection import NEVER, Connection, encode_publish
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.in_flight import InFlight
 
@@ -21,6 +21,7 @@ _PROTOCOL = 1
 """The version with connection ids, by which a client can check that it is still registered."""
 _OVERHEAD = 80
 """Bytes at most: a message's id, and the tags of its fields."""
+_ID_TAG = b"\x0a"
 _UNREGISTERED = "invalid publish request"
 
 
@@ -60,14 +61,15 @@ class Streaming(Core):
         await self._request(self._ping_subject, {1: self._id}, error_field=1)
 
     async def send(self, batch: Batch) -> None:
-        put, subject, in_flight = self.connection.put, self._publish_subject, self._in_flight
+        put, in_flight = self.connection.put, self._in_flight
+        subject = self._publish_subject.encode()
         client_fields, limit = self._client_fields, self.connection.max_payload
         overhead = len(client_fields) + _OVERHEAD
         for message in batch.messages(limit, headers=False, overhead=overhead):
             await in_flight.wait_for_room()
-            reply_subject = in_flight.add(batch, message)
-            fields = protobuf.encode({2: reply_subject.encode(), 5: message.body})
-            await put(subject, b"", client_fields + fields, reply_subject)
+            inbox = in_flight.add(batch, message)
+            fields = protobuf.encode({2: inbox, 5: message.body})
+            put(encode_publish(b"%b %b" % (subject, inbox), client_fields + fields))
         await in_flight.wait_for_all()
 
     async def close(self) -> None:
@@ -91,12 +93,14 @@ class Streaming(Core):
             raise NotConnected(reply_fields[error_field].decode())
         return reply_fields
 
-    def _parse_reply(self, reply: Msg, _: Message) -> DeliveryError | None:
+    def _parse_reply(self, data: bytes, _: bytes, __: Message) -> DeliveryError | None:
+        if data[:1] == _ID_TAG and len(data) == 2 + data[1]:  # the message's id alone
+            return None
         try:
-            message = protobuf.decode(reply.data).get(2, b"").decode()
+            message = protobuf.decode(data).get(2, b"").decode()
         except ValueError as error:
             return _wrong_server(error)
-        if not reply.data:  # NATS's own reply if a subject has no subscriber
+        if not data:  # NATS's own reply if a subject has no subscriber
             return NotConnected("the NATS Streaming server is gone")
         if _UNREGISTERED in message:
             return NotConnected(f"the server does not know this client any more: {message}")
