@@ -100,7 +100,7 @@ class Store:
 
 def delivery(store: Store, events: Sequence[Event]) -> Generator[None]:
     """Perform one send, which can be interrupted or abandoned after each of its requests."""
-    object_ = Object("b/k", "b/k")
+    object_ = Object(b"\"b/k\"", "b/k")
     for entry in fold(events):
         object_.add((entry, msgspec.Raw(minio.records(entry.event))))
     while not object_.done:

@@ -5,21 +5,23 @@ from collections.abc import Sequence
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.shapes import Shape
+from bucketcast.shapes.minio import encode
 from bucketcast.targets.base import Failures
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.elasticsearch import errors
-from bucketcast.targets.elasticsearch.api import append, send_writes
+from bucketcast.targets.elasticsearch.api import send_writes, to_one_line
 from bucketcast.targets.elasticsearch.client import Requests
 
 
 def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shape) -> Failures:
     """Append the events; those whose document was not confirmed fail."""
     result = BatchResult(len(events))
+    action = b'{"index":{"_index":%b}}' % encode(index)  # the server assigns the id
     positions: list[int] = []
     writes: list[bytes] = []
     for position, _, document in result.encode(events, shape.value):
         positions.append(position)
-        writes.append(append(index, document))
+        writes.append(b"%b\n%b\n" % (action, to_one_line(document)))
     try:
         for position, item in zip(positions, send_writes(requests, writes), strict=True):
             if item.error:

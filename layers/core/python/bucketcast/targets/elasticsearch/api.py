@@ -41,11 +41,6 @@ class _BulkResponse(msgspec.Struct):
 _decode = msgspec.json.Decoder(_BulkResponse).decode
 
 
-def append(index: str, document: bytes) -> bytes:
-    """Return a write of a new document, whose id the server assigns."""
-    return b'{"index":{"_index":%b}}\n%b\n' % (encode(index), to_one_line(document))
-
-
 def to_one_line(document: bytes) -> bytes:
     """Return the same JSON on one line, as a bulk request needs it."""
     if b"\n" in document or b"\r" in document:

@@ -14,7 +14,7 @@ from bucketcast.mirror.join import (
     keep_row,
     visible_row,
 )
-from bucketcast.mirror.registers import ANY, RegisterUpdate
+from bucketcast.mirror.registers import ANY, Register, RegisterUpdate
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.api import Item
@@ -50,51 +50,37 @@ class Write(NamedTuple):
     document: bytes | None
 
 
-class Object:
-    """The state of one object during a delivery.
+class Object(msgspec.Struct):
+    """The state of one object during a delivery; `id` is the visible document's, as JSON.
 
     `unread` are the slots to read before the next writes, `done` is set once all are written.
     """
 
-    __slots__ = (
-        "_guard_at_write",
-        "_id",
-        "_path",
-        "_without_overlay",
-        "_written_documents",
-        "current",
-        "done",
-        "indexes",
-        "moves",
-        "unread",
-    )
-
-    def __init__(self, id_: str, path: str) -> None:
-        self._id = encode(id_)
-        self._path = path
-        self._written_documents: tuple[msgspec.Raw, ...] = ()
-        self._without_overlay = False
-        self._guard_at_write: dict[str, int] | None = None
-        self.moves: list[Move] = []
-        self.indexes: list[int] = []
-        self.current: dict[str, StoredDocument | None] = {}
-        self.unread: set[str] = {ANY, VISIBLE}
-        self.done = False
+    id: bytes
+    path: str
+    moves: list[Move] = []
+    indexes: list[int] = []
+    current: dict[str, StoredDocument | None] = {}
+    unread: list[str] = msgspec.field(default_factory=[ANY, VISIBLE].copy)
+    done: bool = False
+    _written_documents: tuple[msgspec.Raw, ...] = ()
+    _without_overlay: bool = False
+    _guard_at_write: dict[str, int] | None = None
 
     def add(self, move: Move) -> None:
         """Add an entry of the batch."""
         self.moves.append(move)
         self.indexes += move[0].indexes
-        self.unread.add(slot_of(move[0].version))
+        self._read(slot_of(move[0].version))
 
-    def id(self, slot: str) -> bytes:
+    def id_of(self, slot: str) -> bytes:
         """Return the id of a slot's document, as JSON."""
-        return self._id if slot in (ANY, VISIBLE) else encode(version_id(self._path, slot))
+        return self.id if slot in (ANY, VISIBLE) else encode(version_id(self.path, slot))
 
     def set_document(self, slot: str, document: StoredDocument | None) -> None:
         """Set the document that was read for a slot."""
         self.current[slot] = document
-        self.unread.discard(slot)
+        self.unread.remove(slot)
 
     def plan_writes(self, now: int) -> list[Write]:
         """Return the next writes; with none, slots are `unread`, or the object is `done`."""
@@ -104,6 +90,11 @@ class Object:
             self._guard_at_write = None
         if self.done:
             return []
+        if len(self.moves) == 1 and not any(self.current.values()):
+            ((entry, row),) = self.moves
+            if entry.register is Register.PUT:  # of a new object: as nearly always
+                self._written_documents = (row,)
+                return [Write(VISIBLE, None, bytes(row))]
         stored = {
             slot: parse_guard(current.source) if current else NOTHING
             for slot, current in self.current.items()
@@ -118,7 +109,7 @@ class Object:
             ]
         put = newest_put(stored[ANY].put, visible, self.moves)
         if put and slot_of(put.version) not in stored:
-            self.unread.add(slot_of(put.version))
+            self._read(slot_of(put.version))
             return []
         merged = {
             slot: apply_moves(guard.versions, self.moves, slot) for slot, guard in stored.items()
@@ -136,12 +127,13 @@ class Object:
     def record_write(self, write: Write, item: Item) -> None:
         """Record the result of a write."""
         if item.status == errors.CONFLICT:
-            self.unread.update(self.current)
+            self.unread = list(self.current)
         elif write.document is None:
             self.done = True  # a writer with a newer row meanwhile sees that its own write failed
         else:
             self.current[write.slot] = StoredDocument(item.seq_no, item.term, write.document)
-            self.unread.update(slot for slot in self.current if slot != write.slot)
+            self.unread = list(self.current)
+            self.unread.remove(write.slot)
             if write.slot == VISIBLE:
                 self._guard_at_write = self._guard_versions()
 
@@ -155,6 +147,10 @@ class Object:
         self.done = not has_overlay
         refused = self._written_documents[-1]
         return next((entry for entry, document in self.moves if document == refused), None)
+
+    def _read(self, slot: str) -> None:
+        if slot not in self.unread:
+            self.unread.append(slot)
 
     def _guard_versions(self) -> dict[str, int]:
         return {

@@ -98,7 +98,9 @@ def _build_objects(
         except UnicodeEncodeError as error:
             result.fail(entry.indexes, Rejected(f"its text is not Unicode: {error}"))
             continue
-        current = objects.get(id_) or objects.setdefault(id_, Object(id_, entry.key))
+        current = objects.get(id_)
+        if current is None:
+            current = objects[id_] = Object(encode(id_), entry.key)
         current.add(move)
     return list(objects.values())
 
@@ -107,16 +109,18 @@ def _fetch_unread(
     requests: Requests, prefixes: Sequence[bytes], objects: Sequence[Object], result: WriteResult
 ) -> None:
     """Fetch unread documents by id, which sees every confirmed write, unlike a search."""
-    missing = [(object_, slot) for object_ in objects for slot in sorted(object_.unread)]
+    missing = [(object_, slot) for object_ in objects for slot in object_.unread]
     references = [
-        b"%b%b}" % (prefixes[slot == VISIBLE], object_.id(slot)) for object_, slot in missing
+        b"%b%b}" % (prefixes[slot == VISIBLE], object_.id_of(slot)) for object_, slot in missing
     ]
     for (object_, slot), document in zip(missing, fetch(requests, references), strict=True):
         if document.error:
             result.fail(object_.indexes, errors.of_document(0, document.error))
             object_.done = True
-        stored = StoredDocument(document.seq_no, document.term, bytes(document.source))
-        object_.set_document(slot, stored if document.found else None)
+        stored = None
+        if document.found:
+            stored = StoredDocument(document.seq_no, document.term, bytes(document.source))
+        object_.set_document(slot, stored)
 
 
 def _fail(
@@ -143,7 +147,7 @@ def _fail(
 def _bulk_line(prefixes: Sequence[bytes], object_: Object, write: Write) -> bytes:
     """Return a write in the format of `_bulk`."""
     slot, current, document = write
-    begin, id_ = prefixes[slot == VISIBLE], object_.id(slot)
+    begin, id_ = prefixes[slot == VISIBLE], object_.id_of(slot)
     version = (
         b',"if_seq_no":%d,"if_primary_term":%d' % (current.seq_no, current.term) if current else b""
     )
