@@ -100,13 +100,14 @@ class Store:
 
 def delivery(store: Store, events: Sequence[Event]) -> Generator[None]:
     """Perform one send, which can be interrupted or abandoned after each of its requests."""
-    object_ = Object(b"\"b/k\"", "b/k")
+    object_ = Object(b'"b/k"', "b/k")
     for entry in fold(events):
         object_.add((entry, msgspec.Raw(minio.records(entry.event))))
     while not object_.done:
-        for slot in sorted(object_.unread):
-            object_.set_document(slot, store.documents.get(slot))
+        for slot in object_.unread:
+            object_.current[slot] = store.documents.get(slot)
             yield
+        object_.unread = ()
         for write in object_.plan_writes(now=1):
             object_.record_write(write, store.write(write))
             yield

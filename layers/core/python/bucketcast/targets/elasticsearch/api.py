@@ -34,8 +34,16 @@ class Item(msgspec.Struct, gc=False):
     error: Error | None = None
 
 
+class _Entry(msgspec.Struct, gc=False):
+    """An entry of the response to `_bulk`: one of the fields, by the write's verb."""
+
+    index: Item | None = None
+    create: Item | None = None
+    delete: Item | None = None
+
+
 class _BulkResponse(msgspec.Struct):
-    items: list[dict[str, Item]]
+    items: list[_Entry]
 
 
 _decode = msgspec.json.Decoder(_BulkResponse).decode
@@ -79,9 +87,10 @@ def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
 
 def _items(body: bytes, count: int) -> Iterator[Item]:
     try:
-        items = [item for entry in _decode(body).items for item in entry.values()]
+        entries = _decode(body).items
     except msgspec.DecodeError as error:
         raise Retryable(f"the answer to _bulk is not Elasticsearch's ({error}): see url") from None
+    items = [item for each in entries if (item := each.create or each.index or each.delete)]
     if len(items) != count:
         raise Retryable(f"the answer to _bulk is about {len(items)} writes instead of {count}")
     yield from items

@@ -53,7 +53,8 @@ class Write(NamedTuple):
 class Object(msgspec.Struct):
     """The state of one object during a delivery; `id` is the visible document's, as JSON.
 
-    `unread` are the slots to read before the next writes, `done` is set once all are written.
+    `current` has the document of each slot that was read, None for none. `unread` are the slots to
+    read before the next writes, `done` is set once all are written.
     """
 
     id: bytes
@@ -61,7 +62,7 @@ class Object(msgspec.Struct):
     moves: list[Move] = []
     indexes: list[int] = []
     current: dict[str, StoredDocument | None] = {}
-    unread: list[str] = msgspec.field(default_factory=[ANY, VISIBLE].copy)
+    unread: tuple[str, ...] = (ANY, VISIBLE)
     done: bool = False
     _written_documents: tuple[msgspec.Raw, ...] = ()
     _without_overlay: bool = False
@@ -71,16 +72,16 @@ class Object(msgspec.Struct):
         """Add an entry of the batch."""
         self.moves.append(move)
         self.indexes += move[0].indexes
-        self._read(slot_of(move[0].version))
+        self.read(slot_of(move[0].version))
+
+    def read(self, slot: str) -> None:
+        """Have a slot read before the next writes."""
+        if slot not in self.unread:
+            self.unread += (slot,)
 
     def id_of(self, slot: str) -> bytes:
         """Return the id of a slot's document, as JSON."""
         return self.id if slot in (ANY, VISIBLE) else encode(version_id(self.path, slot))
-
-    def set_document(self, slot: str, document: StoredDocument | None) -> None:
-        """Set the document that was read for a slot."""
-        self.current[slot] = document
-        self.unread.remove(slot)
 
     def plan_writes(self, now: int) -> list[Write]:
         """Return the next writes; with none, slots are `unread`, or the object is `done`."""
@@ -109,7 +110,7 @@ class Object(msgspec.Struct):
             ]
         put = newest_put(stored[ANY].put, visible, self.moves)
         if put and slot_of(put.version) not in stored:
-            self._read(slot_of(put.version))
+            self.read(slot_of(put.version))
             return []
         merged = {
             slot: apply_moves(guard.versions, self.moves, slot) for slot, guard in stored.items()
@@ -127,13 +128,14 @@ class Object(msgspec.Struct):
     def record_write(self, write: Write, item: Item) -> None:
         """Record the result of a write."""
         if item.status == errors.CONFLICT:
-            self.unread = list(self.current)
+            self.unread = tuple(self.current)
         elif write.document is None:
             self.done = True  # a writer with a newer row meanwhile sees that its own write failed
         else:
             self.current[write.slot] = StoredDocument(item.seq_no, item.term, write.document)
-            self.unread = list(self.current)
-            self.unread.remove(write.slot)
+            for slot in self.current:
+                if slot != write.slot:
+                    self.read(slot)
             if write.slot == VISIBLE:
                 self._guard_at_write = self._guard_versions()
 
@@ -147,10 +149,6 @@ class Object(msgspec.Struct):
         self.done = not has_overlay
         refused = self._written_documents[-1]
         return next((entry for entry, document in self.moves if document == refused), None)
-
-    def _read(self, slot: str) -> None:
-        if slot not in self.unread:
-            self.unread.append(slot)
 
     def _guard_versions(self) -> dict[str, int]:
         return {

@@ -120,7 +120,9 @@ def _fetch_unread(
         stored = None
         if document.found:
             stored = StoredDocument(document.seq_no, document.term, bytes(document.source))
-        object_.set_document(slot, stored)
+        object_.current[slot] = stored
+    for object_ in objects:
+        object_.unread = ()
 
 
 def _fail(
