@@ -56,6 +56,7 @@ clients: setup servers ## functional tests of MinIO's clients and the AWS CLI ag
 
 bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's and the scanner's
 	$(RUN) -m benchmarks.dispatch
+	$(RUN) -m benchmarks.webhooks
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.price

@@ -5,8 +5,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,9 +26,11 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from bucketcast.targets.webhook import Target
+from bucketcast.targets.webhook import Target, client
+from bucketcast.targets.webhook.limiter import START
 from tests.contract.case import bounded
 from tests.contract.target_factory import target_factory
+from tests.servers import nginx
 from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
 from tests.servers.webhook import TOKEN, WebhookServer
@@ -57,6 +61,12 @@ def make(webhook: WebhookServer) -> Iterator[Make]:
 
 def open_path(webhook: WebhookServer) -> str:
     return f"http://{webhook.address}/open"
+
+
+def send_all(target: Target, left: Sequence[Event]) -> None:
+    """Send these, and again what failed, as a queue does."""
+    while left:
+        left = [left[index] for index in target.send(left)]
 
 
 def keys(webhook: WebhookServer) -> list[str]:
@@ -231,6 +241,83 @@ def test_an_endpoint_that_asks_for_a_pause_gets_it(webhook: WebhookServer, make:
     assert len(webhook.requests()) <= 8
 
 
+def test_some_that_ask_for_a_pause_do_not_delay_others(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(status=429, headers={"Retry-After": "5"}, match="photo-00[16]7"))
+    failures = make().send(events(100))
+    assert {index: getattr(error, "after", 0) for index, error in failures.items()} == {
+        17: 5,
+        67: 5,
+    }
+    assert len(webhook.requests()) == 100
+
+
+def test_what_was_refused_is_sent_again_in_the_same_batch(
+    webhook: WebhookServer, make: Make
+) -> None:
+    webhook.answer(Answer(status=503, times=10))
+    assert not make(in_flight="20").send(events(100))
+    assert len(webhook.requests()) == 110
+    assert sorted(keys(webhook)) == [minio.path(event_) for event_ in events(100)]
+
+
+def test_a_few_that_are_always_refused_are_tried_twice(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(status=503, match="photo-00[16]7"))
+    failures = make().send(events(100))
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
+        (17, 67), Retryable
+    )
+    assert len(webhook.requests()) == 102
+
+
+def test_where_everything_is_refused_the_rest_is_not_sent(
+    webhook: WebhookServer, make: Make
+) -> None:
+    webhook.answer(Answer(status=503))
+    failures = make().send(events(100))
+    assert failures.keys() == set(range(100))
+    assert {type(error) for error in failures.values()} == {Retryable}
+    assert len(webhook.requests()) == 16
+
+
+def test_a_connection_lost_while_others_get_through_does_not_delay_them(
+    webhook: WebhookServer, make: Make
+) -> None:
+    webhook.answer(Answer(close=True, match="photo-00[16]7"))
+    failures = make().send(events(100))
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
+        (17, 67), NotConnected
+    )
+
+
+def test_over_http_2_an_endpoint_gets_as_many_at_a_time_as_it_allows(
+    webhook: WebhookServer, make: Make, tls: Tls, tmp_path: Path
+) -> None:
+    webhook.answer(Answer(delay=0.01))
+    front, port = nginx.run(
+        tmp_path,
+        f"""
+        log_format short '$server_protocol $status';
+        server {{
+          listen 127.0.0.1:PORT ssl http2; limit_conn all 20; access_log {tmp_path}/access short;
+          ssl_certificate {tls.server_cert}; ssl_certificate_key {tls.server_key};
+          location / {{ proxy_pass http://{webhook.address}; }}
+        }}
+        """,
+    )
+    refused = []
+    try:
+        target = make(webhook.tls_settings(endpoint=f"https://127.0.0.1:{port}/events"))
+        for part in (events(1_000)[:500], events(1_000)[500:]):
+            send_all(target, part)
+            answers = Counter((tmp_path / "access").read_text().splitlines())
+            assert answers.keys() == {"HTTP/2.0 200", "HTTP/2.0 429"}
+            refused.append(answers["HTTP/2.0 429"])
+    finally:
+        front.stop()
+    assert sorted(keys(webhook)) == [minio.path(event_) for event_ in events(1_000)]
+    assert refused[1] - refused[0] <= 5
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_named_and_not_followed(
     webhook: WebhookServer, make: Make, status: int
@@ -319,6 +406,25 @@ def test_connections_are_kept_from_batch_to_batch(webhook: WebhookServer, make: 
     requests = webhook.requests()
     assert len(requests) == 500
     assert len({request.connection for request in requests}) <= 8
+
+
+def test_a_function_with_little_memory_has_few_in_flight(
+    webhook: WebhookServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3")
+    assert not make().send(events(50))
+    assert len({request.connection for request in webhook.requests()}) == 3
+
+
+def test_connections_of_one_that_rests_are_closed_when_another_needs_more(
+    webhook: WebhookServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MAX_IN_FLIGHT", START + 4)
+    resting, other = make(), make()
+    for target in (resting, other, resting):
+        assert not target.send(events(20))
+    used = [request.connection for request in webhook.requests()]
+    assert not {*used[:20]} & {*used[40:]}
 
 
 def test_one_in_flight_keeps_the_order(webhook: WebhookServer, make: Make) -> None:

@@ -94,7 +94,7 @@ SPECIFIC = {
     },
     "postgres": {"sql.py"},
     "redis": {"mirror.lua", "dry_run.py"},
-    "webhook": {"guard.py", "signature.py"},
+    "webhook": {"guard.py", "limiter.py", "signature.py"},
 }
 """Files that only one kind has."""
 

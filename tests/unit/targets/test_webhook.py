@@ -25,7 +25,7 @@ def test_the_version_that_is_sent_is_the_packages() -> None:
         ({"timeout": "0"}, "timeout"),
         ({"timeout": "1h"}, "timeout"),
         ({"in_flight": "0"}, "in_flight"),
-        ({"in_flight": "257"}, "in_flight"),
+        ({"in_flight": "901"}, "in_flight"),
         ({}, None),
         (
             {"auth_token": "secret:a token", "client_cert": "secret:c", "client_key": "secret:k"},

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from bucketcast.errors import (
     DeliveryError,
@@ -13,20 +14,25 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
+from bucketcast.targets.webhook.errors import REFUSAL_STATUSES
+from bucketcast.targets.webhook.limiter import Limiter
 from bucketcast.targets.webhook.signature import Signer
 
-MAX_REFUSALS = 3
+MAX_LOGIN_REFUSALS = 3
+MAX_REFUSALS_IN_A_ROW = 16
+"""So many of single requests mean that nothing gets through; fewer may be about those events."""
 PREPARE_AT_ONCE = 128
 
+Post = tuple[int, bytes, list[str]]
+"""Index, body and headers of an event."""
 Encode = Callable[[Event], tuple[bytes, list[str]]]
-"""Return the body of an event and its headers; raises UnicodeEncodeError."""
+"""Return the body of an event and its own headers; raises UnicodeEncodeError."""
 
 
 class Batch:
     """The events that are still to be sent, the failures, and the reason to stop, if any.
 
-    `posts` yields index, body and headers of each event; `started` is the index after the last one
-    sent.
+    An event that was refused because there were too many is sent once more, after the others.
     """
 
     def __init__(
@@ -36,62 +42,97 @@ class Batch:
         headers: Sequence[str],
         seconds: float,
         signer: Signer,
+        limiter: Limiter,
     ) -> None:
-        posts = self._build_posts(encode, headers)
-        self.posts = self._sign(posts, signer) if signer else posts
-        self.started = 0
-        self.delivered = False
         self._events = events
+        self._encode = encode
+        self._headers = headers
+        self._signer = signer
+        self._limiter = limiter
+        self._posts = self._build_posts()
+        self._started = 0
+        self._again: list[int] = []
+        self._delivered = False
+        self._refusals_in_a_row = 0
         self._failures: dict[int, DeliveryError] = {}
         self._stop_reason: DeliveryError | None = None
         self._end = time.monotonic() + seconds
 
-    def _build_posts(
-        self, encode: Encode, headers: Sequence[str]
-    ) -> Iterator[tuple[int, bytes, list[str]]]:
-        # Many at once: encoding between the requests takes twice as long, with a cold cache.
-        for start in range(0, len(self._events), PREPARE_AT_ONCE):
-            prepared = []
-            for index, event in enumerate(self._events[start : start + PREPARE_AT_ONCE], start):
-                try:
-                    body, event_headers = encode(event)
-                except UnicodeEncodeError as error:
-                    self.fail(index, Rejected(f"no JSON can hold it: {error}"))
-                else:
-                    prepared.append((index, body, [*headers, *event_headers]))
-            yield from prepared
+    def take(self, count: int, now: float) -> Sequence[Post]:
+        """Return at most so many events to send now; none if the batch is to stop."""
+        if count <= 0 or not self._may_continue(now):
+            return ()
+        posts = list(islice(self._posts, count))
+        if posts:
+            self._started = posts[-1][0] + 1
+        while self._again and len(posts) < count:
+            posts.append(self._build_post(self._again.pop()))
+        return [self._sign(post) for post in posts] if self._signer else posts
 
-    def _sign(
-        self, posts: Iterator[tuple[int, bytes, list[str]]], signer: Signer
-    ) -> Iterator[tuple[int, bytes, list[str]]]:
-        # One by one: a signature has the time of the request, not of its preparation.
-        for index, body, headers in posts:
-            yield index, body, [*headers, *signer.headers(self._events[index].id, body)]
+    def succeed(self, indexes: Sequence[int]) -> None:
+        """Record that these events were delivered."""
+        self._delivered = True
+        self._refusals_in_a_row = 0
+        if self._failures:
+            for index in indexes:
+                self._failures.pop(index, None)
 
-    def may_continue(self) -> bool:
-        if self._stop_reason is None:
-            if time.monotonic() > self._end:
-                self._stop_reason = Throttled(
-                    "the endpoint is too slow for so many events", after=0
-                )
-        elif self.delivered and isinstance(self._stop_reason, NotAuthorized):
-            self._stop_reason = None
-        return self._stop_reason is None
-
-    def fail(self, index: int, error: DeliveryError) -> None:
+    def fail(self, index: int, status: int, error: DeliveryError) -> None:
+        """Record that an event was not delivered; `status` is 0 without a response."""
+        sent_again = index in self._failures
         self._failures[index] = error
-        if isinstance(error, NotAuthorized):
-            if len(self._failures) > MAX_REFUSALS and not self.delivered:
+        overloaded = self._delivered and type(error) is NotConnected
+        if overloaded or status in REFUSAL_STATUSES:
+            self._refusals_in_a_row += 1
+            self._limiter.record_refusal()
+            asks_for_pause = isinstance(error, Throttled)
+            nothing_passes = asks_for_pause or self._refusals_in_a_row >= MAX_REFUSALS_IN_A_ROW
+            if self._limiter.limit == 1 and nothing_passes:
+                self._stop_reason = error
+            elif not sent_again and not asks_for_pause:
+                self._again.append(index)
+        elif isinstance(error, NotAuthorized):
+            if len(self._failures) > MAX_LOGIN_REFUSALS and not self._delivered:
                 self._stop_reason = self._stop_reason or error
-        elif isinstance(error, NotConnected | Throttled):
+        elif isinstance(error, NotConnected):
             self._stop_reason = error
 
     def failures(self) -> Failures:
         if self._stop_reason is not None:
-            for index in range(self.started, len(self._events)):
+            for index in range(self._started, len(self._events)):
                 self._failures.setdefault(index, self._stop_reason)
-        if self.delivered:
+        if self._delivered:
             for index, error in self._failures.items():
                 if isinstance(error, NotAuthorized):
                     self._failures[index] = Retryable(f"{error}, while others got through")
         return self._failures
+
+    def _build_posts(self) -> Iterator[Post]:
+        # Many at once: encoding between the requests takes twice as long, with a cold cache.
+        for start in range(0, len(self._events), PREPARE_AT_ONCE):
+            prepared = []
+            for index in range(start, min(start + PREPARE_AT_ONCE, len(self._events))):
+                try:
+                    prepared.append(self._build_post(index))
+                except UnicodeEncodeError as error:
+                    self._failures[index] = Rejected(f"no JSON can hold it: {error}")
+            yield from prepared
+
+    def _build_post(self, index: int) -> Post:
+        body, headers = self._encode(self._events[index])
+        return index, body, [*self._headers, *headers]
+
+    def _sign(self, post: Post) -> Post:
+        # A signature has the time of the request, not of its preparation.
+        index, body, headers = post
+        return index, body, [*headers, *self._signer.headers(self._events[index].id, body)]
+
+    def _may_continue(self, now: float) -> bool:
+        if self._stop_reason is None:
+            if now > self._end:
+                self._stop_reason = Throttled(
+                    "the endpoint is too slow for so many events", after=0
+                )
+        elif self._delivered and isinstance(self._stop_reason, NotAuthorized):
+            self._stop_reason = None
+        return self._stop_reason is None

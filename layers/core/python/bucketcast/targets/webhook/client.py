@@ -3,11 +3,15 @@
 TLS is verified, with the host name, unless `tls_skip_verify` is on: with the configured CA, else
 with the file in OpenSSL's `SSL_CERT_FILE`, else with the machine's own bundle. Proxies are those of
 `https_proxy`, `http_proxy` and `no_proxy`.
+
+Over TLS, HTTP/2 is used where the server offers it: a hundred requests, or as many as the server
+allows, share a connection.
 """
 
 import os
 import select
 import ssl
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,11 +24,11 @@ from bucketcast.targets.base import Failures
 from bucketcast.targets.webhook.batch import Batch, Encode
 from bucketcast.targets.webhook.errors import connection_error, refusal
 from bucketcast.targets.webhook.guard import guard_sockets
-from bucketcast.targets.webhook.settings import WebhookSettings, authorization
+from bucketcast.targets.webhook.limiter import Limiter
+from bucketcast.targets.webhook.settings import MAX_IN_FLIGHT, WebhookSettings, authorization
 from bucketcast.targets.webhook.signature import Signer
 
 MAX_BODY = 4096
-NO_POST: tuple[int, bytes, list[str]] = (0, b"", [])
 ALERT_SECONDS = 0.2
 """Seconds to wait for a refusal after the handshake, which TLS 1.3 allows."""
 
@@ -37,7 +41,8 @@ def new_handle(settings: WebhookSettings) -> Any:
         pycurl.URL: settings.endpoint,
         pycurl.USERAGENT: f"bucketcast/{__version__}",
         pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
-        pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
+        pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_2TLS,
+        pycurl.PIPEWAIT: 1,  # for the first connection to show if it takes several at a time
         pycurl.TIMEOUT_MS: milliseconds,
         pycurl.CONNECTTIMEOUT_MS: milliseconds,
         pycurl.NOSIGNAL: 1,
@@ -68,6 +73,7 @@ class Request:
         self.guard = guard_sockets(handle, settings)
         self.setopt, self.getinfo = handle.setopt, handle.getinfo
         self.index = 0
+        self.started = 0.0
         self.body = bytearray()
         self.error: Sequence[Any] = ()
         self.setopt(pycurl.POST, 1)
@@ -104,73 +110,110 @@ def handshake(settings: WebhookSettings) -> None:
 
 
 class Client:
-    """Reused handles, and the connections that curl keeps for them."""
+    """Reused handles, the connections that curl keeps for them, and how many may be busy."""
 
-    def __init__(self, settings: WebhookSettings) -> None:
+    def __init__(self, settings: WebhookSettings, content_type: str) -> None:
         self._settings = settings
-        authorization = login(settings)
-        self._headers = [f"Authorization: {authorization}"] if authorization else []
+        self._headers = [f"Content-Type: {content_type}"]
+        if authorization := login(settings):
+            self._headers.append(f"Authorization: {authorization}")
         self._signer = make_signer(settings)
+        # Each takes up to 0.15 MB: a function that outgrows its memory is killed.
+        memory = int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", MAX_IN_FLIGHT))
+        self._limiter = Limiter(min(settings.in_flight, memory))
         self._multi = pycurl.CurlMulti()
         # curl's default, four times the busy connections, is too few at the end of a batch.
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight)
-        self._idle = [Request(settings) for _ in range(settings.in_flight)]
-        self._requests = {request.handle: request for request in self._idle}
+        self._idle: list[Request] = []
+        self._requests: dict[Any, Request] = {}
+        self.is_open = True
 
     def send(self, events: Sequence[Event], encode: Encode) -> Failures:
-        batch = Batch(events, encode, self._headers, self._settings.timeout, self._signer)
+        if self in _resting:
+            _resting.remove(self)
+        try:
+            return self._send(events, encode)
+        finally:
+            _resting.append(self)
+
+    def _send(self, events: Sequence[Event], encode: Encode) -> Failures:
+        seconds = self._settings.timeout
+        batch = Batch(events, encode, self._headers, seconds, self._signer, self._limiter)
         multi = self._multi
         while True:
-            if batch.may_continue():
-                self._start(batch)
-            if len(self._idle) == len(self._requests):
+            limit = self._limiter.limit
+            self._start(batch, limit - len(self._requests) + len(self._idle))
+            busy = len(self._requests) - len(self._idle)
+            if not busy:
                 return batch.failures()
             multi.perform()
-            _, finished, broken = multi.info_read()
+            _, finished, broken = multi.info_read(busy)
             for handle, *error in broken:
                 self._requests[handle].error = error
                 finished.append(handle)
             if finished:
-                self._finish(batch, finished)
+                self._finish(batch, finished, full=busy >= limit)
             else:
                 wait = multi.timeout()  # ms until curl must act by itself, or -1
                 multi.select(min(wait, 1000) / 1000 if wait >= 0 else 1.0)
 
     # The next two methods loop over every event, so they make as few calls as possible.
 
-    def _start(self, batch: Batch) -> None:
+    def _start(self, batch: Batch, count: int) -> None:
         fields, header = pycurl.POSTFIELDS, pycurl.HTTPHEADER
         idle, add = self._idle, self._multi.add_handle
-        while idle:
-            index, body, headers = next(batch.posts, NO_POST)
-            if not body:
-                return
-            request = idle.pop()
-            request.index = index
-            request.body.clear()
+        now = time.monotonic()
+        for index, body, headers in batch.take(count, now):
+            request = idle.pop() if idle else self._new_request()
+            request.index, request.started = index, now
             request.setopt(fields, body)
             request.setopt(header, headers)
             add(request.handle)
-            batch.started = index + 1
 
-    def _finish(self, batch: Batch, finished: Sequence[Any]) -> None:
+    def _finish(self, batch: Batch, finished: Sequence[Any], *, full: bool) -> None:
         status_of = pycurl.RESPONSE_CODE
-        settings = self._settings
         requests, idle, remove = self._requests, self._idle, self._multi.remove_handle
+        now = time.monotonic()
+        delivered: list[int] = []
+        latencies: list[float] = []
         for handle in finished:
             remove(handle)
             request = requests[handle]
             idle.append(request)
             status = request.getinfo(status_of)
             if 200 <= status < 300:  # noqa: PLR2004 - success in HTTP
-                batch.delivered = True
+                delivered.append(request.index)
+                latencies.append(now - request.started)
             else:
-                batch.fail(request.index, request.failure(settings, status))
+                batch.fail(request.index, status, request.failure(self._settings, status))
+            request.body.clear()
+        if delivered:
+            batch.succeed(delivered)
+            self._limiter.record_success(latencies, full=full)
+
+    def _new_request(self) -> Request:
+        while _resting and len(self._requests) + _count_resting() >= MAX_IN_FLIGHT:
+            _resting[0].close()
+        request = Request(self._settings)
+        self._requests[request.handle] = request
+        return request
 
     def close(self) -> None:
+        self.is_open = False
+        if self in _resting:
+            _resting.remove(self)
         self._multi.close()
         for handle in self._requests:
             handle.close()
+
+
+_resting: list[Client] = []
+"""Those that send nothing now, the one not used for longest first: a function for many targets
+closes their connections when it needs more."""
+
+
+def _count_resting() -> int:
+    return sum(len(client._requests) for client in _resting)  # noqa: SLF001 - its own module
 
 
 def login(settings: WebhookSettings) -> str:

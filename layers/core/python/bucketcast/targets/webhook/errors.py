@@ -19,7 +19,8 @@ from bucketcast.targets.webhook.settings import WebhookSettings
 
 EVENT_STATUSES = frozenset({400, 413, 415, 422})
 LOGIN_STATUSES = frozenset({401, 403, 407})
-PAUSE_STATUSES = frozenset({429, 503})
+REFUSAL_STATUSES = frozenset({429, 503})
+"""They mean too many requests; with a Retry-After the event waits for so long."""
 MAX_PAUSE = 900
 """Maximum pause from a Retry-After, in seconds: SQS's maximum delay of a message."""
 MAX_BODY_SHOWN = 200
@@ -58,7 +59,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     if status in LOGIN_STATUSES:
         return NotAuthorized(f"{reason} (see auth_token)")
     pause = handle.getinfo(pycurl.RETRY_AFTER)
-    if status in PAUSE_STATUSES and pause > 0:
+    if status in REFUSAL_STATUSES and pause > 0:
         return Throttled(reason, after=min(pause, MAX_PAUSE))
     if location := handle.getinfo(pycurl.REDIRECT_URL):
         return Retryable(

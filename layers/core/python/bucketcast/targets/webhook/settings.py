@@ -9,7 +9,8 @@ from bucketcast.settings.types import Duration, OnOff, Secret, Url
 from bucketcast.targets.base import options
 from bucketcast.targets.webhook import signature
 
-MAX_IN_FLIGHT = 256
+MAX_IN_FLIGHT = 900
+"""Each may need a connection, and Lambda allows a function 1,024 open files and sockets."""
 MAX_TIMEOUT = 300
 """Seconds."""
 
@@ -33,9 +34,9 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         default="off",
     )
     in_flight: int = option(
-        f"maximum number of parallel requests, 1 to {MAX_IN_FLIGHT}; 1 sends them one after the "
-        "other",
-        default="32",
+        f"maximum number of parallel requests, 1 to {MAX_IN_FLIGHT}, of which the endpoint gets as "
+        "many as it answers quickly; 1 sends them one after the other",
+        default=f"{MAX_IN_FLIGHT}",
     )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
