@@ -1,9 +1,17 @@
 """The flow, and a target's page."""
 
+from threading import Event
+
+import pytest
+
 from bucketcast.delivery.breaker import Outage
+from bucketcast.delivery.queue import Queue
+from bucketcast.diagnose.command import test as trials
+from bucketcast.diagnose.steps import Step
+from bucketcast.diagnose.trial import Trial
 from bucketcast.state.breakers import Breakers
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
 
 TARGET = "/targets/webhook:primary"
 
@@ -45,6 +53,44 @@ def test_an_error_of_a_target_is_text(site: Site, aws: MotoAws) -> None:
     answer = site.get(TARGET)
     assert "&lt;img src=x onerror=y&gt;" in answer.body
     assert "<img" not in answer.body
+
+
+def test_a_pause_that_is_not_confirmed_is_reported(site: Site, aws: MotoAws) -> None:
+    aws.pause_answers["Bucketcast-webhook-primary"] = refusal("ReadTimeout", message="no answer")
+    answer = site.post(f"{TARGET}/pause")
+    assert (answer.status, "did not confirm it" in answer.text) == (400, True)
+    assert "paused since" in site.get(TARGET).text
+
+
+def test_a_test_event_is_followed_to_the_target(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the logs say is read in the background; the page shows it."""
+
+    def follow(trial: Trial, *_: object) -> None:
+        (event,) = trial.sent
+        steps = (Step(trial.sent[event] + 7, event, kind) for kind in ("queued", "delivered"))
+        trial.add_steps(steps)
+        followed.set()
+
+    followed = Event()
+    monkeypatch.setattr(trials, "follow", follow)
+    monkeypatch.setattr(Queue, "send", lambda *_: {})
+    address = site.post(f"{TARGET}/tests").headers["location"]
+    assert followed.wait(20)
+    page = site.get(address).text
+    assert "<td>delivered</td><td>7 ms</td>" in page
+    assert "bucketcast test webhook:primary" in page
+
+
+def test_no_test_event_goes_to_a_paused_target(site: Site) -> None:
+    site.post(f"{TARGET}/pause")
+    answer = site.post(f"{TARGET}/tests")
+    assert (answer.status, "its events wait in its queue" in answer.text) == (400, True)
+
+
+def test_a_test_of_an_earlier_console_is_not_known(site: Site) -> None:
+    assert site.get(f"{TARGET}/tests/0123").status == 404
 
 
 def test_an_unknown_target_is_named_in_the_commands_words(site: Site) -> None:

@@ -58,6 +58,8 @@ def test_a_link_from_elsewhere_opens_by_loading_itself_again(site: Site) -> None
     assert (first.status, first.headers["refresh"]) == (403, "0")
     again = site.get("/rules", cookie="", sec_fetch_site="same-origin")
     assert "refresh" not in again.headers
+    form = site.request("POST", PAUSE, b"", {"cookie": "", "sec-fetch-site": "cross-site"})
+    assert (form.status, "refresh" in form.headers) == (403, False)
 
 
 @pytest.mark.parametrize("address", ["/", "/static/console.mjs", "/nowhere"])

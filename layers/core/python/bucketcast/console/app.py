@@ -74,7 +74,7 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app = Starlette(routes=ROUTES, exception_handlers=dict.fromkeys(errors, error_page))
     app.state.context = context
     app.state.watch = flow.Watch(context)
-    app.state.tests = target.Tests()
+    app.state.tests = Latest[target.Test]()
     app.state.hearing = Hearing(context)
     app.state.check = buckets.Check()
     app.state.printed = Latest[list[str]]()

@@ -62,7 +62,7 @@ class Guard:
         if TOKEN in request.query_params and method in _SAFE:
             return self._exchange(request)
         if not self._is_valid(request.cookies.get(self._cookie, "")):
-            return self._refuse_stranger(request)
+            return self._refuse_stranger(request, method)
         if method not in _SAFE and not _is_own(request, f"http://{host}"):
             return _refuse("Another page sent this request. Nothing was changed.", 403)
         return None
@@ -73,7 +73,7 @@ class Guard:
     def _exchange(self, request: HTTPConnection) -> Response:
         """Set the cookie, and redirect to the same address without the token."""
         if not self._is_valid(request.query_params[TOKEN]):
-            return self._refuse_stranger(request)
+            return self._refuse_stranger(request, "GET")
         pairs = parse_qsl(request.url.query, keep_blank_values=True)
         query = urlencode([pair for pair in pairs if pair[0] != TOKEN])
         # Two slashes would begin the name of another host.
@@ -84,12 +84,12 @@ class Guard:
         )
         return response
 
-    def _refuse_stranger(self, request: HTTPConnection) -> Response:
+    def _refuse_stranger(self, request: HTTPConnection, method: str) -> Response:
         response = _refuse(
             "Open the address that `bucketcast console` printed when it started: it has the token.",
             403,
         )
-        if request.headers.get("sec-fetch-site") == "cross-site":
+        if method in _SAFE and request.headers.get("sec-fetch-site") == "cross-site":
             # The cookie does not come with a click on a link elsewhere; it does when this page
             # loads itself.
             response.headers["Refresh"] = "0"

@@ -1,19 +1,16 @@
 """One target: its settings without secrets, its state, and a test event."""
 
-import secrets
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final
 from urllib.parse import quote
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast import deployment as deployed
-from bucketcast.console.context import context_of
+from bucketcast.console.context import Latest, context_of
 from bucketcast.console.pages import command, page, render, see
 from bucketcast.deployment import DeployedTarget, pauses
 from bucketcast.deployment.health import health
@@ -26,7 +23,9 @@ from bucketcast.terminal import params
 
 _TEST_SECONDS: Final = 30.0
 _LIVE_SECONDS: Final = 0.5
-_KEPT: Final = 50
+_PAUSE: Final = ("pause", "Pause", "target", "pause")
+_RESUME: Final = ("resume", "Resume", "target", "resume")
+_TEST: Final = ("tests", "Send a test event", "test")
 
 
 @dataclass
@@ -36,21 +35,6 @@ class Test:
     trial: Trial
     ended: bool = False
     error: str = ""
-
-
-@dataclass
-class Tests:
-    """The latest tests, by their ids."""
-
-    latest: OrderedDict[str, Test] = field(default_factory=OrderedDict)
-
-    def add(self, test: Test) -> str:
-        """Keep a test instead of the oldest; return its id."""
-        id_ = secrets.token_hex(8)
-        self.latest[id_] = test
-        while len(self.latest) > _KEPT:
-            self.latest.popitem(last=False)
-        return id_
 
 
 def show(request: Request) -> Response:
@@ -69,15 +53,20 @@ def show(request: Request) -> Response:
         remarks=remarks(row, now),
         row=row,
         settings=_settings(request, target),
-        pause=command(request, "target", "pause", target.name),
-        resume=command(request, "target", "resume", target.name),
-        test=command(request, "test", target.name),
+        actions=[
+            (path, title, command(request, *words, target.name))
+            for path, title, *words in (_RESUME if state(row) == "paused" else _PAUSE, _TEST)
+        ],
     )
 
 
 def pause(request: Request) -> Response:
     context, target = context_of(request), _target(request)
-    pauses.pause(target, context.deployed, context.aws)
+    change = pauses.pause(target, context.deployed, context.aws)
+    if change.unconfirmed:
+        raise BucketcastError(
+            f"{target.name} is paused, but its function did not confirm it: {change.unconfirmed}"
+        )
     return see(_address(target))
 
 
@@ -102,7 +91,7 @@ def test(request: Request) -> Response:
         running.ended = True
 
     Thread(target=follow, daemon=True).start()
-    tests: Tests = request.app.state.tests
+    tests: Latest[Test] = request.app.state.tests
     return see(f"{_address(target)}/tests/{tests.add(running)}")
 
 
@@ -135,11 +124,8 @@ def _steps(running: Test) -> dict[str, Any]:
 
 
 def _test(request: Request) -> Test:
-    tests: Tests = request.app.state.tests
-    try:
-        return tests.latest[request.path_params["id"]]
-    except KeyError:
-        raise HTTPException(404, "This test is not known any more.") from None
+    tests: Latest[Test] = request.app.state.tests
+    return tests.find(request.path_params["id"])
 
 
 def _target(request: Request) -> DeployedTarget:

@@ -1,0 +1,71 @@
+"""The console of the shared stack, in a real browser."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.e2e.commands import COMMAND
+from tests.e2e.console.browser import Browser
+from tests.e2e.deployment import ROOT
+from tests.e2e.system import System
+from tests.servers.machine import MissingProgramError
+
+PICTURES: Final = ROOT / ".local" / "pictures"
+
+
+@pytest.fixture(scope="session")
+def address(system: System) -> Iterator[str]:
+    """The address that `bucketcast console` prints, while it runs."""
+    console = subprocess.Popen(
+        [COMMAND, "console"],
+        cwd=system.elsewhere,
+        env=system.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert console.stdout
+    found = re.search(r"http://\S+", console.stdout.readline())
+    assert found, "the console did not start"
+    yield found[0]
+    console.terminate()
+    console.wait(20)
+    console.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def site(address: str) -> str:
+    """The address of the console without a path: `site + "/events"`."""
+    return address.partition("/?")[0]
+
+
+@pytest.fixture(scope="session")
+def one_browser(address: str, servers_folder: Path) -> Iterator[Browser]:
+    try:
+        browser = Browser(servers_folder / "browser")
+    except MissingProgramError as missing:
+        pytest.fail(str(missing), pytrace=False)
+    browser.open(address)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def browser(one_browser: Browser) -> Iterator[Browser]:
+    """A browser that has the console's cookie, and complains about nothing."""
+    one_browser.show(1280)
+    yield one_browser
+    assert one_browser.problems() == []
+    one_browser.open("about:blank")  # no live part goes on
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Path:
+    """An empty folder for pictures of the views, which stays after the run."""
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    PICTURES.mkdir(parents=True)
+    return PICTURES

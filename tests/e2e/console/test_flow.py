@@ -1,0 +1,65 @@
+"""The flow in a browser: what waits, and a target's page."""
+
+import re
+from collections.abc import Callable
+
+from tests.e2e.arrivals import posted
+from tests.e2e.console.browser import Browser
+from tests.e2e.system import System
+
+CARD = "#flow li:has(a[href='/targets/webhook:flaky'])"
+
+
+def test_a_server_stops_and_its_events_wait_until_it_comes_back(
+    browser: Browser, site: str, system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.flaky")
+    flaky = system.consumers.flaky
+    browser.open(f"{site}/")
+    browser.until_text("Live", "#live")
+    browser.until_text("webhook:flaky online", CARD)
+    flaky.stop()
+    try:
+        for number in range(3):
+            system.put("uploads", f"{prefix}{number}")
+        browser.until_text(r"waiting\s*[1-9]", CARD)
+    finally:
+        flaky.start_again()
+    here = f"uploads/{prefix}"
+    system.until_equal(
+        "all have arrived",
+        lambda: {each.key for each in posted(flaky, here)},
+        {f"{here}{number}" for number in range(3)},
+    )
+    browser.until_text(r"waiting\s*0", CARD)
+
+
+def test_a_test_event_shows_its_steps(browser: Browser, site: str) -> None:
+    browser.open(f"{site}/targets/webhook:primary")
+    browser.click("form[action$='/tests'] button")
+    text = browser.until_text("Delivered within", "#steps")
+    assert re.findall(r"^(sent|received|queued|delivered)", text, re.MULTILINE) == [
+        *("sent", "received", "queued", "delivered")
+    ]
+    assert browser.text("footer code") == "bucketcast test webhook:primary"
+
+
+def test_keys_open_the_views(browser: Browser, site: str) -> None:
+    browser.open(f"{site}/targets/webhook:primary")
+    browser.press("4")
+    browser.until_text("Rules", "h1")
+    browser.press("1")
+    browser.until_text("Flow", "h1")
+
+
+def test_without_scripts_a_target_is_paused_and_resumed(browser: Browser, site: str) -> None:
+    browser.scripts(on=False)
+    try:
+        browser.open(f"{site}/")
+        browser.click("a[href='/targets/redis:log']")
+        browser.click("form[action$='/pause'] button")
+        browser.click("form[action$='/resume'] button")
+        browser.click("form[action$='/tests'] button")
+        browser.click("a[href='/targets/redis:log']")
+    finally:
+        browser.scripts(on=True)

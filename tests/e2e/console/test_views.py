@@ -1,0 +1,63 @@
+"""Every view at two widths and in both themes: pictures, and what axe finds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.e2e.console.browser import Browser
+from tests.e2e.deployment import ROOT
+from tests.e2e.system import System
+
+AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS: Final = {
+    "flow": "/",
+    "target": "/targets/webhook:flaky",
+    "events": "/events",
+    "dead-letters": "/dead-letters",
+    "rules": "/rules",
+    "topics": "/topics",
+    "buckets": "/buckets",
+    "error": "/nowhere",
+}
+RUN_AXE: Final = """
+const done = arguments[0];
+axe.run().then((found) => done(found.violations.map(
+  (each) => [each.impact, each.id, each.nodes.map((node) => node.html).join("\\n")])));
+"""
+
+
+@pytest.fixture(scope="module")
+def busy(system: System) -> Iterator[None]:
+    """Events that are sent, and some that wait for a server that is down."""
+    for target in ("webhook.primary", "webhook.flaky", "postgres.mirror", "redis.log"):
+        system.add_rule("uploads", target, "--prefix", "pictures/")
+    system.consumers.flaky.stop()
+    for number in range(40):
+        system.put("uploads", f"pictures/{number}.jpg")
+    yield
+    system.consumers.flaky.start_again()
+    system.until_settled(within=90)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.usefixtures("busy")
+def test_a_view_fits_and_can_be_read_by_all(
+    browser: Browser, site: str, pictures: Path, view: str
+) -> None:
+    browser.open(site + VIEWS[view])
+    if view == "flow":
+        browser.until_text("down", "#flow li:has(a[href='/targets/webhook:flaky'])")
+    for width in (1280, 360):
+        for dark in (False, True):
+            browser.show(width, dark=dark)
+            browser.picture(pictures / f"{view}-{width}-{'dark' if dark else 'light'}.png")
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+            browser.run(AXE.read_text("utf-8"))
+            serious = [
+                found for found in browser.run_async(RUN_AXE) if found[0] in ("serious", "critical")
+            ]
+            assert serious == []
+    if view == "error":
+        assert browser.problems()  # its status is 404
