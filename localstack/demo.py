@@ -18,7 +18,7 @@ from bucketcast.aws.clients import Aws
 from bucketcast.config import Deployment, load
 from bucketcast.deployment import health
 from bucketcast.terminal.output import plain
-from localstack import databases, operations, receiver
+from localstack import console, databases, operations, receiver
 from localstack.layout import ENV_FILE, ROOT, STACK, Failure, aws_environment
 from localstack.up import run, up
 
@@ -45,6 +45,8 @@ def demo(config: Path) -> None:
     for target in deployment.targets:
         _bucketcast("event", "add", bucket, str(target.arn), *RULE, "--ignore-existing")
     _bucketcast("target", "ls")
+    events = console.hear(console.ensure())
+    print(f"\nThe same as web pages: {events}", flush=True)
     _print_heading(
         f"S3 operations on {operations.PHOTO.relative_to(ROOT)}, and what arrives at the webhook"
     )
@@ -57,7 +59,7 @@ def demo(config: Path) -> None:
         _compare(database, f"{bucket}/{folder}/", operations.final_rows(bucket, folder))
     _wait_for_delivery()
     _bucketcast("target", "ls")
-    _print_next_steps(mirrors, deployment, time.monotonic() - began)
+    _print_next_steps(mirrors, deployment, events, time.monotonic() - began)
 
 
 def _print_heading(title: str) -> None:
@@ -195,7 +197,7 @@ def _compare(database: databases.Database, prefix: str, expected: set[str]) -> N
 
 
 def _print_next_steps(
-    mirrors: Sequence[databases.Database], deployment: Deployment, seconds: float
+    mirrors: Sequence[databases.Database], deployment: Deployment, events: str, seconds: float
 ) -> None:
     own = [target for target in deployment.targets if target.id != databases.ID]
     _print_heading(
@@ -205,6 +207,7 @@ def _print_next_steps(
     print(f"aws s3 cp {operations.PHOTO.relative_to(ROOT)} s3://{_bucket(deployment)}/")
     for database in mirrors:
         print(database.show_command())
+    print(f"The console, with these events: {events}")
     if len(own) == 1:
         print(
             "For your own webhook, uncomment [notify_webhook.mine] in bucketcast.toml and repeat."

@@ -57,7 +57,7 @@ def ensure() -> dict[str, str]:
     record = _record()
     # An emulator that was restarted has another table, and the same stack.
     secure = os.environ.get("GATEWAY_SECURE", "")
-    wanted = json.dumps([port(), aws_endpoint(), table, _newest(_SOURCES), secure])
+    wanted = json.dumps([port(), aws_endpoint(), table, newest_source(), secure])
     if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
         refuse_busy_port()
         background.stop(NAME)
@@ -116,6 +116,7 @@ def _keys() -> tuple[str, str]:
     return access, secret
 
 
-def _newest(folder: Path) -> float:
-    """Return the time of the last change of the sources, to restart a gateway that is older."""
-    return max(path.stat().st_mtime for path in folder.rglob("*.py"))
+def newest_source() -> float:
+    """Return the time of the last change of the sources, to restart a program that is older."""
+    sources = (path for path in _SOURCES.rglob("*.*") if path.suffix != ".pyc")
+    return max(path.stat().st_mtime for path in sources)

@@ -1,0 +1,60 @@
+"""The console of the local system: `bucketcast console` in the background."""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
+
+from localstack import background, deploy
+from localstack.gateway import newest_source
+from localstack.layout import PROJECT_VENV, STACK, aws_environment
+from localstack.layout import endpoint as aws_endpoint
+
+NAME = "console"
+LISTENING_SECONDS = 30.0
+_ADDRESS = re.compile(r"http://\S+")
+
+
+def ensure() -> str:
+    """Start it unless it runs for this stack; return its address, with its token."""
+    record = background.PIDS / f"{NAME}.started"
+    # An emulator that was restarted has another table, and the same stack.
+    wanted = json.dumps([aws_endpoint(), deploy.outputs()["StateTable"], newest_source()])
+    if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
+        background.stop(NAME)
+    if background.pid(NAME) is None:
+        record.unlink(missing_ok=True)
+        log = background.log(NAME)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        # It prints its token: other users of the machine must not read it.
+        log.unlink(missing_ok=True)
+        log.touch(mode=0o600)
+        command = [str(PROJECT_VENV / "bin" / "python"), "-u"]
+        command += [str(PROJECT_VENV / "bin" / "bucketcast"), "console", "--stack", STACK]
+        background.start(NAME, command, aws_environment())
+        background.wait_until(
+            NAME, lambda: bool(_address()), title="the console", within=LISTENING_SECONDS
+        )
+        record.write_text(wanted)
+    return _address()
+
+
+def hear(address: str) -> str:
+    """Let it listen to events, as a browser that opens them does; return their address."""
+    events = address.replace("/?", "/events?")
+    # Its token becomes a cookie.
+    browser = build_opener(ProxyHandler({}), HTTPCookieProcessor())
+
+    def is_listening() -> bool:
+        with browser.open(events, timeout=LISTENING_SECONDS) as page:
+            return b"heard since" in page.read()
+
+    background.wait_until(NAME, is_listening, title="the console", within=LISTENING_SECONDS)
+    return events
+
+
+def _address() -> str:
+    """Return the address that it has printed, "" if it has not yet."""
+    found = _ADDRESS.search(background.log(NAME).read_text())
+    return found[0] if found else ""
