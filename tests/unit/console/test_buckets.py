@@ -45,7 +45,8 @@ def checked(site: Site) -> str:
 
 def test_buckets_are_listed_as_the_command_does(site: Site) -> None:
     page = site.get("/buckets").text
-    assert '<a href="/buckets/uploads">uploads</a></td><td>via sqs' in page
+    assert '<a href="/buckets/uploads">uploads</a>' in page
+    assert '<td data-label="connected">via sqs' in page
     assert ">bucketcast bucket ls</code>" in page
     assert "Checked" not in page
 
@@ -117,7 +118,7 @@ def test_what_a_source_does_not_list_is_left_out(site: Site) -> None:
     put_scan("a", "2026-03-01T10:00:00+00:00", 0, 0, usage=rows)
     page = site.get("/buckets/uploads").text
     assert "Bytes <b>" not in page
-    assert '<th scope="row">a/</th><td class="number">8</td>' in page
+    assert "<span>a/</span> <b>8</b>" in page
     assert '<rect width="75.0"' in page
 
 
