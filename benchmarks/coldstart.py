@@ -8,7 +8,6 @@ Lambda has it, and the function's own bundle and layers with their bytecode, on 
 functions take turns, for two minutes. Run after `make setup`: `python -m benchmarks.coldstart`.
 """
 
-import json
 import statistics
 import tempfile
 import time
@@ -16,14 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bucketcast import targets
-from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from tests.awslambda.bundled import folders
-from tests.awslambda.function import Function, version
+from tests.awslambda.function import Function, variables_of, version
 
 ROUNDS = 15
 EMPTY = "import boto3\nboto3.client('sqs')\ndef handler(event, context): return {}\n"
 START = "functions.startup.handler"
-URL = "http://127.0.0.1:4566/000000000000/Bucketcast-"
 
 
 class _Start(NamedTuple):
@@ -52,7 +49,7 @@ def _measure(folder: Path) -> None:
     starting: dict[str, list[_Start]] = {name: [] for name in starts}
     for _ in range(ROUNDS):
         for name, (handler, kind, path) in starts.items():
-            variables = _variables(name.partition(" ")[0], kind)
+            variables = variables_of(name.partition(" ")[0], kind)
             begun = time.perf_counter()
             with Function(folder, handler, variables, path) as function:
                 wall = time.perf_counter() - begun
@@ -69,23 +66,6 @@ def _measure(folder: Path) -> None:
             f"{name:<24} {median.wall:>8.0f} {median.wall - empty.wall:>+6.0f}"
             f" {median.cpu:>8.0f} {median.cpu - empty.cpu:>+6.0f} {median.memory:>6.0f}"
         )
-
-
-def _variables(function: str, kind: str) -> dict[str, str]:
-    return {
-        "BUCKETCAST_HANDLER": f"functions.{function}.handler",
-        "BUCKETCAST_STATE_TABLE": "state",
-        "BUCKETCAST_TARGET_QUEUES": f"{URL}*",
-        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{URL}ingress-dead",
-        "BUCKETCAST_KIND": kind,
-        "BUCKETCAST_ID": "_",
-        "BUCKETCAST_SETTINGS": json.dumps({}),
-        "BUCKETCAST_QUEUE_URL": f"{URL}{kind}-_",
-        "BUCKETCAST_DEAD_QUEUE_URL": f"{URL}{kind}-_-dead",
-        "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
-        "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),
-        "POWERTOOLS_SERVICE_NAME": "bucketcast",
-    }
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from queue import Empty
 from types import TracebackType
 from typing import Any, Self
 
+from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from tests.awslambda.api import RuntimeApi
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,25 @@ def bundled(function: str, *layers: str) -> list[str]:
     )
     assert not done.returncode, done.stderr[-2_000:]
     return list(json.loads(done.stdout))
+
+
+def variables_of(function: str, kind: str) -> dict[str, str]:
+    """Return the variables that a function of queues needs to start, for a target of this kind."""
+    queue = f"{UNREACHABLE}/000000000000/Bucketcast-"
+    return {
+        "BUCKETCAST_HANDLER": f"functions.{function}.handler",
+        "BUCKETCAST_STATE_TABLE": "state",
+        "BUCKETCAST_TARGET_QUEUES": f"{queue}*",
+        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{queue}ingress-dead",
+        "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),
+        "BUCKETCAST_KIND": kind,
+        "BUCKETCAST_ID": "_",
+        "BUCKETCAST_SETTINGS": "{}",
+        "BUCKETCAST_QUEUE_URL": f"{queue}{kind}-_",
+        "BUCKETCAST_DEAD_QUEUE_URL": f"{queue}{kind}-_-dead",
+        "POWERTOOLS_SERVICE_NAME": function,
+    }
 
 
 class Function:

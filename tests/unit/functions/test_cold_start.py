@@ -3,31 +3,29 @@
 `benchmarks/coldstart.py` measures it.
 """
 
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from bucketcast import targets
-from bucketcast.settings.environment import DeployedTargets, ObjectFacts
+from tests.awslambda.function import AWS, ROOT, variables_of
 
-ROOT = Path(__file__).parents[3]
 START = """
 import gc, sys
 import functions.startup
 print(functions.startup.handler.__module__, gc.isenabled(), gc.get_freeze_count() > 0)
 print(*sys.modules)
 """
-URL = "http://127.0.0.1:9/000000000000/Bucketcast-"
 NOT_NEEDED = {
     "asyncio",
     "aws_lambda_powertools.utilities.parameters",
+    "boto3",
     "click",
     "difflib",
     "email.mime",
+    "multiprocessing",
     "re2",
     "rich",
     "starlette",
@@ -52,24 +50,9 @@ def test_a_start_imports_what_the_function_needs(kind: str) -> None:
 
 def _start(function: str, kind: str) -> tuple[str, set[str]]:
     """Return the handler's module and the state of the garbage collector, and all modules."""
-    variables = {
-        "BUCKETCAST_HANDLER": f"functions.{function}.handler",
-        "BUCKETCAST_STATE_TABLE": "state",
-        "BUCKETCAST_TARGET_QUEUES": f"{URL}*",
-        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{URL}ingress-dead",
-        "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
-        "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),
-        "BUCKETCAST_KIND": kind,
-        "BUCKETCAST_ID": "_",
-        "BUCKETCAST_SETTINGS": json.dumps({}),
-        "BUCKETCAST_QUEUE_URL": f"{URL}{kind}-_",
-        "BUCKETCAST_DEAD_QUEUE_URL": f"{URL}{kind}-_-dead",
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
     started = subprocess.run(
         [sys.executable, "-c", START],
-        env={**os.environ, **variables},
+        env={**os.environ, **AWS, **variables_of(function, kind)},
         cwd=ROOT,
         capture_output=True,
         text=True,

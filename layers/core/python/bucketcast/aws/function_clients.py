@@ -1,19 +1,20 @@
 """AWS clients for functions: with time limits, and errors that name what a VPC lacks.
 
-boto3 waits a minute for each try, as long as most functions run. In a VPC without a way to a
-service they would be killed, and no log would have the reason.
+botocore waits a minute for each try, as long as most functions run. In a VPC without a way to a
+service they would be killed, and no log would have the reason. What boto3 adds to it, transfers of
+files and resources, no function needs, and it takes a while to import.
 """
 
 import socket
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
+from botocore.session import Session
 
 from bucketcast.finding import Finding
 from bucketcast.limits import CALLS
@@ -34,9 +35,12 @@ _FREE: Final = ("DynamoDB", "S3")
 
 def client(service: str, limits: Config = LIMITS) -> Any:
     """Return a client of a service; where it cannot connect, it logs the reason and the cure."""
-    created = boto3.client(service, config=limits)  # type: ignore[call-overload]
+    created: Any = _session().create_client(service, config=limits)
     created.meta.events.register("after-call-error", partial(_explain, _cure(created)))
     return created
+
+
+_session = cache(Session)
 
 
 def find_unreachable(services: Iterable[str]) -> Iterator[Finding]:
