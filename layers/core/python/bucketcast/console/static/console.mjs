@@ -1,6 +1,8 @@
 // Live parts, the reader's times and keys. Without this script, each page is complete and refreshed by hand.
 
-const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 
 function age(date) {
@@ -9,13 +11,18 @@ function age(date) {
   return `${Math.floor(seconds / size)}${unit} ago`;
 }
 
+function inZone(date) {
+  const time = `${clock.format(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+  return day.format(date) === day.format() ? time : `${day.format(date)}, ${time}`;
+}
+
 function showTimes(root) {
   for (const element of root.querySelectorAll("time")) {
     const date = new Date(element.dateTime);
     if (isNaN(date)) continue;
-    const text = element.classList.contains("ago") ? age(date) : zone.format(date);
+    const text = element.classList.contains("ago") ? age(date) : inZone(date);
     if (element.textContent !== text) element.textContent = text;
-    element.title = `${zone.format(date)} (${Intl.DateTimeFormat().resolvedOptions().timeZone}), ${element.dateTime}`;
+    element.title = `${full.format(date)}\n${element.dateTime}`;
   }
 }
 
