@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from bucketcast.console.hearing import Hearing
+from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes, dispatched, received, trace_id
-from bucketcast.diagnose.steps import Step
+from bucketcast.diagnose.steps import Step, read_steps
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.state.rules import Rules
@@ -42,6 +43,13 @@ def heard(hearing: Hearing, key: str, **more: Any) -> Event:
     made = make(key, **more)
     hearing.recent.hear(made, NOW)
     return made
+
+
+def read_log(hearing: Hearing, *lines: str) -> None:
+    for at, text in enumerate(lines):
+        line = tracing.read(text)
+        assert line
+        hearing.recent.add_steps(read_steps(at, line))
 
 
 def test_events_are_listed_with_what_became_of_them(site: Site, hearing: Hearing) -> None:
@@ -93,9 +101,12 @@ def test_an_event_explains_itself(site: Site, hearing: Hearing, aws: MotoAws) ->
     table = Rules(TABLE, aws.dynamodb)
     table.add(hit)
     table.add(rule(prefix="logs/"))
-    log("Bucketcast-ingest", received([(cat, RuleIndex([hit]).match(cat))]), ago=1)
-    for outcome in (Outcomes(retried={"answered 503": [cat]}), Outcomes(delivered=[cat])):
-        log("Bucketcast-webhook-primary", dispatched(HOOK, outcome), ago=1)
+    read_log(
+        hearing,
+        *dispatched(HOOK, Outcomes(retried={"answered 503": [cat]})),
+        *dispatched(HOOK, Outcomes(delivered=[cat])),
+        *received([(cat, RuleIndex([hit]).match(cat))]),
+    )
     page = site.get(f"/events/{cat.id}").text
     assert "<td>hit</td><td>webhook:primary</td><td>yes</td>" in page
     assert '<td>no</td><td class="text">the key' in page
@@ -116,7 +127,7 @@ def test_an_event_explains_itself(site: Site, hearing: Hearing, aws: MotoAws) ->
 def test_steps_of_the_objects_other_events_are_not_shown(site: Site, hearing: Hearing) -> None:
     first = heard(hearing, "cat", sequencer="1")
     other = make("cat", time="2026-03-14T10:00:00.000Z")
-    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(delivered=[other])), ago=1)
+    read_log(hearing, *dispatched(HOOK, Outcomes(delivered=[other])))
     assert "delivered" not in site.get(f"/events/{first.id}").text
 
 
@@ -139,8 +150,7 @@ def test_whatever_an_event_holds_is_text(site: Site, hearing: Hearing) -> None:
     hearing.recent.hear(worse, NOW)
     step = Step(1, trace_id(bad), "retried", HOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
     hearing.recent.add_steps([step])
-    failed = Outcomes(dead={f"</td>{SCRIPT}": [bad]})
-    log("Bucketcast-webhook-primary", dispatched(HOOK, failed), ago=1)
+    read_log(hearing, *dispatched(HOOK, Outcomes(dead={f"</td>{SCRIPT}": [bad]})))
     for address in ("/events", f"/events/{bad.id}", f"/events/{worse.id}"):
         answer = site.get(address)
         assert answer.status == 200

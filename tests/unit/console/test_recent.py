@@ -55,6 +55,18 @@ def test_the_last_step_counts_and_an_end_is_not_undone() -> None:
     assert kinds(recent.newest(Wanted(), 1)[0]) == {HOOK: "delivered"}
 
 
+def test_all_steps_are_kept_once_but_for_those_of_an_endless_outage() -> None:
+    recent, cat = Recent(), make("cat")
+    recent.hear(cat, 1)
+    heard = recent.find(cat.id)
+    assert heard
+    for _ in range(2):
+        recent.add_steps([step(cat, "queued"), step(cat, "retried"), step(cat, "delivered")])
+    assert [each.kind for each in recent.steps(heard)] == ["queued", "retried", "delivered"]
+    recent.add_steps(step(cat, "retried", MIRROR, at) for at in range(99))
+    assert [each.at for each in recent.steps(heard)] == list(range(49, 99))
+
+
 def test_an_event_without_steps_differs_from_one_that_no_rule_matched() -> None:
     recent = Recent()
     for key in ("unread", "unmatched"):

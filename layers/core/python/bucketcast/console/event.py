@@ -1,6 +1,7 @@
 """One event: its record, the rules' answers, and its way to each target."""
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,12 +17,12 @@ from bucketcast.console.pages import command, page, render
 from bucketcast.console.recent import Heard
 from bucketcast.destination import Destination
 from bucketcast.diagnose.command.explain import explain_deployed, matched
-from bucketcast.diagnose.command.trace import read
+from bucketcast.diagnose.command.trace import ordered, read
+from bucketcast.diagnose.steps import Step
 from bucketcast.event import Event
 from bucketcast.terminal import params
 
-_SECONDS: Final = 2.0
-_MARGIN_SECONDS: Final = 60
+_SECONDS: Final = 1.0
 _FORGOTTEN_SECONDS: Final = 3_600
 
 
@@ -31,50 +32,55 @@ async def show(request: Request) -> Response:
 
 
 async def live(request: Request) -> Response:
-    hearing_of(request).look()
-    bucket, key, heard = _found(request)
-    context, address = context_of(request), f"{request.url.path}?{request.url.query}"
+    hearing = hearing_of(request)
+    hearing.look()
+    heard = hearing.recent.find(request.path_params["id"])
+    if heard is None:
+        raise HTTPException(404)
 
     def read_steps() -> str:
-        return render("event_parts.html", heard=heard, **_steps(context, bucket, key, heard))
+        steps = ordered(hearing.steps(heard))
+        return render("event_parts.html", heard=heard, steps=_with_targets(steps))
 
-    return context.feeds.stream(address, read_steps, _SECONDS)
+    return context_of(request).feeds.stream(request.url.path, read_steps, _SECONDS)
 
 
 def _show(request: Request) -> Response:
-    bucket, key, heard = _found(request)
-    context = context_of(request)
-    uri = f"s3://{bucket}/{key}"
+    hearing = hearing_of(request)
+    heard = hearing.recent.find(request.path_params["id"])
+    if heard is None:
+        return _show_forgotten(request)
+    event = heard.event
+    uri = f"s3://{event.bucket}/{event.key}"
+    minutes = (time.time() - heard.at / 1_000) // 60 + 2
     return page(
         request,
         "event.html",
-        live=f"/live{request.url.path}?{request.url.query}",
-        command=command(request, "trace", uri, "--since", f"{_since(heard) // 60 + 1}m"),
+        live=f"/live{request.url.path}",
+        command=command(request, "trace", uri, "--since", f"{minutes:.0f}m"),
         uri=uri,
         heard=heard,
-        delay=heard.at - _happened(heard) if heard else 0,
-        **(_explained(request, context, heard.event) if heard else {}),
-        **_steps(context, bucket, key, heard),
+        delay=heard.at - _happened(heard),
+        steps=_with_targets(ordered(hearing.steps(heard))),
+        **_explained(request, context_of(request), event),
     )
 
 
-def _found(request: Request) -> tuple[str, str, Heard | None]:
-    """Return bucket and key of an address, and its event unless that is forgotten."""
-    heard = hearing_of(request).recent.find(request.path_params["id"])
-    if heard:
-        return heard.event.bucket, heard.event.key, heard
+def _show_forgotten(request: Request) -> Response:
+    """Show what the logs have of all events of the object."""
     uri = request.query_params.get("object", "")
     if not uri:
         raise HTTPException(404, "This event was not heard, or made room for newer ones.")
-    return *params.object_uri(uri), None
-
-
-def _since(heard: Heard | None) -> int:
-    """Return how many seconds back to read the logs."""
-    if heard is None:
-        return _FORGOTTEN_SECONDS
-    began = min(heard.at, _happened(heard)) / 1_000
-    return max(0, round(time.time() - began)) + _MARGIN_SECONDS
+    context = context_of(request)
+    steps = read(*params.object_uri(uri), _FORGOTTEN_SECONDS, context.deployed, context.aws)
+    return page(
+        request,
+        "event.html",
+        command=command(request, "trace", uri, "--since", "1h"),
+        uri=uri,
+        heard=None,
+        steps=_with_targets(steps),
+    )
 
 
 def _happened(heard: Heard) -> int:
@@ -85,10 +91,8 @@ def _happened(heard: Heard) -> int:
         return heard.at
 
 
-def _steps(context: Context, bucket: str, key: str, heard: Heard | None) -> dict[str, Any]:
-    steps = read(bucket, key, _since(heard), context.deployed, context.aws)
-    shown = [step for step in steps if heard is None or step.event == heard.trace]
-    return {"steps": [(step, Destination.of(step.target).short) for step in shown]}
+def _with_targets(steps: Sequence[Step]) -> list[tuple[Step, str]]:
+    return [(step, Destination.of(step.target).short) for step in steps]
 
 
 def _explained(request: Request, context: Context, event: Event) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 
 from bucketcast.console.context import Context
-from bucketcast.console.recent import Recent, Row, Wanted
+from bucketcast.console.recent import Heard, Recent, Row, Wanted
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
+from bucketcast.diagnose.steps import Step
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, SINGLES
@@ -52,6 +53,11 @@ class Hearing:
         """Return the newest events that match, the last one first."""
         self._looked_at = time.monotonic()
         return self.recent.newest(wanted, most)
+
+    def steps(self, heard: Heard) -> list[Step]:
+        """Return the steps of an event that are known."""
+        self._looked_at = time.monotonic()
+        return self.recent.steps(heard)
 
     async def _hear(self) -> None:
         self.recent, self.since, self.notes = Recent(), 0, {}

@@ -23,6 +23,8 @@ MAX_BYTES: Final = 32 * 1_048_576
 _OVERHEAD_BYTES: Final = 2_048
 _ENDS: Final = ("delivered", "dead")
 _MAX_REASON: Final = 300
+_MAX_STEPS: Final = 50
+"""Of one event; a target that is down for long adds one with each try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,22 @@ class Row:
     read: bool
 
 
+@dataclass(slots=True)
+class _Way:
+    """The steps of an event, and the last one at each target."""
+
+    steps: dict[Step, None] = field(default_factory=dict)
+    outcomes: dict[str, Step] = field(default_factory=dict)
+
+    def add(self, step: Step) -> None:
+        self.steps[step] = None
+        if len(self.steps) > _MAX_STEPS:
+            del self.steps[next(iter(self.steps))]
+        known = self.outcomes.get(step.target)
+        if known is None or _progress(known) <= _progress(step):
+            self.outcomes[step.target] = step
+
+
 class Recent:
     """Events and steps, for one writer and readers in many threads."""
 
@@ -79,7 +97,7 @@ class Recent:
         self._most_bytes = most_bytes
         self._lock = Lock()
         self._events: OrderedDict[str, Heard] = OrderedDict()
-        self._outcomes: OrderedDict[str, dict[str, Step]] = OrderedDict()
+        self._ways: OrderedDict[str, _Way] = OrderedDict()
         self._bytes = 0
         self.number = 0
         """How many were heard, with those that made room."""
@@ -99,20 +117,24 @@ class Recent:
                 self._bytes -= oldest.bytes
 
     def add_steps(self, steps: Iterable[Step]) -> None:
-        """Add steps in any order; of those at one target the last one stays."""
+        """Add steps in any order; a known one is not added again."""
         with self._lock:
             for step in steps:
-                outcomes = self._outcomes.setdefault(step.event, {})
-                known = outcomes.get(step.target)
-                if known is None or _progress(known) <= _progress(step):
-                    outcomes[step.target] = step._replace(reason=step.reason[:_MAX_REASON])
-            while len(self._outcomes) > 2 * self._most:
-                self._outcomes.popitem(last=False)
+                way = self._ways.setdefault(step.event, _Way())
+                way.add(step._replace(reason=step.reason[:_MAX_REASON]))
+            while len(self._ways) > 2 * self._most:
+                self._ways.popitem(last=False)
 
     def find(self, id_: str) -> Heard | None:
         """Return the event with this id."""
         with self._lock:
             return self._events.get(id_)
+
+    def steps(self, heard: Heard) -> list[Step]:
+        """Return the steps of an event that are known."""
+        with self._lock:
+            way = self._ways.get(heard.trace)
+            return list(way.steps) if way else []
 
     def newest(self, wanted: Wanted, most: int) -> list[Row]:
         """Return the newest events that match, the last one first."""
@@ -122,7 +144,8 @@ class Recent:
 
     def _rows(self) -> Iterator[Row]:
         for heard in reversed(self._events.values()):
-            known = self._outcomes.get(heard.trace, {})
+            way = self._ways.get(heard.trace)
+            known = way.outcomes if way else {}
             outcomes = {target: step for target, step in known.items() if target}
             yield Row(heard, outcomes, read=bool(known))
 

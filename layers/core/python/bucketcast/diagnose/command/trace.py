@@ -60,12 +60,12 @@ def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) ->
     functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
     start = int((time.time() - since) * 1000)
     lines = logs.lines(trace_id, functions, start, aws)
-    return _sort(
+    return ordered(
         step for entry in lines for step in steps.read_steps(entry.at, entry.line, trace_id)
     )
 
 
-def _sort(steps: Iterable[Step]) -> list[Step]:
+def ordered(steps: Iterable[Step]) -> list[Step]:
     """Sort steps by event and stage: a quick target may log before ingest does."""
     kept = _without_dropped(list(steps))
     began: dict[str, int] = {}
