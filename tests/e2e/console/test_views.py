@@ -17,8 +17,12 @@ VIEWS: Final = {
     "events": "/events",
     "dead-letters": "/dead-letters",
     "rules": "/rules",
+    "rule": "/rules/add?bucket=uploads&arn=webhook:primary&events=put&key=pictures/1.jpg",
     "topics": "/topics",
+    "dynamic-target": "/dynamic-targets/add?kind=webhook",
+    "question": "/dynamic-targets/webhook:old/remove",
     "buckets": "/buckets",
+    "bucket": "/buckets/uploads",
     "error": "/nowhere",
 }
 RUN_AXE: Final = """
