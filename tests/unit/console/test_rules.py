@@ -23,17 +23,18 @@ def add(site: Site, **fields: str) -> None:
 
 
 def test_a_rule_is_added_as_the_command_adds_it(site: Site) -> None:
-    add(site, prefixes="in/\r\nout/", source_ip="10.0.0.0/8", name="thumbs")
+    add(site, prefixes="in/\r\nou\u2028t/", source_ip="10.0.0.0/8", name="thumbs")
     page = site.get("/rules?bucket=uploads").text
     assert ">bucketcast event ls uploads</code>" in page
     for text in (
         "s3:ObjectCreated:*",
         "thumbs",
         "--if 'key^=in/'",
-        "--if 'key^=out/'",
+        "key^=ou",
         "source_ip=",
     ):
         assert text in page
+    assert "key^=t/" not in page  # a line ends with CR and LF only
     assert '<a href="/targets/webhook:primary">webhook:primary</a>' in page
 
 

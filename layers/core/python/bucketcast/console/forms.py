@@ -56,14 +56,14 @@ def words_of(command: click.Command, values: Mapping[str, str]) -> list[str]:
     arguments: list[str] = []
     options: list[str] = []
     for param in _params(command):
-        text = values.get(param.name or "", "").strip("\r\n")
+        text = values.get(param.name or "", "").replace("\r\n", "\n").strip("\n")
         if isinstance(param, click.Argument):
             arguments += [text] if text else []
         elif getattr(param, "is_flag", False):
             options += [_option(param)] if text else []
         else:
             several = getattr(param, "multiple", False)
-            given = [line for line in text.splitlines() if line] if several else [text]
+            given = [line for line in text.split("\n") if line] if several else [text]
             options += [word for value in given if value for word in (_option(param), value)]
     mark = ["--"] if any(text.startswith("-") for text in arguments) else []
     return [*options, *mark, *arguments]
