@@ -5,8 +5,9 @@ the endpoint                    the limit
 ==============================  ===================================================================
 answers as quickly as before    grows: it doubles; after the first slowdown or refusal by an eighth,
                                 and by a hundredth beyond the last number that was allowed
-takes twice as long             is halved, but not below `START`. If that does not make it quicker,
-                                it is slow by itself, and its new latency becomes the measure
+takes twice as long             is halved while that makes it quicker, but not below `START`. The
+                                last time, which does not, is undone: the endpoint is as slow by
+                                itself, and this latency becomes the measure
 refuses a request               shrinks by one: of a hundred at an endpoint that allows twenty,
                                 eighty are refused, and twenty remain
 refuses even single requests    stays 1, and doubles again when one gets through
@@ -20,7 +21,9 @@ from typing import Final
 
 START: Final = 8
 MIN_SAMPLE: Final = 32
-"""Fewer requests say nothing: their median is a matter of luck."""
+"""Fewer requests say nothing: their mean is a matter of luck."""
+USUAL: Final = 0.9
+"""The slowest tenth may hang. The median would jump where half of the requests take longer."""
 SLOWER: Final = 2.0
 QUICKER: Final = 0.75
 FAST: Final = 1.0
@@ -40,7 +43,8 @@ class Limiter:
         self._unsettled = self.limit
         self._best = float("inf")
         self._is_slow = False
-        self._before_halving = 0.0
+        self._trial: tuple[float, float] | None = None
+        """The limit and the latency before it was halved to see what that does."""
 
     @property
     def limit(self) -> int:
@@ -61,12 +65,14 @@ class Limiter:
             measured.clear()
             # What is in flight was sent under this limit, and what comes next opens connections.
             self._unsettled = self.limit
-            self._adapt(sample[len(sample) // 2])
+            usual = sample[: round(USUAL * len(sample))]
+            self._adapt(sum(usual) / len(usual))
             self._unsettled = max(self._unsettled, self.limit)
 
     def record_refusal(self) -> None:
         """Record that the endpoint refused a request because there were too many."""
         self._latencies.clear()
+        self._trial = None
         if self.limit > 1:
             self._limit -= 1
             self._growth, self._allowed = CAREFUL, self._limit
@@ -74,18 +80,24 @@ class Limiter:
             self._growth, self._allowed = FAST, float("inf")
 
     def _adapt(self, latency: float) -> None:
-        if latency > QUICKER * self._before_halving > 0:
-            self._best = latency
-        self._before_halving = 0.0
-        self._best = min(self._best, latency)
-        was_slow, self._is_slow = self._is_slow, latency > SLOWER * self._best
-        if not self._is_slow:
-            self._grow()
-        elif was_slow:  # once may be a moment's pause, or the middle of a change
-            self._is_slow = False
-            self._before_halving = latency
-            self._growth = CAREFUL
-            self._limit = max(self._limit / 2, min(self._limit, START))
+        trial, self._trial = self._trial, None
+        if trial and latency >= QUICKER * trial[1]:
+            self._limit, self._best = trial[0], latency
+        elif trial and self._limit > START:
+            self._halve(latency)
+        else:
+            self._best = min(self._best, latency)
+            was_slow, self._is_slow = self._is_slow, latency > SLOWER * self._best
+            if not self._is_slow:
+                self._grow()
+            elif was_slow:  # once may be a moment's pause, or the middle of a change
+                self._halve(latency)
+
+    def _halve(self, latency: float) -> None:
+        self._is_slow = False
+        self._growth = CAREFUL
+        self._trial = self._limit, latency
+        self._limit = max(self._limit / 2, min(self._limit, START))
 
     def _grow(self) -> None:
         grown = self._limit * (1 + self._growth)
