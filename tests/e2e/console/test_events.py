@@ -1,0 +1,105 @@
+"""Events in a browser: live, explained, dead-lettered and sent again."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from tests.e2e.arrivals import posted
+from tests.e2e.console.browser import Browser
+from tests.e2e.system import System
+from tests.servers.receiver import Answer
+
+SCRIPT: Final = "<script>window.evil=1</script><img src=x onerror=window.evil=1>"
+"""Harmless if it is seen: as a text it has no effect."""
+ROW: Final = "#events tbody tr:first-child"
+
+
+def listen(browser: Browser, address: str) -> None:
+    """Open a list of events, and mark its page."""
+    browser.open(address)
+    browser.until_text("heard since", "#events")
+    browser.until_text("Live", "#live")
+    browser.run("window.marked = true")
+
+
+def test_an_upload_arrives_live_and_explains_itself(
+    browser: Browser,
+    site: str,
+    system: System,
+    prefix: str,
+    rule: Callable[..., None],
+    record_property: Callable[[str, object], None],
+) -> None:
+    rule("webhook.primary")
+    rule("webhook.bulk", suffix=".png")
+    listen(browser, f"{site}/events?bucket=uploads&prefix={prefix}")
+    for name in ("first.jpg", "second.jpg"):
+        system.put("uploads", f"{prefix}{name}")
+        browser.until_text(re.escape(f"{prefix}{name}"), ROW)
+    browser.until_text("webhook:primary delivered", ROW)
+    assert browser.run("return window.marked"), "the page was loaded again"
+    assert browser.run("return document.querySelectorAll('#events tbody tr').length") == 2
+    browser.click(f"{ROW} a")
+    text = browser.until_text(r"delivered\s+webhook:primary", "#steps")
+    assert re.findall(r"\t(received|queued|delivered)\t", text) == [
+        *("received", "queued", "delivered")
+    ]
+    page = browser.text("main")
+    assert re.search(r"webhook:primary\s+yes", page)
+    assert re.search(r"webhook:bulk\s+no\s+the key '.*' does not end with '\.png'", page)
+    assert f'"Key":"uploads/{prefix}second.jpg"' in page
+    heard = re.search(r"heard after\s+([\d,]+) ms", page)
+    assert heard
+    record_property("heard after, ms", heard[1])
+
+
+def test_a_rejected_event_is_a_dead_letter_and_goes_again_and_its_script_is_text(
+    browser: Browser, site: str, system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.flaky")
+    flaky = system.consumers.flaky
+    key = f"{prefix}{SCRIPT}"
+    flaky.answer(Answer(status=422, body=f"no cat {SCRIPT}", match=prefix))
+    try:
+        listen(browser, f"{site}/events?prefix={prefix}")
+        system.s3.put_object(Bucket="uploads", Key=key, Metadata={"cat": SCRIPT})
+        browser.until_text("webhook:flaky dead", ROW)
+        assert f"uploads/{key}" in browser.text(ROW)
+        browser.click(f"{ROW} a")
+        browser.until_text(re.escape(f"no cat {SCRIPT}"), "#steps")
+        assert browser.text("h1") == f"s3://uploads/{key}"
+        browser.click("#steps a[href^='/dead-letters']")
+        letter = browser.until_text("Rejected")
+        assert f"no cat {SCRIPT}" in letter
+        assert f'"Key":"uploads/{key}"' in letter
+        browser.open(f"{site}/dead-letters?target=webhook:flaky")
+        browser.until_text(re.escape(f"no cat {SCRIPT}"), "tbody")
+    finally:
+        flaky.answer()
+    browser.click("tbody a[href^='/dead-letters/redrive']")
+    assert "1 event would be sent to" in browser.until_text("Redrive dead letters of")
+    browser.click("main form button")
+    browser.until_text("1 event sent to arn:minio:sqs::flaky:webhook", "#run")
+    here = f"uploads/{prefix}"
+    system.until_equal(
+        "it has arrived", lambda: {each.key for each in posted(flaky, here)}, {f"uploads/{key}"}
+    )
+    browser.open(f"{site}/events?prefix={prefix}")
+    browser.until_text("webhook:flaky delivered", ROW)
+    assert browser.run("return window.evil ?? null") is None
+
+
+def test_without_scripts_events_and_dead_letters_can_be_read(
+    browser: Browser, site: str, system: System, prefix: str
+) -> None:
+    listen(browser, f"{site}/events?prefix={prefix}")
+    system.put("uploads", f"{prefix}cat.jpg")
+    browser.until_text("cat.jpg", ROW)
+    browser.scripts(on=False)
+    try:
+        browser.click(f"{ROW} a")
+        browser.click("a[href='/dead-letters']")
+        browser.click("form.filters button")
+    finally:
+        browser.scripts(on=True)
+    browser.until_text("Dead letters", "h1")
