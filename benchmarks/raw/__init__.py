@@ -1,12 +1,13 @@
 """The same clients' own bulk writes of the same rows, with nothing of Bucketcast round them.
 
 One module per kind: `rows(events)` makes ready what its writer takes, before the clock starts, and
-`writer(settings)` opens the client once: what is timed is the client and the server. Writes are the
-fastest that the client offers, confirmed by the server; those into a mirror are guarded by a
-sequencer in the simplest way that is right for puts alone.
+`writer(settings)` opens the client once, and closes it in the end: what is timed is the client and
+the server. Writes are the fastest that the client offers, confirmed by the server; those into a
+mirror are guarded by a sequencer in the simplest way that is right for puts alone.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -21,7 +22,7 @@ class Raw(Protocol):
 
     def rows(self, events: Sequence[Event]) -> Batch: ...
 
-    def writer(self, settings: dict[str, str]) -> Writer: ...
+    def writer(self, settings: dict[str, str]) -> AbstractContextManager[Writer]: ...
 
 
 def load(kind: str) -> Raw:

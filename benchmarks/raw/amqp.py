@@ -1,6 +1,7 @@
 """pika: messages of a batch are published without waiting, and confirmed together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pika
 
@@ -22,8 +23,9 @@ def _properties(event: Event) -> pika.BasicProperties:
     )
 
 
-def writer(settings: dict[str, str]) -> Writer:
-    """Return a writer that uses pika's callbacks; its blocking connection is 15 times slower."""
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
+    """Yield a writer that uses pika's callbacks; its blocking connection is 15 times slower."""
     channels: list[pika.channel.Channel] = []
     waiting: set[int] = set()
     sent = 0
@@ -46,6 +48,7 @@ def writer(settings: dict[str, str]) -> Writer:
     connection = pika.SelectConnection(
         pika.URLParameters(settings["url"]),
         on_open_callback=lambda _: connection.channel(on_open_callback=select_confirms),
+        on_close_callback=lambda *_: loop.stop(),
     )
     loop = connection.ioloop
     loop.start()
@@ -60,4 +63,6 @@ def writer(settings: dict[str, str]) -> Writer:
             waiting.add(sent)
         loop.start()
 
-    return write
+    yield write
+    connection.close()
+    loop.start()

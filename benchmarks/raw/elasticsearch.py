@@ -4,7 +4,8 @@ opensearch-py's helper, on top of the same urllib3, takes longer: it makes each 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import urllib3
 
@@ -21,7 +22,8 @@ def rows(events: Sequence[Event]) -> Batch:
     ]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     headers = urllib3.make_headers(basic_auth=f"{settings['username']}:{settings['password']}")
     pool = urllib3.connection_from_url(
         settings["url"], headers={**headers, "Content-Type": "application/json"}
@@ -32,4 +34,5 @@ def writer(settings: dict[str, str]) -> Writer:
         if answer.status != 200 or json.loads(answer.data)["errors"]:
             raise RuntimeError("the server did not take everything")
 
-    return write
+    yield write
+    pool.close()

@@ -1,6 +1,7 @@
 """confluent-kafka: a batch is produced and flushed, confirmed by all replicas, written once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaException, Producer
 
@@ -15,7 +16,8 @@ def rows(events: Sequence[Event]) -> Batch:
     ]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     producer = Producer(
         {
             "bootstrap.servers": settings["brokers"],
@@ -26,6 +28,7 @@ def writer(settings: dict[str, str]) -> Writer:
             "acks": "all",
             "enable.idempotence": True,
             "delivery.report.only.error": True,
+            "log_level": 0,  # as ours: a broker that has just started is not ready for it
         }
     )
 
@@ -40,4 +43,4 @@ def writer(settings: dict[str, str]) -> Writer:
         if producer.flush(30):
             raise RuntimeError("the broker did not confirm the batch in time")
 
-    return write
+    yield write

@@ -1,6 +1,7 @@
 """paho-mqtt, which the target does not use: MQTT 3.1.1, 20 messages in flight, no thread."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import paho.mqtt.client as paho
@@ -18,7 +19,8 @@ def rows(events: Sequence[Event]) -> Batch:
     return [minio.log(event) for event in events]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     broker = urlsplit(settings["broker"])
     client = paho.Client(CallbackAPIVersion.VERSION2)
     client.username_pw_set(settings["username"], settings["password"])
@@ -44,4 +46,5 @@ def writer(settings: dict[str, str]) -> Writer:
             if client.loop(1.0):
                 raise RuntimeError("the broker closed the connection")
 
-    return write
+    yield write
+    client.disconnect()

@@ -1,6 +1,7 @@
 """PyMySQL: one guarded upsert of many rows, made of escaped literals, a transaction a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pymysql
 
@@ -20,7 +21,8 @@ def rows(events: Sequence[Event]) -> Batch:
     return [(minio.path(event), event.order[0], minio.records(event).decode()) for event in events]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     dsn = parse(settings["dsn_string"])
     connection = pymysql.connect(
         host=dsn.host,
@@ -44,4 +46,5 @@ def writer(settings: dict[str, str]) -> Writer:
         connection.query(_HEAD + values + _TAIL)
         connection.commit()
 
-    return write
+    yield write
+    connection.close()

@@ -1,7 +1,8 @@
 """nats-py's fastest ways: a PONG per batch, `publish_async`, and NATS Streaming's acks."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import nats
 from nats.aio.client import Client
@@ -17,17 +18,20 @@ def rows(events: Sequence[Event]) -> Batch:
     return [(minio.log(event), {"Nats-Msg-Id": event.id}) for event in events]
 
 
-def writer(settings: dict[str, str]) -> Writer:
-    loop = asyncio.new_event_loop()
-    run = loop.run_until_complete
-    client = run(nats.connect(f"nats://{settings['address']}", token=settings["token"]))
-    subject = f"{settings['subject']}.raw"
-    if settings.get("streaming") == "on":
-        session = run(Session.open(client, settings["streaming_cluster_id"]))
-        return lambda batch: run(_streaming(session, subject, batch))
-    if settings.get("jetstream") == "on":
-        return lambda batch: run(_jetstream(client, subject, batch))
-    return lambda batch: run(_core(client, subject, batch))
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
+    with asyncio.Runner() as runner:
+        address = f"nats://{settings['address']}"
+        client = runner.run(nats.connect(address, token=settings["token"]))
+        subject = f"{settings['subject']}.raw"
+        if settings.get("streaming") == "on":
+            session = runner.run(Session.open(client, settings["streaming_cluster_id"]))
+            yield lambda batch: runner.run(_streaming(session, subject, batch))
+        elif settings.get("jetstream") == "on":
+            yield lambda batch: runner.run(_jetstream(client, subject, batch))
+        else:
+            yield lambda batch: runner.run(_core(client, subject, batch))
+        runner.run(client.close())
 
 
 async def _core(client: Client, subject: str, batch: Batch) -> None:

@@ -2,7 +2,8 @@
 
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from benchmarks.raw import Batch, Writer
 from bucketcast.event import Event
@@ -16,7 +17,8 @@ def rows(events: Sequence[Event]) -> Batch:
     return [minio.log(event) for event in events]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     host, _, port = settings["nsqd_address"].rpartition(":")
     nsqd = socket.create_connection((host, int(port)))
     nsqd.sendall(b"  V2IDENTIFY\n" + _with_length(IDENTIFY))
@@ -31,7 +33,8 @@ def writer(settings: dict[str, str]) -> Writer:
         if nsqd.recv(len(OK), socket.MSG_WAITALL) != OK:
             raise RuntimeError("nsqd refused the batch")
 
-    return write
+    yield write
+    nsqd.close()
 
 
 def _with_length(data: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """pg8000: COPY into a temporary table, then one guarded upsert, a transaction a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pg8000.native import Connection
 
@@ -14,7 +15,8 @@ def rows(events: Sequence[Event]) -> Batch:
     return [(minio.path(event), event.order[0], minio.records(event)) for event in events]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     login = parse(settings["connection_string"])
     connection = Connection(
         login["user"],
@@ -39,7 +41,8 @@ def writer(settings: dict[str, str]) -> Writer:
         )
         connection.run("commit")
 
-    return write
+    yield write
+    connection.close()
 
 
 def escape(json: bytes) -> bytes:

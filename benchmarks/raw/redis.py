@@ -1,6 +1,7 @@
 """redis-py: the simplest guarded script, a call a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import redis
 
@@ -27,11 +28,13 @@ def rows(events: Sequence[Event]) -> Batch:
     ]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     host, _, port = settings["address"].rpartition(":")
     server = redis.Redis(
         host, int(port), username=settings.get("user"), password=settings.get("password")
     )
     script = server.register_script(GUARDED)
     keys = [settings["key"] + ":raw", settings["key"] + ":raw:order"]
-    return lambda batch: script(keys, batch)
+    yield lambda batch: script(keys, batch)
+    server.close()

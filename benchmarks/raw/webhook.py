@@ -1,6 +1,7 @@
 """pycurl: 32 requests at a time over persistent connections."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pycurl
 
@@ -15,7 +16,8 @@ def rows(events: Sequence[Event]) -> Batch:
     return [(minio.log(event), [*HEADERS, f"webhook-id: {event.id}"]) for event in events]
 
 
-def writer(settings: dict[str, str]) -> Writer:
+@contextmanager
+def writer(settings: dict[str, str]) -> Iterator[Writer]:
     multi = pycurl.CurlMulti()
     multi.setopt(pycurl.M_MAXCONNECTS, 32)
     handles = []
@@ -49,4 +51,5 @@ def writer(settings: dict[str, str]) -> Writer:
             if not done:
                 multi.select(1.0)
 
-    return write
+    yield write
+    multi.close()
