@@ -148,6 +148,7 @@ class Local:
             [sys.executable, "-m", "localstack.stop"],
             cwd=ROOT,
             env=self.environment(),
+            stdout=subprocess.DEVNULL,
             check=True,
             timeout=STOP_SECONDS,
         )
