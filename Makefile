@@ -54,9 +54,10 @@ chaos: setup servers ## chaos test: N events to ten targets while everything aro
 clients: setup servers ## functional tests of MinIO's clients and the AWS CLI against the gateway (SUITES="mc aws-cli")
 	@$(RUN) -m tests.clients $(SUITES)
 
-bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's and the scanner's
+bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's, the scanner's and the race's
 	$(RUN) -m benchmarks.dispatch
 	$(RUN) -m benchmarks.webhooks
+	$(RUN) -m benchmarks.system
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.price
