@@ -47,7 +47,7 @@ from bucketcast.targets.amqp.address import Address, parse
 from bucketcast.targets.amqp.batch import Confirms
 from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client, ClosedError
 from bucketcast.targets.amqp.errors import delivery_error, is_missing, largest_message
-from bucketcast.targets.amqp.protocol import Message
+from bucketcast.targets.amqp.protocol import Message, encode_properties
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import tls
 
@@ -148,17 +148,14 @@ class Target(base.Connected[Client]):
             raise NotAuthorized(f"url: allowed is {error}") from None
 
     def _messages(self, events: Sequence[Event], confirms: Confirms) -> Iterator[Message]:
-        from pika import BasicProperties  # noqa: PLC0415 - only its own function carries it
-
+        content_type = self.shape.content_type
         delivery_mode = self.settings.delivery_mode or PERSISTENT
-        for index, event, body in confirms.encode(events, self.body):
-            properties = BasicProperties(
-                content_type=self.shape.content_type,
-                headers=self._own_headers(event),
-                delivery_mode=delivery_mode,
-                message_id=event.id,
-            )
-            yield Message(index, properties, body)
+        for index, event, body in confirms.encode(events, self.shape.message):
+            headers = tuple(self._own_headers(event).items())
+            id_ = event.id
+            properties = encode_properties(content_type, delivery_mode, headers)
+            with_id = b"%b%c%b" % (properties, len(id_), id_.encode())
+            yield Message(index, id_, with_id, body)
 
     def _own_headers(self, event: Event) -> dict[str, str]:
         minio_headers = {"minio-bucket": event.bucket, "minio-event": event.name}

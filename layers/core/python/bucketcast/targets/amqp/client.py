@@ -90,17 +90,18 @@ class Client:
         """
         self._confirms = confirms
         deadline = time.monotonic() + timeout
-        part, tag = self._encoder.encode_batch_start(), self._tag
+        part, size, tag = [self._encoder.encode_batch_start()], 0, self._tag
         for message in messages:
             tag += 1
-            confirms.add(tag, message.position, message.properties.message_id)
-            part += self._encoder.encode_message(message)
-            if len(part) > BYTES_A_WRITE:
-                self._send_part(part, deadline)
+            confirms.add(tag, message.position, message.id)
+            part.append(self._encoder.encode_message(message))
+            size += len(part[-1])
+            if size > BYTES_A_WRITE:
+                self._send_part(b"".join(part), deadline)
                 # The broker counts what reached it: not a part that was never sent.
-                part, self._tag = b"", tag
+                part, size, self._tag = [], 0, tag
                 self._handle_received()
-        self._send_part(part, deadline)
+        self._send_part(b"".join(part), deadline)
         self._tag = tag
         if not wait:
             confirms.ignore_pending()

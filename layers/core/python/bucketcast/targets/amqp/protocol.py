@@ -1,6 +1,7 @@
 """Frames of AMQP 0-9-1, encoded and decoded by pika."""
 
 import struct
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bucketcast.targets.amqp.settings import AmqpSettings
@@ -9,13 +10,20 @@ from bucketcast.targets.base.sockets import DeadlineSocket
 CHANNEL = 1
 _FRAME_OVERHEAD = 8
 """Bytes of a frame around its payload."""
+_HEADER_FRAME, _BODY_FRAME, _END = 2, 3, b"\xce"
+_BASIC_CLASS = 60
+_frame_head = struct.Struct(">BHI").pack
+_content_head = struct.Struct(">BHIHHQ").pack
+"""The head of a header frame, and its fields before the properties: class, weight, body size."""
+_CONTENT_FIELDS = 12
 
 
 class Message(NamedTuple):
-    """A message of a batch, with its position there; `properties` are pika's."""
+    """A message of a batch, with its position there; `properties` are encoded, with the id."""
 
     position: int
-    properties: Any
+    id: str
+    properties: bytes
     body: bytes
 
 
@@ -57,13 +65,30 @@ class FrameEncoder:
         return encode_method(declare, CHANNEL)
 
     def encode_message(self, message: Message) -> bytes:
-        from pika.frame import Body, Header  # noqa: PLC0415
+        _, _, properties, body = message
+        size = _CONTENT_FIELDS + len(properties)
+        head = _content_head(_HEADER_FRAME, CHANNEL, size, _BASIC_CLASS, 0, len(body))
+        parts = [self._publish, head, properties, _END]
+        for start in range(0, len(body), self._max_payload):
+            payload = body[start : start + self._max_payload]
+            parts += (_frame_head(_BODY_FRAME, CHANNEL, len(payload)), payload, _END)
+        return b"".join(parts)
 
-        body, size = message.body, self._max_payload
-        header = Header(CHANNEL, len(body), message.properties)
-        payloads = (body[start : start + size] for start in range(0, len(body), size))
-        content = (Body(CHANNEL, payload).marshal() for payload in payloads)
-        return b"".join((self._publish, header.marshal(), *content))
+
+@lru_cache(256)
+def encode_properties(
+    content_type: str, delivery_mode: int, headers: tuple[tuple[str, str], ...]
+) -> bytes:
+    """Return the properties of a message without its id, which comes last, after its length."""
+    from pika import BasicProperties  # noqa: PLC0415 - only its own function carries it
+
+    properties = BasicProperties(
+        content_type=content_type,
+        headers=dict(headers),
+        delivery_mode=delivery_mode,
+        message_id="",
+    )
+    return b"".join(properties.encode())[:-1]
 
 
 def encode_method(method: Any, channel: int = 0) -> bytes:
