@@ -32,19 +32,18 @@ class Limits(NamedTuple):
             return None
         return self._replace(**{match[1]: int(match[2])})
 
-    def check(self, size: int) -> None:
-        """Check the size of a message.
+    @property
+    def largest(self) -> int:
+        """The largest message that can be sent, in bytes."""
+        return min(self.message, self.body - 2 * _NUMBER)
 
-        Raises:
-            Rejected: it cannot be sent.
-        """
+    def rejection(self, size: int) -> Rejected:
+        """Return the error of a message that is larger."""
         if size > self.message:
             limit = f"nsqd takes {self.message}: see its --max-msg-size"
-        elif size + 2 * _NUMBER > self.body:
-            limit = f"nsqd takes {self.body} with 8 for the length: see its --max-body-size"
         else:
-            return
-        raise Rejected(f"the event takes {size} bytes; {limit}")
+            limit = f"nsqd takes {self.body} with 8 for the length: see its --max-body-size"
+        return Rejected(f"the event takes {size} bytes; {limit}")
 
 
 def commands(
@@ -60,31 +59,27 @@ def commands(
     Events that can never be sent are added to `failures`. A message larger than `PART` is a command
     by itself.
     """
-    head, limit = f"MPUB {topic}\n".encode(), min(PART, limits.body)
-    bodies: list[bytes] = []
+    head, limit, largest = f"MPUB {topic}\n".encode(), min(PART, limits.body), limits.largest
+    pieces: list[bytes] = []
     size = _NUMBER
     for index in range(start, len(events)):
         try:
             body = encode(events[index])
-            limits.check(len(body))
         except UnicodeEncodeError as error:
             failures[index] = Rejected(f"no JSON can hold it: {error}")
             continue
-        except Rejected as error:
-            failures[index] = error
+        length = len(body)
+        if length > largest:
+            failures[index] = limits.rejection(length)
             continue
-        added = _NUMBER + len(body)
-        if bodies and size + added > limit:
-            yield index, _encode_command(head, size, bodies)
-            bodies, size = [], _NUMBER
-        bodies.append(body)
-        size += added
-    if bodies:
-        yield len(events), _encode_command(head, size, bodies)
+        if pieces and size + _NUMBER + length > limit:
+            yield index, _join_command(head, size, pieces)
+            pieces, size = [], _NUMBER
+        pieces += (_number(length), body)
+        size += _NUMBER + length
+    if pieces:
+        yield len(events), _join_command(head, size, pieces)
 
 
-def _encode_command(head: bytes, size: int, bodies: Sequence[bytes]) -> bytes:
-    pieces = [head, _two_numbers(size, len(bodies))]
-    for body in bodies:
-        pieces += (_number(len(body)), body)
-    return b"".join(pieces)
+def _join_command(head: bytes, size: int, pieces: list[bytes]) -> bytes:
+    return b"".join((head, _two_numbers(size, len(pieces) // 2), *pieces))
