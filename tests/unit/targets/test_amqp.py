@@ -4,6 +4,7 @@ import socket
 import threading
 
 import pytest
+from pika.frame import Body, Header, decode_frame
 
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.settings import options
@@ -11,6 +12,7 @@ from bucketcast.settings.types import LoginUrl
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms
+from bucketcast.targets.amqp.protocol import FrameEncoder, Message, encode_properties
 from tests.unit.samples import event
 
 
@@ -151,3 +153,26 @@ def test_server_of_another_protocol_is_reported() -> None:
         with pytest.raises(NotConnected, match="does the port in url suit its scheme"):
             target.probe()
         thread.join()
+
+
+def test_messages_are_the_frames_that_pika_reads() -> None:
+    settings = options.read(Target.Settings, {"url": "amqp://h", "exchange": "e"})
+    body = bytes(range(256)) * 40
+    properties = encode_properties("application/json", 2, (("minio-bucket", "ä"), ("x", "")))
+    message = Message(0, "id", properties + b"\x02id", body)
+    data = FrameEncoder(settings, frame_max=4096).encode_message(message)
+    frames = []
+    while data:
+        size, frame = decode_frame(data)
+        frames.append(frame)
+        data = data[size:]
+    _, header, *content = frames
+    assert isinstance(header, Header)
+    assert header.body_size == len(body)
+    assert header.properties.headers == {"minio-bucket": "ä", "x": ""}
+    assert header.properties.content_type == "application/json"
+    assert header.properties.delivery_mode == 2
+    assert header.properties.message_id == "id"
+    assert len(content) == 3
+    assert all(isinstance(frame, Body) for frame in content)
+    assert b"".join(frame.fragment for frame in content) == body

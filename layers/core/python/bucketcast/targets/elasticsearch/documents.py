@@ -66,7 +66,7 @@ class Object(msgspec.Struct):
     done: bool = False
     _written_documents: tuple[msgspec.Raw, ...] = ()
     _without_overlay: bool = False
-    _guard_at_write: dict[str, int] | None = None
+    _known_at_write: dict[str, StoredDocument | None] = {}
 
     def add(self, move: Move) -> None:
         """Add an entry of the batch."""
@@ -85,10 +85,10 @@ class Object(msgspec.Struct):
 
     def plan_writes(self, now: int) -> list[Write]:
         """Return the next writes; with none, slots are `unread`, or the object is `done`."""
-        if self._guard_at_write is not None:
+        if self._known_at_write:
             # The visible document was written by the guard; if that is unchanged, all is done.
-            self.done = self._guard_at_write == self._guard_versions()
-            self._guard_at_write = None
+            self.done = self._known_at_write == self.current
+            self._known_at_write = {}
         if self.done:
             return []
         if len(self.moves) == 1 and not any(self.current.values()):
@@ -137,7 +137,7 @@ class Object(msgspec.Struct):
                 if slot != write.slot:
                     self.read(slot)
             if write.slot == VISIBLE:
-                self._guard_at_write = self._guard_versions()
+                self._known_at_write = self.current.copy()
 
     def drop_refused(self) -> RegisterUpdate | None:
         """Continue without the refused document; return its entry, None if it was stored before.
@@ -149,13 +149,6 @@ class Object(msgspec.Struct):
         self.done = not has_overlay
         refused = self._written_documents[-1]
         return next((entry for entry, document in self.moves if document == refused), None)
-
-    def _guard_versions(self) -> dict[str, int]:
-        return {
-            slot: current.seq_no
-            for slot, current in self.current.items()
-            if current and slot != VISIBLE
-        }
 
     def _guard_writes(
         self,

@@ -110,7 +110,7 @@ class Target(base.Connected[Client]):
         where = self.where
         with self._connection() as client:
             encode = self._publish_encoder()
-            batch = Batch(events, self.body, encode, lambda error: refusal(error, where))
+            batch = Batch(events, self.shape.message, encode, lambda error: refusal(error, where))
             try:
                 batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
             except RAISED as error:
