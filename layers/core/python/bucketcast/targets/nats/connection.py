@@ -120,8 +120,9 @@ class Connection(Client):
         """
         if self.is_closed:
             raise self.last_error or errors.ConnectionClosedError()
-        await self._send_command(b"".join(self._unwritten))
-        self._unwritten.clear()
+        if self._unwritten:
+            await self._send_command(b"".join(self._unwritten))
+            self._unwritten.clear()
         await self._flush_pending()
         while self.pending_data_size and not self.is_closed:  # noqa: ASYNC110 - for one iteration
             await asyncio.sleep(0)
