@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 
+import msgspec
+
 from bucketcast.event import Event
 from bucketcast.sources import s3
 
@@ -45,10 +47,14 @@ def record(number: int, *, key: str = "", name: str = "ObjectCreated:Put") -> di
 def bodies(count: int, **options: str) -> Iterator[str]:
     """Yield messages of the ingress queue, one record each."""
     for number in range(count):
-        yield json.dumps({"Records": [record(number, **options)]}, separators=(",", ":"))
+        yield _dump({"Records": [record(number, **options)]})
 
 
 def events(count: int, start: int = 0) -> list[Event]:
     """Return so many such records as parsed events."""
-    records = (json.dumps(record(start + number)).encode() for number in range(count))
-    return [s3.parse(raw) for raw in records]  # type: ignore[arg-type]  # Raw or bytes alike
+    records = (_dump(record(start + number)) for number in range(count))
+    return [s3.parse(msgspec.Raw(raw)) for raw in records]
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import unpack
+from bucketcast.event import object_id
 from tests.chaos.causes import Traces
 from tests.chaos.injected import BUCKET, DIALECT, UNTAKEN, Identity, Injected
 from tests.chaos.load import Load
@@ -190,4 +190,4 @@ def _shown(row: Arrival) -> VisibleObject:
 
 def _trace_id(path: str, time: str) -> str:
     bucket, _, key = path.partition("/")
-    return f"{tracing.of_object(bucket, key)}@{time[11:23]}"
+    return f"{object_id(bucket, key)}@{time[11:23]}"

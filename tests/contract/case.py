@@ -101,7 +101,7 @@ def event(key: str, at: int = 1, name: str = PUT, **fields: Any) -> Event:
     values = {"bucket": "uploads", "time": time, "sequencer": f"{at:X}", **fields}
     if name == PUT:
         values = {"size": at, "etag": f"e{at}", **values}
-    return Event(name=name, key=key, record=msgspec.Raw(b"{}"), **values)
+    return Event(name=name, key=key, stored=msgspec.Raw(b"{}"), **values)
 
 
 def events(count: int, prefix: str = "photo") -> list[Event]:

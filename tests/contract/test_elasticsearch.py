@@ -148,7 +148,7 @@ def test_every_shape_can_be_searched_by_time(search: SearchServer, make: Make, s
     original = (
         b'{"eventTime":\n"%b",\r\n "s3": {"object": {"key": "2026-01-02"}}}' % event_.time.encode()
     )
-    batch = [msgspec.structs.replace(event_, record=msgspec.Raw(original)), event_]
+    batch = [msgspec.structs.replace(event_, stored=msgspec.Raw(original)), event_]
     target = make(format="access", shape=shape)
     assert target.send(batch if shape == "aws" else batch[1:]) == {}
     arrivals = search.received()

@@ -30,7 +30,7 @@ def event(name: str, key: str, at: int, **fields: Any) -> Event:
     """Return an event at `at` milliseconds; removals and puts have an equal sequencer."""
     time_ = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
     sequencer = "" if name == TAGGED else f"{at:X}"
-    values = {"time": time_, "sequencer": sequencer, "record": msgspec.Raw(b"{}"), **fields}
+    values = {"time": time_, "sequencer": sequencer, "stored": msgspec.Raw(b"{}"), **fields}
     return Event(name=name, bucket="uploads", key=key, **values)
 
 

@@ -39,7 +39,7 @@ Make = Callable[..., Target]
 
 
 def event(key: str, **fields: Any) -> Event:
-    defaults = {"time": "2026-01-02T03:04:05.678Z", "sequencer": "1", "record": msgspec.Raw(b"{}")}
+    defaults = {"time": "2026-01-02T03:04:05.678Z", "sequencer": "1", "stored": msgspec.Raw(b"{}")}
     return Event(name="s3:ObjectCreated:Put", bucket="uploads", key=key, **{**defaults, **fields})
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.delivery.envelope import unpack, zstd
+from bucketcast.delivery.compression import decompress
+from bucketcast.delivery.envelope import unpack
 from tests.e2e import arrivals
 from tests.e2e.arrivals import posted
 from tests.e2e.records import message, record
@@ -136,4 +137,4 @@ def opened(letter: DeadLetter) -> str:
     """The body of a dead letter, which is packed where that made room for the reason."""
     if not letter.body.startswith('{"zstd"'):
         return letter.body
-    return zstd.decompress(base64.b64decode(json.loads(letter.body)["zstd"])).decode()
+    return decompress(base64.b64decode(json.loads(letter.body)["zstd"])).decode()

@@ -40,7 +40,7 @@ def event(
     sequencer: str = "1",
     **more: Any,
 ) -> Event:
-    fields: dict[str, Any] = {"bucket": "uploads", "time": TIME, "record": msgspec.Raw(b"{}")}
+    fields: dict[str, Any] = {"bucket": "uploads", "time": TIME, "stored": msgspec.Raw(b"{}")}
     return Event(name=name, key=key, sequencer=sequencer, **(fields | more))
 
 

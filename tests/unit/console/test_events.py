@@ -32,7 +32,7 @@ def hearing(site: Site, monkeypatch: pytest.MonkeyPatch) -> Hearing:
 
 
 def make(key: str, **more: Any) -> Event:
-    return event(key, request_id=key, record=msgspec.Raw(b'{"a":1}'), size=2048, **more)
+    return event(key, request_id=key, stored=msgspec.Raw(b'{"a":1}'), size=2048, **more)
 
 
 def rule(**more: Any) -> Rule:
@@ -146,7 +146,7 @@ def test_whatever_an_event_holds_is_text(site: Site, hearing: Hearing) -> None:
     key = f"{SCRIPT}\x1b[2J\u2028\ud800\"'"
     bad = heard(hearing, key)
     record = json.dumps({"name": SCRIPT, "m": "\x00"}).encode()
-    worse = event(key, request_id="2", record=msgspec.Raw(record), metadata={"x": SCRIPT})
+    worse = event(key, request_id="2", stored=msgspec.Raw(record), metadata={"x": SCRIPT})
     hearing.recent.hear(worse, NOW)
     step = Step(1, trace_id(bad), "retried", HOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
     hearing.recent.add_steps([step])

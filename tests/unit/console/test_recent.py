@@ -102,7 +102,7 @@ def test_the_oldest_make_room_by_number_and_by_bytes() -> None:
     large = Recent(most_bytes=100_000)
     for number in range(10):
         record = msgspec.Raw(b'{"x":"' + b"x" * 30_000 + b'"}')
-        large.hear(event(f"{number}", request_id=f"{number}", record=record), 1)
+        large.hear(event(f"{number}", request_id=f"{number}", stored=record), 1)
     assert keys(large.newest(Wanted(), 9)) == ["9", "8", "7"]
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from bucketcast.delivery.compression import decompress
 from bucketcast.delivery.dead_letters import Dead, DeadLetters, of_event
-from bucketcast.delivery.envelope import Delivery, zstd
+from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
 from bucketcast.limits import MESSAGE_BYTES
@@ -60,7 +61,7 @@ def test_dead_letter_of_ingest_names_its_destination(sqs: "SQSClient") -> None:
 def test_event_too_large_for_an_envelope_is_dead_lettered_as_its_record(sqs: "SQSClient") -> None:
     noise = b64encode(Random(1).randbytes(800_000)).decode()  # noqa: S311 - repeatable
     record = json.dumps({"key": "\ufffe", "noise": noise}, ensure_ascii=False).encode()
-    delivery = Delivery("rule", event(record=msgspec.Raw(record)))
+    delivery = Delivery("rule", event(stored=msgspec.Raw(record)))
     (found,) = written(sqs, of_event(delivery, History(), "TooLarge", "it is"))
     assert found["Body"].startswith('{"key": "\\ufffe", "noise": "' + noise[:1_000])
     assert found["texts"]["rule"] == "rule"
@@ -92,7 +93,7 @@ def test_body_without_room_for_its_reason_is_compressed(size: int, sqs: "SQSClie
     assert found["texts"]["reason"] == "é" * 1_000
     packed = json.loads(found["Body"])
     assert packed.keys() == {"zstd"}
-    assert zstd.decompress(b64decode(packed["zstd"])).decode() == body
+    assert decompress(b64decode(packed["zstd"])).decode() == body
 
 
 @pytest.mark.parametrize(("more", "packed"), [(0, False), (1, True)])

@@ -3,12 +3,16 @@
 import json
 import random
 from base64 import b64decode, b64encode
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from bucketcast.delivery.compression import compress
+from bucketcast.delivery.dead_letters import unwrap
 from bucketcast.delivery.envelope import (
     MAX_BYTES,
     Delivery,
@@ -17,17 +21,15 @@ from bucketcast.delivery.envelope import (
     number_in,
     pack,
     unpack,
-    unwrap,
-    zstd,
 )
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
-from tests.unit.samples import event
+from tests.unit.samples import TIME, event
 
 
 def deliveries(count: int, record: bytes = b'{"eventName":"x"}') -> list[Delivery]:
-    return [Delivery("rule", event(f"k{n}", record=msgspec.Raw(record))) for n in range(count)]
+    return [Delivery("rule", event(f"k{n}", stored=msgspec.Raw(record))) for n in range(count)]
 
 
 def noise(size: int) -> bytes:
@@ -36,27 +38,42 @@ def noise(size: int) -> bytes:
     return json.dumps({"x": text[: size - 9]}).encode()
 
 
+def told(delivery: Delivery) -> Delivery:
+    """The delivery with all that it says, however it is stored."""
+    event = replace(
+        delivery.event,
+        stored=delivery.event.record,
+        known_id=delivery.event.id,
+        plain=False,
+        rule=delivery.rule,
+        named=delivery.named,
+    )
+    return replace(delivery, event=event)
+
+
 def same(one: Delivery, other: Delivery) -> bool:
-    return msgspec.json.encode(one) == msgspec.json.encode(other)
+    return told(one) == told(other)
 
 
 def test_small_message_can_be_read_by_a_person() -> None:
     (packed,) = pack(deliveries(1))
     assert json.loads(packed.body) == {
         "v": 1,
-        "events": [
-            {
-                "rule": "rule",
-                "event": {
+        "count": 1,
+        "copies": [{"rule": "rule"}],
+        "listed": {
+            "events": {
+                "same": {
                     "name": "s3:ObjectCreated:Put",
                     "bucket": "uploads",
                     "key": "k0",
                     "time": "2026-03-14T09:26:53.589Z",
                     "sequencer": "1",
-                    "record": {"eventName": "x"},
+                    "known_id": event("k0").id,
                 },
-            }
-        ],
+            },
+            "records": [{"whole": {"eventName": "x"}}],
+        },
     }
 
 
@@ -68,7 +85,7 @@ def test_large_message_is_compressed(count: int, *, compressed: bool) -> None:
     assert all(map(same, found, deliveries(count)))
     assert len(found) == number_in(packed.body) == count
     if compressed:
-        assert len(packed.body) < len(msgspec.json.encode(found)) / 5
+        assert len(packed.body) < len(msgspec.json.encode(deliveries(count))) / 5
 
 
 def test_one_message_holds_a_thousand_events_at_most() -> None:
@@ -81,7 +98,7 @@ def test_one_message_holds_a_thousand_events_at_most() -> None:
 def test_one_message_unpacks_to_no_more_than_a_reader_opens() -> None:
     """Copies of an event for many rules compress to nothing, and are large again when opened."""
     record = json.dumps({"x": "x" * 1_000_000}).encode()
-    made = [Delivery(f"rule{n}", event("key", record=msgspec.Raw(record))) for n in range(40)]
+    made = [Delivery(f"rule{n}", event("key", stored=msgspec.Raw(record))) for n in range(40)]
     packed = list(pack(made))
     assert [each.stop - each.start for each in packed] == [8] * 5
     assert [one.rule for each in packed for one in unpack(each.body)] == [one.rule for one in made]
@@ -116,7 +133,7 @@ def test_nothing_makes_no_message() -> None:
 
 def test_events_that_do_not_compress_are_split() -> None:
     made = [
-        Delivery("rule", event(f"k{n}", record=msgspec.Raw(noise(60_000 + n)))) for n in range(40)
+        Delivery("rule", event(f"k{n}", stored=msgspec.Raw(noise(60_000 + n)))) for n in range(40)
     ]
     packed = list(pack(made))
     assert len(packed) > 1
@@ -139,7 +156,7 @@ def test_compressing_never_makes_a_message_larger(size: int) -> None:
 @pytest.mark.parametrize("index", [0, 3, 6])
 def test_an_event_that_fits_in_no_message_is_named_by_its_index(index: int) -> None:
     made = deliveries(7)
-    made[index] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
+    made[index] = Delivery("rule", event("large", stored=msgspec.Raw(noise(1_300_000))))
     with pytest.raises(TooLarge, match=r"the event takes [0-9]+ bytes; a message holds") as refused:
         list(pack(made))
     assert refused.value.index == index
@@ -162,7 +179,7 @@ EVENTS = st.builds(
     TEXT,
     name=TEXT,
     sequencer=TEXT,
-    record=RECORDS,
+    stored=RECORDS,
     size=st.none() | st.integers(0, 2**63 - 1),
     etag=st.none() | TEXT,
     version_id=st.none() | TEXT,
@@ -188,7 +205,16 @@ def test_packed_deliveries_unpack_unchanged(made: list[Delivery], most: int) -> 
 
 
 def compressed(text: bytes) -> str:
-    return json.dumps({"v": 1, "count": 1, "zstd": b64encode(zstd.compress(text)).decode()})
+    zstd_ = b64encode(compress(text)).decode()
+    return json.dumps({"v": 1, "count": 1, "copies": [{"rule": "r"}], "zstd": zstd_})
+
+
+def listed(count: int = 1, copies: object = ({"rule": "r"},), **members: Any) -> str:
+    """An envelope of one event, with other `members`."""
+    same = {"name": "n", "bucket": "b", "key": "k", "time": TIME, "sequencer": ""}
+    events = {"same": same | members.pop("same", {}), "each": members.pop("each", {})}
+    text = {"events": events, "records": [{"whole": {}}]} | members.pop("listed", {})
+    return json.dumps({"v": 1, "count": count, "copies": copies, "listed": text, **members})
 
 
 BROKEN = {
@@ -197,17 +223,38 @@ BROKEN = {
     "array": "[]",
     "another object": '{"Records": []}',
     "no version": '{"events": []}',
-    "version of another type": '{"v": "1", "events": []}',
-    "event of another type": '{"v": 1, "events": [1]}',
-    "event without record": '{"v":1,"events":[{"rule":"r","event":{"name":"n"}}]}',
+    "version of another type": listed().replace('"v": 1', '"v": "1"'),
+    "no events": '{"v": 1, "count": 1, "copies": [{"rule": "r"}]}',
+    "events of another type": listed(listed={"events": [1]}),
+    "event without name": listed(same={"name": None}),
+    "event without key": listed().replace('"key": "k", ', ""),
+    "size of another type": listed(same={"size": "1"}),
+    "fewer keys than events": listed(2, each={"key": ["a"]}),
+    "more keys than events": listed(1, each={"key": ["a", "b"]}),
+    "no event": listed(0),
+    "more events than a message has": listed(1_001),
+    "no copy": listed(copies=[]),
+    "no such copy": listed(2, copy_of=[0, 1]),
+    "copy before the first": listed(2, copy_of=[0, -1]),
+    "fewer copies than events": listed(2, copy_of=[0]),
+    "no record": listed(listed={"records": []}),
+    "no such record": listed(2, each={"stored": [0, 1]}),
+    "record before the first": listed(2, each={"stored": [0, -1]}),
+    "record that is nothing": listed(listed={"records": [{}]}),
+    "form with a blank that no event fills": listed(listed={"records": [{"form": ["", "x", ""]}]}),
+    "form without blanks": listed(listed={"records": [{"form": ["{}"]}]}),
+    "form that ends with a blank": listed(listed={"records": [{"form": ["", "key"]}]}),
+    "forms that make too much": listed(
+        1_000, listed={"records": [{"form": ["x" * 40_000, "key", ""]}]}
+    ),
     "cut": '{"v": 1, "events": [',
     "bottomless": '{"v": 1, "x": ' + "[" * 100_000,
     "bottomless inside": compressed(b"[" * 100_000),
-    "no base64": '{"v": 1, "zstd": "A"}',
-    "no zstd": '{"v": 1, "zstd": "QUJDRA=="}',
-    "zstd that ends early": '{"v": 1, "zstd": "KLUv"}',
+    "no base64": '{"v": 1, "count": 1, "copies": [{"rule": "r"}], "zstd": "A"}',
+    "no zstd": '{"v": 1, "count": 1, "copies": [{"rule": "r"}], "zstd": "QUJDRA=="}',
+    "zstd that ends early": '{"v": 1, "count": 1, "copies": [{"rule": "r"}], "zstd": "KLUv"}',
     "zstd of no JSON": compressed(b"hello"),
-    "zstd of no list": compressed(b"{}"),
+    "zstd of nothing": compressed(b"{}"),
     "zstd of no text": compressed(b"[\xff]"),
     "lone surrogate": '{"v": 1, "rule": "\udead"}',
 }
@@ -233,7 +280,8 @@ def test_envelope_of_a_later_release_is_refused_with_its_version(more: str) -> N
 
 
 def test_fields_of_a_later_release_are_ignored() -> None:
-    assert unpack('{"v": 1, "events": [], "colour": "blue"}') == []
+    (one,) = unpack(listed(colour="blue", same={"colour": "blue"}, each={"colour": [1, 2]}))
+    assert (one.rule, one.event.key) == ("r", "k")
 
 
 @pytest.mark.parametrize("body", ["text", '{"v": 1}', '{"zstd": 1}', '{"zstd": "", "more": ""}'])

@@ -47,7 +47,7 @@ def body(number):
         Delivery("0123456789abcdef", Event(
             name="s3:ObjectCreated:Put", bucket="uploads", key=f"{number}/{n}" + "k" * (size // 4),
             time="2026-01-02T03:04:05.678Z", sequencer=f"{number * 1_000 + n:016X}",
-            record=Raw(b'{"padding":"%b","n":%d}' % (b"x" * size, n)), size=n, etag=f"{n:032x}",
+            stored=Raw(b'{"padding":"%b","n":%d}' % (b"x" * size, n)), size=n, etag=f"{n:032x}",
         ))
         for n in range(events)
     ]

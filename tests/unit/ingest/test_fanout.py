@@ -50,7 +50,7 @@ def fanout_by(client: Any, **options: Any) -> Fanout:
 
 def batch(*keys: str, record: bytes = b"{}") -> list[Item]:
     nowhere: Any = None
-    made = (Delivery("rule", event(key, record=msgspec.Raw(record))) for key in keys)
+    made = (Delivery("rule", event(key, stored=msgspec.Raw(record))) for key in keys)
     return [Item(nowhere, each) for each in made]
 
 
@@ -125,7 +125,7 @@ def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
 def test_event_that_fits_nowhere_is_given_up_and_its_neighbours_go(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
     box = batch("a", "large", "b")
-    box[1] = of(Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000)))))
+    box[1] = of(Delivery("rule", event("large", stored=msgspec.Raw(noise(1_300_000)))))
     (left,) = fanout(sqs).send({Destination.of(HOOK): box}, lambda: 60.0)
     assert sorted(key for each in keys(received(sqs, url)) for key in each) == ["a", "b"]
     assert left.item.delivery.event.key == "large"

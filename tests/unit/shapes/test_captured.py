@@ -140,7 +140,7 @@ def by_rgw(theirs: Document) -> Event:
         key=s3_object["key"],
         time=theirs["eventTime"],
         sequencer=seconds + nanoseconds,
-        record=msgspec.Raw(b"{}"),
+        stored=msgspec.Raw(b"{}"),
         size=s3_object["size"],
         etag=s3_object["eTag"],
         version_id=s3_object["versionId"],

@@ -6,11 +6,13 @@ from urllib.parse import unquote_plus
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bucketcast import sources
 from bucketcast.event import Event
+from bucketcast.event.names import SINGLES
 from bucketcast.shapes import minio
 from tests.unit.samples import event, recorded
 
@@ -163,7 +165,7 @@ def test_blanks_of_a_relay_are_removed_from_minios_record() -> None:
     text = rb'{"a":" \" : [\n , ","eventVersion":1e999,"s3":[[],{},-0.0,"\u003c"]}'
     loose = text.replace(b'":', b'"\t:\r\n ').replace(b',"', b' ,\n"').replace(b"[[", b" [ [ ")
     for raw in (text, loose):
-        made = event(dialect="minio", record=msgspec.Raw(raw))
+        made = event(dialect="minio", stored=msgspec.Raw(raw))
         assert minio.records(made) == b'{"Records":[' + text + b"]}"
 
 
@@ -187,3 +189,40 @@ def test_minios_record_is_sent_unchanged_except_for_its_key() -> None:
     parsed_record["s3"]["object"]["key"] = own.key
     assert record == parsed_record
     assert b"\n" not in minio.listen_line(own)[:-1]
+
+
+PLAIN = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"\\'), max_size=8
+) | st.sampled_from(["\ue000", "%s", "{}", "a b", "a/b", "0"])
+
+
+@settings(max_examples=500)
+@given(
+    st.builds(
+        Event,
+        name=st.sampled_from(sorted(SINGLES)),
+        bucket=PLAIN,
+        key=PLAIN,
+        time=st.just("2026-01-02T03:04:05.678Z"),
+        sequencer=st.sampled_from(["", "0055AED6DCD90281E5"]),
+        stored=st.just(msgspec.Raw(b"{}")),
+        size=st.none() | st.integers(0, 9),
+        etag=st.none() | PLAIN,
+        version_id=st.none() | PLAIN,
+        region=PLAIN,
+        principal=PLAIN,
+        owner=PLAIN,
+        source_ip=PLAIN | st.just("2001:db8::1"),
+        request_id=PLAIN,
+        host_id=PLAIN,
+        user_agent=PLAIN,
+        content_type=st.sampled_from([None, "", "text/plain"]),
+        metadata=st.sampled_from([None, {}, {"x-amz-meta-a": "b"}]),
+        headers=st.sampled_from([None, {}, {"cache-control": "no-store"}]),
+        dialect=st.sampled_from(["", "eventbridge"]),
+    )
+)
+def test_plain_event_is_written_as_any_other(written: Event) -> None:
+    plain = replace(written, plain=True)
+    assert minio.log(plain) == minio.log(written)
+    assert minio.records(plain) == minio.records(written)

@@ -245,7 +245,7 @@ class Delivering:
 
     def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
         """What ingest does with events of these keys."""
-        self.fan_out([Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys])
+        self.fan_out([Delivery(rule, event(key, stored=msgspec.Raw(record))) for key in keys])
         names = [f"{key} {rule}" for key in keys]
         self.sent.update(names)
         self.put_at |= dict.fromkeys(names, self.simulation.clock.now)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.delivery.envelope import zstd
+from bucketcast.delivery.compression import compress
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 from bucketcast.state.rule_cache import RuleCache
@@ -177,7 +177,7 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
     read.add(rule("a"))
     read.add(rule(bucket="photos"))
     page = {"partition": {"S": "uploads"}, "key": {"S": "page#000"}, "written": {"N": "1"}}
-    unknown = {"rules": {"B": zstd.compress(b'[{"bucket":"uploads","conditions":1}]')}}
+    unknown = {"rules": {"B": compress(b'[{"bucket":"uploads","conditions":1}]')}}
     dynamodb.put_item(TableName=state_table, Item={**page, **unknown})
     rulebook = RuleCache(read)
     for _ in range(2):
@@ -185,7 +185,7 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
         assert matched(both["photos"], PUT, "x").keys() == {HOOK}
         with pytest.raises(BucketcastError, match="the rules of uploads cannot be read: "):
             matched(both["uploads"], PUT, "a")
-    none = {"rules": {"B": zstd.compress(b"[]")}}
+    none = {"rules": {"B": compress(b"[]")}}
     dynamodb.put_item(TableName=state_table, Item={**page, **none})
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}, "it was read again"
 
@@ -338,7 +338,7 @@ def test_rules_that_unpack_to_more_than_16_mib_are_not_opened(
     rules: Rules, dynamodb: "DynamoDBClient", state_table: str, items: int
 ) -> None:
     """They would take all of the memory of ingest."""
-    bomb = zstd.compress(b"[" + b" " * ((16 << 20) // items) + b"]")
+    bomb = compress(b"[" + b" " * ((16 << 20) // items) + b"]")
     version = {"version": {"N": "1"}, "written": {"N": "1"}, "pages": {"N": str(items)}}
     stored = {"#version": version} | {
         f"page#00{number}": {"written": {"N": "1"}, "rules": {"B": bomb}} for number in range(items)

@@ -63,7 +63,7 @@ def event(name: str, at: int, **fields: Any) -> Event:
     values = {"time": time, "sequencer": sequencer, **fields}
     if name == PUT:
         values = {"size": at, "etag": f"e{at}", **values}
-    return Event(name=name, bucket="b", key="k", record=msgspec.Raw(b"{}"), **values)
+    return Event(name=name, bucket="b", key="k", stored=msgspec.Raw(b"{}"), **values)
 
 
 class Store:

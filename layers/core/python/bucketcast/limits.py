@@ -143,7 +143,7 @@ MAX_LISTED = 8_388_608
 """The bytes of all records of one message, unless it is a single event."""
 MAX_UNPACKED = 4 * MAX_LISTED
 """A message that would unpack to more is not opened: it could end the function, again and again."""
-COMPRESS_PAST_BYTES = 4_096
+COMPRESS_PAST_BYTES = 2_048
 """A body of more is compressed."""
 REASON_LENGTH = 1_000
 """Characters of an error's text that a message carries."""

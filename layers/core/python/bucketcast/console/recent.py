@@ -105,7 +105,7 @@ class Recent:
     def hear(self, event: Event, at: int) -> None:
         """Add an event; S3 and SQS may send one again."""
         # The record is a part of its message's buffer, which would stay as a whole.
-        heard = Heard(replace(event, record=event.record.copy()), trace_id(event), at)
+        heard = Heard(replace(event, stored=event.record.copy()), trace_id(event), at)
         with self._lock:
             if event.id in self._events:
                 return

@@ -5,16 +5,21 @@ moves it back, SQS's own redrive too, gives its events a full term.
 """
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
-from bucketcast.delivery.envelope import Delivery, TooLarge, pack, zstd
+import msgspec
+
+from bucketcast.delivery.compression import compress, decompress
+from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped
 from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
 from bucketcast.telemetry import logger
+
+_wrapper = msgspec.json.Decoder(dict[str, str])
 
 
 class Dead(NamedTuple):
@@ -76,7 +81,7 @@ def letter(dead: Dead, target: str = "") -> Outgoing:
     if message.size <= MESSAGE_BYTES:
         return message
     whole = dead.body.encode()
-    packed = b64encode(zstd.compress(whole)).decode("ascii")
+    packed = b64encode(compress(whole)).decode("ascii")
     message = message._replace(body=json.dumps({"zstd": packed}))
     if message.size <= MESSAGE_BYTES:
         return message
@@ -84,3 +89,20 @@ def letter(dead: Dead, target: str = "") -> Outgoing:
     message = message._replace(body="", attributes={**attributes, **cut})
     room = MESSAGE_BYTES - message.size
     return message._replace(body=whole[:room].decode(errors="ignore"))
+
+
+def unwrap(body: str) -> str:
+    """Return the body that `letter` compressed to make room; any other as it is.
+
+    Raises:
+        ValueError: the compressed text is broken.
+    """
+    if not body.startswith('{"zstd"'):
+        return body
+    try:
+        fields = _wrapper.decode(body)
+    except msgspec.MsgspecError:
+        return body
+    if fields.keys() != {"zstd"}:
+        return body
+    return decompress(b64decode(fields["zstd"])).decode()

@@ -25,8 +25,10 @@ messages in flight; a killed function's are visible again within seconds.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
+from operator import attrgetter
 
 from bucketcast import limits
+from bucketcast.delivery.columns import size_of
 from bucketcast.delivery.consumer import OwnQueue
 from bucketcast.delivery.envelope import Delivery, NewerVersion, number_in
 from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, Received, Work
@@ -47,6 +49,7 @@ from bucketcast.errors import (
 )
 from bucketcast.telemetry import logger
 
+_stored = attrgetter("event.stored")
 _NO_TRY = "it waited behind events that the target did not take"
 
 
@@ -204,7 +207,7 @@ class Engine:
                     break
                 continue
             chunk += map(Item, repeat(received), deliveries)
-            size += sum(memoryview(delivery.event.record).nbytes for delivery in deliveries)
+            size += sum(map(size_of, map(_stored, deliveries)))
             del deliveries
             if len(chunk) >= limits.CHUNK_EVENTS or size >= self._chunk_bytes:
                 yield chunk

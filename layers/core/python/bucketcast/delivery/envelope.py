@@ -2,23 +2,27 @@
 
 ::
 
-    {"v": 1, "events": [{"rule": "…", "created": …, "event": {…}}, …]}
-    {"v": 1, "count": 200, "zstd": "base64 of that list"}
+    {"v": 1, "count": 2, "copies": [{"rule": "…"}], "listed": {…}}
+    {"v": 1, "count": 200, "copies": [{"rule": "…"}], "zstd": "base64 of what is listed"}
 
-An event carries its original record, so a dead letter shows it, and events are formatted only when
-they are sent. SQS bills by call and by 64 KB, and an event is about 1 KB that compresses tenfold
-among similar ones. A message's history stands beside it (`delivery.policy.History`), so a message
-that is sent again unopened keeps its body.
+Events stand in columns, with their original records (`delivery.columns`), so a dead letter shows
+these, and events are formatted only when they are sent. SQS bills by call and by 64 KB. What
+belongs to one destination, such as the rule, is apart from the events, so they are packed once for
+all destinations. A message's history stands beside the body (`delivery.policy.History`), so a
+message that is sent again unopened keeps its body.
 """
 
-import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
+from bucketcast.delivery.columns import decode, encode, size_of
+from bucketcast.delivery.compression import compress, decompress
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event, copy_id
 from bucketcast.limits import (
@@ -29,17 +33,9 @@ from bucketcast.limits import (
     MESSAGE_BYTES,
 )
 
-if sys.version_info >= (3, 14):
-    from compression import zstd as zstd  # noqa: PLC0414 - dead letters pack its large bodies with it
-else:
-    from backports import zstd as zstd  # noqa: PLC0414
-
 VERSION = 1
 MAX_BYTES = MESSAGE_BYTES - 8_192
 """An SQS message is 1 MiB at most, its attributes included; these take some of it."""
-_LEVEL = 1
-_MAYBE_ILLEGAL = b"\xef\xbf"
-"""How U+FFFE and U+FFFF begin, which a key may hold and SQS refuses; base64 hides them."""
 
 
 class NewerVersion(ValueError):
@@ -75,33 +71,67 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return copy_id(self.event.id, self.rule if self.named else "")
 
 
+class _Copy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The part of a delivery that does not depend on its event."""
+
+    rule: str
+    named: bool = False
+    reason: str = ""
+    error: str = ""
+
+
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message's body; its events are decoded when it is opened."""
+    """A message's body; its events are decoded when it is opened.
+
+    `copy_of` has the index in `copies` for each event; without it all have the first.
+    """
 
     v: int
-    events: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    count: int = 0
+    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_EVENTS)]
+    copies: list[_Copy]
+    copy_of: list[Annotated[int, msgspec.Meta(ge=0)]] = []
+    listed: msgspec.Raw = msgspec.Raw()
     zstd: str = ""
 
-    def open(self) -> list[Delivery]:
-        """Return the deliveries.
+    def open(self, created: int = 0) -> list[Delivery]:
+        """Return the deliveries; `created` is for events that have no time of their own.
 
         Raises:
             ValueError: the envelope holds something else.
         """
         with _translate_errors():
-            if self.zstd:
-                return _deliveries.decode(decompress(b64decode(self.zstd)))
-            return _optional_deliveries.decode(self.events) or [] if self.events else []
+            text = decompress(b64decode(self.zstd)) if self.zstd else bytes(self.listed)
+            rules, named, reasons, errors = zip(*self._copies(), strict=True)
+            events, arrived = decode(text, rules, named, self.count)
+        arrived = [time or created for time in arrived]
+        return list(map(Delivery, rules, events, named, arrived, reasons, errors))
 
-    @property
-    def number(self) -> int:
-        """The number of events that the envelope states, counted if it states none."""
-        try:
-            listed = _optional_list.decode(self.events) if self.events else None
-            return self.count or len(listed or ())
-        except msgspec.MsgspecError:
-            return 1
+    def _copies(self) -> list[tuple[Any, ...]]:
+        """Return the fields of the copy that each event is.
+
+        Raises:
+            ValueError: not every event has one.
+        """
+        numbers = self.copy_of or [0] * self.count
+        if len(numbers) != self.count or max(numbers) >= len(self.copies):
+            raise ValueError("not every event is one of its copies")
+        copies = [*map(astuple, self.copies)]
+        return [copies[number] for number in numbers]
+
+
+class _Events(NamedTuple):
+    """Packed events: their member of the envelope, and how many bytes they unpack to.
+
+    They are kept with it, or their ids would be used again.
+    """
+
+    text: bytes
+    unpacked: int
+    events: Sequence[Event]
+
+
+Texts = dict[tuple[int, ...], _Events]
+"""The events that were packed already, by their ids in Python."""
 
 
 class _Versioned(msgspec.Struct):
@@ -119,24 +149,23 @@ class Packed(NamedTuple):
 _encode = msgspec.json.Encoder().encode
 _envelope = msgspec.json.Decoder(Envelope)
 _versioned = msgspec.json.Decoder(_Versioned)
-_deliveries = msgspec.json.Decoder(list[Delivery])
-_optional_deliveries = msgspec.json.Decoder(list[Delivery] | None)
-_optional_list = msgspec.json.Decoder(list[msgspec.Raw] | None)
-_wrapper = msgspec.json.Decoder(dict[str, str])
-_WINDOW = {int(zstd.DecompressionParameter.window_log_max): MAX_UNPACKED.bit_length() - 1}
-"""The input chooses the decompressor's window, so it is capped."""
+_of_copy = attrgetter(*_Copy.__struct_fields__)
 
 
-def pack(deliveries: Sequence[Delivery], max_events: int = MAX_EVENTS) -> Iterator[Packed]:
+def pack(
+    deliveries: Sequence[Delivery], max_events: int = MAX_EVENTS, texts: Texts | None = None
+) -> Iterator[Packed]:
     """Yield messages with all deliveries in order, at most `max_events` in each.
+
+    Where the same events go to many destinations, pass the same `texts` each time.
 
     Raises:
         TooLarge: a single event is larger than a message may be; the earlier ones were yielded.
     """
-    start = 0
+    start, texts = 0, {} if texts is None else texts
     while start < len(deliveries):
         stop = _end(deliveries, start, max_events)
-        yield from _pack(deliveries, start, stop)
+        yield from _pack(deliveries, start, stop, texts)
         start = stop
 
 
@@ -144,29 +173,49 @@ def _end(deliveries: Sequence[Delivery], start: int, max_events: int) -> int:
     """Return the end of a message from `start` that stays within the unpacked limit."""
     room = MAX_LISTED
     for index in range(start, min(start + max_events, len(deliveries))):
-        room -= memoryview(deliveries[index].event.record).nbytes
+        room -= size_of(deliveries[index].event.stored)
         if room < 0:
             return max(index, start + 1)
     return min(start + max_events, len(deliveries))
 
 
-def _pack(deliveries: Sequence[Delivery], start: int, stop: int) -> Iterator[Packed]:
-    part = list(deliveries[start:stop])
-    listed = _encode(part)
-    body = _encode(Envelope(VERSION, msgspec.Raw(listed)))
-    illegal = _MAYBE_ILLEGAL in body
-    if illegal or len(body) > COMPRESS_PAST_BYTES:
-        text = b64encode(zstd.compress(listed, _LEVEL)).decode("ascii")
-        packed = _encode(Envelope(VERSION, count=len(part), zstd=text))
-        body = packed if illegal else min(packed, body, key=len)
-    if len(body) <= MAX_BYTES and len(listed) <= MAX_UNPACKED:
+def _pack(deliveries: Sequence[Delivery], start: int, stop: int, texts: Texts) -> Iterator[Packed]:
+    part = deliveries[start:stop]
+    copies = [*map(_of_copy, part)]
+    numbers = {copy: number for number, copy in enumerate(dict.fromkeys(copies))}
+    copy_of = [numbers[copy] for copy in copies] if len(numbers) > 1 else []
+    envelope = Envelope(VERSION, len(part), [_Copy(*copy) for copy in numbers], copy_of)
+    events = _pack_events(part, texts)
+    body = _escape(b"%b,%b}" % (_encode(envelope)[:-1], events.text))
+    if len(body) <= MAX_BYTES and events.unpacked <= MAX_UNPACKED:
         yield Packed(body.decode(), start, stop)
     elif len(part) == 1:
         raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)
     else:
         middle = (start + stop) // 2
-        yield from _pack(deliveries, start, middle)
-        yield from _pack(deliveries, middle, stop)
+        yield from _pack(deliveries, start, middle, texts)
+        yield from _pack(deliveries, middle, stop, texts)
+
+
+def _pack_events(part: Sequence[Delivery], texts: Texts) -> _Events:
+    """Return the events of deliveries, packed now or before."""
+    events = [each.event for each in part]
+    key = tuple(map(id, events))
+    if key not in texts:
+        listed = encode(events, [each.created for each in part])
+        text = b'"listed":%b' % listed
+        if len(listed) > COMPRESS_PAST_BYTES:
+            packed = b'"zstd":"%b"' % b64encode(compress(listed, 1))
+            text = min(text, packed, key=len)
+        texts[key] = _Events(text, len(listed), events)
+    return texts[key]
+
+
+def _escape(body: bytes) -> bytes:
+    """Return the same JSON without the characters that SQS refuses."""
+    if b"\xef\xbf" not in body:  # as they begin, and hardly anything else
+        return body
+    return body.replace(b"\xef\xbf\xbe", rb"\ufffe").replace(b"\xef\xbf\xbf", rb"\uffff")
 
 
 def read(body: str) -> Envelope:
@@ -193,20 +242,20 @@ def _refuse_newer(version: int) -> None:
         )
 
 
-def unpack(body: str) -> list[Delivery]:
-    """Return the deliveries of an envelope.
+def unpack(body: str, created: int = 0) -> list[Delivery]:
+    """Return the deliveries of an envelope; `created` as in `Envelope.open`.
 
     Raises:
         NewerVersion: as `read`.
         ValueError: the body is no envelope.
     """
-    return read(body).open()
+    return read(body).open(created)
 
 
 def number_in(body: str) -> int:
     """Return the number of events that a body states; 1 if it is no readable envelope."""
     try:
-        return read(body).number
+        return read(body).count
     except ValueError:
         return 1
 
@@ -216,42 +265,9 @@ def is_envelope(body: str) -> bool:
     return body.startswith('{"v":')
 
 
-def unwrap(body: str) -> str:
-    """Return the body that `delivery.dead_letters` compressed to make room; any other as it is.
-
-    Raises:
-        ValueError: the compressed text is broken.
-    """
-    if not body.startswith('{"zstd"'):
-        return body
-    try:
-        fields = _wrapper.decode(body)
-    except msgspec.MsgspecError:
-        return body
-    if fields.keys() != {"zstd"}:
-        return body
-    with _translate_errors():
-        return decompress(b64decode(fields["zstd"])).decode()
-
-
-def decompress(packed: bytes, limit: int = MAX_UNPACKED) -> bytes:
-    """Return the decompressed bytes.
-
-    Raises:
-        ValueError: it is more than `limit`, or cut short.
-    """
-    unpacker = zstd.ZstdDecompressor(options=_WINDOW)
-    unpacked = unpacker.decompress(packed, limit + 1)
-    if len(unpacked) > limit:
-        raise ValueError(f"it unpacks to more than {limit:,} bytes, which is not opened")
-    if not unpacker.eof:
-        raise ValueError("the compressed text is cut short")
-    return unpacked
-
-
 @contextmanager
 def _translate_errors() -> Iterator[None]:
     try:
         yield
-    except (msgspec.MsgspecError, zstd.ZstdError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"no envelope of Bucketcast: {error}") from None

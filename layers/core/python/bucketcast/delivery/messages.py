@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
@@ -51,11 +50,7 @@ def deliveries(message: Message) -> Sequence[Delivery]:
         NewerVersion: only a newer release reads it.
         ValueError: the body is no envelope.
     """
-    unpacked = unpack(message.body)
-    for delivery in unpacked:
-        if not delivery.created:
-            force_setattr(delivery, "created", message.created)
-    return unpacked
+    return unpack(message.body, message.created)
 
 
 class Received(NamedTuple):

@@ -4,8 +4,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import force_setattr
-
 from bucketcast.delivery.breaker import Breaker, BreakerState, Outage
 from bucketcast.delivery.connection import OUT_OF_TIME, Connection
 from bucketcast.delivery.envelope import Delivery
@@ -201,11 +199,7 @@ def open_envelope(received: Received) -> Sequence[Delivery]:
         NewerVersion: only a newer release reads it.
         ValueError: the body is no envelope.
     """
-    unpacked = deliveries(received.message)
-    for delivery in unpacked:
-        force_setattr(delivery.event, "rule", delivery.rule)
-        force_setattr(delivery.event, "named", delivery.named)
-    return unpacked
+    return deliveries(received.message)
 
 
 def _is_final(error: DeliveryError, item: Item) -> bool:

@@ -15,12 +15,11 @@ Ingest drops events for a target that does not exist.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 import msgspec
 
 from bucketcast.destination import ListenerArn
-from bucketcast.event import Event
+from bucketcast.event import OBJECT_DIGITS, Event
 from bucketcast.rules import Hit
 
 TRACE_IDS_A_LINE = 5_000
@@ -55,14 +54,9 @@ Line = Received | Dispatched | Dropped
 _line: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
-def of_object(bucket: str, key: str) -> str:
-    """Return the prefix of an object's trace ids."""
-    return blake2b(f"{bucket}\0{key}".encode(errors="surrogatepass"), digest_size=5).hexdigest()
-
-
 def trace_id(event: Event) -> str:
     """Return the trace id of an event."""
-    return f"{of_object(event.bucket, event.key)}@{event.time[11:23]}"
+    return f"{event.id[:OBJECT_DIGITS]}@{event.time[11:23]}"
 
 
 def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:

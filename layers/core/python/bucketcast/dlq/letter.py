@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from msgspec.structs import replace
-
 from bucketcast import sources
-from bucketcast.delivery.envelope import Delivery, is_envelope, number_in, unpack, unwrap
+from bucketcast.delivery.dead_letters import unwrap
+from bucketcast.delivery.envelope import Delivery, is_envelope, number_in, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
@@ -107,11 +106,9 @@ def read_content(letter: Letter, *, ingress: bool) -> Content:
         body = unwrap(letter.body)
         if ingress and not is_envelope(body):
             return _read_source_message(body)
-        deliveries = unpack(body)
+        deliveries = unpack(body, letter.history.created or letter.sent)
     except ValueError as error:
         return Content(problem=str(error))
-    created = letter.history.created or letter.sent
-    deliveries = [replace(delivery, created=delivery.created or created) for delivery in deliveries]
     return Content(len(deliveries), deliveries, [delivery.event for delivery in deliveries])
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from msgspec import structs
 
 from bucketcast.delivery import dead_letters
-from bucketcast.delivery.dead_letters import Dead
-from bucketcast.delivery.envelope import Delivery, TooLarge, pack, unwrap
+from bucketcast.delivery.dead_letters import Dead, unwrap
+from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter

@@ -1,15 +1,22 @@
 """The event, as every stage after the sources has it, with its order and its ids.
 
-`Event` is the one type, `names` has the names that MinIO, Amazon S3 and Ceph give to events, and
-`encoded_words` decodes S3's spelling of non-ASCII metadata.
+`Event` is the one type, `form` makes its record of what records have in common, `names` has the
+names that MinIO, Amazon S3 and Ceph give to events, and `encoded_words` decodes S3's spelling of
+non-ASCII metadata.
 """
 
-import hashlib
+from hashlib import blake2b
 from typing import Annotated
+from urllib.parse import quote_plus
 
 import msgspec
+from msgspec.structs import force_setattr
+
+from bucketcast.event.form import Form
 
 SEQUENCER_DIGITS = 32
+OBJECT_DIGITS = 10
+"""The first digits of an id, which are those of its object."""
 AGENT = "Bucketcast "
 """The beginning of the user agent in records that our own jobs make of objects in Amazon S3."""
 
@@ -21,19 +28,22 @@ Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Time = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z")]
 
 
-class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One event of one object.
 
     `name` is MinIO's (`s3:ObjectCreated:Put`), `key` is decoded, `time` is UTC with exactly three
     decimals (`2026-01-02T03:04:05.678Z`), `sequencer` is as the source sent it, or "". `size`,
-    `etag` and `version_id` are None if the source does not state them: absent is not zero. `record`
-    is the original record, byte for byte.
+    `etag` and `version_id` are None if the source does not state them: absent is not zero. `stored`
+    is the original record, or the form that this event fills.
 
     `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs; both are None
     until they are stated or fetched, as are `headers`, the rest of what MinIO lists among an
     object's metadata (`cache-control` → value). `original` is the source's name of the event if
     MinIO's says less (`s3:LifecycleExpiration:Delete`), `dialect` is the format of the record if
     that is not Amazon S3's, and `rule` is the rule that matched: its name if `named`, else its id.
+
+    `known_id` is the id once it was asked for. If the event is `plain`, no text in it needs an
+    escape in JSON.
     """
 
     name: str
@@ -41,7 +51,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     key: str
     time: str
     sequencer: str
-    record: msgspec.Raw
+    stored: msgspec.Raw | Form
     size: int | None = None
     etag: str | None = None
     version_id: str | None = None
@@ -58,9 +68,21 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     tags: list[tuple[str, str]] | None = None
     original: str = ""
     dialect: str = ""
-    rule: str = ""
     headers: dict[str, str] | None = None
+    known_id: str = ""
+    rule: str = ""
     named: bool = False
+    plain: bool = False
+
+    @property
+    def record(self) -> msgspec.Raw:
+        """The original record, byte for byte."""
+        return self.stored.fill(self) if isinstance(self.stored, Form) else self.stored
+
+    @property
+    def quoted_key(self) -> str:
+        """The key as S3 and MinIO quote it in a record."""
+        return quote_plus(self.key, safe="" if self.dialect == "minio" else "/*")
 
     @property
     def order(self) -> tuple[str, str]:
@@ -74,11 +96,14 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def id(self) -> str:
         """The id of the event, the same for each delivery by any path.
 
-        One DeleteObjects call gives all its records one request id, hence the key and version.
+        Its first part is that of the object. One DeleteObjects call gives all its records one
+        request id, hence the version.
         """
-        request = self.request_id or self.sequencer.lower().lstrip("0") or self.time
-        parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, request))
-        return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        if not self.known_id:
+            request = self.request_id or self.sequencer.lower().lstrip("0") or self.time
+            rest = f"{self.key}\0{self.version_id or ''}\0{self.name}\0{request}"
+            force_setattr(self, "known_id", object_id(self.bucket, self.key) + _digest(rest, 7))
+        return self.known_id
 
     @property
     def copy_id(self) -> str:
@@ -88,10 +113,16 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 def copy_id(event_id: str, name: str) -> str:
     """Return the event's id, or that of the copy for the rule of this name."""
-    if not name:
-        return event_id
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return f"{event_id}-{digest}"
+    return f"{event_id}-{_digest(name, 8)}" if name else event_id
+
+
+def object_id(bucket: str, key: str) -> str:
+    """Return the digits with which the ids of an object's events begin; they reveal no key."""
+    return _digest(f"{bucket}\0{key}", OBJECT_DIGITS // 2)
+
+
+def _digest(text: str, size: int) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
 def padded(sequencer: str) -> str:

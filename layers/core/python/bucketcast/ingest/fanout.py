@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bucketcast.delivery import tracing
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore
-from bucketcast.delivery.envelope import Packed, TooLarge, pack
+from bucketcast.delivery.envelope import Packed, Texts, TooLarge, pack
 from bucketcast.delivery.messages import Item
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
@@ -74,6 +74,7 @@ class Fanout:
         self._breakers: dict[Destination, Breaker] = {}
         self._discarded: dict[str, list[Event]] = {}
         self._skipped: Counter[str] = Counter()
+        self._texts: Texts = {}
         self._pool: ThreadPoolExecutor | None = None
 
     def send(
@@ -98,6 +99,7 @@ class Fanout:
             self._pool = self._pool or ThreadPoolExecutor(LISTENERS_TOGETHER)
             unsent = self._pool.map(lambda to: self._send_to(to, batches[to]), listeners)
             yield from chain.from_iterable(unsent)
+        self._texts.clear()
 
     def take_skipped(self) -> Mapping[str, int]:
         """Return the number of events dropped since the last call, by target ARN."""
@@ -143,7 +145,7 @@ class Fanout:
         try:
             packed = [
                 part._replace(start=part.start + start, stop=part.stop + start)
-                for part in pack(deliveries, max_events)
+                for part in pack(deliveries, max_events, self._texts)
             ]
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             if len(batch) == 1:

@@ -32,6 +32,9 @@ class Register(StrEnum):
     OVERLAY = "overlay"
 
 
+_PUT = Register.PUT  # far quicker to read than a member of a class
+
+
 class RegisterUpdate(msgspec.Struct, gc=False):
     """A register's new value; `indexes` are the events of the batch that it covers.
 
@@ -70,17 +73,23 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
 
     Events at the indexes `without` are left out.
     """
-    entries: dict[tuple[str, Register, str, bool], RegisterUpdate] = {}
+    entries: dict[object, RegisterUpdate] = {}
     for index, event in enumerate(events):
         register = _register_of(event.name)
         if register is None or not event.key or index in without:
             continue
-        version, sequencer = _version_and_sequencer(register, event)
         key, time = path(event), event.time
-        seen = register is Register.PUT and event.user_agent == SEEN
-        # A key has one put, whatever its version. Removals with and without a sequencer are kept
-        # apart, because "newer" is not an order over both together.
-        slot = (key, register, ANY if register is Register.PUT else version, not sequencer)
+        if register is _PUT:
+            # A key has one put, whatever its version.
+            slot: object = key
+            version, sequencer = event.version_id or UNVERSIONED, padded(event.sequencer) or FIRST
+            seen = event.user_agent == SEEN
+        else:
+            # Removals with and without a sequencer are kept apart, because "newer" is not an order
+            # over both together.
+            version, sequencer = _version_and_sequencer(register, event)
+            slot = key, register, version, not sequencer
+            seen = False
         previous = entries.get(slot)
         if previous is None:
             entries[slot] = RegisterUpdate(
@@ -122,9 +131,7 @@ def _register_of(name: str) -> Register | None:
 
 
 def _version_and_sequencer(register: Register, event: Event) -> tuple[str, str]:
-    """Return the version that an event concerns, and its sequencer in the register."""
-    if register is Register.PUT:
-        return event.version_id or UNVERSIONED, padded(event.sequencer) or FIRST
+    """Return the version that an event other than a put concerns, and its sequencer."""
     if register is Register.OVERLAY:
         return event.version_id or UNVERSIONED, ""
     version = event.version_id if event.name in _OF_ONE_VERSION else ANY

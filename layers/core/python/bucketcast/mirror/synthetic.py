@@ -64,7 +64,7 @@ def created(
             key=listed.key,
             time=time or time_of(listed.modified),
             sequencer=sequencer,
-            record=msgspec.Raw(),
+            stored=msgspec.Raw(),
             # MinIO's value for an unknown size; without it, the size would be read as 0.
             size=-1 if listed.size is None else listed.size,
             etag=etag,
@@ -99,7 +99,7 @@ def removed(
             key=key,
             time=time,
             sequencer=sequencer,
-            record=msgspec.Raw(),
+            stored=msgspec.Raw(),
             user_agent=AGENT + "backfill",
             **facts,
         )
@@ -115,7 +115,7 @@ def marked(listed: Object, *, facts: Mapping[str, Any] = NOTHING_MORE) -> Event:
             key=listed.key,
             time=time_of(listed.modified),
             sequencer=OLDEST,
-            record=msgspec.Raw(),
+            stored=msgspec.Raw(),
             version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
             user_agent=AGENT + "backfill",
             **facts,

@@ -10,6 +10,7 @@ products refuse them.
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote_plus
 
 import msgspec
@@ -24,6 +25,8 @@ _WITHOUT_OBJECT = frozenset(
     {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
 )
 """In these MinIO leaves out the object's properties; in removals by lifecycle it does not."""
+_BLANK = "\ue000"
+"""A character that no text of a record is likely to have."""
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]*").fullmatch
 _needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 
@@ -71,13 +74,26 @@ class _Log(msgspec.Struct, gc=False):
     Records: tuple[MinioRecord | msgspec.Raw]
 
 
+class _Texts(NamedTuple):
+    """What is between the values that nearly all records have of their own."""
+
+    to_time: str
+    to_host_id: str
+    to_request_id: str
+    to_key: str
+    to_sequencer: str
+    to_end: str
+
+
 def record(event: Event) -> MinioRecord | msgspec.Raw:
     """Return the record as MinIO wrote it, or would have."""
     if event.dialect == "minio":
         return msgspec.Raw(msgspec.json.format(event.record, indent=-1))
-    key = event.key
-    escaped = key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
-    return _record(event, escaped)
+    return _record(event, _escaped(event.key))
+
+
+def _escaped(key: str) -> str:
+    return key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
 
 
 def _record(event: Event, key: str) -> MinioRecord:
@@ -105,6 +121,76 @@ def _record(event: Event, key: str) -> MinioRecord:
         ),
         _Source(host, "", event.user_agent),
     )
+
+
+def _join(head: str, event: Event) -> bytes | None:
+    """Return the head of a body and the event's record; None if they cannot be joined as text.
+
+    Most of a record is the same in many others, and kept.
+    """
+    if not event.plain or event.dialect == "minio":
+        return None
+    if event.content_type or event.metadata or event.headers:
+        return None
+    name = event.name
+    texts = _texts(
+        name,
+        event.bucket,
+        event.region,
+        event.principal,
+        event.owner,
+        event.source_ip,
+        event.user_agent,
+    )
+    if texts is None:
+        return None
+    to_time, to_host_id, to_request_id, to_key, to_sequencer, to_end = texts
+    key = event.key
+    key = key.replace("/", "%2F") if _needs_only_slashes(key) else _escaped(key)
+    size = etag = version = ""
+    if name not in _WITHOUT_OBJECT:
+        size = f',"size":{event.size}' if event.size else ""
+        etag = f',"eTag":"{event.etag}"' if event.etag else ""
+    if event.version_id:
+        version = f',"versionId":"{event.version_id}"'
+    return (
+        f"{head}{to_time}{event.time}{to_host_id}{event.host_id}{to_request_id}{event.request_id}"
+        f'{to_key}{key}"{size}{etag}{version}{to_sequencer}{event.sequencer}{to_end}'
+    ).encode()
+
+
+@lru_cache(maxsize=1024)
+def _texts(  # noqa: PLR0913, PLR0917 - they are the cache's key
+    name: str,
+    bucket: str,
+    region: str,
+    principal: str,
+    owner: str,
+    source_ip: str,
+    user_agent: str,
+) -> _Texts | None:
+    """Return the texts of the records with these values; None if they hide the blanks."""
+    blank = Event(
+        name,
+        bucket,
+        _BLANK,
+        _BLANK,
+        _BLANK,
+        msgspec.Raw(),
+        region=region,
+        principal=principal,
+        owner=owner,
+        source_ip=source_ip,
+        request_id=_BLANK,
+        host_id=_BLANK,
+        user_agent=user_agent,
+    )
+    texts = encode(_Records((_record(blank, _BLANK),))).decode().split(_BLANK)
+    if len(texts) != len(_Texts._fields):
+        return None
+    texts[0] = texts[0].removeprefix('{"Records":[')  # or another head
+    texts[4] = texts[4].removeprefix('"')  # the other properties come before it
+    return _Texts(*texts)
 
 
 def _metadata(event: Event) -> dict[str, str] | None:
@@ -136,7 +222,8 @@ def path(event: Event) -> str:
 
 def log(event: Event) -> bytes:
     """Return `{"EventName", "Key", "Records": [one]}`, the body for brokers and webhooks."""
-    return encode(_Log(event.name, path(event), (record(event),)))
+    head = f'{{"EventName":"{event.name}","Key":"{event.bucket}/{event.key}","Records":['
+    return _join(head, event) or encode(_Log(event.name, path(event), (record(event),)))
 
 
 def listen_line(event: Event) -> bytes:
@@ -149,4 +236,4 @@ def listen_line(event: Event) -> bytes:
 
 def records(event: Event) -> bytes:
     """Return `{"Records": [one]}`, the value in tables, hashes and documents."""
-    return encode(_Records((record(event),)))
+    return _join('{"Records":[', event) or encode(_Records((record(event),)))

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bucketcast.delivery.envelope import decompress, zstd
+from bucketcast.delivery.compression import compress, decompress
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 
@@ -20,7 +20,6 @@ _MAX_ITEMS: Final = 9
 """A transaction holds 4 MB."""
 _MAX_UNPACKED: Final = 16 << 20
 """Bytes of all rules of a bucket as JSON: ingest has them in memory."""
-_LEVEL: Final = 3
 _decode: Final = msgspec.json.Decoder(list[Rule]).decode
 
 
@@ -69,7 +68,7 @@ def name(number: int) -> str:
 def _parts(encoded: Sequence[bytes]) -> Iterable[bytes]:
     if not encoded:
         return
-    part = zstd.compress(b"[%b]" % b",".join(encoded), _LEVEL)
+    part = compress(b"[%b]" % b",".join(encoded))
     if len(part) <= _MAX_ITEM:
         yield part
         return

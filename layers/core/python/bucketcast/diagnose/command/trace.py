@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from bucketcast.aws.clients import Aws
-from bucketcast.delivery import tracing
 from bucketcast.deployment import Deployed
 from bucketcast.destination import Destination
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.steps import DROPPED, QUEUED, Step, rank
+from bucketcast.event import object_id
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import clock
@@ -55,7 +55,7 @@ def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) ->
     Raises:
         AwsError: AWS cannot be reached.
     """
-    trace_id = tracing.of_object(bucket, key)
+    trace_id = object_id(bucket, key)
     target_functions = (target.function for target in (*deployment.targets, *deployment.inactive))
     functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
     start = int((time.time() - since) * 1000)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.dlq.letter import Content, Letter
@@ -35,9 +34,8 @@ def entry(plan: Plan, target: str, kind: Target | None) -> dict[str, Any]:
     for event, delivery in _chosen_events(plan):
         shown = _event(event, delivery)
         if kind is not None and delivery is not None:
-            copy = replace(event, rule=delivery.rule, named=delivery.named)
-            body = kind.body(copy).decode(errors="replace")
-            shown |= {"headers": dict(kind.headers(copy)), "body": body}
+            body = kind.body(event).decode(errors="replace")
+            shown |= {"headers": dict(kind.headers(event)), "body": body}
         events.append(shown)
     raw = {} if events else {"message": plan.letter.body}
     return {**_letter_fields(plan.letter, plan.content, target), "events": events, **raw}

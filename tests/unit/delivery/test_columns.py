@@ -1,0 +1,130 @@
+"""Events in columns: nothing of them is lost, and their records come back byte for byte."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from bucketcast import sources
+from bucketcast.delivery.columns import decode, encode
+from bucketcast.event import Event
+from bucketcast.event.form import Form
+from tests.unit.samples import RECORDED, event, message, record
+
+RECORDINGS = [
+    found
+    for path in sorted(RECORDED.glob("*/*.json"))
+    if path.parent.name in ("s3", "minio", "eventbridge", "cloudtrail")
+    for found in sources.events(path.read_text(encoding="utf-8").strip())
+]
+
+
+def reopened(events: list[Event]) -> list[Event]:
+    count = len(events)
+    text = encode(events, [0] * count)
+    return decode(text, ["rule"] * count, [False] * count, count).events
+
+
+def told(event: Event) -> Event:
+    """The event with all that it says, however it is stored."""
+    return replace(event, stored=event.record, known_id=event.id, rule="", plain=False)
+
+
+def parsed(*records: dict[str, Any], **style: Any) -> list[Event]:
+    return sources.events(json.dumps({"Records": records}, **style))
+
+
+def forms(events: list[Event]) -> int:
+    return len({id(one.stored) for one in reopened(events) if isinstance(one.stored, Form)})
+
+
+def test_recorded_events_come_back() -> None:
+    assert [*map(told, reopened(RECORDINGS * 2))] == [*map(told, RECORDINGS * 2)]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+    ["%s", "%", "{}", '"', "\\", "a b", "é", "\uffff", "\n", "1", "~*/+"]
+)
+RECORDS = st.builds(
+    lambda key, size, etag, version, sequencer, principal, time: record(
+        eventTime=f"2026-03-14T09:26:{time:02}.589Z",
+        userIdentity={"principalId": principal},
+        s3__object={
+            name: value
+            for name, value in (
+                ("key", key),
+                ("size", size),
+                ("eTag", etag),
+                ("versionId", version),
+                ("sequencer", sequencer),
+            )
+            if value is not None
+        },
+    ),
+    TEXT,
+    st.none() | st.integers(0, 2**63 - 1),
+    st.none() | TEXT,
+    st.none() | TEXT,
+    st.none() | st.sampled_from(["0A", "0b", ""]),
+    TEXT,
+    st.integers(0, 59),
+)
+
+
+@settings(max_examples=300)
+@given(
+    records=st.lists(RECORDS, min_size=1, max_size=6),
+    separators=st.sampled_from([(",", ":"), (", ", ": "), ("\n ,", " : ")]),
+    escapes=st.booleans(),
+)
+def test_any_records_come_back(
+    records: list[dict[str, Any]], separators: tuple[str, str], *, escapes: bool
+) -> None:
+    events = parsed(*records, separators=separators, ensure_ascii=escapes)
+    opened = reopened(events)
+    assert [*map(told, opened)] == [*map(told, events)]
+    assert [*map(told, reopened(opened))] == [*map(told, events)]  # as when they are sent again
+    assert [bytes(one.record) for one in opened] == [bytes(one.record) for one in events]
+
+
+@given(RECORDS)
+def test_plain_event_needs_no_escape(one: dict[str, Any]) -> None:
+    (opened,) = reopened(parsed(one))
+    texts = (opened.key, opened.etag or "", opened.version_id or "", opened.principal)
+    if opened.plain:
+        assert all(json.dumps(text, ensure_ascii=False) == f'"{text}"' for text in texts)
+
+
+def test_records_of_a_bucket_have_one_form() -> None:
+    events = parsed(*(record(f"k{n}", s3__object__size=n) for n in range(9)))
+    assert forms(events) == 1
+
+
+def test_keys_that_are_quoted_have_it_too() -> None:
+    events = parsed(*(record(key) for key in ("a", "b%20c", "d+e", "f/%C3%A9")))
+    assert [one.key for one in events] == ["a", "b c", "d e", "f/é"]
+    assert forms(events) == 1
+
+
+def test_records_of_different_kinds_have_each_their_own() -> None:
+    puts = parsed(*(record(f"k{n}", s3__object__size=n) for n in range(4)))
+    deletes = parsed(*(record(f"k{n}", eventName="ObjectRemoved:Delete") for n in range(4)))
+    mixed = [one for pair in zip(puts, deletes, strict=True) for one in pair]
+    assert forms(mixed) == 2
+
+
+def test_record_that_no_other_is_like_is_whole() -> None:
+    one, other = parsed(record("a", eventName="ObjectCreated:Copy"), record("b"))
+    assert forms([one, other]) == 0
+    text = json.loads(encode([one, other], [0, 0]))
+    assert [each["whole"] for each in text["records"]] == json.loads(
+        message(json.loads(bytes(one.record)), json.loads(bytes(other.record)))
+    )["Records"]
+
+
+def test_what_all_have_in_common_stands_once() -> None:
+    text = json.loads(encode([event("a"), event("b")], [1, 1]))
+    assert text["events"]["same"].keys() == {"name", "bucket", "time", "sequencer", "created"}
+    assert text["events"]["each"].keys() == {"key", "known_id", "stored"}
