@@ -43,7 +43,7 @@ def test_a_topic_is_listed_and_opens_without_its_password(site: Site, topic: str
         assert f'<td data-label="{name}">{cell}</td>' in listed
     opened = site.get(f"/topics/{topic}")
     assert "<dt>dead letters</dt><dd>0</dd>" in opened.text
-    assert '<a href="/buckets/uploads">uploads</a>' in opened.text
+    assert "['uploads']" in opened.text
     assert f"bucketcast topic get {topic}" in opened.text
     assert "&lt;me&gt;" in opened.body
     assert "hunter2" not in opened.body + listed
@@ -51,59 +51,54 @@ def test_a_topic_is_listed_and_opens_without_its_password(site: Site, topic: str
 
 
 def test_a_topic_is_removed_after_a_question(site: Site, topic: str) -> None:
-    question = site.get(f"/topics/{topic}/remove").text
+    question = site.get(f"/changes/remove-topic?name={topic}").text
     assert "all events that wait in it?" in question
     assert f"bucketcast topic rm {topic}" in question
     assert topic in site.get("/topics").text
-    assert site.post(f"/topics/{topic}/remove").headers["location"] == "/topics"
+    answer = site.post("/changes/remove-topic", name=topic)
+    assert answer.headers["location"] == "/topics"
     assert "no topics found" in site.get("/topics").text
 
 
-def test_a_target_is_added_used_and_removed(site: Site) -> None:
-    form = site.get("/dynamic-targets/add?kind=webhook").body
-    assert 'name="endpoint" aria-describedby="about-endpoint" required' in form
-    assert 'name="auth_token" aria-describedby="about-auth_token" type="password"' in form
-    added = site.post("/dynamic-targets/add", **WEBHOOK, auth_token="hunter2")
+def test_a_target_is_added_and_removed(site: Site) -> None:
+    settings = "endpoint=http://h\r\nauth_token=hunter2"
+    added = site.post("/changes/add-target", arn="webhook:audit", settings=settings)
     assert added.status == 303, added.text
     page = site.get(added.headers["location"]).text
     assert '<a href="/targets/webhook:audit">webhook:audit</a>' in page
     assert "note: " in page
     assert "endpoint: is http://" in page
     assert "hunter2" not in page
-    question = site.get("/dynamic-targets/webhook:audit/remove").text
+    question = site.get("/changes/remove-target?arn=webhook:audit").text
     assert "bucketcast target rm webhook:audit" in question
-    assert "webhook:audit" in site.get("/topics").text
-    site.post("/dynamic-targets/webhook:audit/remove", discard="on")
-    assert "no dynamic targets" in site.get("/topics").text
-
-
-def test_wrong_settings_stand_at_their_fields_and_secrets_are_not_repeated(site: Site) -> None:
-    wrong = WEBHOOK | {"endpoint": "h", "timeout": "soon", "auth_token": "hunter2"}
-    answer = site.post("/dynamic-targets/add", **wrong)
-    assert answer.status == 400
-    for field, found in (("endpoint", "found 'h'"), ("timeout", "found 'soon'")):
-        assert found in answer.text.split(f'id="about-{field}"')[1].split("</p>")[0]
-    assert 'value="soon"' in answer.text
-    assert "hunter2" not in answer.text
-    bad_id = site.post("/dynamic-targets/add", **WEBHOOK | {"id": "a.b"}).text
-    assert "found the id 'a.b'" in bad_id.split('id="about-id"')[1].split("</p>")[0]
+    site.post("/changes/remove-target", arn="webhook:audit", discard="on")
     assert "no dynamic targets" in site.get("/topics").text
 
 
 @pytest.mark.parametrize(
-    ("address", "status", "problem"),
+    ("target", "settings", "field", "problem"),
     [
-        ("/dynamic-targets/add?kind=nats", 404, "no function for dynamic targets of kind nats"),
-        ("/dynamic-targets/add", 404, "no function"),
+        ("webhook:audit", "endpoint=h", "settings", "endpoint: found 'h'"),
+        ("webhook:audit", "endpoint", "settings", "found 'endpoint'; allowed is KEY=VALUE"),
+        ("webhook:a.b", "endpoint=http://h", "settings", "found the id 'a.b'"),
+        ("nats:audit", "", "settings", "no function for dynamic targets of kind nats"),
+        ("webhook", "", "arn", "invalid target 'webhook'"),
     ],
 )
-def test_a_kind_that_the_stack_lacks_is_named(
-    site: Site, address: str, status: int, problem: str
+def test_wrong_settings_are_named_and_never_repeated(
+    site: Site, target: str, settings: str, field: str, problem: str
 ) -> None:
-    answer = site.get(address)
-    assert (answer.status, problem in answer.text) == (status, True)
+    secret = f"{settings}\nauth_token=hunter2"
+    answer = site.post("/changes/add-target", arn=target, settings=secret)
+    assert answer.status == 400
+    assert problem in answer.text.split(f'id="about-{field}"')[1].split("</p>")[0]
+    assert f'value="{target}"' in answer.text
+    assert "hunter2" not in answer.text
+    assert "hunter2" not in site.get("/changes/add-target?settings=auth_token%3Dhunter2").text
+    assert "no dynamic targets" in site.get("/topics").text
 
 
 def test_a_target_of_the_configuration_is_not_removed(site: Site) -> None:
-    answer = site.post("/dynamic-targets/webhook:primary/remove")
+    answer = site.post("/changes/remove-target", arn="webhook:primary")
     assert (answer.status, "is in bucketcast.toml" in answer.text) == (400, True)
+    assert site.get("/changes/nothing").status == 404

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import click
@@ -10,14 +10,28 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.context import Context, Latest
+from bucketcast.console.context import Latest, context_of
 from bucketcast.console.pages import see
+from bucketcast.diagnose.command import doctor
+from bucketcast.dynamic_targets import command as target
+from bucketcast.notifications.command import bucket, event
+from bucketcast.pipeline.command import scan
 from bucketcast.terminal.output import Output
+from bucketcast.topics import command as topic
+
+_COMMANDS: Final[Mapping[str, click.Command]] = {
+    "bucket": bucket.command,
+    "doctor": doctor.command,
+    "event": event.command,
+    "scan": scan.command,
+    "target": target.command,
+    "topic": topic.command,
+}
 
 
 @dataclass
 class Answer(Output):
-    """What a command prints; more of it while the command runs."""
+    """What a command has printed."""
 
     document: Mapping[str, Any] = field(default_factory=dict)
     columns: Sequence[str] = ()
@@ -38,45 +52,39 @@ class Answer(Output):
         if not rows:
             self.note(nothing)
 
-    def line(self, line: str) -> None:
-        self.printed.append(line)
-
     def note(self, note: str, *, always: bool = False) -> None:  # noqa: ARG002
         self.printed.append(note)
 
 
-def new_answer(context: Context) -> Answer:
-    """Return the answer of a command that has not run yet."""
-    return Answer(json=True, aws=context.quiet.aws, stack=context.stack)
-
-
-def run(out: Answer, command: click.Command, *words: str) -> Answer:
-    """Run a command with these words, its own name first; return the answer.
+def run(request: Request, *words: str) -> Answer:
+    """Run a command; return what it prints.
 
     Raises:
         UsageError: a word is wrong.
         BucketcastError: it failed.
     """
+    context = context_of(request)
+    out = Answer(json=True, aws=context.quiet.aws, stack=context.stack)
     name, *arguments = words
-    command.main(arguments, prog_name=f"bucketcast {name}", obj=out, standalone_mode=False)
+    _COMMANDS[name].main(arguments, prog_name=f"bucketcast {name}", obj=out, standalone_mode=False)
     return out
 
 
-def see_printed(request: Request, address: str, answer: Answer, **query: str) -> Response:
+def see_printed(request: Request, address: str, answer: Answer) -> Response:
     """Answer a form with another page, which shows what the command printed."""
-    if answer.printed:
-        query["printed"] = _all(request).add(answer.printed)
-    return see(f"{address}?{urlencode(query)}" if query else address)
+    if not answer.printed:
+        return see(address)
+    return see(f"{address}?{urlencode({'printed': _latest(request).add(answer.printed)})}")
 
 
 def printed(request: Request) -> list[str]:
     """Return what the command printed that led to this page, while it is known."""
     try:
-        return _all(request).find(request.query_params.get("printed", ""))
+        return _latest(request).find(request.query_params.get("printed", ""))
     except HTTPException:
         return []
 
 
-def _all(request: Request) -> Latest[list[str]]:
+def _latest(request: Request) -> Latest[list[str]]:
     latest: Latest[list[str]] = request.app.state.printed
     return latest

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from bucketcast.console import (
     buckets,
+    changes,
     dead_letters,
     event,
     events,
@@ -47,22 +48,14 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/dead-letters/runs/{id}", dead_letters.show_run),
     Route("/live/dead-letters/runs/{id}", dead_letters.live_run),
     Route("/rules", rules.show),
-    Route("/rules/add", rules.ask_add),
-    Route("/rules/add", form(rules.add), methods=["POST"]),
-    Route("/rules/remove", rules.ask_remove),
-    Route("/rules/remove", form(rules.remove), methods=["POST"]),
+    Route("/rules/try", rules.try_key),
+    Route("/changes/{name}", changes.ask),
+    Route("/changes/{name}", form(changes.do), methods=["POST"]),
     Route("/topics", topics.show),
     Route("/topics/{name}", topics.show_topic),
-    Route("/topics/{name}/remove", topics.ask_remove_topic),
-    Route("/topics/{name}/remove", form(topics.remove_topic), methods=["POST"]),
-    Route("/dynamic-targets/add", topics.ask_add_target),
-    Route("/dynamic-targets/add", form(topics.add_target), methods=["POST"]),
-    Route("/dynamic-targets/{name}/remove", topics.ask_remove_target),
-    Route("/dynamic-targets/{name}/remove", form(topics.remove_target), methods=["POST"]),
     Route("/buckets", buckets.show),
-    Route("/buckets/check", form(buckets.check), methods=["POST"]),
-    Route("/live/buckets", buckets.live),
     Route("/buckets/{name}", buckets.show_bucket),
+    Route("/doctor", buckets.show_doctor),
     Route("/scans/{run}", buckets.show_report),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )
@@ -76,7 +69,6 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.watch = flow.Watch(context)
     app.state.tests = Latest[target.Test]()
     app.state.hearing = Hearing(context)
-    app.state.check = buckets.Check()
     app.state.printed = Latest[list[str]]()
     app.state.runs = Latest[dead_letters.Run]()
     return Guard(app, token, port)

@@ -1,7 +1,7 @@
 """`bucketcast explain`: which rules match an event, why, and what would be sent."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
-_COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
+COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
 _URI = "s3://"
 
 
@@ -141,22 +141,26 @@ def _show(out: Output, event: Event, explanation: Explanation) -> None:
     out.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
     out.line("")
     answers = [answer for answer in explanation.answers if answer.event is event]
-    rows = [
-        (
-            answer.rule.name or answer.rule.id,
-            answer.rule.to.short,
-            matched(answer, explanation.missing),
-            answer.because,
-        )
-        for answer in answers
-    ]
-    out.table({}, _COLUMNS, rows, f"{event.bucket} has no rules")
+    out.table({}, COLUMNS, rows(answers, explanation.missing), f"{event.bucket} has no rules")
     for message in explanation.messages:
         if message.event.id == event.id:
             for line in ("", *_lines(message)):
                 out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
+
+
+def rows(answers: Iterable[Answer], missing: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the cells of the table of answers."""
+    return [
+        (
+            answer.rule.name or answer.rule.id,
+            answer.rule.to.short,
+            matched(answer, missing),
+            answer.because,
+        )
+        for answer in answers
+    ]
 
 
 def matched(answer: Answer, missing: Sequence[str]) -> str:

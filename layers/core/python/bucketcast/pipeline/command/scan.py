@@ -13,7 +13,7 @@ from bucketcast.terminal.output import Output, counted, shared
 
 _WIDTH: Final = 79
 _PREFIXES: Final = 5
-_COLUMNS = ("KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES")
+COLUMNS = ("KIND", "STATE", "SINCE", "KEY", "COUNT", "BYTES")
 _PAST_COLUMNS = ("TAKEN", "SOURCE", "PREFIX", "OBJECTS", "BYTES", "FINDINGS", "REPORT")
 
 
@@ -47,8 +47,8 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, past: bool, **values:
     result = jobs.run_job(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
     if result is None:
         return
-    rows = [_row(finding) for finding in result["findings"]]
-    out.table(result, _COLUMNS, rows, f"no findings in {bucket}")
+    rows = [row(finding) for finding in result["findings"]]
+    out.table(result, COLUMNS, rows, f"no findings in {bucket}")
     if not out.json:
         for line in usage_lines(result["usage"]):
             out.line(line)
@@ -130,7 +130,8 @@ def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:
     )
 
 
-def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
+def row(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a finding's cells of the table."""
     return (
         finding["kind"],
         finding["state"],
