@@ -251,32 +251,36 @@ def test_some_that_ask_for_a_pause_do_not_delay_others(webhook: WebhookServer, m
     assert len(webhook.requests()) == 100
 
 
-def test_what_was_refused_is_sent_again_in_the_same_batch(
+def test_what_was_refused_with_429_is_sent_again_in_the_same_batch(
     webhook: WebhookServer, make: Make
 ) -> None:
-    webhook.answer(Answer(status=503, times=10))
+    webhook.answer(Answer(status=429, times=10))
     assert not make(in_flight="20").send(events(100))
     assert len(webhook.requests()) == 110
     assert sorted(keys(webhook)) == [minio.path(event_) for event_ in events(100)]
 
 
-def test_a_few_that_are_always_refused_are_tried_twice(webhook: WebhookServer, make: Make) -> None:
-    webhook.answer(Answer(status=503, match="photo-00[16]7"))
+@pytest.mark.parametrize(("status", "tries"), [(429, 2), (503, 1)])
+def test_a_few_that_are_always_refused_do_not_delay_others(
+    webhook: WebhookServer, make: Make, status: int, tries: int
+) -> None:
+    webhook.answer(Answer(status=status, match="photo-00[16]7"))
     failures = make().send(events(100))
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
         (17, 67), Retryable
     )
-    assert len(webhook.requests()) == 102
+    assert len(webhook.requests()) == 98 + 2 * tries
 
 
-def test_where_everything_is_refused_the_rest_is_not_sent(
-    webhook: WebhookServer, make: Make
+@pytest.mark.parametrize("status", [429, 503])
+def test_where_everything_is_refused_each_event_has_one_try(
+    webhook: WebhookServer, make: Make, status: int
 ) -> None:
-    webhook.answer(Answer(status=503))
+    webhook.answer(Answer(status=status))
     failures = make().send(events(100))
     assert failures.keys() == set(range(100))
     assert {type(error) for error in failures.values()} == {Retryable}
-    assert len(webhook.requests()) == 16
+    assert len(webhook.requests()) == 100
 
 
 def test_a_connection_lost_while_others_get_through_does_not_delay_them(

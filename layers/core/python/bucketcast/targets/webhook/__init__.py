@@ -21,9 +21,10 @@ The status of the response decides:
 * 400, 413, 415, 422: rejected, with the status and the beginning of the response body.
 * 401, 407: the login is refused, and the rest of the batch is not sent. 403 means the same, unless
   other events of the batch were accepted: a firewall may block a single event.
-* 429, 503: too many at once. The event is sent once more in the same batch, or waits for the
-  seconds in `Retry-After`. When nothing gets through, the rest of the batch is not sent. An error
-  about one event should be a 500 or a 400: what answers 503 gets fewer requests.
+* 429, 503: too many at once. The event waits for the seconds in `Retry-After`; a 429 without it is
+  sent once more in the same batch, if others get through. When single requests are refused with
+  `Retry-After`, the rest of the batch is not sent. An error about one event should be a 500: what
+  answers 503 gets fewer requests.
 * No response within `timeout`, or no connection: the rest of the batch is not sent. Requests in
   flight may still arrive. A connection that is lost while others get through counts as too many.
 * Everything else: the event is retried. Redirects are not followed, since that would send the event

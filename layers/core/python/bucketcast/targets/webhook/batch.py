@@ -14,13 +14,13 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
-from bucketcast.targets.webhook.errors import REFUSAL_STATUSES
+from bucketcast.targets.webhook.errors import REFUSAL_STATUSES, TOO_MANY
 from bucketcast.targets.webhook.limiter import Limiter
 from bucketcast.targets.webhook.signature import Signer
 
 MAX_LOGIN_REFUSALS = 3
 MAX_REFUSALS_IN_A_ROW = 16
-"""So many of single requests mean that nothing gets through; fewer may be about those events."""
+"""So many of single requests mean that fewer at once would not help."""
 PREPARE_AT_ONCE = 128
 
 Post = tuple[int, bytes, list[str]]
@@ -32,7 +32,8 @@ Encode = Callable[[Event], tuple[bytes, list[str]]]
 class Batch:
     """The events that are still to be sent, the failures, and the reason to stop, if any.
 
-    An event that was refused because there were too many is sent once more, after the others.
+    An event that was refused with 429 is sent once more after the others, if those get through. A
+    503 may be about the event: what becomes of it is for its queue.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Batch:
         self._started = 0
         self._again: list[int] = []
         self._delivered = False
-        self._refusals_in_a_row = 0
+        self._is_down, self._refusals_in_a_row = False, 0
         self._failures: dict[int, DeliveryError] = {}
         self._stop_reason: DeliveryError | None = None
         self._end = time.monotonic() + seconds
@@ -65,14 +66,14 @@ class Batch:
         posts = list(islice(self._posts, count))
         if posts:
             self._started = posts[-1][0] + 1
-        while self._again and len(posts) < count:
+        while self._again and self._delivered and len(posts) < count:
             posts.append(self._build_post(self._again.pop()))
         return [self._sign(post) for post in posts] if self._signer else posts
 
     def succeed(self, indexes: Sequence[int]) -> None:
         """Record that these events were delivered."""
         self._delivered = True
-        self._refusals_in_a_row = 0
+        self._is_down, self._refusals_in_a_row = False, 0
         if self._failures:
             for index in indexes:
                 self._failures.pop(index, None)
@@ -83,19 +84,25 @@ class Batch:
         self._failures[index] = error
         overloaded = self._delivered and type(error) is NotConnected
         if overloaded or status in REFUSAL_STATUSES:
-            self._refusals_in_a_row += 1
-            self._limiter.record_refusal()
-            asks_for_pause = isinstance(error, Throttled)
-            nothing_passes = asks_for_pause or self._refusals_in_a_row >= MAX_REFUSALS_IN_A_ROW
-            if self._limiter.limit == 1 and nothing_passes:
-                self._stop_reason = error
-            elif not sent_again and not asks_for_pause:
+            self._refuse(error)
+            if status == TOO_MANY and not sent_again and not isinstance(error, Throttled):
                 self._again.append(index)
         elif isinstance(error, NotAuthorized):
             if len(self._failures) > MAX_LOGIN_REFUSALS and not self._delivered:
                 self._stop_reason = self._stop_reason or error
         elif isinstance(error, NotConnected):
             self._stop_reason = error
+
+    def _refuse(self, error: DeliveryError) -> None:
+        """Take a slot away, unless fewer at once would not help either."""
+        self._refusals_in_a_row += 1
+        if not self._is_down and self._limiter.limit > 1:
+            self._limiter.record_refusal()
+        elif isinstance(error, Throttled | NotConnected):
+            self._stop_reason = error
+        elif not self._is_down and self._refusals_in_a_row >= MAX_REFUSALS_IN_A_ROW:
+            self._is_down = True
+            self._limiter.restart()
 
     def failures(self) -> Failures:
         if self._stop_reason is not None:

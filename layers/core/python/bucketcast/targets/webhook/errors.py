@@ -19,8 +19,8 @@ from bucketcast.targets.webhook.settings import WebhookSettings
 
 EVENT_STATUSES = frozenset({400, 413, 415, 422})
 LOGIN_STATUSES = frozenset({401, 403, 407})
-REFUSAL_STATUSES = frozenset({429, 503})
-"""They mean too many requests; with a Retry-After the event waits for so long."""
+TOO_MANY = 429
+REFUSAL_STATUSES = frozenset({TOO_MANY, 503})
 MAX_PAUSE = 900
 """Maximum pause from a Retry-After, in seconds: SQS's maximum delay of a message."""
 MAX_BODY_SHOWN = 200

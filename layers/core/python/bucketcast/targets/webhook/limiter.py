@@ -36,7 +36,11 @@ class Limiter:
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
-        self._limit = float(min(START, cap))
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what is known about the endpoint."""
+        self._limit = float(min(START, self._cap))
         self._growth = FAST
         self._allowed = float("inf")
         self._latencies: list[float] = []
