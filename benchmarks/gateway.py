@@ -195,7 +195,8 @@ def gateway(s3: str) -> Iterator[tuple[str, psutil.Process]]:
     """Yield URL and process of a gateway in front of another S3."""
     port = ports.free()
     command = [str(Path(sys.executable).with_name("bucketcast")), "gateway", "--port", str(port)]
-    process = subprocess.Popen(command, env=os.environ | {"AWS_ENDPOINT_URL_S3": s3})
+    variables = os.environ | {"AWS_ENDPOINT_URL_S3": s3}
+    process = subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL)  # its audit log
     try:
         while ports.is_free(port):
             time.sleep(0.1)
