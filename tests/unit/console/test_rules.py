@@ -106,7 +106,7 @@ def test_a_rule_is_removed_after_a_question(site: Site) -> None:
     address = re.findall(rf'href="({REMOVE}[^"]*)"', row(site.get("/rules").text, "two"))[0]
     question = site.get(address).text
     id_ = address.split("ids=")[1]
-    assert "Remove this rule?" in question
+    assert "Events that are already queued" in question
     assert f"bucketcast event rm --id {id_} uploads" in question
     assert "two" in site.get("/rules").text
     site.post(REMOVE, bucket="uploads", ids=id_)

@@ -21,26 +21,27 @@ from bucketcast.topics import command as topic
 class Change(NamedTuple):
     """A command as a form, with its first fields, and perhaps the `others`."""
 
-    title: str
-    text: str
     command: click.Command
     words: tuple[str, ...]
-    names: tuple[str, ...]
     back: str
+    names: tuple[str, ...]
     others: tuple[str, ...] = ()
     trial: tuple[click.Option, ...] = ()
+
+    @property
+    def text(self) -> list[str]:
+        """The paragraphs of its help, without examples; the first one says what it does."""
+        return (self.command.help or "").partition("\b")[0].strip().split("\n\n")
 
     def fields(self, names: Sequence[str]) -> list[click.Parameter]:
         return [param for param in self.command.params if param.name in names]
 
 
 ADD_RULE: Final = Change(
-    "Add a rule",
-    "All filters must match; of several lines in one field, one is enough.",
     event.add,
     ("event", "add"),
-    ("bucket", "arn", "events", "prefixes", "suffixes"),
     "/rules",
+    ("bucket", "arn", "events", "prefixes", "suffixes"),
     others=(
         *("regex", "tag", "metadata", "content_type", "size", "storage_class", "principal"),
         *("source_ip", "more", "unless", "name", "ahead"),
@@ -52,40 +53,10 @@ ADD_RULE: Final = Change(
 )
 _CHANGES: Final = {
     "add-rule": ADD_RULE,
-    "remove-rule": Change(
-        "Remove a rule",
-        "Remove this rule? Events that are already queued are still delivered.",
-        event.rm,
-        ("event", "rm"),
-        ("bucket", "ids"),
-        "/rules",
-    ),
-    "add-target": Change(
-        "Add a dynamic target",
-        "Its settings are those of its kind in bucketcast.toml. Secrets go into Secrets Manager.",
-        target.add,
-        ("target", "add"),
-        ("arn", "settings", "merge"),
-        "/topics",
-    ),
-    "remove-target": Change(
-        "Remove a dynamic target",
-        "Remove this target? Its queued events are kept as long as SQS keeps them, and sent if it "
-        "is created again, unless you discard them. Rules that name it stay.",
-        target.rm,
-        ("target", "rm", "--yes"),
-        ("arn", "discard"),
-        "/topics",
-    ),
-    "remove-topic": Change(
-        "Remove a topic",
-        "Delete this topic, its queue and all events that wait in it? Notifications that name it "
-        "stay; their events are dropped until it is created again.",
-        topic.rm,
-        ("topic", "rm", "--yes"),
-        ("name",),
-        "/topics",
-    ),
+    "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
+    "add-target": Change(target.add, ("target", "add"), "/topics", ("arn", "settings", "merge")),
+    "remove-target": Change(target.rm, ("target", "rm", "--yes"), "/topics", ("arn", "discard")),
+    "remove-topic": Change(topic.rm, ("topic", "rm", "--yes"), "/topics", ("name",)),
 }
 
 

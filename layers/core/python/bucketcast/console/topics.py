@@ -29,15 +29,13 @@ def show(request: Request) -> Response:
 def show_topic(request: Request) -> Response:
     name = request.path_params["name"]
     topic = dict(run(request, "topic", "get", name).document)
-    stats = {}
-    if topic["dest"]["persistent"]:
-        stats = dict(run(request, "topic", "stats", name).document)
-        del stats["Topic Stats"]
+    attributes = topic | topic.pop("dest")
+    if attributes["persistent"]:
+        attributes |= run(request, "topic", "stats", name).document
     return page(
         request,
         "topic.html",
         command=command(request, "topic", "get", name),
         topic=topic,
-        stats=stats,
-        rows=[(key, str(value)) for key, value in (topic | topic.pop("dest")).items()],
+        rows=[(key, str(value)) for key, value in attributes.items()],
     )
