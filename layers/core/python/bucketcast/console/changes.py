@@ -1,5 +1,6 @@
 """Forms that change something: each is a command, and asks before it removes anything."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -31,7 +32,8 @@ class Change(NamedTuple):
     @property
     def text(self) -> list[str]:
         """The paragraphs of its help, without examples; the first one says what it does."""
-        return (self.command.help or "").partition("\b")[0].strip().split("\n\n")
+        first, *others = (self.command.help or "").partition("\b")[0].strip().split("\n\n")
+        return [re.split("[.:;]", first)[0], *others]
 
     def fields(self, names: Sequence[str]) -> list[click.Parameter]:
         return [param for param in self.command.params if param.name in names]
