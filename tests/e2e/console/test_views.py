@@ -9,13 +9,18 @@ import pytest
 from tests.e2e.console.browser import Browser
 from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
+from tests.servers.receiver import Answer
 
 AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS: Final = {
     "flow": "/",
     "target": "/targets/webhook:flaky",
     "events": "/events",
+    "event": "/events?prefix=pictures/",
     "dead-letters": "/dead-letters",
+    "letters": "/dead-letters/letters?target=webhook:primary",
+    "redrive": "/dead-letters/redrive?target=webhook:primary",
+    "purge": "/dead-letters/purge?target=webhook:primary",
     "rules": "/rules",
     "rule": "/rules/try?bucket=uploads&arn=webhook:primary&events=put&key=pictures/1.jpg",
     "topics": "/topics",
@@ -33,14 +38,22 @@ axe.run().then((found) => done(found.violations.map(
 
 
 @pytest.fixture(scope="module")
-def busy(system: System) -> Iterator[None]:
-    """Events that are sent, and some that wait for a server that is down."""
+def busy(system: System, one_browser: Browser, site: str) -> Iterator[None]:
+    """Events that are sent, some that wait for a server that is down, and a rejected one."""
+    one_browser.open(f"{site}/events")
+    one_browser.until_text("heard since")
+    primary = system.consumers.webhook
+    primary.answer(Answer(status=422, body="no cat", match="pictures/39"))
     for target in ("webhook.primary", "webhook.flaky", "postgres.mirror", "redis.log"):
         system.add_rule("uploads", target, "--prefix", "pictures/")
     system.consumers.flaky.stop()
     for number in range(40):
         system.put("uploads", f"pictures/{number}.jpg")
+    dead = system.targets["webhook.primary"]["dead"]
+    system.until("the rejected one is dead", lambda: system.depth(dead), bool)
+    primary.answer()
     yield
+    system.dead_letters(dead, 1)
     system.consumers.flaky.start_again()
     system.until_settled(within=90)
 
@@ -53,6 +66,9 @@ def test_a_view_fits_and_can_be_read_by_all(
     browser.open(site + VIEWS[view])
     if view == "flow":
         browser.until_text("down", "#flow li:has(a[href='/targets/webhook:flaky'])")
+    if view == "event":
+        browser.click("#events tbody a")
+        browser.until_text("Record")
     for width in (1280, 360):
         for dark in (False, True):
             browser.show(width, dark=dark)

@@ -102,7 +102,7 @@ def test_a_purge_asks_first_and_writes_what_it_removes(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = site.get(f"/dead-letters/purge?{TARGET}&reason=large").text
-    assert "1 event would be removed for good" in page
+    assert "1 event would be written to a new file" in page
     path = page.split('name="file"')[1].split('value="')[1].split('"')[0]
     assert Path(path).parent == tmp_path
     assert f"dlq purge webhook:primary --reason large --file {path}" in page
