@@ -52,12 +52,12 @@ def main() -> None:
         window.open(address)
         base = address.partition("/?")[0]
         window.open(f"{base}/events")
-        window.until_text("heard since")
+        window.until_text("events? since")
         time.sleep(FULL_SECONDS)
         before = read_memory(process, window)
         seconds = open_pages(address, base, 60 * minutes)
         after = read_memory(process, window)
-        heard = re.search(r"([\d,]+) heard since", window.text())
+        counted = re.search(r"([\d,]+) events? since", window.text())
     print("| page | opened | median, ms | 95 %, ms |\n|---|---|---|---|")
     for page, times in seconds.items():
         p95 = statistics.quantiles(times, n=20)[-1]
@@ -67,7 +67,7 @@ def main() -> None:
     print(f"| server, MB | {before.server / 1e6:.1f} | {after.server / 1e6:.1f} |")
     print(f"| browser's heap, MB | {before.heap / 1e6:.2f} | {after.heap / 1e6:.2f} |")
     print(f"| browser's nodes | {before.nodes:,} | {after.nodes:,} |")
-    print(f"\n{heard[1] if heard else 'no'} events heard in {minutes:g} minutes and a start")
+    print(f"\n{counted[1] if counted else 'no'} events shown in {minutes:g} minutes and a start")
 
 
 @contextmanager

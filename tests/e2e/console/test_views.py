@@ -41,7 +41,7 @@ axe.run().then((found) => done(found.violations.map(
 def busy(system: System, one_browser: Browser, site: str) -> Iterator[None]:
     """Events that are sent, some that wait for a server that is down, and a rejected one."""
     one_browser.open(f"{site}/events")
-    one_browser.until_text("heard since")
+    one_browser.until_text("events? since")
     primary = system.consumers.webhook
     primary.answer(Answer(status=422, body="no cat", match="pictures/39"))
     for target in ("webhook.primary", "webhook.flaky", "postgres.mirror", "redis.log"):

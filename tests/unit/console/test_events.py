@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from bucketcast.console.hearing import Hearing
+from bucketcast.console.recorder import Recorder
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes, dispatched, received, trace_id
 from bucketcast.diagnose.steps import Step, read_steps
@@ -24,11 +24,11 @@ NOW: Final = 1_773_480_413_700
 
 
 @pytest.fixture
-def hearing(site: Site, monkeypatch: pytest.MonkeyPatch) -> Hearing:
-    """Nothing is heard but what a test says."""
-    monkeypatch.setattr(Hearing, "look", lambda _: None)
-    hearing: Hearing = site.state.hearing
-    return hearing
+def recorder(site: Site, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Nothing is recorded but what a test says."""
+    monkeypatch.setattr(Recorder, "look", lambda _: None)
+    recorder: Recorder = site.state.recorder
+    return recorder
 
 
 def make(key: str, **more: Any) -> Event:
@@ -39,36 +39,36 @@ def rule(**more: Any) -> Rule:
     return Rule(bucket="uploads", arn=HOOK, events=("s3:ObjectCreated:*",), **more)
 
 
-def heard(hearing: Hearing, key: str, **more: Any) -> Event:
+def record(recorder: Recorder, key: str, **more: Any) -> Event:
     made = make(key, **more)
-    hearing.recent.hear(made, NOW)
+    recorder.recent.add(made, NOW)
     return made
 
 
-def read_log(hearing: Hearing, *lines: str) -> None:
+def read_log(recorder: Recorder, *lines: str) -> None:
     for at, text in enumerate(lines):
         line = tracing.read(text)
         assert line
-        hearing.recent.add_steps(read_steps(at, line))
+        recorder.recent.add_steps(read_steps(at, line))
 
 
-def test_events_are_listed_with_what_became_of_them(site: Site, hearing: Hearing) -> None:
-    cat = heard(hearing, "photos/a&b.jpg")
-    hearing.since = NOW
-    hearing.recent.add_steps([Step(1, trace_id(cat), "retried", HOOK, reason="answered 503")])
+def test_events_are_listed_with_what_became_of_them(site: Site, recorder: Recorder) -> None:
+    cat = record(recorder, "photos/a&b.jpg")
+    recorder.since = NOW
+    recorder.recent.add_steps([Step(1, trace_id(cat), "retried", HOOK, reason="answered 503")])
     page = site.get("/events").text
     assert f'href="/events/{cat.id}?object=s3%3A%2F%2Fuploads%2Fphotos%2Fa%26b.jpg"' in page
     assert ">uploads/photos/a&b.jpg<" in page
     assert 'title="answered 503">webhook:primary retried<' in page
     assert "2.0 KiB" in page
-    assert "1 heard since" in page
+    assert "1 event since" in page
     assert "the logs hold no key and no record" in page
 
 
-def test_a_filter_is_in_the_address_and_in_the_command(site: Site, hearing: Hearing) -> None:
-    heard(hearing, "photos/cat")
-    heard(hearing, "photos/dog", name="s3:ObjectRemoved:Delete")
-    heard(hearing, "logs/x")
+def test_a_filter_is_in_the_address_and_in_the_command(site: Site, recorder: Recorder) -> None:
+    record(recorder, "photos/cat")
+    record(recorder, "photos/dog", name="s3:ObjectRemoved:Delete")
+    record(recorder, "logs/x")
     answer = site.get("/events?bucket=uploads&prefix=photos/&event=put&target=")
     assert "uploads/photos/cat" in answer.text
     assert "photos/dog" not in answer.text
@@ -94,15 +94,15 @@ def test_a_wrong_filter_is_named_in_the_commands_words(
     assert (answer.status, problem in answer.text) == (400, True), answer.text
 
 
-def test_an_event_explains_itself(site: Site, hearing: Hearing, aws: MotoAws) -> None:
-    cat = heard(hearing, "photos/cat.jpg")
+def test_an_event_explains_itself(site: Site, recorder: Recorder, aws: MotoAws) -> None:
+    cat = record(recorder, "photos/cat.jpg")
     configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
     hit = rule(name="hit")
     table = Rules(TABLE, aws.dynamodb)
     table.add(hit)
     table.add(rule(prefix="logs/"))
     read_log(
-        hearing,
+        recorder,
         *dispatched(HOOK, Outcomes(retried={"answered 503": [cat]})),
         *dispatched(HOOK, Outcomes(delivered=[cat])),
         *received([(cat, RuleIndex([hit]).match(cat))]),
@@ -124,14 +124,14 @@ def test_an_event_explains_itself(site: Site, hearing: Hearing, aws: MotoAws) ->
     )
 
 
-def test_steps_of_the_objects_other_events_are_not_shown(site: Site, hearing: Hearing) -> None:
-    first = heard(hearing, "cat", sequencer="1")
+def test_steps_of_the_objects_other_events_are_not_shown(site: Site, recorder: Recorder) -> None:
+    first = record(recorder, "cat", sequencer="1")
     other = make("cat", time="2026-03-14T10:00:00.000Z")
-    read_log(hearing, *dispatched(HOOK, Outcomes(delivered=[other])))
+    read_log(recorder, *dispatched(HOOK, Outcomes(delivered=[other])))
     assert "delivered" not in site.get(f"/events/{first.id}").text
 
 
-@pytest.mark.usefixtures("hearing")
+@pytest.mark.usefixtures("recorder")
 def test_a_forgotten_event_still_shows_the_steps_of_its_object(site: Site) -> None:
     cat = make("cat")
     log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(dead={"bad": [cat]})), ago=1)
@@ -142,15 +142,15 @@ def test_a_forgotten_event_still_shows_the_steps_of_its_object(site: Site) -> No
     assert site.get(f"/events/{cat.id}").status == 404
 
 
-def test_whatever_an_event_holds_is_text(site: Site, hearing: Hearing) -> None:
+def test_whatever_an_event_holds_is_text(site: Site, recorder: Recorder) -> None:
     key = f"{SCRIPT}\x1b[2J\u2028\ud800\"'"
-    bad = heard(hearing, key)
-    record = json.dumps({"name": SCRIPT, "m": "\x00"}).encode()
-    worse = event(key, request_id="2", stored=msgspec.Raw(record), metadata={"x": SCRIPT})
-    hearing.recent.hear(worse, NOW)
+    bad = record(recorder, key)
+    body = json.dumps({"name": SCRIPT, "m": "\x00"}).encode()
+    worse = event(key, request_id="2", stored=msgspec.Raw(body), metadata={"x": SCRIPT})
+    recorder.recent.add(worse, NOW)
     step = Step(1, trace_id(bad), "retried", HOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
-    hearing.recent.add_steps([step])
-    read_log(hearing, *dispatched(HOOK, Outcomes(dead={f"</td>{SCRIPT}": [bad]})))
+    recorder.recent.add_steps([step])
+    read_log(recorder, *dispatched(HOOK, Outcomes(dead={f"</td>{SCRIPT}": [bad]})))
     for address in ("/events", f"/events/{bad.id}", f"/events/{worse.id}"):
         answer = site.get(address)
         assert answer.status == 200

@@ -20,7 +20,7 @@ def step(of: Event, kind: str, target: str = HOOK, at: int = 5, reason: str = ""
 
 
 def keys(rows: list[Row]) -> list[str]:
-    return [row.heard.event.key for row in rows]
+    return [row.entry.event.key for row in rows]
 
 
 def kinds(row: Row) -> dict[str, str]:
@@ -30,7 +30,7 @@ def kinds(row: Row) -> dict[str, str]:
 def test_the_newest_come_first_each_once() -> None:
     recent = Recent()
     for key in ("a", "b", "a", "c"):
-        recent.hear(make(key), 1)
+        recent.add(make(key), 1)
     assert keys(recent.newest(Wanted(), 2)) == ["c", "b"]
     assert keys(recent.newest(Wanted(), 9)) == ["c", "b", "a"]
     assert recent.number == 3
@@ -39,7 +39,7 @@ def test_the_newest_come_first_each_once() -> None:
 def test_steps_join_their_event_whichever_comes_first() -> None:
     recent, cat = Recent(), make("cat")
     recent.add_steps([step(cat, "delivered"), step(cat, "received", "")])
-    recent.hear(cat, 1)
+    recent.add(cat, 1)
     recent.add_steps([step(cat, "queued", at=9), step(cat, "retried", MIRROR)])
     (row,) = recent.newest(Wanted(), 9)
     assert kinds(row) == {HOOK: "delivered", MIRROR: "retried"}
@@ -47,7 +47,7 @@ def test_steps_join_their_event_whichever_comes_first() -> None:
 
 def test_the_last_step_counts_and_an_end_is_not_undone() -> None:
     recent, cat = Recent(), make("cat")
-    recent.hear(cat, 1)
+    recent.add(cat, 1)
     for kind, at in (("queued", 1), ("retried", 9), ("dead", 7), ("retried", 8)):
         recent.add_steps([step(cat, kind, at=at)])
     assert kinds(recent.newest(Wanted(), 1)[0]) == {HOOK: "dead"}
@@ -57,20 +57,20 @@ def test_the_last_step_counts_and_an_end_is_not_undone() -> None:
 
 def test_all_steps_are_kept_once_but_for_those_of_an_endless_outage() -> None:
     recent, cat = Recent(), make("cat")
-    recent.hear(cat, 1)
-    heard = recent.find(cat.id)
-    assert heard
+    recent.add(cat, 1)
+    entry = recent.find(cat.id)
+    assert entry
     for _ in range(2):
         recent.add_steps([step(cat, "queued"), step(cat, "retried"), step(cat, "delivered")])
-    assert [each.kind for each in recent.steps(heard)] == ["queued", "retried", "delivered"]
+    assert [each.kind for each in recent.steps(entry)] == ["queued", "retried", "delivered"]
     recent.add_steps(step(cat, "retried", MIRROR, at) for at in range(99))
-    assert [each.at for each in recent.steps(heard)] == list(range(49, 99))
+    assert [each.at for each in recent.steps(entry)] == list(range(49, 99))
 
 
 def test_an_event_without_steps_differs_from_one_that_no_rule_matched() -> None:
     recent = Recent()
     for key in ("unread", "unmatched"):
-        recent.hear(make(key), 1)
+        recent.add(make(key), 1)
     recent.add_steps([step(make("unmatched"), "received", "", reason="no rule matches")])
     rows = recent.newest(Wanted(), 9)
     assert [(row.read, kinds(row)) for row in rows] == [(True, {}), (False, {})]
@@ -78,9 +78,9 @@ def test_an_event_without_steps_differs_from_one_that_no_rule_matched() -> None:
 
 def test_all_conditions_must_hold() -> None:
     recent = Recent()
-    recent.hear(make("photos/a"), 1)
-    recent.hear(make("photos/b", name="s3:ObjectRemoved:Delete"), 1)
-    recent.hear(make("logs/c", bucket="other"), 1)
+    recent.add(make("photos/a"), 1)
+    recent.add(make("photos/b", name="s3:ObjectRemoved:Delete"), 1)
+    recent.add(make("logs/c", bucket="other"), 1)
     recent.add_steps([step(make("photos/a"), "queued")])
     for wanted, expected in (
         (Wanted(bucket="uploads"), ["photos/b", "photos/a"]),
@@ -96,19 +96,19 @@ def test_all_conditions_must_hold() -> None:
 def test_the_oldest_make_room_by_number_and_by_bytes() -> None:
     recent = Recent(most=3)
     for number in range(10):
-        recent.hear(make(f"{number}"), 1)
+        recent.add(make(f"{number}"), 1)
     assert keys(recent.newest(Wanted(), 9)) == ["9", "8", "7"]
     assert recent.find(make("0").id) is None
     large = Recent(most_bytes=100_000)
     for number in range(10):
         record = msgspec.Raw(b'{"x":"' + b"x" * 30_000 + b'"}')
-        large.hear(event(f"{number}", request_id=f"{number}", stored=record), 1)
+        large.add(event(f"{number}", request_id=f"{number}", stored=record), 1)
     assert keys(large.newest(Wanted(), 9)) == ["9", "8", "7"]
 
 
-def test_steps_of_events_that_were_never_heard_make_room() -> None:
+def test_steps_of_unknown_events_make_room() -> None:
     recent = Recent(most=3)
     recent.add_steps(step(make(f"{number}"), "queued") for number in range(10))
     for number in (0, 9):
-        recent.hear(make(f"{number}"), 1)
+        recent.add(make(f"{number}"), 1)
     assert [kinds(row) for row in recent.newest(Wanted(), 9)] == [{HOOK: "queued"}, {}]

@@ -21,8 +21,8 @@ from bucketcast.console import (
     topics,
 )
 from bucketcast.console.context import Context, Latest
-from bucketcast.console.hearing import Hearing
 from bucketcast.console.pages import FOLDER, error_page, form
+from bucketcast.console.recorder import Recorder
 from bucketcast.console.security import Guard
 from bucketcast.errors import BucketcastError
 
@@ -68,7 +68,7 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.context = context
     app.state.watch = flow.Watch(context)
     app.state.tests = Latest[target.Test]()
-    app.state.hearing = Hearing(context)
+    app.state.recorder = Recorder(context)
     app.state.printed = Latest[list[str]]()
     app.state.runs = Latest[dead_letters.Run]()
     return Guard(app, token, port)

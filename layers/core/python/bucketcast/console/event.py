@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.console.context import Context, context_of
-from bucketcast.console.events import hearing_of
+from bucketcast.console.events import recorder_of
 from bucketcast.console.pages import command, page, render
-from bucketcast.console.recent import Heard
+from bucketcast.console.recent import Entry
 from bucketcast.destination import Destination
 from bucketcast.diagnose.command.explain import explain_deployed, matched
 from bucketcast.diagnose.command.trace import ordered, read
@@ -27,41 +27,41 @@ _FORGOTTEN_SECONDS: Final = 3_600
 
 
 async def show(request: Request) -> Response:
-    hearing_of(request).look()
+    recorder_of(request).look()
     return await run_in_threadpool(_show, request)
 
 
 async def live(request: Request) -> Response:
-    hearing = hearing_of(request)
-    hearing.look()
-    heard = hearing.recent.find(request.path_params["id"])
-    if heard is None:
+    recorder = recorder_of(request)
+    recorder.look()
+    entry = recorder.recent.find(request.path_params["id"])
+    if entry is None:
         raise HTTPException(404)
 
     def read_steps() -> str:
-        steps = ordered(hearing.steps(heard))
-        return render("event_parts.html", heard=heard, steps=_with_targets(steps))
+        steps = ordered(recorder.steps(entry))
+        return render("event_parts.html", entry=entry, steps=_with_targets(steps))
 
     return context_of(request).feeds.stream(request.url.path, read_steps, _SECONDS)
 
 
 def _show(request: Request) -> Response:
-    hearing = hearing_of(request)
-    heard = hearing.recent.find(request.path_params["id"])
-    if heard is None:
+    recorder = recorder_of(request)
+    entry = recorder.recent.find(request.path_params["id"])
+    if entry is None:
         return _show_forgotten(request)
-    event = heard.event
+    event = entry.event
     uri = f"s3://{event.bucket}/{event.key}"
-    minutes = (time.time() - heard.at / 1_000) // 60 + 2
+    minutes = (time.time() - entry.at / 1_000) // 60 + 2
     return page(
         request,
         "event.html",
         live=f"/live{request.url.path}",
         command=command(request, "trace", uri, "--since", f"{minutes:.0f}m"),
         uri=uri,
-        heard=heard,
-        delay=heard.at - _happened(heard),
-        steps=_with_targets(ordered(hearing.steps(heard))),
+        entry=entry,
+        delay=entry.at - _happened(entry),
+        steps=_with_targets(ordered(recorder.steps(entry))),
         **_explained(request, context_of(request), event),
     )
 
@@ -70,7 +70,7 @@ def _show_forgotten(request: Request) -> Response:
     """Show what the logs have of all events of the object."""
     uri = request.query_params.get("object", "")
     if not uri:
-        raise HTTPException(404, "This event was not heard, or made room for newer ones.")
+        raise HTTPException(404, "This event is not known, or made room for newer ones.")
     context = context_of(request)
     steps = read(*params.object_uri(uri), _FORGOTTEN_SECONDS, context.deployed, context.aws)
     return page(
@@ -78,17 +78,17 @@ def _show_forgotten(request: Request) -> Response:
         "event.html",
         command=command(request, "trace", uri, "--since", "1h"),
         uri=uri,
-        heard=None,
+        entry=None,
         steps=_with_targets(steps),
     )
 
 
-def _happened(heard: Heard) -> int:
+def _happened(entry: Entry) -> int:
     """Return the event's own time in Unix ms."""
     try:
-        return round(datetime.fromisoformat(heard.event.time).timestamp() * 1_000)
+        return round(datetime.fromisoformat(entry.event.time).timestamp() * 1_000)
     except ValueError:  # a source may send 25 o'clock
-        return heard.at
+        return entry.at
 
 
 def _with_targets(steps: Sequence[Step]) -> list[tuple[Step, str]]:

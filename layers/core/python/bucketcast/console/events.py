@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.console.context import context_of
-from bucketcast.console.hearing import Hearing
 from bucketcast.console.pages import command, page, render
 from bucketcast.console.recent import Row, Wanted
+from bucketcast.console.recorder import Recorder
 from bucketcast.destination import Destination
 from bucketcast.terminal import params
 
@@ -21,30 +21,30 @@ _HELD: Final = "held"
 
 
 async def show(request: Request) -> Response:
-    hearing_of(request).look()
+    recorder_of(request).look()
     return await run_in_threadpool(_show, request)
 
 
 async def live(request: Request) -> Response:
-    hearing = hearing_of(request)
-    hearing.look()
+    recorder = recorder_of(request)
+    recorder.look()
     wanted = _wanted(request)
     address = f"{request.url.path}?{request.url.query}"
 
     def read() -> str:
-        return render("events_parts.html", **_parts(hearing, wanted))
+        return render("events_parts.html", **_parts(recorder, wanted))
 
     return context_of(request).feeds.stream(address, read, _SECONDS)
 
 
-def hearing_of(request: Request) -> Hearing:
-    hearing: Hearing = request.app.state.hearing
-    return hearing
+def recorder_of(request: Request) -> Recorder:
+    recorder: Recorder = request.app.state.recorder
+    return recorder
 
 
 def address_of(row: Row) -> str:
     """Return the address of an event, with the object for when the event is forgotten."""
-    event = row.heard.event
+    event = row.entry.event
     found = f"s3://{event.bucket}/{event.key}"
     return f"/events/{event.id}?{urlencode({'object': found}, errors='replace')}"
 
@@ -66,7 +66,7 @@ def _show(request: Request) -> Response:
         other=f"/events?{query}" if held else f"/events?{urlencode({_HELD: 1})}&{query}",
         held=held,
         targets=[target.name for target in context_of(request).deployed.targets],
-        **_parts(hearing_of(request), wanted),
+        **_parts(recorder_of(request), wanted),
     )
 
 
@@ -85,13 +85,13 @@ def _wanted(request: Request) -> Wanted:
     )
 
 
-def _parts(hearing: Hearing, wanted: Wanted) -> dict[str, Any]:
-    rows = hearing.newest(wanted, MOST)
+def _parts(recorder: Recorder, wanted: Wanted) -> dict[str, Any]:
+    rows = recorder.newest(wanted, MOST)
     return {
         "rows": [(row, address_of(row), _outcomes(row)) for row in rows],
-        "since": hearing.since,
-        "number": hearing.recent.number,
-        "notes": list(hearing.notes.values()),
+        "since": recorder.since,
+        "number": recorder.recent.number,
+        "notes": list(recorder.notes.values()),
     }
 
 

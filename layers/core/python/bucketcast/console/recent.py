@@ -1,4 +1,4 @@
-"""The newest events that the console has heard, and what became of each.
+"""The newest events that the console has received, and what became of each.
 
 Events come from a listener, with their records; the logs say what became of them, by trace ids.
 Either may come first. Numbers and bytes are bounded: the oldest events make room.
@@ -28,8 +28,8 @@ _MAX_STEPS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """An event with its trace id, and when it was heard (Unix ms)."""
+class Entry:
+    """An event with its trace id, and when it was received (Unix ms)."""
 
     event: Event
     trace: str
@@ -68,7 +68,7 @@ class Wanted:
 class Row:
     """An event with its last known step at each target, by ARN; none are known without `read`."""
 
-    heard: Heard
+    entry: Entry
     outcomes: Mapping[str, Step]
     read: bool
 
@@ -96,22 +96,22 @@ class Recent:
         self._most = most
         self._most_bytes = most_bytes
         self._lock = Lock()
-        self._events: OrderedDict[str, Heard] = OrderedDict()
+        self._events: OrderedDict[str, Entry] = OrderedDict()
         self._ways: OrderedDict[str, _Way] = OrderedDict()
         self._bytes = 0
         self.number = 0
-        """How many were heard, with those that made room."""
+        """How many were added, with those that made room."""
 
-    def hear(self, event: Event, at: int) -> None:
+    def add(self, event: Event, at: int) -> None:
         """Add an event; S3 and SQS may send one again."""
         # The record is a part of its message's buffer, which would stay as a whole.
-        heard = Heard(replace(event, stored=event.record.copy()), trace_id(event), at)
+        entry = Entry(replace(event, stored=event.record.copy()), trace_id(event), at)
         with self._lock:
             if event.id in self._events:
                 return
             self.number += 1
-            self._events[event.id] = heard
-            self._bytes += heard.bytes
+            self._events[event.id] = entry
+            self._bytes += entry.bytes
             while len(self._events) > self._most or self._bytes > self._most_bytes:
                 _, oldest = self._events.popitem(last=False)
                 self._bytes -= oldest.bytes
@@ -125,29 +125,29 @@ class Recent:
             while len(self._ways) > 2 * self._most:
                 self._ways.popitem(last=False)
 
-    def find(self, id_: str) -> Heard | None:
+    def find(self, id_: str) -> Entry | None:
         """Return the event with this id."""
         with self._lock:
             return self._events.get(id_)
 
-    def steps(self, heard: Heard) -> list[Step]:
+    def steps(self, entry: Entry) -> list[Step]:
         """Return the steps of an event that are known."""
         with self._lock:
-            way = self._ways.get(heard.trace)
+            way = self._ways.get(entry.trace)
             return list(way.steps) if way else []
 
     def newest(self, wanted: Wanted, most: int) -> list[Row]:
         """Return the newest events that match, the last one first."""
         with self._lock:
-            rows = (row for row in self._rows() if wanted.matches(row.heard.event, row.outcomes))
+            rows = (row for row in self._rows() if wanted.matches(row.entry.event, row.outcomes))
             return list(islice(rows, most))
 
     def _rows(self) -> Iterator[Row]:
-        for heard in reversed(self._events.values()):
-            way = self._ways.get(heard.trace)
+        for entry in reversed(self._events.values()):
+            way = self._ways.get(entry.trace)
             known = way.outcomes if way else {}
             outcomes = {target: step for target, step in known.items() if target}
-            yield Row(heard, outcomes, read=bool(known))
+            yield Row(entry, outcomes, read=bool(known))
 
 
 def _progress(step: Step) -> tuple[bool, int, int]:

@@ -1,4 +1,4 @@
-"""Hear the events of the deployment: one listener for all browsers, and the logs beside it.
+"""Record the events of the deployment: one listener for all browsers, and the logs beside it.
 
 Both begin with the first view of events and end some minutes after the last one.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 
 from bucketcast.console.context import Context
-from bucketcast.console.recent import Heard, Recent, Row, Wanted
+from bucketcast.console.recent import Entry, Recent, Row, Wanted
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
@@ -32,7 +32,7 @@ _LATE_MS: Final = 20_000
 """How much later than a newer one a log line may appear."""
 
 
-class Hearing:
+class Recorder:
     """Fills `recent`; `since` is Unix ms, 0 until the listener is there. `notes` are problems."""
 
     def __init__(self, context: Context) -> None:
@@ -44,22 +44,22 @@ class Hearing:
         self._task: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Begin to hear, or go on with it; called in the event loop by whatever shows events."""
+        """Begin to record, or go on with it; called in the event loop by whatever shows events."""
         self._looked_at = time.monotonic()
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._hear())
+            self._task = asyncio.create_task(self._run())
 
     def newest(self, wanted: Wanted, most: int) -> list[Row]:
         """Return the newest events that match, the last one first."""
         self._looked_at = time.monotonic()
         return self.recent.newest(wanted, most)
 
-    def steps(self, heard: Heard) -> list[Step]:
+    def steps(self, entry: Entry) -> list[Step]:
         """Return the steps of an event that are known."""
         self._looked_at = time.monotonic()
-        return self.recent.steps(heard)
+        return self.recent.steps(entry)
 
-    async def _hear(self) -> None:
+    async def _run(self) -> None:
         self.recent, self.since, self.notes = Recent(), 0, {}
         parts = (self._listen, self._read_logs, self._check)
         tasks = [asyncio.create_task(part()) for part in parts]
@@ -104,7 +104,7 @@ class Hearing:
     def _add(self, event: Event) -> bytes:
         """Keep an event; nothing is written of it."""
         self.notes.pop(_LISTENER, None)
-        self.recent.hear(event, round(time.time() * 1_000))
+        self.recent.add(event, round(time.time() * 1_000))
         return b""
 
     async def _read_logs(self) -> None:
@@ -125,7 +125,7 @@ class Hearing:
         return newest
 
     async def _check(self) -> None:
-        """Find buckets whose events are not heard."""
+        """Find buckets whose events are not reported."""
         with suppress(BucketcastError):
             context = self._context
             reason = await run_in_threadpool(checks.not_heard, context.deployed, context.aws)

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from bucketcast.console import hearing as module
+from bucketcast.console import recorder as module
 from bucketcast.console.context import Context
-from bucketcast.console.hearing import Hearing
 from bucketcast.console.recent import Wanted
+from bucketcast.console.recorder import Recorder
 from bucketcast.delivery.tracing import Outcomes, dispatched, received
 from bucketcast.listen.listener import EventsLostError
 from bucketcast.terminal.output import Output
@@ -23,7 +23,7 @@ HOOK: Final = "arn:minio:sqs::primary:webhook"
 
 @dataclass
 class FakeSession:
-    """A session that hears one event, and then what a test decides."""
+    """A session that gets one event, and then what a test decides."""
 
     number = 0
     then: Callable[[], None] = lambda: None
@@ -40,12 +40,12 @@ class FakeSession:
 
 
 @pytest.fixture
-def hearing(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Hearing:
+def recorder(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Recorder:
     monkeypatch.setattr(module, "Session", FakeSession)
     monkeypatch.setattr(module, "_LOG_SECONDS", 0.01)
     monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(FakeSession, "number", 0)
-    return Hearing(Context(Output(aws=lambda **_: aws)))
+    return Recorder(Context(Output(aws=lambda **_: aws)))
 
 
 async def until(condition: Callable[[], Any]) -> None:
@@ -55,42 +55,42 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 def test_all_views_share_one_listener_and_the_logs_say_what_became_of_events(
-    hearing: Hearing,
+    recorder: Recorder,
 ) -> None:
     log("Bucketcast-ingest", received([(CAT, [])]), ago=1)
     log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(delivered=[CAT])), ago=1)
 
     async def run() -> None:
         for _ in range(3):
-            hearing.look()
-        await until(lambda: any(row.outcomes for row in hearing.newest(Wanted(), 1)))
-        hearing.look()
+            recorder.look()
+        await until(lambda: any(row.outcomes for row in recorder.newest(Wanted(), 1)))
+        recorder.look()
 
     asyncio.run(run())
-    (row,) = hearing.newest(Wanted(), 9)
-    assert row.heard.event == CAT
+    (row,) = recorder.newest(Wanted(), 9)
+    assert row.entry.event == CAT
     assert [step.kind for step in row.outcomes.values()] == ["delivered"]
     assert FakeSession.number == 1
-    assert hearing.since
+    assert recorder.since
 
 
 def test_it_ends_when_nobody_looks_and_begins_again(
-    hearing: Hearing, monkeypatch: pytest.MonkeyPatch
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_IDLE_SECONDS", 0.05)
 
     async def run() -> None:
         for number in (1, 2):
-            hearing.look()
+            recorder.look()
             await until(lambda number=number: FakeSession.number == number)  # type: ignore[misc]
-            assert hearing._task
-            await hearing._task
+            assert recorder._task
+            await recorder._task
 
     asyncio.run(run())
 
 
-def test_lost_events_and_buckets_that_are_not_heard_are_noted(
-    hearing: Hearing, monkeypatch: pytest.MonkeyPatch
+def test_lost_events_and_buckets_that_are_not_reported_are_noted(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_bucket("elsewhere")
 
@@ -101,9 +101,9 @@ def test_lost_events_and_buckets_that_are_not_heard_are_noted(
     monkeypatch.setattr(FakeSession, "then", lose)
 
     async def run() -> None:
-        hearing.look()
-        await until(lambda: len(hearing.notes) == 2 and FakeSession.number == 2)
+        recorder.look()
+        await until(lambda: len(recorder.notes) == 2 and FakeSession.number == 2)
 
     asyncio.run(run())
-    assert hearing.notes["lost"] == "some are lost"
-    assert "not all events of elsewhere are reported" in hearing.notes["buckets"]
+    assert recorder.notes["lost"] == "some are lost"
+    assert "not all events of elsewhere are reported" in recorder.notes["buckets"]
