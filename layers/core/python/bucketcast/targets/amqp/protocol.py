@@ -2,7 +2,9 @@
 
 import struct
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base.sockets import DeadlineSocket
@@ -18,7 +20,7 @@ _content_head = struct.Struct(">BHIHHQ").pack
 _CONTENT_FIELDS = 12
 
 
-class Message(NamedTuple):
+class Message(msgspec.Struct, gc=False):
     """A message of a batch, with its position there; `properties` are encoded, with the id."""
 
     position: int
@@ -65,7 +67,7 @@ class FrameEncoder:
         return encode_method(declare, CHANNEL)
 
     def encode_message(self, message: Message) -> bytes:
-        _, _, properties, body = message
+        properties, body = message.properties, message.body
         size = _CONTENT_FIELDS + len(properties)
         head = _content_head(_HEADER_FRAME, CHANNEL, size, _BASIC_CLASS, 0, len(body))
         parts = [self._publish, head, properties, _END]

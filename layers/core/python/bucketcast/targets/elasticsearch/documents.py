@@ -1,7 +1,5 @@
 """One object: its entries in a batch, its stored documents, and the writes to make."""
 
-from typing import NamedTuple
-
 import msgspec
 
 from bucketcast.mirror.join import (
@@ -42,7 +40,7 @@ class StoredDocument(msgspec.Struct, gc=False):
     source: bytes
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, gc=False):
     """A write of a slot; `current` None creates the document, `document` None deletes it."""
 
     slot: str

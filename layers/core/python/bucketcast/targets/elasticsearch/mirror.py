@@ -148,7 +148,7 @@ def _fail(
 
 def _bulk_line(prefixes: Sequence[bytes], object_: Object, write: Write) -> bytes:
     """Return a write in the format of `_bulk`."""
-    slot, current, document = write
+    slot, current, document = write.slot, write.current, write.document
     begin, id_ = prefixes[slot == VISIBLE], object_.id_of(slot)
     version = (
         b',"if_seq_no":%d,"if_primary_term":%d' % (current.seq_no, current.term) if current else b""

@@ -37,6 +37,7 @@ from bucketcast.targets.base import options, tls
 from bucketcast.targets.kafka.client import (
     CLOSE_SECONDS,
     Client,
+    Headers,
     Message,
     check_login,
     check_topic,
@@ -93,9 +94,12 @@ class Target(base.Connected[Client]):
         return failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        headers = {"event-id": event.id, "content-type": self.shape.content_type}
+        return {name: str(value) for name, value in self._headers(event)}
+
+    def _headers(self, event: Event) -> Headers:
+        headers: Headers = [("event-id", event.id), ("content-type", self.shape.content_type)]
         if self.shape.attributes:
-            headers |= super().headers(event)
+            headers += super().headers(event).items()
         return headers
 
     def endpoints(self) -> list[base.Endpoint]:
@@ -135,10 +139,11 @@ class Target(base.Connected[Client]):
     def _messages(
         self, events: Sequence[Event], indexes: Iterable[int], failures: dict[int, DeliveryError]
     ) -> Iterator[Message]:
+        headers, message = self._headers, self.shape.message
         for index in indexes:
             event = events[index]
             try:
-                key, value = minio.path(event).encode(), self.shape.message(event)
+                key, value = minio.path(event).encode(), message(event)
             except UnicodeEncodeError as error:
                 failures[index] = Rejected(f"its text is not Unicode: {error}")
                 continue
@@ -146,7 +151,7 @@ class Target(base.Connected[Client]):
                 size = f"the event takes {len(value)} bytes"
                 failures[index] = Rejected(f"{size}; at most {LARGEST_EVENT} go to Kafka")
                 continue
-            yield Message(index, key, value, list(self.headers(event).items()))
+            yield Message(index, key, value, headers(event))
 
     def _connect(self) -> Client:
         client = Client(self.settings, self.timeout, self._batch_bytes, self.where)

@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bucketcast.errors import DeliveryError
 from bucketcast.targets.base import CONNECT_SECONDS
@@ -24,13 +26,16 @@ PROBE_STEP = 0.05
 _WITHDRAWN = ("_PURGE_QUEUE", "_PURGE_INFLIGHT", "_MSG_TIMED_OUT")
 
 
-class Message(NamedTuple):
+Headers = list[tuple[str, str | bytes | None]]
+
+
+class Message(msgspec.Struct, gc=False):
     """An encoded event; `position` is its index in the batch."""
 
     position: int
     key: bytes
     value: bytes
-    headers: list[tuple[str, str | bytes | None]]
+    headers: Headers
 
 
 class Client:
@@ -82,12 +87,18 @@ class Client:
 
         refused: dict[int, KafkaError] = {}
         produce, topic = self._producer.produce, self._settings.topic
-        for index, key, value, headers in messages:
-            on_delivery = partial(_record_error, refused, index)
+        for message in messages:
+            on_delivery = partial(_record_error, refused, message.position)
             try:
-                produce(topic, value, key, headers=headers, on_delivery=on_delivery)
+                produce(
+                    topic,
+                    message.value,
+                    message.key,
+                    headers=message.headers,
+                    on_delivery=on_delivery,
+                )
             except KafkaException as error:
-                refused[index] = error.args[0]
+                refused[message.position] = error.args[0]
         self._wait(deadline)
         return {index: self._delivery_error(error) for index, error in refused.items()}
 

@@ -1,7 +1,8 @@
 """The messages of a batch, and their results."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
@@ -11,7 +12,7 @@ DEFAULT_MAX_PAYLOAD = 1_048_576
 """Bytes: the default `max_payload` of a NATS server; an event of S3 has some thousand."""
 
 
-class Message(NamedTuple):
+class Message(msgspec.Struct, gc=False):
     """A message, with its event's position in the batch; `head` has the encoded headers, if any."""
 
     position: int
