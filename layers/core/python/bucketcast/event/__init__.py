@@ -23,9 +23,11 @@ AGENT = "Bucketcast "
 # Values that later stages look up, compare or store as text are validated here: refused later, one
 # broken record would take the other events of its message with it.
 BucketName = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
-Sequencer = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f]{0,32}\Z")]
+SEQUENCER = r"^[0-9A-Fa-f]{0,32}\Z"
+TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z"
+Sequencer = Annotated[str, msgspec.Meta(pattern=SEQUENCER)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Time = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z")]
+Time = Annotated[str, msgspec.Meta(pattern=TIME)]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

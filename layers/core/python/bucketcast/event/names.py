@@ -6,6 +6,7 @@ Ceph has keeps their spelling with `s3:`. If MinIO's name is less specific than 
 source's, `Event.original` has the source's, and rules may use either.
 """
 
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Protocol
 
@@ -179,6 +180,7 @@ _IN_CEPHS_TEXT = MappingProxyType(
 """The parser's spelling by that of Ceph's documentation."""
 
 
+@lru_cache(256)
 def translate(name: str) -> tuple[str, str]:
     """Return MinIO's name for one of AWS or Ceph, and the original if it is more specific, or "".
 
