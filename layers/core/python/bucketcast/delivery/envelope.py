@@ -13,8 +13,10 @@ message that is sent again unopened keeps its body.
 """
 
 from base64 import b64decode, b64encode
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 
@@ -149,6 +151,7 @@ class Packed(NamedTuple):
 _encode = msgspec.json.Encoder().encode
 _envelope = msgspec.json.Decoder(Envelope)
 _versioned = msgspec.json.Decoder(_Versioned)
+_stored = attrgetter("event.stored")
 _of_copy = attrgetter(*_Copy.__struct_fields__)
 
 
@@ -171,12 +174,9 @@ def pack(
 
 def _end(deliveries: Sequence[Delivery], start: int, max_events: int) -> int:
     """Return the end of a message from `start` that stays within the unpacked limit."""
-    room = MAX_LISTED
-    for index in range(start, min(start + max_events, len(deliveries))):
-        room -= size_of(deliveries[index].event.stored)
-        if room < 0:
-            return max(index, start + 1)
-    return min(start + max_events, len(deliveries))
+    stored = map(_stored, deliveries[start : start + max_events])
+    sizes = list(accumulate(map(size_of, stored)))
+    return start + max(1, bisect_right(sizes, MAX_LISTED))
 
 
 def _pack(deliveries: Sequence[Delivery], start: int, stop: int, texts: Texts) -> Iterator[Packed]:

@@ -82,7 +82,7 @@ class Intake:
         for item in items:
             if to := item.received.message.history.to:
                 destination = Destination.of(to)
-                routes.add(destination, item)
+                routes.batches[destination].append(item)
                 if item.delivery.rule == ADDRESSED:
                     routes.matches.append((item.delivery.event, [Hit(destination, ADDRESSED)]))
         self.counts.events += len(routes.matches)

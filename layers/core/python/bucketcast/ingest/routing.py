@@ -1,5 +1,6 @@
 """Routing: from the events of the ingress queue to deliveries per destination, by the rules."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -42,15 +43,9 @@ class Routes:
     matched.
     """
 
-    batches: dict[Destination, list[Item]] = field(default_factory=dict)
+    batches: dict[Destination, list[Item]] = field(default_factory=lambda: defaultdict(list))
     failed: list[tuple[Item, DeliveryError]] = field(default_factory=list)
     matches: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
-
-    def add(self, to: Destination, item: Item) -> None:
-        batch = self.batches.get(to)
-        if batch is None:
-            batch = self.batches[to] = []
-        batch.append(item)
 
 
 class EnrichmentError(Retryable):
@@ -130,13 +125,11 @@ def _deliver(
 
     `original` is the event without facts that were read for some destinations only.
     """
+    read = facts if event is not original else None
     for to, rule, named in hits:
-        if facts is None or event is original:
-            wanted = event
-        else:
-            wanted = _only(facts.wants(to).facts, event, original)
+        wanted = event if read is None else _only(read.wants(to).facts, event, original)
         delivery = Delivery(rule, wanted, named, item.delivery.created)
-        routes.add(to, Item(item.received, delivery))
+        routes.batches[to].append(Item(item.received, delivery))
 
 
 def _only(wanted: Fact, event: Event, original: Event) -> Event:
