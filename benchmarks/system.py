@@ -16,13 +16,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from itertools import count
+from itertools import count, product
 from math import inf
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import psutil
 
+from benchmarks.dispatch import print_header
 from tests import servers
 from tests.e2e.deployment import STACK, Local
 from tests.e2e.system import Deployed
@@ -88,43 +89,38 @@ class System:
     def put(self, targets: int, rate: float, seconds: float) -> list[Put]:
         """Put objects at a rate for so long, and wait until all their events have arrived."""
         self._receiver.clear()
+        sent: dict[str, float] = {}
         prefix, numbers, began = f"{targets}/{time.time_ns()}", count(), time.time()
 
-        def put_in_turn() -> dict[str, float]:
-            connection = HTTPConnection("127.0.0.1", self._deployed.local.port)
-            sent: dict[str, float] = {}
+        def put_in_turn(connection: HTTPConnection) -> None:
             for number in numbers:
                 time.sleep(max(0.0, began + number / rate - time.time()))
                 now = time.time()
                 if now > began + seconds:
-                    break
-                key = f"{prefix}-{number}"
-                connection.request("PUT", f"/uploads/{key}", b"x" * 1_000)
+                    return
+                connection.request("PUT", f"/uploads/{prefix}-{number}", b"x" * 1_000)
                 response = connection.getresponse()
                 response.read()
                 if response.status != 200:
                     raise RuntimeError(f"the local S3 answered {response.status} to a PUT")
-                sent[key] = now
-            connection.close()
-            return sent
+                sent[f"{prefix}-{number}"] = now
 
-        with ThreadPoolExecutor(CONNECTIONS) as pool:
-            parts = [pool.submit(put_in_turn) for _ in range(CONNECTIONS)]
-        sent = {key: now for part in parts for key, now in part.result().items()}
-        arrived: dict[str, dict[str, float]] = {key: {} for key in sent}
-        missing, seen = len(sent) * targets, 0
-        while missing:
-            if time.time() > began + seconds + LATE_SECONDS:
-                raise TimeoutError(f"{missing} events did not arrive\n{self._deployed}")
-            time.sleep(0.1)
-            requests = self._receiver.requests()
-            for request in requests[seen:]:
-                at_targets = arrived[cast("re.Match[bytes]", _KEY.search(request.body))[1].decode()]
-                missing -= request.path not in at_targets
-                at_targets.setdefault(request.path, request.at)
-            seen = len(requests)
+        port = self._deployed.local.port
+        with ThreadPoolExecutor() as pool:
+            connections = [HTTPConnection("127.0.0.1", port) for _ in range(CONNECTIONS)]
+            list(pool.map(put_in_turn, connections))
+        self._deployed.until(
+            "all events have arrived",
+            lambda: len(self._receiver.requests()),
+            lambda arrived: arrived >= len(sent) * targets,
+            within=LATE_SECONDS,
+        )
         self._deployed.until_settled(within=LATE_SECONDS)
-        return [Put(now, [*arrived[key].values()]) for key, now in sent.items()]
+        arrived: dict[str, dict[str, float]] = {key: {} for key in sent}
+        for request in self._receiver.requests():
+            key = cast("re.Match[bytes]", _KEY.search(request.body))[1].decode()
+            arrived[key].setdefault(request.path, request.at)  # the first of several
+        return [Put(at, [*arrived[key].values()]) for key, at in sent.items()]
 
     def calls(self) -> list[Call]:
         """Return the calls of our handlers since they were last asked for."""
@@ -172,47 +168,46 @@ def system() -> Iterator[System]:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
-    print(
-        "| PUTs/s | targets | deliveries/s | p50 ms | p99 | worst | our CPU, ms | the emulator's |"
-    )
-    print("|---" * 8 + "|")
     with system() as running:
-        stages = ""
-        for rate in RATES:
-            for targets in TARGETS:
-                running.put(targets, rate, seconds / 3)  # starts as many functions as it needs
-                running.calls()
-                cpu = running.emulator_cpu()
-                puts = running.put(targets, rate, seconds)
-                cpu, calls = running.emulator_cpu() - cpu, running.calls()
-                _print_load(targets, puts, calls, cpu)
-                stages = stages or _stages(puts, calls)
-        print(f"\n{stages}")
+        print_header(
+            *("PUTs/s", "targets", "deliveries/s", "p50 ms", "p99", "worst", "our CPU, ms"),
+            "the emulator's",
+        )
+        alone = None
+        for rate, targets in product(RATES, TARGETS):
+            running.put(targets, rate, seconds / 3)  # starts as many functions as it needs
+            running.calls()
+            cpu = running.emulator_cpu()
+            puts = running.put(targets, rate, seconds)
+            cpu, calls = running.emulator_cpu() - cpu, running.calls()
+            _print_load(targets, puts, calls, cpu)
+            alone = alone or (puts, calls)
+        if alone:
+            _print_stages(*alone)
 
 
 def _print_load(targets: int, puts: Sequence[Put], calls: Sequence[Call], cpu: float) -> None:
     began, sent = min(put.sent for put in puts), max(put.sent for put in puts)
     ended = max(max(put.arrived) for put in puts)
-    latencies = [(at - put.sent) * 1e3 for put in puts for at in put.arrived]
+    latencies = [at - put.sent for put in puts for at in put.arrived]
     print(
-        f"| {len(puts) / (sent - began):.0f} | {targets}",
+        f"| {(len(puts) - 1) / (sent - began):.0f} | {targets}",
         f"{len(latencies) / (ended - began):.0f}",
-        *(f"{each:.1f}" for each in _spread(latencies)),
-        f"{sum(call.cpu for call in calls) / len(puts) * 1e3:.1f}",
-        f"{cpu / len(puts) * 1e3:.1f} |",
+        _spread(latencies),
+        f"{sum(call.cpu for call in calls) / len(puts) * 1e3:.1f} | {cpu / len(puts) * 1e3:.1f} |",
         sep=" | ",
         flush=True,
     )
 
 
-def _stages(puts: Sequence[Put], calls: Sequence[Call]) -> str:
-    """Return the table of the stages, of PUTs with one target whose calls had no other event."""
+def _print_stages(puts: Sequence[Put], calls: Sequence[Call]) -> None:
+    """Print the stages of PUTs with one target, of those whose calls had no other event."""
     stages = []
     for put in puts:
         within = [call for call in calls if put.sent <= call.began <= put.arrived[0]]
         if sorted(call.is_ingest for call in within) != [False, True]:
             continue
-        ingest, dispatch = sorted(within, key=lambda call: not call.is_ingest)
+        dispatch, ingest = sorted(within, key=lambda call: call.is_ingest)
         waited = ingest.waited(dispatch.oldest)
         ours = dispatch.oldest - ingest.began - waited, put.arrived[0] - dispatch.began
         stages.append(
@@ -226,18 +221,18 @@ def _stages(puts: Sequence[Put], calls: Sequence[Call]) -> str:
                 "**ours**, together": sum(ours),
             }
         )
-    lines = [f"| {len(stages)} of {len(puts)} PUTs, one at a time | p50 ms | p99 | worst |"]
-    lines.append("|---" * 4 + "|")
+    print()
+    print_header(f"{len(stages)} of {len(puts)} PUTs, each alone", "p50 ms", "p99", "worst")
     for name in stages[0] if stages else ():
-        spread = _spread([stage[name] * 1e3 for stage in stages])
-        lines.append(f"| {name} | " + " | ".join(f"{each:.1f}" for each in spread) + " |")
-    return "\n".join(lines)
+        print(f"| {name} | {_spread([stage[name] for stage in stages])} |")
 
 
-def _spread(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median, the 99th percentile and the largest."""
-    percentiles = statistics.quantiles(values, n=100, method="inclusive")
-    return percentiles[49], percentiles[98], max(values)
+def _spread(seconds: Sequence[float]) -> str:
+    """Return the median, the 99th percentile and the largest, in milliseconds."""
+    percentiles = statistics.quantiles(seconds, n=100, method="inclusive")
+    return " | ".join(
+        f"{each * 1e3:.1f}" for each in (percentiles[49], percentiles[98], max(seconds))
+    )
 
 
 if __name__ == "__main__":
