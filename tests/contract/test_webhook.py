@@ -289,7 +289,7 @@ def test_a_connection_lost_while_others_get_through_does_not_delay_them(
     webhook.answer(Answer(close=True, match="photo-00[16]7"))
     failures = make().send(events(100))
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-        (17, 67), NotConnected
+        (17, 67), Retryable
     )
 
 

@@ -82,8 +82,11 @@ class Batch:
         """Record that an event was not delivered; `status` is 0 without a response."""
         sent_again = index in self._failures
         self._failures[index] = error
-        overloaded = self._delivered and type(error) is NotConnected
-        if overloaded or status in REFUSAL_STATUSES:
+        if self._delivered and type(error) is NotConnected:
+            self._refuse(error)
+            if self._stop_reason is None:
+                self._failures[index] = _beside_others(error)
+        elif status in REFUSAL_STATUSES:
             self._refuse(error)
             if status == TOO_MANY and not sent_again and not isinstance(error, Throttled):
                 self._again.append(index)
@@ -111,7 +114,7 @@ class Batch:
         if self._delivered:
             for index, error in self._failures.items():
                 if isinstance(error, NotAuthorized):
-                    self._failures[index] = Retryable(f"{error}, while others got through")
+                    self._failures[index] = _beside_others(error)
         return self._failures
 
     def _build_posts(self) -> Iterator[Post]:
@@ -143,3 +146,7 @@ class Batch:
         elif self._delivered and isinstance(self._stop_reason, NotAuthorized):
             self._stop_reason = None
         return self._stop_reason is None
+
+
+def _beside_others(error: DeliveryError) -> Retryable:
+    return Retryable(f"{error}, while others got through")
