@@ -38,9 +38,12 @@ class PeerError(Exception):
 
 def main() -> None:
     program, names = _arguments(sys.argv[1:])
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    if not version.stdout.startswith(MINIO):
-        raise SystemExit(f"{program} is none of the peers that are known: {version.stdout[:99]}")
+    try:
+        run = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SystemExit(f"PEER={program}: {error.strerror}") from None
+    if not run.stdout.startswith(MINIO):
+        raise SystemExit(f"PEER={program} is not MinIO, the only peer known: {run.stdout[:60]!r}")
     dispatch.print_header("target", "events/s", "MinIO", "times", "CPU ms per 1,000", "MinIO's")
     for name in names:
         kind = name.partition("-")[0]
