@@ -45,6 +45,7 @@ def test_a_rule_is_added_as_the_command_adds_it(site: Site) -> None:
 def test_a_rule_is_tried_with_the_reasons_of_the_others_and_nothing_is_added(site: Site) -> None:
     add(site, suffixes=".png", name="pictures")
     page = try_key(site, suffixes=".jpg", size="1KiB-", key="a/b.jpg")
+    assert f'<form method="post" action="{ADD}">' in page
     tried = row(page, "this rule")
     assert 'matched">yes<' in tried
     assert "taken as met, as the values are unknown: size is in '1KiB-'" in tried

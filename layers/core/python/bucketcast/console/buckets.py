@@ -1,6 +1,7 @@
 """Buckets: how they are connected, what is wrong, and what scans found in them."""
 
 from datetime import datetime
+from threading import Lock
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -22,6 +23,9 @@ _REPORT_POLICY: Final = (
 )
 """A report styles itself, and has an origin of its own: it reaches nothing of the console."""
 
+_checking: Final = Lock()
+"""It makes clients of its own, for longer answers, which is not safe among threads."""
+
 
 def show(request: Request) -> Response:
     listed = run(request, "bucket", "ls")
@@ -36,7 +40,8 @@ def show(request: Request) -> Response:
 
 
 def show_doctor(request: Request) -> Response:
-    found = run(request, "doctor").document
+    with _checking:
+        found = run(request, "doctor").document
     return page(request, "doctor.html", command=command(request, "doctor"), **found)
 
 

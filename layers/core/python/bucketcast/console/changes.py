@@ -95,6 +95,7 @@ def form_page(
         status=400 if errors else 200,
         command=command(request, *shown, *words(change, values, shown=True)),
         change=change,
+        name=next(name for name, each in _CHANGES.items() if each is change),
         values={name: text for name, text in values.items() if name != SECRET},
         errors=errors,
         tried=tried,
