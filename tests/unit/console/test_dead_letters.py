@@ -1,12 +1,14 @@
 """Dead letters by reason, what would be sent, and redrive and purge with a question before."""
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from bucketcast.console import dead_letters
 from bucketcast.dlq.aws import reader
 from tests.unit.console.site import Answer, Site
 from tests.unit.dlq.command.letters import DEAD, OWN, count, dead_letter_event, keys
@@ -131,6 +133,20 @@ def test_a_wrong_target_is_named_and_nothing_is_done(
     answer = site.post(f"/dead-letters/{what}", target=target, file="x.ndjson")
     assert (answer.status, problem in answer.text) == (400, True), answer.text
     assert not Path("x.ndjson").exists()
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_page_does_not_read_a_whole_queue_first(
+    site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "_COUNTED", 1)
+    for _ in range(20):
+        dead_letter_event(aws, "more", reason="more")
+    for what in ("", "/redrive", "/purge"):
+        page = site.get(f"/dead-letters{what}?{TARGET}").text
+        assert re.search(r"only the first \d+ of about 24 messages were counted", page)
+    ended(site, site.post("/dead-letters/redrive", target="webhook:primary", reason="more"))
+    assert keys(aws, OWN) == ["more"] * 20
 
 
 def test_a_run_that_is_not_known_any_more_says_so(site: Site) -> None:

@@ -1,8 +1,9 @@
 """One listener for all views of events, begun by the first and ended when nobody looks."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -14,7 +15,7 @@ from bucketcast.console.recorder import Recorder
 from bucketcast.delivery.tracing import Outcomes, dispatched, received
 from bucketcast.listen.listener import EventsLostError
 from bucketcast.terminal.output import Output
-from tests.unit.moto_aws import MotoAws, log, make_bucket
+from tests.unit.moto_aws import MotoAws, log, make_bucket, refusal
 from tests.unit.samples import event
 
 CAT: Final = event("cat", request_id="1")
@@ -107,3 +108,22 @@ def test_lost_events_and_buckets_that_are_not_reported_are_noted(
     asyncio.run(run())
     assert recorder.notes["lost"] == "some are lost"
     assert "not all events of elsewhere are reported" in recorder.notes["buckets"]
+
+
+def test_logs_that_cannot_be_read_are_noted(
+    recorder: Recorder, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> Iterator[Any]:
+        raise refusal("AccessDeniedException", "FilterLogEvents")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aws.logs, "get_paginator", lambda _: SimpleNamespace(paginate=refuse))
+
+        async def run() -> None:
+            recorder.look()
+            await until(lambda: "AccessDenied" in recorder.notes.get("logs", ""))
+            patch.undo()
+            await until(lambda: "logs" not in recorder.notes)
+
+        asyncio.run(run())

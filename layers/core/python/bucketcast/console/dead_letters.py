@@ -26,6 +26,8 @@ from bucketcast.terminal import params
 
 _FILTERS: Final = ("reason", "error", "rule", "id")
 _MOST: Final = 20
+_COUNTED: Final = 2_000
+"""Messages of a queue that a page reads before it is shown; SQS gives some hundreds a second."""
 _SECONDS: Final = 0.5
 _reading: Final = Lock()
 """A reader hides what it reads: two pages at once would each miss some."""
@@ -71,7 +73,10 @@ def show(request: Request) -> Response:
     choice = _choice(request.query_params)
     with _reading:
         summary, notes = summarize(
-            context_of(request).quiet, choice.queue if choice.target else "", choice.wanted
+            context_of(request).quiet,
+            choice.queue if choice.target else "",
+            choice.wanted,
+            _COUNTED,
         )
     targets: dict[str, list[tuple[Group, _Choice | None]]] = {}
     for group in summary.groups():
@@ -105,7 +110,7 @@ def show_letters(request: Request) -> Response:
 def ask_redrive(request: Request) -> Response:
     choice = _choice(request.query_params)
     with _reading:
-        plan = plan_redrive(context_of(request).quiet, choice.queue, choice.wanted)
+        plan = plan_redrive(context_of(request).quiet, choice.queue, choice.wanted, most=_COUNTED)
     return page(
         request,
         "redrive.html",
@@ -129,7 +134,7 @@ def redrive(request: Request) -> Response:
 def ask_purge(request: Request) -> Response:
     choice = _choice(request.query_params)
     with _reading:
-        summary, notes = summarize(context_of(request).quiet, choice.queue, choice.wanted)
+        summary, notes = summarize(context_of(request).quiet, choice.queue, choice.wanted, _COUNTED)
     name = f"dead-letters-{choice.target.replace(':', '-')}-{strftime('%Y%m%dT%H%M%SZ', gmtime())}"
     path = Path.cwd() / f"{name}.ndjson"
     return page(

@@ -28,6 +28,7 @@ _IDLE_SECONDS: Final = 600.0
 _RETRY_SECONDS: Final = 5.0
 _LOG_SECONDS: Final = 2.0
 _LISTENER: Final = "listener"
+_LOGS: Final = "logs"
 _LATE_MS: Final = 20_000
 """How much later than a newer one a log line may appear."""
 
@@ -110,8 +111,11 @@ class Recorder:
     async def _read_logs(self) -> None:
         newest = round(time.time() * 1_000)
         while True:
-            with suppress(BucketcastError):  # the next round reads the same again
+            try:
                 newest = await run_in_threadpool(self._read_steps, newest)
+                self.notes.pop(_LOGS, None)
+            except BucketcastError as error:  # the next round reads the same again
+                self._note(_LOGS, f"what becomes of events is not known: {error}")
             await asyncio.sleep(_LOG_SECONDS)
 
     def _read_steps(self, newest: int) -> int:

@@ -15,6 +15,7 @@ from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
+    first_note,
     matching_plans,
     ndjson_line,
     open_reader,
@@ -102,8 +103,10 @@ class RedrivePlan(NamedTuple):
     notes: Sequence[str]
 
 
-def plan_redrive(out: Output, target: str, wanted: Filter, to: str = "") -> RedrivePlan:
-    """Count what a redrive would send.
+def plan_redrive(
+    out: Output, target: str, wanted: Filter, to: str = "", most: int | None = None
+) -> RedrivePlan:
+    """Count what a redrive would send; about `most` messages are read.
 
     Raises:
         BucketcastError: there is no such target, or nothing reads its queue.
@@ -118,6 +121,8 @@ def plan_redrive(out: Output, target: str, wanted: Filter, to: str = "") -> Redr
                 problems += plan.number
             else:
                 summary.add(plan.letter, selection.queue.name, plan.number)
+            if most and reader.seen >= most:
+                break
     groups = list(summary.groups())
     document = {
         "dry_run": True,
@@ -127,6 +132,8 @@ def plan_redrive(out: Output, target: str, wanted: Filter, to: str = "") -> Redr
         "reasons": [group_document(group) for group in groups],
     }
     notes = unread_notes(selection, reader)
+    if most and reader.seen >= most:
+        notes = [first_note(selection, reader)]
     if problems:
         notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
     text = f"{counted(summary.events, 'event')} would be sent to {where}"

@@ -122,5 +122,13 @@ def unread_notes(selection: Selection, reader: Reader) -> list[str]:
     return notes
 
 
+def first_note(selection: Selection, reader: Reader) -> str:
+    """Return the note that no more was read on purpose."""
+    return (
+        f"{selection.queue.name}: only the first {reader.seen:,} of about "
+        f"{selection.depth.all:,} messages were counted"
+    )
+
+
 def ndjson_line(selection: Selection, plan: Plan) -> bytes:
     return records.line(plan, selection.queue.name)

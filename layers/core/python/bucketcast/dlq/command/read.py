@@ -16,6 +16,7 @@ from bucketcast.dlq.command import records
 from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
+    first_note,
     make_reader,
     matching_plans,
     ndjson_line,
@@ -78,8 +79,12 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
     out.notes(notes)
 
 
-def summarize(out: Output, target: str, wanted: Filter) -> tuple[Summary, list[str]]:
+def summarize(
+    out: Output, target: str, wanted: Filter, most: int | None = None
+) -> tuple[Summary, list[str]]:
     """Count the dead letters of one target, or of all for ""; return notes on what was not read.
+
+    Of each queue about `most` messages are read.
 
     Raises:
         BucketcastError: there is no such target.
@@ -100,7 +105,7 @@ def summarize(out: Output, target: str, wanted: Filter) -> tuple[Summary, list[s
         if depth.all:
             with aws_errors():
                 selection = Selection(deployment, aws, queue, all_queues, depth)
-                notes += _count(out, selection, wanted, summary)
+                notes += _count(out, selection, wanted, summary, most)
     return summary, notes
 
 
@@ -186,7 +191,9 @@ def export(out: Output, /, target: str, *, path: Path | None, **options: Any) ->
         )
 
 
-def _count(out: Output, selection: Selection, wanted: Filter, summary: Summary) -> list[str]:
+def _count(
+    out: Output, selection: Selection, wanted: Filter, summary: Summary, most: int | None
+) -> list[str]:
     """Count a queue's letters; return notes on those that could not be read."""
     queue = selection.queue
     with (
@@ -204,6 +211,8 @@ def _count(out: Output, selection: Selection, wanted: Filter, summary: Summary) 
                 if number:
                     summary.add(letter, queue.name, number)
             report(reader.seen)
+            if most and reader.seen >= most:
+                return [first_note(selection, reader)]
     return unread_notes(selection, reader)
 
 
