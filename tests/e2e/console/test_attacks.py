@@ -11,7 +11,8 @@ from tests.e2e.system import System
 
 PAGE = """<!doctype html><title>evil</title><p>evil</p>
 <iframe name="inside" src="{site}/"></iframe>
-<form method="post" action="{site}/targets/redis:log/pause"><button>Win</button></form>
+<form method="post" action="{site}/changes/pause"><input name="arn" value="redis:log">
+<button>Win</button></form>
 """
 
 

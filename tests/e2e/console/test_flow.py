@@ -36,8 +36,8 @@ def test_a_server_stops_and_its_events_wait_until_it_comes_back(
 
 def test_a_test_event_shows_its_steps(browser: Browser, site: str) -> None:
     browser.open(f"{site}/targets/webhook:primary")
-    browser.click("form[action$='/tests'] button")
-    text = browser.until_text("Delivered within", "#steps")
+    browser.click("form[action='/changes/test'] button")
+    text = browser.until_text("delivered", "#run")
     assert re.findall(r"^(sent|received|queued|delivered)", text, re.MULTILINE) == [
         *("sent", "received", "queued", "delivered")
     ]
@@ -57,9 +57,8 @@ def test_without_scripts_a_target_is_paused_and_resumed(browser: Browser, site: 
     try:
         browser.open(f"{site}/")
         browser.click("a[href='/targets/redis:log']")
-        browser.click("form[action$='/pause'] button")
-        browser.click("form[action$='/resume'] button")
-        browser.click("form[action$='/tests'] button")
-        browser.click("a[href='/targets/redis:log']")
+        for action in ("pause", "resume"):
+            browser.click(f"form[action='/changes/{action}'] button")
+        browser.click("form[action='/changes/pause']")
     finally:
         browser.scripts(on=True)

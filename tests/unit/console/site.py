@@ -1,6 +1,7 @@
 """The console in this process: what a browser gets."""
 
 import asyncio
+import time
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from html import unescape
@@ -46,6 +47,17 @@ class Site:
     def state(self) -> Any:
         """What the views share."""
         return self._app._app.state
+
+    def change(self, name: str, **fields: str) -> Answer:
+        """Send a form; return the page that it leads to once that is complete."""
+        answer = self.post(f"/changes/{name}", **fields)
+        if answer.status != 303:
+            return answer
+        end = time.monotonic() + 30
+        while "data-live" in (page := self.get(answer.headers["location"])).body:
+            assert time.monotonic() < end, page.text
+            time.sleep(0.01)
+        return page
 
     def get(self, address: str, **headers: str) -> Answer:
         return self.request("GET", address, b"", headers)

@@ -1,19 +1,22 @@
 """The flow, and a target's page."""
 
-from threading import Event
+import re
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from bucketcast.delivery.breaker import Outage
-from bucketcast.delivery.queue import Queue
-from bucketcast.diagnose.command import test as trials
+from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.delivery.tracing import trace_id
+from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.steps import Step
-from bucketcast.diagnose.trial import Trial
+from bucketcast.sources import events
 from bucketcast.state.breakers import Breakers
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
 
 TARGET = "/targets/webhook:primary"
+WEBHOOK = {"arn": "webhook:primary"}
 
 
 def test_the_flow_shows_what_waits_for_each_target(site: Site, aws: MotoAws) -> None:
@@ -27,23 +30,28 @@ def test_the_flow_shows_what_waits_for_each_target(site: Site, aws: MotoAws) -> 
 
 
 def test_a_target_is_paused_and_resumed(site: Site) -> None:
-    paused = site.post(f"{TARGET}/pause")
-    assert (paused.status, paused.headers["location"]) == (303, TARGET)
-    assert "paused since" in site.get(TARGET).text
-    assert site.post(f"{TARGET}/resume").headers["location"] == TARGET
-    assert "paused since" not in site.get(TARGET).text
+    assert "bucketcast target pause webhook:primary" in site.get(TARGET).text
+    assert "paused since" in site.change("pause", **WEBHOOK).text
+    assert "paused since" not in site.change("resume", **WEBHOOK).text
+
+
+def test_a_pause_that_is_not_confirmed_is_reported(site: Site, aws: MotoAws) -> None:
+    aws.pause_answers["Bucketcast-webhook-primary"] = refusal("ReadTimeout", message="no answer")
+    page = site.change("pause", **WEBHOOK).text
+    assert "its function did not confirm it" in page
+    assert "paused since" in page
 
 
 def test_a_target_shows_its_settings_without_secrets(site: Site) -> None:
     configure(
         "Bucketcast-webhook-primary",
-        endpoint="https://user:hidden@example.org/hook",
+        endpoint="https://user:pa55word@example.org/hook",
         auth_token="secret:webhook-primary",
     )
     page = site.get(TARGET).text
     assert "https://example.org/hook" in page
     assert "secret:webhook-primary" in page
-    assert "hidden" not in page
+    assert "pa55word" not in page
 
 
 def test_an_error_of_a_target_is_text(site: Site, aws: MotoAws) -> None:
@@ -55,42 +63,36 @@ def test_an_error_of_a_target_is_text(site: Site, aws: MotoAws) -> None:
     assert "<img" not in answer.body
 
 
-def test_a_pause_that_is_not_confirmed_is_reported(site: Site, aws: MotoAws) -> None:
-    aws.pause_answers["Bucketcast-webhook-primary"] = refusal("ReadTimeout", message="no answer")
-    answer = site.post(f"{TARGET}/pause")
-    assert (answer.status, "did not confirm it" in answer.text) == (400, True)
-    assert "paused since" in site.get(TARGET).text
+def test_a_test_event_shows_its_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object) -> list[tuple[int, object]]:
+        return [(1_000, object())]
 
+    def steps(at: int, _: object) -> Iterator[Step]:
+        for kind in ("received", "queued", "delivered"):
+            yield Step(at, sent[0], kind)
 
-def test_a_test_event_is_followed_to_the_target(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the logs say is read in the background; the page shows it."""
+    def send(_: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
+        sent.extend(trace_id(event) for each in messages for event in events(each.body))
+        return {}
 
-    def follow(trial: Trial, *_: object) -> None:
-        (event,) = trial.sent
-        steps = (Step(trial.sent[event] + 7, event, kind) for kind in ("queued", "delivered"))
-        trial.add_steps(steps)
-        followed.set()
-
-    followed = Event()
-    monkeypatch.setattr(trials, "follow", follow)
-    monkeypatch.setattr(Queue, "send", lambda *_: {})
-    address = site.post(f"{TARGET}/tests").headers["location"]
-    assert followed.wait(20)
-    page = site.get(address).text
-    assert "<td>delivered</td><td>7 ms</td>" in page
-    assert "bucketcast test webhook:primary" in page
+    sent: list[str] = []
+    monkeypatch.setattr(Queue, "send", send)
+    monkeypatch.setattr(logs, "lines", read)
+    monkeypatch.setattr("bucketcast.diagnose.steps.read_steps", steps)
+    page = site.change("test", **WEBHOOK)
+    assert re.findall(r'"step">(\w+)<', page.body) == ["sent", "received", "queued", "delivered"]
+    assert '<td data-label="time"><time>1970-01-01T00:00:01.000Z</time></td>' in page.body
+    assert "bucketcast test webhook:primary" in page.text
 
 
 def test_no_test_event_goes_to_a_paused_target(site: Site) -> None:
-    site.post(f"{TARGET}/pause")
-    answer = site.post(f"{TARGET}/tests")
-    assert (answer.status, "its events wait in its queue" in answer.text) == (400, True)
+    site.change("pause", **WEBHOOK)
+    assert "its events wait in its queue" in site.change("test", **WEBHOOK).text
 
 
-def test_a_test_of_an_earlier_console_is_not_known(site: Site) -> None:
-    assert site.get(f"{TARGET}/tests/0123").status == 404
+@pytest.mark.parametrize("address", ["/runs/0", "/changes/gateway", "/changes/"])
+def test_what_is_not_known_is_not_found(site: Site, address: str) -> None:
+    assert site.get(address).status == 404
 
 
 def test_an_unknown_target_is_named_in_the_commands_words(site: Site) -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.console.site import ORIGIN, PORT, TOKEN, Site
 
 COOKIE = f"bucketcast-{PORT}"
-PAUSE = "/targets/webhook:primary/pause"
+PAUSE = "/changes/pause"
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(site: Site) -> None:
@@ -47,7 +47,7 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(site: Site, host: st
     ],
 )
 def test_a_form_of_another_page_changes_nothing(site: Site, headers: dict[str, str]) -> None:
-    answer = site.request("POST", PAUSE, b"", headers)
+    answer = site.request("POST", PAUSE, b"arn=webhook:primary", headers)
     assert (answer.status, "Nothing was changed" in answer.body) == (403, True)
     assert "paused since" not in site.get("/targets/webhook:primary").text
 

@@ -2,25 +2,42 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import click
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import run, see_printed
-from bucketcast.console.context import context_of
+from bucketcast.console.answers import Answer, follow, new_answer, run, see_printed
+from bucketcast.console.context import Latest, context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
-from bucketcast.console.pages import command, fields, page
+from bucketcast.console.pages import command, fields, page, render, see
+from bucketcast.diagnose.command import test
+from bucketcast.dlq.command.move import purge, redrive
+from bucketcast.dlq.command.options import queue_name, to_filter
+from bucketcast.dlq.command.read import summarize
 from bucketcast.dynamic_targets import command as target
+from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.notifications.command import event
 from bucketcast.topics import command as topic
 
+_LIVE_SECONDS: Final = 0.5
+COUNTED: Final = 2_000
+"""Messages of a queue that a page reads before it is shown; SQS gives some hundreds a second."""
+reading: Final = Lock()
+"""A reader of dead letters hides them: two pages at once would each miss some."""
+
 
 class Change(NamedTuple):
-    """A command as a form, with its first fields, and perhaps the `others`."""
+    """A command as a form, with its first fields, and perhaps the `others`.
+
+    One that is `slow` has a page of its own.
+    """
 
     command: click.Command
     words: tuple[str, ...]
@@ -28,12 +45,22 @@ class Change(NamedTuple):
     names: tuple[str, ...]
     others: tuple[str, ...] = ()
     trial: tuple[click.Option, ...] = ()
+    slow: bool = False
+
+    @property
+    def shown(self) -> list[str]:
+        """The words of the command for people: its form is the question."""
+        return [word for word in self.words if word != "--yes"]
 
     @property
     def text(self) -> list[str]:
         """The paragraphs of its help, without examples; the first one says what it does."""
         first, *others = (self.command.help or "").partition("\b")[0].strip().split("\n\n")
         return [re.split("[.:;]", first)[0], *others]
+
+    def next(self, values: Mapping[str, str]) -> str:
+        """Return the page to go on with."""
+        return self.back.replace("{arn}", quote(values.get("arn", ""), safe=":"))
 
     def fields(self, names: Sequence[str]) -> list[click.Parameter]:
         return [param for param in self.command.params if param.name in names]
@@ -53,7 +80,25 @@ ADD_RULE: Final = Change(
         click.Option(["--try"], metavar="put", help="The event: put, delete, get, or a name."),
     ),
 )
+_LETTERS: Final = ("target", "reason", "error", "rule", "id")
 _CHANGES: Final = {
+    "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
+    "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
+    "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
+    "redrive": Change(
+        redrive,
+        ("dlq", "redrive"),
+        "/dead-letters",
+        _LETTERS,
+        slow=True,
+    ),
+    "purge": Change(
+        purge,
+        ("dlq", "purge", "--yes"),
+        "/dead-letters",
+        (*_LETTERS, "path"),
+        slow=True,
+    ),
     "add-rule": ADD_RULE,
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
     "add-target": Change(target.add, ("target", "add"), "/topics", ("arn", "settings", "merge")),
@@ -68,12 +113,66 @@ def ask(request: Request) -> Response:
 
 def do(request: Request) -> Response:
     change, values = _change(request), fields(request)
+    if change.slow:
+        return _start(request, change, values)
     try:
         done = run(request, *change.words, *words(change, values))
     except ERRORS as error:
         return form_page(request, change, values, errors_of(error))
     context_of(request).forget()
-    return see_printed(request, change.back, done)
+    return see_printed(request, change.next(values), done)
+
+
+@dataclass
+class Run:
+    """A command that runs or ran; `back` is the page to go on with."""
+
+    line: str
+    answer: Answer
+    back: str
+    ended: Event = field(default_factory=Event)
+
+    def follow(self, words: Sequence[str]) -> None:
+        """Run it to its end; errors are a part of what is shown."""
+        try:
+            follow(self.answer, *words)
+        except ERRORS as error:
+            self.answer.fail(str(error))
+        except BaseException:
+            self.answer.fail("it ended unexpectedly")
+            raise
+        finally:
+            self.ended.set()
+
+
+def show_run(request: Request) -> Response:
+    found = _runs(request).find(request.path_params["id"])
+    live = "" if found.ended.is_set() else f"/live{request.url.path}"
+    return page(request, "run.html", live=live, command=found.line, run=found)
+
+
+async def live_run(request: Request) -> Response:
+    found = _runs(request).find(request.path_params["id"])
+    return context_of(request).feeds.stream(
+        request.url.path, lambda: render("run_parts.html", run=found), _LIVE_SECONDS
+    )
+
+
+def _start(request: Request, change: Change, values: Mapping[str, str]) -> Response:
+    given = words(change, values)
+    answer = new_answer(context_of(request))
+    try:
+        change.command.make_context(change.words[-1], list(given), obj=answer)
+    except click.UsageError as error:
+        return form_page(request, change, values, errors_of(error))
+    started = Run(command(request, *change.shown, *given), answer, change.next(values))
+    Thread(target=started.follow, args=([*change.words, *given],), daemon=True).start()
+    return see(f"/runs/{_runs(request).add(started)}")
+
+
+def _runs(request: Request) -> Latest[Run]:
+    runs: Latest[Run] = request.app.state.runs
+    return runs
 
 
 def words(change: Change, values: Mapping[str, str], *, shown: bool = False) -> list[str]:
@@ -88,17 +187,24 @@ def form_page(
     tried: Mapping[str, Any] | None = None,
 ) -> Response:
     deployment = context_of(request).deployed
-    shown = [word for word in change.words if word != "--yes"]
+    letters = None
+    if change.words[0] == "dlq" and not errors:
+        wanted = to_filter({name: values[name] for name in _LETTERS[1:] if values.get(name)})
+        with reading:
+            target_ = queue_name(values.get("target", ""))
+            letters = summarize(context_of(request).quiet, target_, wanted, COUNTED)
     return page(
         request,
         "form.html",
         status=400 if errors else 200,
-        command=command(request, *shown, *words(change, values, shown=True)),
+        command=command(request, *change.shown, *words(change, values, shown=True)),
         change=change,
         name=next(name for name, each in _CHANGES.items() if each is change),
+        back=change.next(values),
         values={name: text for name, text in values.items() if name != SECRET},
         errors=errors,
         tried=tried,
+        letters=letters,
         known={
             "bucket": sorted(deployment.buckets),
             "arn": [each.name for each in deployment.targets],

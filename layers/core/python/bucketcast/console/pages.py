@@ -1,6 +1,7 @@
 """Pages from templates, and the forms that they send."""
 
 import math
+import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ NAV: Final = (
     ("/buckets", "Buckets"),
 )
 _LINES: Final = "\n\t"
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 View = Callable[[Request], Response]
 
 
@@ -51,6 +53,7 @@ def _environment() -> Environment:
         "size": size,
         "time": _time,
         "ago": _ago,
+        "cell": _cell,
         "log10": math.log10,
         "part": lambda text: quote(str(text), safe=":"),
     }
@@ -61,6 +64,12 @@ def _environment() -> Environment:
 def _time(ms: int) -> str:
     """Return a time in UTC; the script adds the reader's own."""
     return Markup('<time datetime="{}">{}</time>').format(clock(ms), clock(ms)) if ms else "-"
+
+
+def _cell(text: str) -> str:
+    """Return a cell of a command's table; the script adds the reader's zone to times."""
+    shown = printable(text, keep=_LINES)
+    return Markup("<time>{}</time>").format(shown) if _TIME.fullmatch(text) else shown
 
 
 def _ago(ms: int) -> str:

@@ -47,6 +47,11 @@ class Output:
         aws = self.aws(**arguments)
         return find(self.stack, aws), aws
 
+    @property
+    def has_bar(self) -> bool:
+        """True if progress is a bar on a terminal, not lines."""
+        return sys.stderr.isatty()
+
     def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
         """Print the result: the document with `--json`, else the lines.
 

@@ -1,6 +1,5 @@
 """Progress of long work: a bar on a terminal, now and then a line when piped."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ def progress(out: Output, stage: str) -> Iterator[Report]:
     """Yield the function to report with, from this stage on; it is silent with `--json`."""
     if out.json:
         yield lambda *_: None
-    elif sys.stderr.isatty():
+    elif out.has_bar:
         yield from _bar(stage)
     else:
         yield _lines(out, stage)

@@ -18,6 +18,7 @@ function inZone(date) {
 
 function showTimes(root) {
   for (const element of root.querySelectorAll("time")) {
+    if (!element.dateTime) element.dateTime = element.textContent;
     const date = new Date(element.dateTime);
     if (isNaN(date)) continue;
     const text = element.classList.contains("ago") ? age(date) : inZone(date);

@@ -1,7 +1,7 @@
 """`bucketcast test`: send synthetic events through the whole deployment to one target."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -68,32 +68,16 @@ def command(  # noqa: PLR0913, PLR0917 - its options
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     target = deployment.target(arn)
-    trial = start(target, deployment, aws, name=name, bucket=bucket, key=key, count=count)
-    follow(trial, target, deployment, aws, timeout, lambda text: out.note(text, always=True))
-    return _report(out, target, trial, timeout)
-
-
-def start(  # noqa: PLR0913 - the options of the command
-    target: DeployedTarget,
-    deployment: Deployed,
-    aws: Aws,
-    *,
-    name: str | None = None,
-    bucket: str = NAME,
-    key: str = "",
-    count: int = 1,
-) -> Trial:
-    """Send synthetic events that only this target gets.
-
-    Raises:
-        BucketcastError: they would not arrive, or would change a mirror.
-        AwsError: AWS does not answer.
-    """
     _require_reachable(target, deployment, aws)
     name = _name(target, name, key, aws)
+    functions = [function for function in (deployment.ingest_function, target.function) if function]
+    since = int(time.time() * 1000) - _SKEW_MS
     trial = Trial()
     _send(make_events(name, bucket, key, count), target, deployment, trial, aws)
-    return trial
+    _wait(
+        out, lambda: logs.lines(logs.ANY, functions, since, aws), trial, time.monotonic() + timeout
+    )
+    return _report(out, target, trial, timeout)
 
 
 def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -> None:
@@ -145,33 +129,25 @@ def _send(
         list(pool.map(send, range(0, len(events), _BATCH)))
 
 
-def follow(
-    trial: Trial,
-    target: DeployedTarget,
-    deployment: Deployed,
-    aws: Aws,
-    timeout: float,
-    note: Callable[[str], None],
+def _wait(
+    out: Output, lines: Callable[[], Iterable[logs.LoggedLine]], trial: Trial, end: float
 ) -> None:
-    """Add the steps that the logs have until each event has ended, or the time is over."""
-    functions = [function for function in (deployment.ingest_function, target.function) if function]
-    since = min(trial.sent.values()) - _SKEW_MS
+    """Read the logs until each event has ended, or the time is over."""
     shown = time.monotonic()
-    end = shown + timeout
     rounds_left = _MORE
     while True:
         try:
-            for at, line in logs.lines(logs.ANY, functions, since, aws):
+            for at, line in lines():
                 trial.add_steps(steps.read_steps(at, line))
         except AwsError as error:
             if not error.silent:
                 raise
-            note(f"note: {error}; trying again")
+            out.note(f"note: {error}; trying again", always=True)
         rounds_left -= not trial.pending  # ingest's lines may appear after the target's
         if trial.is_complete or not rounds_left or time.monotonic() >= end:
             return
         if time.monotonic() >= shown + _PROGRESS_SECONDS and len(trial.sent) > 1:
-            note(f"{len(trial.sent) - len(trial.pending):,} of {len(trial.sent):,} have ended")
+            out.note(f"{len(trial.sent) - len(trial.pending):,} of {len(trial.sent):,} have ended")
             shown = time.monotonic()
         time.sleep(PAUSE_SECONDS)
 
@@ -188,7 +164,7 @@ def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -
         out.answer({"target": target.arn, **figures, "events": events, **failed})
         return int(bool(problem))
     if len(trial.sent) == 1:
-        out.table({}, _COLUMNS, list(rows(trial)), "no step is known")
+        out.table({}, _COLUMNS, list(_rows(trial)), "no step is known")
     else:
         out.line(
             f"{figures['delivered']:,} of {figures['count']:,} delivered, "
@@ -200,8 +176,7 @@ def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -
     return int(bool(problem))
 
 
-def rows(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
-    """Yield step, delay, time and reason of each step that is known, for each event."""
+def _rows(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
     for event, sent in trial.sent.items():
         yield "sent", "", clock(sent), ""
         for step in _ordered_steps(trial, event):

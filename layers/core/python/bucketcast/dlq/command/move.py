@@ -1,9 +1,9 @@
 """`bucketcast dlq redrive` and `purge`, which take dead letters out of the queue."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -15,7 +15,6 @@ from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
-    first_note,
     matching_plans,
     ndjson_line,
     open_reader,
@@ -25,19 +24,10 @@ from bucketcast.dlq.command.queue import (
 )
 from bucketcast.dlq.command.read import group_document
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.summary import Group, Summary
+from bucketcast.dlq.summary import Summary
 from bucketcast.errors import BucketcastError
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
-
-
-class Outcome(NamedTuple):
-    """The outcome of a run; `complete` if all was done that it was asked for."""
-
-    document: Mapping[str, Any]
-    text: str
-    notes: Sequence[str]
-    complete: bool
 
 
 def _rate(text: str) -> float:
@@ -84,85 +74,17 @@ def redrive(
       bucketcast dlq redrive Bucketcast-webhook-old-dead --to webhook:primary
       bucketcast dlq redrive ingress
     """  # noqa: D301 - click reads the character
-    wanted = to_filter(options)
-    if dry_run:
-        plan = plan_redrive(out, target, wanted, to)
-        lines = [f"{counted(group.events, 'event')}: {group.reason}" for group in plan.groups]
-        out.answer(plan.document, plan.text, *lines)
-        out.notes(plan.notes)
-        return 0
-    return _report(out, redrive_letters(out, target, wanted, Result(), to, rate, limit))
-
-
-class RedrivePlan(NamedTuple):
-    """What a redrive would do."""
-
-    document: Mapping[str, Any]
-    groups: Sequence[Group]
-    text: str
-    notes: Sequence[str]
-
-
-def plan_redrive(
-    out: Output, target: str, wanted: Filter, to: str = "", most: int | None = None
-) -> RedrivePlan:
-    """Count what a redrive would send; about `most` messages are read.
-
-    Raises:
-        BucketcastError: there is no such target, or nothing reads its queue.
-        AwsError: AWS cannot be reached.
-    """
-    selection = select_queue(out, target)
-    where = _destination(selection, to).arn or selection.queue.name
-    summary, problems = Summary(), 0
-    with aws_errors(), open_reader(out, selection, "counting") as (reader, report):
-        for plan in matching_plans(reader, selection, wanted, report):
-            if plan.problem:
-                problems += plan.number
-            else:
-                summary.add(plan.letter, selection.queue.name, plan.number)
-            if most and reader.seen >= most:
-                break
-    groups = list(summary.groups())
-    document = {
-        "dry_run": True,
-        "to": where,
-        "events": summary.events,
-        "unusable": problems,
-        "reasons": [group_document(group) for group in groups],
-    }
-    notes = unread_notes(selection, reader)
-    if most and reader.seen >= most:
-        notes = [first_note(selection, reader)]
-    if problems:
-        notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
-    text = f"{counted(summary.events, 'event')} would be sent to {where}"
-    return RedrivePlan(document, groups, text, notes)
-
-
-def redrive_letters(  # noqa: PLR0913, PLR0917 - the options of the command
-    out: Output,
-    target: str,
-    wanted: Filter,
-    result: Result,
-    to: str = "",
-    rate: float | None = None,
-    limit: int | None = None,
-) -> Outcome:
-    """Send dead letters again; `result` has the counts meanwhile.
-
-    Raises:
-        BucketcastError: there is no such target, or nothing reads its queue.
-        AwsError: AWS cannot be reached.
-    """
     selection = select_queue(out, target)
     destination = _destination(selection, to)
+    wanted = to_filter(options)
+    if dry_run:
+        return _count(out, selection, wanted, destination)
     with aws_errors(), open_reader(out, selection, "redriving", rate) as (reader, report):
-        mover = _mover(selection, reader, wanted, report, result=result, most=limit)
+        mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
     where = destination.arn or selection.queue.name
-    return _outcome(selection, result, f"sent to {where}", ended=ended, full=reader.full)
+    return _report(out, selection, mover.result, f"sent to {where}", ended=ended, full=reader.full)
 
 
 @click.command()
@@ -189,28 +111,16 @@ def purge(out: Output, /, target: str, *, path: Path, yes: bool, **options: Any)
     if not yes:
         contents = f"{counted(selection.depth.all, 'message')} in {selection.queue.name}"
         out.confirm(f"Remove those that match of {contents}?")
-    return _report(out, purge_letters(out, selection, wanted, Result(), path))
-
-
-def purge_letters(
-    out: Output, selection: Selection, wanted: Filter, result: Result, path: Path
-) -> Outcome:
-    """Write dead letters to a new file and remove them; `result` has the counts meanwhile.
-
-    Raises:
-        BucketcastError: the file cannot be written.
-        AwsError: AWS cannot be reached.
-    """
     line = partial(ndjson_line, selection)
     with (
         aws_errors(),
         Backup(path, line) as backup,
         open_reader(out, selection, "purging") as (reader, report),
     ):
-        mover = _mover(selection, reader, wanted, report, result=result, unreadable=True)
+        mover = _mover(selection, reader, wanted, report, unreadable=True)
         ended = _run(partial(mover.run, backup.add))
-    text = f"removed; they are in {path}"
-    return _outcome(selection, result, text, ended=ended, full=reader.full)
+    outcome = f"removed; they are in {path}"
+    return _report(out, selection, mover.result, outcome, ended=ended, full=reader.full)
 
 
 def _destination(selection: Selection, to: str) -> Destination:
@@ -237,6 +147,32 @@ def _destination(selection: Selection, to: str) -> Destination:
             f"--to {to} is not a deployed target; `bucketcast target ls` lists them"
         )
     return Destination(other.own, other.target.arn, same_target=other.dead == queue.dead)
+
+
+def _count(out: Output, selection: Selection, wanted: Filter, destination: Destination) -> int:
+    summary, problems = Summary(), 0
+    with aws_errors(), open_reader(out, selection, "counting") as (reader, report):
+        for plan in matching_plans(reader, selection, wanted, report):
+            if plan.problem:
+                problems += plan.number
+            else:
+                summary.add(plan.letter, selection.queue.name, plan.number)
+    groups = list(summary.groups())
+    document = {
+        "dry_run": True,
+        "to": destination.arn or selection.queue.name,
+        "events": summary.events,
+        "unusable": problems,
+        "reasons": [group_document(group) for group in groups],
+    }
+    lines = [f"{counted(group.events, 'event')}: {group.reason}" for group in groups]
+    where = document["to"]
+    out.answer(document, f"{counted(summary.events, 'event')} would be sent to {where}", *lines)
+    notes = unread_notes(selection, reader)
+    if problems:
+        notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
+    out.notes(notes)
+    return 0
 
 
 def _mover(
@@ -268,16 +204,10 @@ def _run(move: Callable[[], Result]) -> bool:
     return True
 
 
-def _report(out: Output, outcome: Outcome) -> int:
-    """Print the outcome of a run and return the exit code."""
-    out.answer(outcome.document, outcome.text)
-    out.notes(outcome.notes)
-    return 0 if outcome.complete else 1
-
-
-def _outcome(
-    selection: Selection, result: Result, text: str, *, ended: bool, full: bool
-) -> Outcome:
+def _report(
+    out: Output, selection: Selection, result: Result, outcome: str, *, ended: bool, full: bool
+) -> int:
+    """Print the result of a run and return the exit code."""
     failed = sum(result.failed.values())
     document = {
         "target": selection.queue.name,
@@ -311,5 +241,6 @@ def _outcome(
         notes.append("too many messages that do not match are hidden: run it again in some minutes")
     if not ended:
         notes.append("interrupted: run the same command again for the rest")
-    complete = ended and not failed and not result.repeatable
-    return Outcome(document, f"{counted(result.moved, 'event')} {text}", notes, complete)
+    out.answer(document, f"{counted(result.moved, 'event')} {outcome}")
+    out.notes(notes)
+    return 0 if ended and not failed and not result.repeatable else 1
