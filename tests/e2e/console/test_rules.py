@@ -6,6 +6,7 @@ import re
 from tests.e2e.arrivals import posted
 from tests.e2e.console.browser import Browser
 from tests.e2e.system import System
+from tests.scan_results import scan_result
 
 REPORT = """<!doctype html><title>a report</title><style>h1 { color: rgb(1, 2, 3) }</style>
 <h1>What it found</h1><script>document.title = "a script ran"</script>"""
@@ -60,23 +61,7 @@ def test_a_buckets_usage_is_plotted_and_a_report_opens_apart(
         system.s3.put_object(Bucket=bucket, Key=key, Body=text.encode(), ContentType="text/html")
 
     for day, objects in enumerate((200, 100), 1):
-        row = {"objects": objects, "noncurrent": 1, "delete_markers": 0, "noncurrent_bytes": 512}
-        parts = [("total", ""), ("storage_class", "STANDARD"), ("prefix", "photos/")]
-        result = {
-            "status": "success",
-            "bucket": "uploads",
-            "prefix": "",
-            "source": "listing",
-            "taken": f"2026-03-0{day}T10:00:00+00:00",
-            "versions": True,
-            "usage": [
-                {"dimension": dimension, "name": name, "bytes": 2048, **row}
-                for dimension, name in parts
-            ],
-            "findings": [],
-            "numbers": {},
-            "report": "",
-        }
+        result = scan_result(f"2026-03-0{day}T10:00:00+00:00", objects, 2048)
         put(f"day-{day}", "result.json", json.dumps(result))
     put("day-2", "report/index.html", REPORT)
     browser.open(f"{site}/buckets")

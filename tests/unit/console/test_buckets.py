@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from tests.scan_results import usage
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import MotoAws
-from tests.unit.pipeline.scans import make_pipeline, put_file, put_scan, usage
+from tests.unit.pipeline.scans import make_pipeline, put_file, put_scan
 
 BIG: Any = {
     "kind": "BigPrefix",
