@@ -64,11 +64,11 @@ def test_all_views_share_one_listener_and_the_logs_say_what_became_of_events(
     async def run() -> None:
         for _ in range(3):
             recorder.look()
-        await until(lambda: any(row.outcomes for row in recorder.newest(Wanted(), 1)))
+        await until(lambda: any(row.outcomes for row in recorder.recent.newest(Wanted(), 1)))
         recorder.look()
 
     asyncio.run(run())
-    (row,) = recorder.newest(Wanted(), 9)
+    (row,) = recorder.recent.newest(Wanted(), 9)
     assert row.entry.event == CAT
     assert [step.kind for step in row.outcomes.values()] == ["delivered"]
     assert FakeSession.number == 1

@@ -39,7 +39,7 @@ async def live(request: Request) -> Response:
         raise HTTPException(404)
 
     def read_steps() -> str:
-        steps = ordered(recorder.steps(entry))
+        steps = ordered(recorder.recent.steps(entry))
         return render("event_parts.html", entry=entry, steps=_with_targets(steps))
 
     return context_of(request).feeds.stream(request.url.path, read_steps, _SECONDS)
@@ -61,7 +61,7 @@ def _show(request: Request) -> Response:
         uri=uri,
         entry=entry,
         delay=entry.at - _happened(entry),
-        steps=_with_targets(ordered(recorder.steps(entry))),
+        steps=_with_targets(ordered(recorder.recent.steps(entry))),
         **_explained(request, context_of(request), event),
     )
 

@@ -1,5 +1,6 @@
 """Events as they happen, and what became of each."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from bucketcast.console.pages import command, page, render
 from bucketcast.console.recent import Row, Wanted
 from bucketcast.console.recorder import Recorder
 from bucketcast.destination import Destination
+from bucketcast.event.names import expand
 from bucketcast.terminal import params
 
 MOST: Final = 100
@@ -28,7 +30,7 @@ async def show(request: Request) -> Response:
 async def live(request: Request) -> Response:
     recorder = recorder_of(request)
     recorder.look()
-    wanted = _wanted(request)
+    wanted = _wanted(_asked(request))
     address = f"{request.url.path}?{request.url.query}"
 
     def read() -> str:
@@ -50,8 +52,8 @@ def address_of(row: Row) -> str:
 
 
 def _show(request: Request) -> Response:
-    wanted = _wanted(request)
-    asked = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+    asked = _asked(request)
+    wanted = _wanted(asked)
     query = urlencode({name: text for name, text in asked.items() if text})
     held = _HELD in request.query_params
     source = [f"s3://{wanted.bucket}"] if wanted.bucket else []
@@ -70,23 +72,27 @@ def _show(request: Request) -> Response:
     )
 
 
-def _wanted(request: Request) -> Wanted:
+def _asked(request: Request) -> dict[str, str]:
+    return {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+
+
+def _wanted(asked: Mapping[str, str]) -> Wanted:
     """Return the filter of an address.
 
     Raises:
         UsageError: a value is invalid.
     """
-    given = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+    names = params.events(asked["event"], listening=True) if asked["event"] else ()
     return Wanted(
-        params.bucket_name(given["bucket"]) if given["bucket"] else "",
-        given["prefix"],
-        params.events(given["event"], listening=True) if given["event"] else (),
-        params.target_or_topic(given["target"]).plain if given["target"] else "",
+        params.bucket_name(asked["bucket"]) if asked["bucket"] else "",
+        asked["prefix"],
+        frozenset(single for name in names for single in expand(name)),
+        params.target_or_topic(asked["target"]).plain if asked["target"] else "",
     )
 
 
 def _parts(recorder: Recorder, wanted: Wanted) -> dict[str, Any]:
-    rows = recorder.newest(wanted, MOST)
+    rows = recorder.recent.newest(wanted, MOST)
     return {
         "rows": [(row, address_of(row), _outcomes(row)) for row in rows],
         "since": recorder.since,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bucketcast.delivery.tracing import trace_id
 from bucketcast.diagnose.steps import Step, rank
 from bucketcast.event import Event
-from bucketcast.event.names import expand, spellings
+from bucketcast.event.names import spellings
 
 MAX_EVENTS: Final = 5_000
 MAX_BYTES: Final = 32 * 1_048_576
@@ -43,23 +43,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Conditions that must all hold, "" and () for none; `target` is an ARN."""
+    """Conditions that must all hold, empty for none; `names` are single, `target` is an ARN."""
 
     bucket: str = ""
     prefix: str = ""
-    names: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
     target: str = ""
-    singles: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        singles = frozenset(single for name in self.names for single in expand(name))
-        object.__setattr__(self, "singles", singles)
 
     def matches(self, event: Event, outcomes: Mapping[str, Step]) -> bool:
         return (
             self.bucket in ("", event.bucket)
             and event.key.startswith(self.prefix)
-            and (not self.singles or not self.singles.isdisjoint(spellings(event)))
+            and (not self.names or not self.names.isdisjoint(spellings(event)))
             and (not self.target or self.target in outcomes)
         )
 

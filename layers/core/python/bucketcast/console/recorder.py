@@ -11,11 +11,10 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 
 from bucketcast.console.context import Context
-from bucketcast.console.recent import Entry, Recent, Row, Wanted
+from bucketcast.console.recent import Recent
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
-from bucketcast.diagnose.steps import Step
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, SINGLES
@@ -34,10 +33,10 @@ _LATE_MS: Final = 20_000
 
 
 class Recorder:
-    """Fills `recent`; `since` is Unix ms, 0 until the listener is there. `notes` are problems."""
+    """Records events; `since` is Unix ms, 0 until the listener is there. `notes` are problems."""
 
     def __init__(self, context: Context) -> None:
-        self.recent = Recent()
+        self._recent = Recent()
         self.since = 0
         self.notes: dict[str, str] = {}
         self._context = context
@@ -50,18 +49,14 @@ class Recorder:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
 
-    def newest(self, wanted: Wanted, most: int) -> list[Row]:
-        """Return the newest events that match, the last one first."""
+    @property
+    def recent(self) -> Recent:
+        """The events and their steps; it goes on as long as somebody reads them."""
         self._looked_at = time.monotonic()
-        return self.recent.newest(wanted, most)
-
-    def steps(self, entry: Entry) -> list[Step]:
-        """Return the steps of an event that are known."""
-        self._looked_at = time.monotonic()
-        return self.recent.steps(entry)
+        return self._recent
 
     async def _run(self) -> None:
-        self.recent, self.since, self.notes = Recent(), 0, {}
+        self._recent, self.since, self.notes = Recent(), 0, {}
         parts = (self._listen, self._read_logs, self._check)
         tasks = [asyncio.create_task(part()) for part in parts]
         try:
@@ -105,7 +100,7 @@ class Recorder:
     def _add(self, event: Event) -> bytes:
         """Keep an event; nothing is written of it."""
         self.notes.pop(_LISTENER, None)
-        self.recent.add(event, round(time.time() * 1_000))
+        self._recent.add(event, round(time.time() * 1_000))
         return b""
 
     async def _read_logs(self) -> None:
@@ -124,7 +119,7 @@ class Recorder:
         targets = (target.function for target in (*deployment.targets, *deployment.inactive))
         functions = dict.fromkeys([deployment.ingest_function, *filter(None, targets)])
         for at, line in logs.lines(logs.ANY, functions, newest - _LATE_MS, aws):
-            self.recent.add_steps(steps.read_steps(at, line))
+            self._recent.add_steps(steps.read_steps(at, line))
             newest = max(newest, at)
         return newest
 
