@@ -64,7 +64,7 @@ def test_a_letter_shows_the_bytes_that_would_be_sent(site: Site, aws: MotoAws) -
 @pytest.mark.usefixtures("letters")
 def test_a_redrive_of_one_reason_asks_first_and_leaves_the_others(site: Site, aws: MotoAws) -> None:
     page = site.get(f"/changes/redrive?{TARGET}&reason=answered&error=Rejected").text
-    assert "3 of: answered 422" in page
+    assert "3 events: answered 422" in page
     assert "too large" not in page
     assert "dlq redrive --reason answered --error Rejected webhook:primary" in page
     assert count(aws, OWN) == 0
@@ -80,7 +80,7 @@ def test_one_letter_is_chosen_by_its_id(site: Site, aws: MotoAws) -> None:
     listed = site.get(f"/dead-letters/letters?{TARGET}&reason=large").text
     address = re.search(r'href="(/changes/redrive\?[^"]*&id=([^&]*)[^"]*)"', listed)
     assert address
-    assert "1 of: too large" in site.get(address[1]).text
+    assert "1 event: too large" in site.get(address[1]).text
     site.change("redrive", target="webhook:primary", id=address[2])
     assert keys(aws, OWN) == ["big"]
 

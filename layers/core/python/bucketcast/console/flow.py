@@ -76,6 +76,7 @@ class Watch:
         self._probes: Mapping[str, Probe] = {}
         self._rules: Counter[str] = Counter()
         self._buckets: Counter[str] = Counter()
+        self._broken: list[str] = []
         self._sent: dict[str, deque[tuple[float, int]]] = {}
         self._overview: Overview | None = None
 
@@ -102,6 +103,9 @@ class Watch:
         targets = (*deployment.targets, *deployment.inactive)
         probes = [self._probes.get(target.arn, Probe()) for target in targets]
         rows, _ = read_rows(targets, health(targets, aws, probes), deployment.state_table, aws)
+        broken = [row.target.arn for row in rows if row.outage and row.outage.since]
+        if broken != self._broken:
+            self._broken, self._probed_at = broken, float("-inf")  # the next round probes
         return Overview(
             read_depth(deployment.ingress_queue, aws)[0],
             read_depth(dead_of(deployment.ingress_queue), aws)[0],
