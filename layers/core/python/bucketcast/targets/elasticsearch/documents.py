@@ -48,7 +48,7 @@ class Write(msgspec.Struct, gc=False):
     document: bytes | None
 
 
-class Object(msgspec.Struct):
+class Object(msgspec.Struct, gc=False):
     """The state of one object during a delivery; `id` is the visible document's, as JSON.
 
     `current` has the document of each slot that was read, None for none. `unread` are the slots to
