@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from markupsafe import escape
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
@@ -57,8 +58,8 @@ class Feed:
         while True:
             try:
                 fragment = await run_in_threadpool(self._read)
-            except BucketcastError:
-                fragment = self._fragment  # the page shows what was read last
+            except BucketcastError as error:  # the rest of the page shows what was read last
+                fragment = f'<p class="live" id="live" role="status">{escape(str(error))}</p>'
             if fragment != self._fragment:
                 async with self._changed:
                     self._fragment = fragment

@@ -57,12 +57,18 @@ function place(root, focused) {
 let source = null;
 function listen() {
   const address = document.body.dataset.live;
-  const status = document.getElementById("live");
   if (!address || document.hidden || source) return;
   source = new EventSource(address);
-  source.onopen = () => (status.textContent = "Live");
-  source.onmessage = (event) => show(event.data);
-  source.onerror = () => (status.textContent = "Connection lost: trying again");
+  source.onmessage = (event) => {
+    say("Live");
+    show(event.data);
+  };
+  source.onerror = () => say("Connection lost: trying again");
+}
+
+function say(text) {
+  document.getElementById("live").textContent = text;
+  shown.delete("live"); // an error of the reader may stand there again
 }
 
 // A browser opens six connections to one place: a hidden page needs none.
