@@ -1,4 +1,7 @@
-"""Every view at two widths and in both themes: pictures, and what axe finds."""
+"""Every view at two widths and in both themes: pictures, and what axe finds.
+
+They stay in .local/pictures; `docs/console.png` is a copy of flow-1280-light.png.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
