@@ -5,6 +5,7 @@ names that MinIO, Amazon S3 and Ceph give to events, and `encoded_words` decodes
 non-ASCII metadata.
 """
 
+import re
 from hashlib import blake2b
 from typing import Annotated
 from urllib.parse import quote_plus
@@ -28,6 +29,7 @@ TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z"
 Sequencer = Annotated[str, msgspec.Meta(pattern=SEQUENCER)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Time = Annotated[str, msgspec.Meta(pattern=TIME)]
+_needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -84,7 +86,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     @property
     def quoted_key(self) -> str:
         """The key as S3 and MinIO quote it in a record."""
-        return quote_plus(self.key, safe="" if self.dialect == "minio" else "/*")
+        return quoted(self.key, safe="" if self.dialect == "minio" else "/*")
 
     @property
     def order(self) -> tuple[str, str]:
@@ -125,6 +127,13 @@ def object_id(bucket: str, key: str) -> str:
 
 def _digest(text: str, size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
+def quoted(key: str, safe: str = "") -> str:
+    """Return a key as MinIO quotes it in a record; as S3 does if `/*` are safe."""
+    if _needs_only_slashes(key):
+        return key if safe else key.replace("/", "%2F")
+    return quote_plus(key, safe=safe)
 
 
 def padded(sequencer: str) -> str:

@@ -5,11 +5,9 @@ EventBridge, CloudTrail or in MinIO's dialect become records of version 2.3, the
 common to all kinds of events; what the source did not state is left out.
 """
 
-from urllib.parse import quote_plus
-
 import msgspec
 
-from bucketcast.event import Event
+from bucketcast.event import Event, quoted
 from bucketcast.event.names import in_aws
 from bucketcast.shapes.records import S3, Bucket, Identity, Record, Request, Response
 
@@ -48,7 +46,7 @@ def name(event: Event) -> str:
 
 def key(event: Event) -> str:
     """Return the key as S3 encodes it: form-encoded, except the slash."""
-    return quote_plus(event.key, safe="/*")
+    return quoted(event.key, safe="/*")
 
 
 def record(event: Event) -> _Record | msgspec.Raw:

@@ -11,11 +11,10 @@ products refuse them.
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote_plus
 
 import msgspec
 
-from bucketcast.event import Event
+from bucketcast.event import Event, quoted
 from bucketcast.event.names import NOTHING_HAPPENED
 from bucketcast.shapes.records import S3, Bucket, Identity, Record
 from bucketcast.sources.minio import with_key
@@ -28,7 +27,6 @@ _WITHOUT_OBJECT = frozenset(
 _BLANK = "\ue000"
 """A character that no text of a record is likely to have."""
 _is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]*").fullmatch
-_needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 
 
 class _Object(msgspec.Struct, gc=False, omit_defaults=True):
@@ -89,11 +87,7 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
     """Return the record as MinIO wrote it, or would have."""
     if event.dialect == "minio":
         return msgspec.Raw(msgspec.json.format(event.record, indent=-1))
-    return _record(event, _escaped(event.key))
-
-
-def _escaped(key: str) -> str:
-    return key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
+    return _record(event, quoted(event.key))
 
 
 def _record(event: Event, key: str) -> MinioRecord:
@@ -145,8 +139,6 @@ def _join(head: str, event: Event) -> bytes | None:
     if texts is None:
         return None
     to_time, to_host_id, to_request_id, to_key, to_sequencer, to_end = texts
-    key = event.key
-    key = key.replace("/", "%2F") if _needs_only_slashes(key) else _escaped(key)
     size = etag = version = ""
     if name not in _WITHOUT_OBJECT:
         size = f',"size":{event.size}' if event.size else ""
@@ -155,7 +147,7 @@ def _join(head: str, event: Event) -> bytes | None:
         version = f',"versionId":"{event.version_id}"'
     return (
         f"{head}{to_time}{event.time}{to_host_id}{event.host_id}{to_request_id}{event.request_id}"
-        f'{to_key}{key}"{size}{etag}{version}{to_sequencer}{event.sequencer}{to_end}'
+        f'{to_key}{quoted(event.key)}"{size}{etag}{version}{to_sequencer}{event.sequencer}{to_end}'
     ).encode()
 
 
