@@ -28,6 +28,7 @@ from glue_jobs.outbox import sender
 from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
 from tests.unit.moto_aws import TABLE
+from tests.unit.samples import told
 
 BUCKET, MIRROR = "uploads", "arn:minio:sqs::mirror:postgresql"
 MODIFIED = datetime(2026, 3, 14, 9, 26, 53, 589_999, UTC)
@@ -97,7 +98,7 @@ class Backfills:
         ):
             for message in messages:
                 deliveries = unpack(message["Body"])
-                waiting += [(delivery.rule, delivery.event) for delivery in deliveries]
+                waiting += [(delivery.rule, told(delivery.event)) for delivery in deliveries]
         return sorted(waiting, key=lambda pair: pair[1].key)
 
     def _read(self, spark: SparkSession, bucket: str, source: str, *, prefix: str) -> Listing:
@@ -132,7 +133,7 @@ def test_a_target_gets_the_current_objects_that_its_rules_match(
         Object(BUCKET, "photos/\0\ufffe\U0001f408+%2F .jpg", storage_class="STANDARD"),
         Object(BUCKET, "photos/cat.jpg", "v2", 2**40, "d41d8-3", MS, "STANDARD"),
     ]
-    assert deployment.drain() == [(photos.id, created(found)) for found in wanted]
+    assert deployment.drain() == [(photos.id, told(created(found))) for found in wanted]
     assert result == {
         "status": "success",
         "bucket": BUCKET,

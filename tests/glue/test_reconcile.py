@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import EPOCH, Object, created, removed
@@ -28,10 +28,11 @@ from tests.glue.inventories import Row
 from tests.servers import Server
 from tests.servers.postgres import PostgresServer
 from tests.unit.moto_aws import TABLE
+from tests.unit.samples import event
 
 BUCKET, ARN = "mirrored", "arn:minio:sqs::mirror:postgresql"
 KEYS = [f"photos/{n:03} ü+.jpg" for n in range(300)]
-WAITING = '{"v":1}'
+WAITING = next(pack([Delivery("rule", event("waiting"))])).body
 SECRET = b"s3cret"
 """Part of the password of the test server."""
 MISSING, STALE, EXTRA = KEYS[:34], KEYS[34:67], [f"photos/extra-{n}" for n in range(33)]
@@ -187,7 +188,7 @@ def test_damaged_rows_are_listed_and_repaired(
     assert stale["object"]["etag"] != "other"
     assert by_path[f"{BUCKET}/{MISSING[0]}"]["row"] is None
     assert by_path[f"{BUCKET}/{EXTRA[0]}"]["object"] is None
-    assert job.drain() == []
+    assert [found.key for found in job.drain()] == ["waiting"]
 
     with pytest.raises(BucketcastError, match=r"^100 events take 0\.03 hours at --rate 1, "):
         job.run(spark, "too slow", mode="repair", rate="1", timeout="90")

@@ -44,6 +44,13 @@ def event(
     return Event(name=name, key=key, sequencer=sequencer, **(fields | more))
 
 
+def told(event: Event) -> Event:
+    """The event with all that it says, however it is stored; its rule is its delivery's."""
+    return msgspec.structs.replace(
+        event, stored=event.record, known_id=event.id, rule="", named=False, plain=False
+    )
+
+
 def matched(index: RuleIndex, name: str, key: str) -> dict[str, str]:
     """Whom an event of this name and key is for, and by which rule."""
     return {hit.to.arn: hit.rule for hit in index.match(event(key, name=name))}

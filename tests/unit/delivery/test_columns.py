@@ -5,13 +5,12 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from bucketcast import sources
 from bucketcast.delivery.columns import decode, encode
 from bucketcast.event import Event
 from bucketcast.event.form import Form
-from tests.unit.samples import RECORDED, event, message, record
+from tests.unit.samples import RECORDED, event, message, record, told
 
 RECORDINGS = [
     found
@@ -25,11 +24,6 @@ def reopened(events: list[Event]) -> list[Event]:
     count = len(events)
     text = encode(events, [0] * count)
     return decode(text, ["rule"] * count, [False] * count, count).events
-
-
-def told(event: Event) -> Event:
-    """The event with all that it says, however it is stored."""
-    return replace(event, stored=event.record, known_id=event.id, rule="", plain=False)
 
 
 def parsed(*records: dict[str, Any], **style: Any) -> list[Event]:
@@ -127,4 +121,9 @@ def test_record_that_no_other_is_like_is_whole() -> None:
 def test_what_all_have_in_common_stands_once() -> None:
     text = json.loads(encode([event("a"), event("b")], [1, 1]))
     assert text["events"]["same"].keys() == {"name", "bucket", "time", "sequencer", "created"}
-    assert text["events"]["each"].keys() == {"key", "known_id", "stored"}
+    assert text["events"]["each"].keys() == {"key", "stored"}
+
+
+def test_ids_are_made_once_where_there_are_many() -> None:
+    many = [event(f"k{n}") for n in range(30)]
+    assert [one.known_id for one in reopened(many)] == [one.id for one in many]

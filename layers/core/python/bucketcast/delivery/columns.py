@@ -31,6 +31,7 @@ _FIELDS: dict[str, tuple[Any, Any]] = {
 _FIELDS["stored"] = (Annotated[int, msgspec.Meta(ge=0)], 0)  # the index of the record
 _FIELDS["created"] = (int, 0)
 _NAMES = tuple(_FIELDS)
+_FEW = 20
 _STORED, _ID = map(_NAMES.index, ("stored", "known_id"))
 _Same: Any = msgspec.defstruct(
     "_Same",
@@ -78,9 +79,11 @@ _listed = msgspec.json.Decoder(_Listed)
 def encode(events: Sequence[Event], created: Sequence[int]) -> bytes:
     """Return events as JSON; `created` is when each of them arrived."""
     records, indexes = _records_of(events)
-    columns = list(zip(*map(astuple, events), strict=True))[: -len(_OF_COPIES)]
+    columns: list[Sequence[Any]] = [*zip(*map(astuple, events), strict=True)]
+    del columns[-len(_OF_COPIES) :]
     columns[_STORED] = tuple(indexes)
-    columns[_ID] = tuple([event.id for event in events])  # now, since each target needs them
+    # Where there are many, each target is spared to make them; where there are few, bytes count.
+    columns[_ID] = [event.id for event in events] if len(events) > _FEW else [""] * len(events)
     same: dict[str, Any] = {}
     each: dict[str, Sequence[Any]] = {}
     for (name, (_, default)), column in zip(_FIELDS.items(), [*columns, created], strict=True):
@@ -118,7 +121,8 @@ def decode(text: bytes, rules: Iterable[str], named: Iterable[bool], count: int)
 def _records_of(events: Sequence[Event]) -> tuple[list[_Record], list[int]]:
     """Return the records of the events, those alike as one form, and the index of each event's."""
     if len(events) == 1:
-        return [_Record(events[0].record)], [0]
+        form = form_of(events[0])  # still smaller: no value is in the message twice
+        return [_Record(form=form.parts) if form else _Record(events[0].record)], [0]
     stored: list[msgspec.Raw | Form] = []
     indexes: list[int] = []
     latest: dict[object, tuple[int, Event]] = {}

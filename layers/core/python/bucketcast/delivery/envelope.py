@@ -2,8 +2,8 @@
 
 ::
 
-    {"v": 1, "count": 2, "copies": [{"rule": "…"}], "listed": {…}}
-    {"v": 1, "count": 200, "copies": [{"rule": "…"}], "zstd": "base64 of what is listed"}
+    {"v": 1, "copies": [{"rule": "…"}], "count": 2, "listed": {…}}
+    {"v": 1, "copies": [{"rule": "…"}], "count": 200, "zstd": "base64 of what is listed"}
 
 Events stand in columns, with their original records (`delivery.columns`), so a dead letter shows
 these, and events are formatted only when they are sent. SQS bills by call and by 64 KB. What
@@ -89,8 +89,8 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     v: int
-    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_EVENTS)]
     copies: list[_Copy]
+    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_EVENTS)] = 1
     copy_of: list[Annotated[int, msgspec.Meta(ge=0)]] = []
     listed: msgspec.Raw = msgspec.Raw()
     zstd: str = ""
@@ -184,7 +184,7 @@ def _pack(deliveries: Sequence[Delivery], start: int, stop: int, texts: Texts) -
     copies = [*map(_of_copy, part)]
     numbers = {copy: number for number, copy in enumerate(dict.fromkeys(copies))}
     copy_of = [numbers[copy] for copy in copies] if len(numbers) > 1 else []
-    envelope = Envelope(VERSION, len(part), [_Copy(*copy) for copy in numbers], copy_of)
+    envelope = Envelope(VERSION, [_Copy(*copy) for copy in numbers], len(part), copy_of)
     events = _pack_events(part, texts)
     body = _escape(b"%b,%b}" % (_encode(envelope)[:-1], events.text))
     if len(body) <= MAX_BYTES and events.unpacked <= MAX_UNPACKED:
