@@ -322,6 +322,29 @@ def test_over_http_2_an_endpoint_gets_as_many_at_a_time_as_it_allows(
     assert refused[1] - refused[0] <= 5
 
 
+def test_over_http_2_a_server_may_close_each_connection_after_one_request(
+    webhook: WebhookServer, make: Make, tls: Tls, tmp_path: Path
+) -> None:
+    front, port = nginx.run(
+        tmp_path,
+        f"""
+        server {{
+          listen 127.0.0.1:PORT ssl http2; keepalive_requests 1;
+          ssl_certificate {tls.server_cert}; ssl_certificate_key {tls.server_key};
+          location / {{ proxy_pass http://{webhook.address}; }}
+        }}
+        """,
+    )
+    try:
+        target = make(webhook.tls_settings(endpoint=f"https://127.0.0.1:{port}/events"))
+        failures = target.send(events(300))
+    finally:
+        front.stop()
+    assert {type(error) for error in failures.values()} <= {Retryable}
+    assert len(failures) < 30
+    assert len(keys(webhook)) == 300 - len(failures)
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_named_and_not_followed(
     webhook: WebhookServer, make: Make, status: int

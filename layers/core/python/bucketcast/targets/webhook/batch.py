@@ -11,6 +11,7 @@ from bucketcast.errors import (
     Rejected,
     Retryable,
     Throttled,
+    TimedOut,
 )
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
@@ -82,7 +83,7 @@ class Batch:
         """Record that an event was not delivered; `status` is 0 without a response."""
         sent_again = index in self._failures
         self._failures[index] = error
-        if self._delivered and type(error) is NotConnected:
+        if self._delivered and not status and not isinstance(error, TimedOut):
             self._refuse(error)
             if self._stop_reason is None:
                 self._failures[index] = _beside_others(error)
