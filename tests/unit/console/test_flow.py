@@ -1,10 +1,12 @@
 """The flow, and a target's page."""
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 
 import pytest
 
+from bucketcast.console import flow
 from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.delivery.tracing import trace_id
@@ -27,6 +29,28 @@ def test_the_flow_shows_what_waits_for_each_target(site: Site, aws: MotoAws) -> 
     assert '<a href="/targets/webhook:primary"><b>webhook:primary</b></a>' in page
     assert "<dt>waiting</dt><dd>1</dd>" in page
     assert '<a href="/dead-letters?target=postgres:main">1</a>' in page
+
+
+def test_a_target_is_not_probed_again_within_a_minute(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.get("/")
+    while "being checked" in site.get("/").text:  # the flow's own probes run beside it
+        time.sleep(0.05)
+    monkeypatch.setattr(flow, "probe", None)
+    assert ">online</span>" in site.get(TARGET).text
+
+
+def test_a_target_that_was_probed_long_ago_is_probed_again(
+    site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.get("/")
+    while "being checked" in site.get("/").text:
+        time.sleep(0.05)
+    aws.answers["Bucketcast-webhook-primary"] |= {"online": False, "why": "refused"}
+    later = time.monotonic() + 3_600
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert ">down</span>" in site.get(TARGET).text
 
 
 def test_a_target_is_paused_and_resumed(site: Site) -> None:

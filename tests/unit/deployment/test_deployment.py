@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,8 +68,11 @@ def test_why_not_attached_reads_the_notifications(
 
 
 def test_buckets_that_a_listener_to_all_does_not_hear_are_named(aws: MotoAws) -> None:
-    deployment = deployed.find("Bucketcast", aws)
+    pipeline = deployed.DeployedPipeline("pipeline", {})
+    deployment = replace(deployed.find("Bucketcast", aws), pipeline=pipeline)
     make_bucket("attached", QueueConfigurations=[ENTRY])
+    make_bucket("cdk-hnb659fds-assets-123456789012-us-east-1")
+    make_bucket("pipeline")
     assert checks.not_heard(deployment, aws) == ""
     make_bucket("part", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
     for number in range(9):

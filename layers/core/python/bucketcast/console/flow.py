@@ -16,7 +16,7 @@ from bucketcast.console.context import Context, context_of
 from bucketcast.console.pages import command, page, render
 from bucketcast.delivery.queue import Depth
 from bucketcast.delivery.queue_names import dead_of
-from bucketcast.deployment import Deployed
+from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.health import Probe, health, probe, read_depth
 from bucketcast.dynamic_targets.command.rows import Row, document, read_rows, remarks, state
 from bucketcast.state.rules import Rules
@@ -72,7 +72,7 @@ class Watch:
         self._lock = Lock()
         self._slow = ThreadPoolExecutor(1)
         self._running: Future[None] | None = None
-        self._probed_at = self._read_at = float("-inf")
+        self._probed_at = self._found_at = self._read_at = float("-inf")
         self._probes: Mapping[str, Probe] = {}
         self._rules: Counter[str] = Counter()
         self._buckets: Counter[str] = Counter()
@@ -92,6 +92,12 @@ class Watch:
                 self._overview = self._read(now)
                 self._read_at = now
             return self._overview
+
+    def probe(self, target: DeployedTarget) -> Probe:
+        """Return what a target's last probe found, or probe it if that is not recent."""
+        recent = time.monotonic() - self._found_at < 2 * _PROBE_SECONDS
+        known = self._probes.get(target.arn) if recent else None
+        return known or probe(target, self._context.aws)
 
     def _read(self, now: float) -> Overview:
         deployment, aws = self._context.deployed, self._context.aws
@@ -130,6 +136,7 @@ class Watch:
             self._probes = {
                 target.arn: probed for target, probed in zip(targets, probes, strict=True)
             }
+        self._found_at = time.monotonic()
 
     def _rate(self, row: Row, now: float) -> float:
         samples = self._sent.setdefault(row.target.arn, deque())
@@ -146,17 +153,17 @@ def show(request: Request) -> Response:
         "flow.html",
         live="/live/flow",
         command=command(request, "target", "ls"),
-        overview=_watch(request).read(),
+        overview=watch_of(request).read(),
     )
 
 
 async def live(request: Request) -> Response:
-    watch = _watch(request)
+    watch = watch_of(request)
     return context_of(request).feeds.stream(
         request.url.path, lambda: render("flow_parts.html", overview=watch.read()), SECONDS
     )
 
 
-def _watch(request: Request) -> Watch:
+def watch_of(request: Request) -> Watch:
     watch: Watch = request.app.state.watch
     return watch

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from bucketcast import deployment as deployed
 from bucketcast.console.answers import printed
 from bucketcast.console.context import context_of
+from bucketcast.console.flow import watch_of
 from bucketcast.console.pages import command, page
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import health
@@ -24,7 +25,7 @@ _TEST: Final = ("Send a test event", "test")
 def show(request: Request) -> Response:
     context = context_of(request)
     target = context.deployed.target(params.target_or_topic(request.path_params["name"]))
-    reports = health([target], context.aws)
+    reports = health([target], context.aws, [watch_of(request).probe(target)])
     (row,), _ = read_rows([target], reports, context.deployed.state_table, context.aws)
     now = round(time.time() * 1_000)
     return page(

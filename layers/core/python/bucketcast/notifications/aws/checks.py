@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 _MAX_NAMED: Final = 8
+_CDK_ASSETS: Final = "cdk-"
 
 
 def bucket_missing(bucket: str) -> str:
@@ -48,10 +49,15 @@ def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
 
 
 def not_heard(deployed: Deployed, aws: Aws) -> str:
-    """Return which buckets of the account are not attached, or for a part only; "" if none."""
+    """Return which buckets of the account are not attached, or for a part only; "" if none.
+
+    The pipeline's bucket and those of the CDK's assets are left out: nobody asks for their events.
+    """
+    own = deployed.pipeline.bucket if deployed.pipeline else ""
     with aws_errors():
         pages = aws.s3.get_paginator("list_buckets").paginate()
-        buckets = [bucket["Name"] for page in pages for bucket in page.get("Buckets", ())]
+        names = [bucket["Name"] for page in pages for bucket in page.get("Buckets", ())]
+    buckets = [name for name in names if name != own and not name.startswith(_CDK_ASSETS)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         reasons = list(pool.map(lambda name: why_not_attached(name, deployed, aws), buckets))
     missing = [name for name, reason in zip(buckets, reasons, strict=True) if reason]
