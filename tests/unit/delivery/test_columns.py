@@ -96,6 +96,12 @@ def test_records_of_a_bucket_have_one_form() -> None:
     assert forms(events) == 1
 
 
+def test_records_that_were_alone_in_their_messages_have_one_form_together() -> None:
+    alone = [reopened(parsed(record(f"photos/{n}.jpg")))[0] for n in range(9)]
+    assert forms(alone) == 1
+    assert [*map(told, reopened(alone))] == [*map(told, alone)]
+
+
 def test_keys_that_are_quoted_have_it_too() -> None:
     events = parsed(*(record(key) for key in ("a", "b%20c", "d+e", "f/%C3%A9")))
     assert [one.key for one in events] == ["a", "b c", "d e", "f/é"]

@@ -148,7 +148,7 @@ def _records_of(events: Sequence[Event]) -> tuple[list[_Record], list[int]]:
 def _shares(event: Event, stored: list[msgspec.Raw | Form], index: int, first: Event) -> bool:
     """Return True if a stored record can be the form of the event's, and make it that."""
     form = stored[index]
-    if event.stored is form:
+    if isinstance(event.stored, Form):  # of this kind, so it is the same
         return True
     made = form if isinstance(form, Form) else form_of(first)
     if made is None or made.fill(event) != event.stored:

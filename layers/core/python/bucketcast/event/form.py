@@ -44,10 +44,16 @@ class Form:
         texts, blanks = parts[::2], parts[1::2]
         if not blanks or len(texts) != len(blanks) + 1 or not BLANKS.issuperset(blanks):
             raise ValueError(f"no form of a record: its blanks are '{', '.join(blanks)}'")
-        self.parts = parts
+        self.parts = tuple(parts)
         self.size = sum(map(len, texts))
         self._format = "%s".join(text.replace("%", "%%") for text in texts)
         self._fields = attrgetter(*blanks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
 
     def fill(self, event: "Event") -> msgspec.Raw:
         """Return the record of an event."""
