@@ -103,6 +103,13 @@ def test_cephs_event_id_is_a_time_and_a_unique_part() -> None:
     assert written(one, "ceph")["Records"][0]["eventId"] == f"1767323045.000000.{order}.{one.id}"
 
 
+def test_ceph_sorts_metadata_whatever_the_order_of_the_source() -> None:
+    metadata = {"x-amz-meta-b": "1", "x-amz-meta-a": "2"}
+    one = event("photo", metadata=metadata)
+    written_in_order = written(one, "ceph")["Records"][0]["s3"]["object"]["metadata"]
+    assert [pair["key"] for pair in written_in_order] == ["x-amz-meta-a", "x-amz-meta-b"]
+
+
 def test_cephs_event_id_is_unique_and_the_same_for_every_delivery() -> None:
     """Objects of one DeleteObjects share time and request, and have no ETag."""
     body = json.loads(recorded("s3/multi-delete-three-records"))

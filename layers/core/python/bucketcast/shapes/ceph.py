@@ -86,7 +86,7 @@ def _record(event: Event, opaque_data: str) -> _Record:
                 event.etag or "",
                 event.version_id or "",
                 _sequencer(event),
-                [_Pair(*pair) for pair in (event.metadata or {}).items()],
+                [_Pair(*pair) for pair in sorted((event.metadata or {}).items())],
                 [_Pair(*pair) for pair in event.tags or ()],
             ),
         ),
