@@ -1,6 +1,6 @@
 """Every view at two widths and in both themes: pictures, and what axe finds.
 
-They stay in .local/pictures; `docs/console.png` is a copy of flow-1280-light.png.
+They stay in .local/pictures; `docs/pictures/console.png` is a copy of flow-1280-light.png.
 """
 
 from collections.abc import Iterator
