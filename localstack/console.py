@@ -13,6 +13,8 @@ from localstack.layout import endpoint as aws_endpoint
 
 NAME = "console"
 LISTENING_SECONDS = 30.0
+LISTENS = re.compile(r"events? since <time")
+"""What the page of events says once it listens."""
 _ADDRESS = re.compile(r"http://\S+")
 
 
@@ -48,7 +50,7 @@ def hear(address: str) -> str:
 
     def is_listening() -> bool:
         with browser.open(events, timeout=LISTENING_SECONDS) as page:
-            return b"heard since" in page.read()
+            return LISTENS.search(page.read().decode()) is not None
 
     background.wait_until(NAME, is_listening, title="the console", within=LISTENING_SECONDS)
     return events

@@ -13,6 +13,7 @@ from bucketcast.diagnose.steps import Step, read_steps
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.state.rules import Rules
+from localstack.console import LISTENS
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import TABLE, MotoAws, configure, log
 from tests.unit.samples import event
@@ -62,6 +63,7 @@ def test_events_are_listed_with_what_became_of_them(site: Site, recorder: Record
     assert 'title="answered 503">webhook:primary retried<' in page
     assert "2.0 KiB" in page
     assert "1 event since" in page
+    assert LISTENS.search(page)
     assert "the logs hold no key and no record" in page
 
 
