@@ -78,3 +78,4 @@ def test_a_large_form_is_refused(site: Site) -> None:
     answer = site.post(PAUSE, text="x" * 70_000)
     assert answer.status == 413
     assert "65,536 bytes" in answer.text
+    assert site.request("POST", PAUSE, b"a=&" * 20_000, {"origin": ORIGIN}).status == 400

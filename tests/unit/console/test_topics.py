@@ -83,6 +83,7 @@ def test_a_target_is_added_and_removed(site: Site) -> None:
         ("webhook:a.b", "endpoint=http://h", "settings", "found the id 'a.b'"),
         ("nats:audit", "", "settings", "no function for dynamic targets of kind nats"),
         ("webhook", "", "arn", "invalid target 'webhook'"),
+        ("", "", "arn", "Missing argument 'TARGET'"),
     ],
 )
 def test_wrong_settings_are_named_and_never_repeated(

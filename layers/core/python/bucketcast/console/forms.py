@@ -21,6 +21,7 @@ def words_of(
     """Return the words for the values of fields; `shown` on a page, they have no secrets."""
     arguments: list[str] = []
     options: list[str] = []
+    missing = False
     for param in fields:
         text = values.get(param.name or "", "").replace("\r\n", "\n").strip("\n")
         if shown and param.name == SECRET:
@@ -28,7 +29,8 @@ def words_of(
         several = param.multiple or param.nargs == -1
         given = [each for each in (text.split("\n") if several else [text]) if each]
         if isinstance(param, click.Argument):
-            arguments += given
+            missing = missing or (param.required and not given)
+            arguments += [] if missing else given  # else the next one would take its place
         elif getattr(param, "is_flag", False):
             options += param.opts[-1:] if given else []
         else:

@@ -120,7 +120,7 @@ def form(view: View) -> Callable[[Request], Any]:
             if len(body) > FORM_BYTES:
                 raise HTTPException(413, f"A form may have {FORM_BYTES:,} bytes.")
         text = body.decode(errors="replace")
-        request.state.fields = parse_qs(text, keep_blank_values=True, max_num_fields=1_000)
+        request.state.fields = parse_qs(text, keep_blank_values=True)
         return await run_in_threadpool(view, request)
 
     return endpoint
