@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from bucketcast.aws.clients import AwsError
 from bucketcast.console import flow
+from bucketcast.console.context import Shared
 from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.delivery.tracing import trace_id
 from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.steps import Step
+from bucketcast.errors import BucketcastError
 from bucketcast.sources import events
 from bucketcast.state.breakers import Breakers
+from bucketcast.state.rules import Rules
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
 
@@ -51,6 +55,34 @@ def test_a_target_that_was_probed_long_ago_is_probed_again(
     later = time.monotonic() + 3_600
     monkeypatch.setattr(time, "monotonic", lambda: later)
     assert ">down</span>" in site.get(TARGET).text
+
+
+def test_rules_that_cannot_be_read_are_no_zero(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Rules) -> list[str]:
+        raise refusal("AccessDeniedException", "Scan")
+
+    monkeypatch.setattr(Rules, "buckets", refuse)
+    site.get("/")
+    with pytest.raises(AwsError):
+        site.state.watch._running.result(20)
+    site.state.watch._overview.forget()
+    answer = site.get("/")
+    assert (answer.status, "not allowed: Scan" in answer.text) == (502, True)
+
+
+def test_views_that_wait_for_the_same_share_its_error() -> None:
+    """AWS may take a minute to fail, and there are 40 threads for all views."""
+    calls: list[int] = []
+
+    def read() -> None:
+        calls.append(1)
+        raise BucketcastError("no answer")
+
+    shared = Shared(read, 60)
+    for _ in range(3):
+        with pytest.raises(BucketcastError):
+            shared.get()
+    assert len(calls) == 1
 
 
 def test_a_target_is_paused_and_resumed(site: Site) -> None:

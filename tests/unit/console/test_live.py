@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 
+import pytest
+
+from bucketcast.console import live
 from bucketcast.console.live import Feed
 from bucketcast.errors import BucketcastError
 
@@ -47,3 +50,18 @@ def test_an_error_is_shown_as_text_until_it_is_over() -> None:
     first, error = asyncio.run(run())
     assert first == "<p>1</p>"
     assert 'id="live" role="status">&lt;b&gt;no answer&lt;/b&gt;</p>' in error
+
+
+def test_a_feed_that_cannot_go_on_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_KEEP_ALIVE_SECONDS", 0.01)
+
+    def fail() -> str:
+        raise LookupError("a mistake")
+
+    async def run() -> None:
+        async with asyncio.timeout(10):
+            async for _ in Feed(fail, 0.001).fragments():
+                pass
+
+    with pytest.raises(LookupError):
+        asyncio.run(run())

@@ -119,7 +119,7 @@ def do(request: Request) -> Response:
         done = run(request, *change.words, *words(change, values))
     except ERRORS as error:
         return form_page(request, change, values, errors_of(error))
-    context_of(request).forget()
+    context_of(request).deployment.forget()
     return see_printed(request, change.next(values), done)
 
 

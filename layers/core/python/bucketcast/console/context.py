@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
@@ -12,7 +13,8 @@ from starlette.requests import Request
 
 from bucketcast.aws.clients import Aws
 from bucketcast.console.live import Feeds
-from bucketcast.deployment import Deployed
+from bucketcast.deployment import Deployed, find
+from bucketcast.errors import BucketcastError
 from bucketcast.terminal.output import Output
 
 T = TypeVar("T")
@@ -21,15 +23,52 @@ _SECONDS: Final = 5.0
 """How long a view may show a deployment that has changed elsewhere."""
 
 
+class Shared(Generic[T]):
+    """What a function returned last, for views in many threads; after `seconds` it is called again.
+
+    Those who wait for a call get its error too: a thread of each would wait for AWS once more.
+    """
+
+    def __init__(self, read: Callable[[], T], seconds: float) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._lock = Lock()
+        self._outcome: T | BucketcastError
+        self._read_at = float("-inf")
+
+    def get(self) -> T:
+        """Return the value.
+
+        Raises:
+            BucketcastError: it cannot be read.
+        """
+        with self._lock:
+            if time.monotonic() - self._read_at >= self._seconds:
+                try:
+                    self._outcome = self._read()
+                except BucketcastError as error:
+                    self._outcome = error
+                self._read_at = time.monotonic()
+            outcome = self._outcome
+        if isinstance(outcome, BucketcastError):
+            raise outcome
+        return outcome
+
+    def forget(self) -> None:
+        """Let the next view read again, after a change that the console itself made."""
+        with self._lock:
+            self._read_at = float("-inf")
+
+
 class Context:
     """The deployment of a command's `Output`, for views in many threads."""
 
     def __init__(self, out: Output) -> None:
         self.feeds = Feeds()
         self._out = out
-        self._lock = Lock()
-        self._deployed, self.aws = out.deployed()
-        self._read_at = time.monotonic()
+        self.aws = out.aws()
+        self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
+        self.deployment.get()
         for name, value in vars(Aws).items():
             if isinstance(value, cached_property):
                 getattr(self.aws, name)  # making a client is not safe among threads, using one is
@@ -51,25 +90,11 @@ class Context:
             NoAnswer: the stack does not exist any more.
             AwsError: AWS cannot be reached.
         """
-        with self._lock:
-            if time.monotonic() - self._read_at > _SECONDS:
-                self._read()
-            return self._deployed
-
-    def forget(self) -> None:
-        """Let the next view see a change of the deployment that the console itself made."""
-        with self._lock:
-            self._read_at = -_SECONDS
+        return self.deployment.get()
 
     def _clients(self, **given: Any) -> Aws:
         """Return the clients, or new ones with these arguments."""
         return self._out.aws(**given) if given else self.aws
-
-    def _read(self) -> None:
-        from bucketcast.deployment import find  # noqa: PLC0415
-
-        self._deployed = find(self.stack, self.aws)
-        self._read_at = time.monotonic()
 
 
 class Latest(Generic[T]):

@@ -5,14 +5,13 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.console.context import Context, context_of
+from bucketcast.console.context import Context, Shared, context_of
 from bucketcast.console.pages import command, page, render
 from bucketcast.delivery.queue import Depth
 from bucketcast.delivery.queue_names import dead_of
@@ -69,16 +68,15 @@ class Watch:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lock = Lock()
         self._slow = ThreadPoolExecutor(1)
         self._running: Future[None] | None = None
-        self._probed_at = self._found_at = self._read_at = float("-inf")
+        self._probed_at = self._found_at = float("-inf")
         self._probes: Mapping[str, Probe] = {}
         self._rules: Counter[str] = Counter()
         self._buckets: Counter[str] = Counter()
         self._broken: list[str] = []
         self._sent: dict[str, deque[tuple[float, int]]] = {}
-        self._overview: Overview | None = None
+        self._overview = Shared(self._read, SECONDS / 2)
 
     def read(self) -> Overview:
         """Return the overview of this moment.
@@ -86,12 +84,7 @@ class Watch:
         Raises:
             AwsError: AWS cannot be reached.
         """
-        with self._lock:
-            now = time.monotonic()
-            if self._overview is None or now - self._read_at >= SECONDS / 2:
-                self._overview = self._read(now)
-                self._read_at = now
-            return self._overview
+        return self._overview.get()
 
     def probe(self, target: DeployedTarget) -> Probe:
         """Return what a target's last probe found, or probe it if that is not recent."""
@@ -99,13 +92,16 @@ class Watch:
         known = self._probes.get(target.arn) if recent else None
         return known or probe(target, self._context.aws)
 
-    def _read(self, now: float) -> Overview:
+    def _read(self) -> Overview:
+        now = time.monotonic()
         deployment, aws = self._context.deployed, self._context.aws
         if (self._running is None or self._running.done()) and (
             now - self._probed_at >= _PROBE_SECONDS
         ):
             self._probed_at = now
             self._running = self._slow.submit(self._probe, deployment, aws)
+        if self._running and self._running.done():
+            self._running.result()
         targets = (*deployment.targets, *deployment.inactive)
         probes = [self._probes.get(target.arn, Probe()) for target in targets]
         rows, _ = read_rows(targets, health(targets, aws, probes), deployment.state_table, aws)

@@ -46,6 +46,8 @@ class Feed:
                         shown = self._fragment
                         news = shown
                     except TimeoutError:
+                        if self._task.done():
+                            self._task.result()  # the browser tries again
                         news = ""
                 yield news
         finally:
