@@ -20,6 +20,7 @@ from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from benchmarks import events, nginx, raw
 from bucketcast import targets
@@ -68,8 +69,11 @@ def server(name: str) -> Iterator[dict[str, str]]:
     Raises:
         SystemExit: its program is not on this machine.
     """
-    with tempfile.TemporaryDirectory() as path, nginx.receiver() as sqs:
-        os.environ["AWS_ENDPOINT_URL_SQS"] = sqs["endpoint"]
+    with (
+        tempfile.TemporaryDirectory() as path,
+        nginx.receiver() as sqs,
+        patch.dict(os.environ, AWS_ENDPOINT_URL_SQS=sqs["endpoint"]),
+    ):
         if name == "webhook":
             with nginx.receiver() as settings:
                 yield settings
