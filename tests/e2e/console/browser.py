@@ -20,7 +20,7 @@ _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _OPTIONS: Final = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--no-first-run", "--force-color-profile=srgb"),
-    *("--hide-scrollbars", "--host-resolver-rules=MAP *.rebound.example 127.0.0.1"),
+    "--hide-scrollbars",
 )
 
 

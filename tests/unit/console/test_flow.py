@@ -1,8 +1,6 @@
 """The flow, and a target's page."""
 
-import re
 import time
-from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -10,12 +8,7 @@ from bucketcast.aws.clients import AwsError
 from bucketcast.console import flow
 from bucketcast.console.context import Shared
 from bucketcast.delivery.breaker import Outage
-from bucketcast.delivery.queue import Outgoing, Queue
-from bucketcast.delivery.tracing import trace_id
-from bucketcast.diagnose.aws import logs
-from bucketcast.diagnose.steps import Step
 from bucketcast.errors import BucketcastError
-from bucketcast.sources import events
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.rules import Rules
 from tests.unit.console.site import Site
@@ -95,7 +88,8 @@ def test_a_pause_that_is_not_confirmed_is_reported(site: Site, aws: MotoAws) -> 
     aws.pause_answers["Bucketcast-webhook-primary"] = refusal("ReadTimeout", message="no answer")
     page = site.change("pause", **WEBHOOK).text
     assert "its function did not confirm it" in page
-    assert "paused since" in page
+    assert '<a href="/targets/webhook:primary">Back</a>' in page
+    assert "paused since" in site.get(TARGET).text
 
 
 def test_a_target_shows_its_settings_without_secrets(site: Site) -> None:
@@ -117,28 +111,6 @@ def test_an_error_of_a_target_is_text(site: Site, aws: MotoAws) -> None:
     answer = site.get(TARGET)
     assert "&lt;img src=x onerror=y&gt;" in answer.body
     assert "<img" not in answer.body
-
-
-def test_a_test_event_shows_its_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(*_: object) -> list[tuple[int, object]]:
-        return [(1_000, object())]
-
-    def steps(at: int, _: object) -> Iterator[Step]:
-        for kind in ("received", "queued", "delivered"):
-            yield Step(at, sent[0], kind)
-
-    def send(_: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
-        sent.extend(trace_id(event) for each in messages for event in events(each.body))
-        return {}
-
-    sent: list[str] = []
-    monkeypatch.setattr(Queue, "send", send)
-    monkeypatch.setattr(logs, "lines", read)
-    monkeypatch.setattr("bucketcast.diagnose.steps.read_steps", steps)
-    page = site.change("test", **WEBHOOK)
-    assert re.findall(r'"step">(\w+)<', page.body) == ["sent", "received", "queued", "delivered"]
-    assert '<td data-label="time"><time>1970-01-01T00:00:01.000Z</time></td>' in page.body
-    assert "bucketcast test webhook:primary" in page.text
 
 
 def test_no_test_event_goes_to_a_paused_target(site: Site) -> None:

@@ -65,10 +65,10 @@ def test_a_target_is_added_and_removed(site: Site) -> None:
     added = site.post("/changes/add-target", arn="webhook:audit", settings=settings)
     assert added.status == 303, added.text
     page = site.get(added.headers["location"]).text
-    assert '<a href="/targets/webhook:audit">webhook:audit</a>' in page
     assert "note: " in page
     assert "endpoint: is http://" in page
     assert "hunter2" not in page
+    assert '<a href="/targets/webhook:audit">webhook:audit</a>' in site.get("/topics").text
     question = site.get("/changes/remove-target?arn=webhook:audit").text
     assert "bucketcast target rm webhook:audit" in question
     site.post("/changes/remove-target", arn="webhook:audit", discard="on")

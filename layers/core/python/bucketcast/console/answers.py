@@ -3,15 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import click
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
 
-from bucketcast.console.context import Context, Latest, context_of
-from bucketcast.console.pages import see
+from bucketcast.console.context import Context, context_of
 from bucketcast.diagnose.command import doctor, test
 from bucketcast.dlq import command as dlq
 from bucketcast.dynamic_targets import command as target
@@ -94,23 +90,3 @@ def follow(out: Answer, *words: str) -> Answer:
     name, *arguments = words
     _COMMANDS[name].main(arguments, prog_name=f"bucketcast {name}", obj=out, standalone_mode=False)
     return out
-
-
-def see_printed(request: Request, address: str, answer: Answer) -> Response:
-    """Answer a form with another page, which shows what the command printed."""
-    if not answer.printed:
-        return see(address)
-    return see(f"{address}?{urlencode({'printed': _latest(request).add(answer.printed)})}")
-
-
-def printed(request: Request) -> list[str]:
-    """Return what the command printed that led to this page, while it is known."""
-    try:
-        return _latest(request).find(request.query_params.get("printed", ""))
-    except HTTPException:
-        return []
-
-
-def _latest(request: Request) -> Latest[list[str]]:
-    latest: Latest[list[str]] = request.app.state.printed
-    return latest

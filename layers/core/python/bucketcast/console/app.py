@@ -59,6 +59,5 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.context = context
     app.state.watch = flow.Watch(context)
     app.state.recorder = Recorder(context)
-    app.state.printed = Latest[list[str]]()
     app.state.runs = Latest[changes.Run]()
     return Guard(app, token, port)

@@ -57,14 +57,14 @@ def show_bucket(request: Request) -> Response:
         "bucket.html",
         command=command(request, "scan", name, "--list"),
         name=name,
-        row=dict(zip(listed.columns, listed.rows[0], strict=True)),
+        figures=list(zip(listed.columns, listed.rows[0], strict=True))[1:],
         notes=past.printed,
         plots=_plots(scans),
         finding_columns=scan.COLUMNS,
         findings=[scan.row(finding) for finding in scans[-1]["findings"]] if scans else (),
         columns=past.columns[:-1],
         rows=[cells[:-1] for cells in past.rows[::-1]],
-        last=[("report", f"/scans/{each['run']}") for each in scans[::-1]],
+        last=[[("report", f"/scans/{each['run']}")] for each in scans[::-1]],
     )
 
 

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import Answer, follow, new_answer, run, see_printed
+from bucketcast.console.answers import Answer, follow, new_answer
 from bucketcast.console.context import Latest, context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
 from bucketcast.console.pages import command, fields, page, render, see
@@ -21,7 +21,8 @@ from bucketcast.diagnose.command import test
 from bucketcast.dlq.command.move import purge, redrive
 from bucketcast.dlq.command.options import queue_name, to_filter
 from bucketcast.dlq.command.read import summarize
-from bucketcast.dynamic_targets import command as target
+from bucketcast.dlq.summary import Summary
+from bucketcast.dynamic_targets import command as dynamic
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.notifications.command import event
 from bucketcast.topics import command as topic
@@ -36,7 +37,7 @@ reading: Final = Lock()
 class Change(NamedTuple):
     """A command as a form, with its first fields, and perhaps the `others`.
 
-    One that is `slow` has a page of its own.
+    One that is `slow` is shown while it runs.
     """
 
     command: click.Command
@@ -80,29 +81,19 @@ ADD_RULE: Final = Change(
         click.Option(["--try"], metavar="put", help="The event: put, delete, get, or a name."),
     ),
 )
-_LETTERS: Final = ("target", "reason", "error", "rule", "id")
+LETTERS: Final = ("target", "reason", "error", "rule", "id")
 _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
-    "redrive": Change(
-        redrive,
-        ("dlq", "redrive"),
-        "/dead-letters",
-        _LETTERS,
-        slow=True,
-    ),
+    "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", LETTERS, slow=True),
     "purge": Change(
-        purge,
-        ("dlq", "purge", "--yes"),
-        "/dead-letters",
-        (*_LETTERS, "path"),
-        slow=True,
+        purge, ("dlq", "purge", "--yes"), "/dead-letters", (*LETTERS, "path"), slow=True
     ),
     "add-rule": ADD_RULE,
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
-    "add-target": Change(target.add, ("target", "add"), "/topics", ("arn", "settings", "merge")),
-    "remove-target": Change(target.rm, ("target", "rm", "--yes"), "/topics", ("arn", "discard")),
+    "add-target": Change(dynamic.add, ("target", "add"), "/topics", ("arn", "settings", "merge")),
+    "remove-target": Change(dynamic.rm, ("target", "rm", "--yes"), "/topics", ("arn", "discard")),
     "remove-topic": Change(topic.rm, ("topic", "rm", "--yes"), "/topics", ("name",)),
 }
 
@@ -113,14 +104,21 @@ def ask(request: Request) -> Response:
 
 def do(request: Request) -> Response:
     change, values = _change(request), fields(request)
-    if change.slow:
-        return _start(request, change, values)
+    context, given = context_of(request), words(change, values)
+    line = command(request, *change.shown, *words(change, values, shown=True))
+    run = Run(line, new_answer(context, json=not change.slow), change.next(values))
     try:
-        done = run(request, *change.words, *words(change, values))
+        if change.slow:
+            change.command.make_context(change.words[-1], list(given), obj=run.answer)
+            Thread(target=run.follow, args=([*change.words, *given],), daemon=True).start()
+        else:
+            follow(run.answer, *change.words, *given)
+            run.ended.set()
     except ERRORS as error:
         return form_page(request, change, values, errors_of(error))
-    context_of(request).deployment.forget()
-    return see_printed(request, change.next(values), done)
+    context.deployment.forget()
+    shown = change.slow or run.answer.printed
+    return see(f"/runs/{_runs(request).add(run)}" if shown else run.back)
 
 
 @dataclass
@@ -158,18 +156,6 @@ async def live_run(request: Request) -> Response:
     )
 
 
-def _start(request: Request, change: Change, values: Mapping[str, str]) -> Response:
-    given = words(change, values)
-    answer = new_answer(context_of(request))
-    try:
-        change.command.make_context(change.words[-1], list(given), obj=answer)
-    except click.UsageError as error:
-        return form_page(request, change, values, errors_of(error))
-    started = Run(command(request, *change.shown, *given), answer, change.next(values))
-    Thread(target=started.follow, args=([*change.words, *given],), daemon=True).start()
-    return see(f"/runs/{_runs(request).add(started)}")
-
-
 def _runs(request: Request) -> Latest[Run]:
     runs: Latest[Run] = request.app.state.runs
     return runs
@@ -189,10 +175,7 @@ def form_page(
     deployment = context_of(request).deployed
     letters = None
     if change.words[0] == "dlq" and not errors:
-        wanted = to_filter({name: values[name] for name in _LETTERS[1:] if values.get(name)})
-        with reading:
-            target_ = queue_name(values.get("target", ""))
-            letters = summarize(context_of(request).quiet, target_, wanted, COUNTED)
+        letters = count_letters(request, values)
     return page(
         request,
         "form.html",
@@ -210,6 +193,14 @@ def form_page(
             "arn": [each.name for each in deployment.targets],
         },
     )
+
+
+def count_letters(request: Request, values: Mapping[str, str]) -> tuple[Summary, list[str]]:
+    """Count the dead letters that a form chooses, as far as a page waits for it."""
+    wanted = to_filter({name: values[name] for name in LETTERS[1:] if values.get(name)})
+    with reading:
+        target = queue_name(values.get("target", ""))
+        return summarize(context_of(request).quiet, target, wanted, COUNTED)
 
 
 def _change(request: Request) -> Change:

@@ -1,9 +1,9 @@
 """One event: its record, the rules' answers, and its way to each target."""
 
 import time
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -11,19 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.context import Context, context_of
+from bucketcast.console.context import context_of
 from bucketcast.console.events import recorder_of
 from bucketcast.console.pages import command, page, render
 from bucketcast.console.recent import Entry
+from bucketcast.console.recorder import Recorder
 from bucketcast.destination import Destination
-from bucketcast.diagnose.command.explain import explain_deployed, matched
-from bucketcast.diagnose.command.trace import ordered, read
-from bucketcast.diagnose.steps import Step
-from bucketcast.event import Event
-from bucketcast.terminal import params
+from bucketcast.diagnose.command import explain, trace
 
 _SECONDS: Final = 1.0
-_FORGOTTEN_SECONDS: Final = 3_600
 
 
 async def show(request: Request) -> Response:
@@ -32,55 +28,47 @@ async def show(request: Request) -> Response:
 
 
 async def live(request: Request) -> Response:
-    recorder = recorder_of(request)
+    recorder, entry = recorder_of(request), _entry(request)
     recorder.look()
-    entry = recorder.recent.find(request.path_params["id"])
-    if entry is None:
-        raise HTTPException(404)
-
-    def read_steps() -> str:
-        steps = ordered(recorder.recent.steps(entry))
-        return render("event_parts.html", entry=entry, steps=_with_targets(steps))
-
-    return context_of(request).feeds.stream(request.url.path, read_steps, _SECONDS)
+    return context_of(request).feeds.stream(
+        request.url.path, lambda: render("event_parts.html", **_way(recorder, entry)), _SECONDS
+    )
 
 
 def _show(request: Request) -> Response:
-    recorder = recorder_of(request)
-    entry = recorder.recent.find(request.path_params["id"])
-    if entry is None:
-        return _show_forgotten(request)
+    context, entry = context_of(request), _entry(request)
     event = entry.event
     uri = f"s3://{event.bucket}/{event.key}"
     minutes = (time.time() - entry.at / 1_000) // 60 + 2
+    explanation = explain.explain_deployed([event], context.deployed, context.aws)
+    size = ["--size", str(event.size)] if event.size is not None else []
+    figures = {
+        "event": event.name,
+        "time": event.time,
+        "received here after": f"{entry.at - _happened(entry):,} ms",
+        "id": event.id,
+    }
     return page(
         request,
         "event.html",
         live=f"/live{request.url.path}",
         command=command(request, "trace", uri, "--since", f"{minutes:.0f}m"),
         uri=uri,
-        entry=entry,
-        delay=entry.at - _happened(entry),
-        steps=_with_targets(ordered(recorder.recent.steps(entry))),
-        **_explained(request, context_of(request), event),
+        figures=figures.items(),
+        rule_columns=explain.COLUMNS,
+        rules=explain.rows(explanation.answers, explanation.missing),
+        messages=["\n".join(explain.lines(message)) for message in explanation.messages],
+        record=msgspec.json.format(bytes(event.record), indent=2).decode(errors="replace"),
+        explain=command(request, "explain", uri, "--event", event.name, *size),
+        **_way(recorder_of(request), entry),
     )
 
 
-def _show_forgotten(request: Request) -> Response:
-    """Show what the logs have of all events of the object."""
-    uri = request.query_params.get("object", "")
-    if not uri:
+def _entry(request: Request) -> Entry:
+    entry = recorder_of(request).recent.find(request.path_params["id"])
+    if entry is None:
         raise HTTPException(404, "This event is not known, or made room for newer ones.")
-    context = context_of(request)
-    steps = read(*params.object_uri(uri), _FORGOTTEN_SECONDS, context.deployed, context.aws)
-    return page(
-        request,
-        "event.html",
-        command=command(request, "trace", uri, "--since", "1h"),
-        uri=uri,
-        entry=None,
-        steps=_with_targets(steps),
-    )
+    return entry
 
 
 def _happened(entry: Entry) -> int:
@@ -91,23 +79,18 @@ def _happened(entry: Entry) -> int:
         return entry.at
 
 
-def _with_targets(steps: Sequence[Step]) -> list[tuple[Step, str]]:
-    return [(step, Destination.of(step.target).short) for step in steps]
-
-
-def _explained(request: Request, context: Context, event: Event) -> dict[str, Any]:
-    explanation = explain_deployed([event], context.deployed, context.aws)
-    size = ["--size", str(event.size)] if event.size is not None else []
-    uri = f"s3://{event.bucket}/{event.key}"
+def _way(recorder: Recorder, entry: Entry) -> dict[str, Any]:
+    """Return the table of an event's steps, with a link from its end to the dead letter."""
+    steps = trace.ordered(recorder.recent.steps(entry))
+    letters = [
+        urlencode({"target": Destination.of(step.target).short, "id": entry.event.id})
+        for step in steps
+    ]
     return {
-        "record": msgspec.json.format(bytes(event.record), indent=2).decode(errors="replace"),
-        "answers": [
-            (answer, answer.rule.to.short, matched(answer, explanation.missing))
-            for answer in explanation.answers
+        "columns": trace.COLUMNS,
+        "rows": trace.rows(steps),
+        "last": [
+            [("the dead letter", f"/dead-letters/letters?{letter}")] if step.kind == "dead" else ()
+            for step, letter in zip(steps, letters, strict=True)
         ],
-        "messages": [
-            (message, Destination.of(message.target).short, message.body.decode(errors="replace"))
-            for message in explanation.messages
-        ],
-        "explain": command(request, "explain", uri, "--event", event.name, *size),
     }

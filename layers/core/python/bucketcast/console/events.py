@@ -44,13 +44,6 @@ def recorder_of(request: Request) -> Recorder:
     return recorder
 
 
-def address_of(row: Row) -> str:
-    """Return the address of an event, with the object for when the event is forgotten."""
-    event = row.entry.event
-    found = f"s3://{event.bucket}/{event.key}"
-    return f"/events/{event.id}?{urlencode({'object': found}, errors='replace')}"
-
-
 def _show(request: Request) -> Response:
     asked = _asked(request)
     wanted = _wanted(asked)
@@ -94,7 +87,7 @@ def _wanted(asked: Mapping[str, str]) -> Wanted:
 def _parts(recorder: Recorder, wanted: Wanted) -> dict[str, Any]:
     rows = recorder.recent.newest(wanted, MOST)
     return {
-        "rows": [(row, address_of(row), _outcomes(row)) for row in rows],
+        "rows": [(row, _outcomes(row)) for row in rows],
         "since": recorder.since,
         "number": recorder.recent.number,
         "notes": list(recorder.notes.values()),

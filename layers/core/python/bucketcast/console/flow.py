@@ -52,7 +52,6 @@ class Overview:
                 "state": state(row),
                 "remarks": remarks(row, now),
                 "oldest_ms": row.oldest,
-                "success_ms": row.last.success,
                 "rate": self.rates.get(row.target.arn, 0.0),
                 "rules": self.rules.get(row.target.arn, 0),
             }

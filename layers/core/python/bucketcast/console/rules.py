@@ -1,11 +1,12 @@
 """Rules: which events of a bucket go to which target, and whether a key would match."""
 
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import printed, run
+from bucketcast.console.answers import run
 from bucketcast.console.changes import ADD_RULE, form_page, words
 from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, errors_of
@@ -33,14 +34,10 @@ def show(request: Request) -> Response:
             if arn in ("", rule["arn"])
         ],
         last=[
-            (
-                "remove …",
-                f"/changes/remove-rule?{urlencode({'bucket': rule['bucket'], 'ids': rule['id']})}",
-            )
+            [("remove …", _removal(rule))]
             for rule in listed.document["rules"]
             if arn in ("", rule["arn"])
         ],
-        notes=printed(request),
     )
 
 
@@ -68,3 +65,8 @@ def try_key(request: Request) -> Response:
         "rows": [("this rule", *first[1:]), *others],
     }
     return form_page(request, ADD_RULE, values, tried=tried)
+
+
+def _removal(rule: Mapping[str, str]) -> str:
+    chosen = {"bucket": rule["bucket"], "ids": rule["id"]}
+    return f"/changes/remove-rule?{urlencode(chosen)}"

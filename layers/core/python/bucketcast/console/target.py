@@ -7,14 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast import deployment as deployed
-from bucketcast.console.answers import printed
 from bucketcast.console.context import context_of
 from bucketcast.console.flow import watch_of
 from bucketcast.console.pages import command, page
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import health
 from bucketcast.display import redacted_url
-from bucketcast.dynamic_targets.command.rows import document, read_rows, remarks, state
+from bucketcast.dynamic_targets.command.rows import WIDE_COLUMNS, cells, read_rows, remarks, state
 from bucketcast.terminal import params
 
 _PAUSE: Final = ("Pause", "target", "pause")
@@ -28,17 +27,16 @@ def show(request: Request) -> Response:
     reports = health([target], context.aws, [watch_of(request).probe(target)])
     (row,), _ = read_rows([target], reports, context.deployed.state_table, context.aws)
     now = round(time.time() * 1_000)
+    figures = list(zip(WIDE_COLUMNS, cells(row, now), strict=True))
     return page(
         request,
         "target.html",
         command=command(request, "target", "ls", "--wide"),
-        target=document(row),
         name=target.name,
         state=state(row),
         remarks=remarks(row, now),
-        row=row,
-        notes=printed(request),
-        settings=_settings(request, target),
+        figures=figures[2:-2],
+        settings=[*figures[-2:], *_settings(request, target)],
         actions=[
             (words[-1], title, command(request, *words, target.name))
             for title, *words in (_RESUME if state(row) == "paused" else _PAUSE, _TEST)

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import printed, run
+from bucketcast.console.answers import run
 from bucketcast.console.context import context_of
 from bucketcast.console.pages import command, page
 
@@ -22,7 +22,6 @@ def show(request: Request) -> Response:
             for each in (*deployment.targets, *deployment.inactive)
             if each.dynamic and not each.dynamic.topic
         ],
-        notes=printed(request),
     )
 
 

@@ -144,7 +144,7 @@ def _show(out: Output, event: Event, explanation: Explanation) -> None:
     out.table({}, COLUMNS, rows(answers, explanation.missing), f"{event.bucket} has no rules")
     for message in explanation.messages:
         if message.event.id == event.id:
-            for line in ("", *_lines(message)):
+            for line in ("", *lines(message)):
                 out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
@@ -156,24 +156,24 @@ def rows(answers: Iterable[Answer], missing: Sequence[str]) -> list[tuple[str, .
         (
             answer.rule.name or answer.rule.id,
             answer.rule.to.short,
-            matched(answer, missing),
+            _matched(answer, missing),
             answer.because,
         )
         for answer in answers
     ]
 
 
-def matched(answer: Answer, missing: Sequence[str]) -> str:
-    """Return whether a rule matched, and if its target is missing."""
+def _matched(answer: Answer, missing: Sequence[str]) -> str:
     if not answer.matched:
         return "no"
     return "yes, not deployed" if answer.rule.arn in missing else "yes"
 
 
-def _lines(message: Message) -> Iterator[str]:
+def lines(message: Message) -> Iterator[str]:
+    """Yield what is sent to a target, for people."""
     yield f"to {message.target}"
     yield from (f"  {name}: {value}" for name, value in message.headers.items())
-    yield from (f"  {line}" for line in message.body.decode().split("\n"))
+    yield from (f"  {line}" for line in message.body.decode(errors="replace").split("\n"))
 
 
 def _document(explanation: Explanation) -> dict[str, Any]:

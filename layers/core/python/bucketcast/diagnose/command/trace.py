@@ -17,7 +17,7 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import clock
 
-_COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
+COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
 _NOTHING = (
     "no log entries found: no event was received, or the logs are not available yet "
     "(CloudWatch takes a few seconds)"
@@ -42,11 +42,15 @@ def command(out: Output, *, uri: tuple[str, str], since: float) -> None:
     bucket, key = uri
     sorted_steps = read(bucket, key, since, *out.deployed())
     document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in sorted_steps]}
-    rows = [
+    out.table(document, COLUMNS, rows(sorted_steps), _NOTHING)
+
+
+def rows(steps: Iterable[Step]) -> list[tuple[str, ...]]:
+    """Return the cells of the table of steps."""
+    return [
         (clock(step.at), _time(step), step.kind, Destination.of(step.target).short, step.reason)
-        for step in sorted_steps
+        for step in steps
     ]
-    out.table(document, _COLUMNS, rows, _NOTHING)
 
 
 def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) -> list[Step]:

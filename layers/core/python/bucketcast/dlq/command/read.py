@@ -1,6 +1,7 @@
 """`bucketcast dlq ls`, `show` and `export`, which leave the queue unchanged."""
 
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +36,7 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 from bucketcast.terminal.times import age, clock
 
-_COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "EXAMPLE", "REASON")
+COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "EXAMPLE", "REASON")
 
 
 @click.command()
@@ -55,14 +56,20 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
     """  # noqa: D301 - click reads the character
     summary, notes = summarize(out, target, to_filter(options))
     groups = list(summary.groups())
-    now = now_ms()
     document = {
         "events": summary.events,
         "messages": summary.messages,
         "reasons": [group_document(group) for group in groups],
         "notes": notes,
     }
-    rows = [
+    out.table(document, COLUMNS, rows(groups), "no dead letters found")
+    out.notes(notes)
+
+
+def rows(groups: Iterable[Group]) -> list[tuple[str, ...]]:
+    """Return the cells of the table of groups."""
+    now = now_ms()
+    return [
         (
             Destination.of(group.target).short,
             f"{group.events:,}",
@@ -75,8 +82,6 @@ def ls(out: Output, /, target: str, **options: Any) -> None:
         )
         for group in groups
     ]
-    out.table(document, _COLUMNS, rows, "no dead letters found")
-    out.notes(notes)
 
 
 def summarize(
