@@ -128,3 +128,4 @@ def test_rules_are_filtered_by_target(site: Site) -> None:
     add(site, name="one")
     assert "one" in site.get("/rules?target=webhook:primary").text
     assert "<td" not in site.get("/rules?target=postgres:main").text
+    assert site.get("/rules?bucket=--stack%3Dother").status == 400

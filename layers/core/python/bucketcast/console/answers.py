@@ -47,6 +47,9 @@ class Answer(Output):
         self.document = document
         self.lines += lines
 
+    def line(self, line: str) -> None:
+        self.lines.append(line)
+
     def table(
         self,
         document: Mapping[str, Any],

@@ -46,7 +46,6 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/topics/{name}", topics.show_topic),
     Route("/buckets", buckets.show),
     Route("/buckets/{name}", buckets.show_bucket),
-    Route("/doctor", buckets.show_doctor),
     Route("/scans/{run}", buckets.show_report),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )

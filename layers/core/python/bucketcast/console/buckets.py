@@ -1,7 +1,6 @@
 """Buckets: how they are connected, what is wrong, and what scans found in them."""
 
 from datetime import datetime
-from threading import Lock
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -23,9 +22,6 @@ _REPORT_POLICY: Final = (
 )
 """A report styles itself, and has an origin of its own: it reaches nothing of the console."""
 
-_checking: Final = Lock()
-"""It makes clients of its own, for longer answers, which is not safe among threads."""
-
 
 def show(request: Request) -> Response:
     listed = run(request, "bucket", "ls")
@@ -37,12 +33,6 @@ def show(request: Request) -> Response:
         rows=listed.rows,
         notes=listed.printed,
     )
-
-
-def show_doctor(request: Request) -> Response:
-    with _checking:
-        found = run(request, "doctor").document
-    return page(request, "doctor.html", command=command(request, "doctor"), **found)
 
 
 def show_bucket(request: Request) -> Response:

@@ -17,7 +17,7 @@ from bucketcast.console.answers import Answer, follow, new_answer
 from bucketcast.console.context import Latest, context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
 from bucketcast.console.pages import command, fields, page, render, see
-from bucketcast.diagnose.command import test
+from bucketcast.diagnose.command import doctor, test
 from bucketcast.dlq.command.move import purge, redrive
 from bucketcast.dlq.command.options import queue_name, to_filter
 from bucketcast.dlq.command.read import summarize
@@ -86,6 +86,7 @@ _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
+    "doctor": Change(doctor.command, ("doctor",), "/buckets", (), slow=True),
     "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", LETTERS, slow=True),
     "purge": Change(
         purge, ("dlq", "purge", "--yes"), "/dead-letters", (*LETTERS, "path"), slow=True

@@ -66,12 +66,10 @@ class Context:
     def __init__(self, out: Output) -> None:
         self.feeds = Feeds()
         self._out = out
-        self.aws = out.aws()
+        self._lock = Lock()
+        self.aws = self._make_clients()
         self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
         self.deployment.get()
-        for name, value in vars(Aws).items():
-            if isinstance(value, cached_property):
-                getattr(self.aws, name)  # making a client is not safe among threads, using one is
 
     @cached_property
     def quiet(self) -> Output:
@@ -94,7 +92,16 @@ class Context:
 
     def _clients(self, **given: Any) -> Aws:
         """Return the clients, or new ones with these arguments."""
-        return self._out.aws(**given) if given else self.aws
+        return self._make_clients(**given) if given else self.aws
+
+    def _make_clients(self, **given: Any) -> Aws:
+        """Return all clients: making one is not safe among threads, using one is."""
+        with self._lock:
+            aws = self._out.aws(**given)
+            for name, value in vars(Aws).items():
+                if isinstance(value, cached_property):
+                    getattr(aws, name)
+        return aws
 
 
 class Latest(Generic[T]):

@@ -20,6 +20,7 @@ def show(request: Request) -> Response:
     bucket, target = (request.query_params.get(name, "").strip() for name in ("bucket", "target"))
     arn = params.target_or_topic(target).plain if target else ""
     asked = ["event", "ls", *([bucket] if bucket else [])]
+    bucket = params.bucket_name(bucket) if bucket else ""
     listed = run(request, *asked)
     return page(
         request,

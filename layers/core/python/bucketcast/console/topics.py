@@ -5,7 +5,9 @@ from starlette.responses import Response
 
 from bucketcast.console.answers import run
 from bucketcast.console.context import context_of
+from bucketcast.console.forms import words_of
 from bucketcast.console.pages import command, page
+from bucketcast.topics import command as topic
 
 
 def show(request: Request) -> Response:
@@ -26,15 +28,13 @@ def show(request: Request) -> Response:
 
 
 def show_topic(request: Request) -> Response:
-    name = request.path_params["name"]
-    topic = dict(run(request, "topic", "get", name).document)
-    attributes = topic | topic.pop("dest")
-    if attributes["persistent"]:
-        attributes |= run(request, "topic", "stats", name).document
+    name = words_of(topic.get.params, request.path_params)
+    answer = run(request, "topic", "get", *name)
+    if answer.document["dest"]["persistent"]:
+        answer.lines += run(request, "topic", "stats", *name).lines
     return page(
         request,
         "topic.html",
-        command=command(request, "topic", "get", name),
-        topic=topic,
-        rows=[(key, str(value)) for key, value in attributes.items()],
+        command=command(request, "topic", "get", *name),
+        answer=answer,
     )
