@@ -70,7 +70,7 @@ class Answer(Output):
 
 def new_answer(context: Context, *, json: bool = False) -> Answer:
     """Return the answer of a command that has not run yet."""
-    return Answer(json=json, aws=context.quiet.aws, stack=context.stack)
+    return Answer(json=json, aws=context.clients, stack=context.stack)
 
 
 def run(request: Request, *words: str) -> Answer:

@@ -1,5 +1,6 @@
 """The paths of the console and their views."""
 
+from collections import OrderedDict
 from typing import Final
 
 import click
@@ -20,7 +21,7 @@ from bucketcast.console import (
     target,
     topics,
 )
-from bucketcast.console.context import Context, Latest
+from bucketcast.console.context import Context
 from bucketcast.console.pages import FOLDER, error_page, form
 from bucketcast.console.recorder import Recorder
 from bucketcast.console.security import Guard
@@ -58,5 +59,5 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.context = context
     app.state.watch = flow.Watch(context)
     app.state.recorder = Recorder(context)
-    app.state.runs = Latest[changes.Run]()
+    app.state.runs = OrderedDict[str, changes.Run]()
     return Guard(app, token, port)

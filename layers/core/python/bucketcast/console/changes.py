@@ -1,6 +1,8 @@
 """Forms that change something: each is a command, and asks before it removes anything."""
 
 import re
+import secrets
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
@@ -14,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.console.answers import Answer, follow, new_answer
-from bucketcast.console.context import Latest, context_of
+from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
 from bucketcast.console.pages import command, fields, page, render, see
 from bucketcast.diagnose.command import doctor, test
@@ -28,6 +30,7 @@ from bucketcast.notifications.command import event
 from bucketcast.topics import command as topic
 
 _LIVE_SECONDS: Final = 0.5
+_KEPT: Final = 50
 COUNTED: Final = 2_000
 """Messages of a queue that a page reads before it is shown; SQS gives some hundreds a second."""
 reading: Final = Lock()
@@ -119,7 +122,7 @@ def do(request: Request) -> Response:
         return form_page(request, change, values, errors_of(error))
     context.deployment.forget()
     shown = change.slow or run.answer.printed
-    return see(f"/runs/{_runs(request).add(run)}" if shown else run.back)
+    return see(f"/runs/{_keep(request, run)}" if shown else run.back)
 
 
 @dataclass
@@ -145,21 +148,33 @@ class Run:
 
 
 def show_run(request: Request) -> Response:
-    found = _runs(request).find(request.path_params["id"])
+    found = _find_run(request)
     live = "" if found.ended.is_set() else f"/live{request.url.path}"
     return page(request, "run.html", live=live, command=found.line, run=found)
 
 
 async def live_run(request: Request) -> Response:
-    found = _runs(request).find(request.path_params["id"])
+    found = _find_run(request)
     return context_of(request).feeds.stream(
         request.url.path, lambda: render("run_parts.html", run=found), _LIVE_SECONDS
     )
 
 
-def _runs(request: Request) -> Latest[Run]:
-    runs: Latest[Run] = request.app.state.runs
-    return runs
+def _keep(request: Request, run: Run) -> str:
+    """Keep a run for its page; return its id. The oldest makes room."""
+    runs: OrderedDict[str, Run] = request.app.state.runs
+    id_ = secrets.token_hex(8)
+    runs[id_] = run
+    if len(runs) > _KEPT:
+        runs.popitem(last=False)
+    return id_
+
+
+def _find_run(request: Request) -> Run:
+    runs: OrderedDict[str, Run] = request.app.state.runs
+    if run := runs.get(request.path_params["id"]):
+        return run
+    raise HTTPException(404, "This is not known any more.")
 
 
 def words(change: Change, values: Mapping[str, str], *, shown: bool = False) -> list[str]:
@@ -201,7 +216,7 @@ def count_letters(request: Request, values: Mapping[str, str]) -> tuple[Summary,
     wanted = to_filter({name: values[name] for name in LETTERS[1:] if values.get(name)})
     with reading:
         target = queue_name(values.get("target", ""))
-        return summarize(context_of(request).quiet, target, wanted, COUNTED)
+        return summarize(new_answer(context_of(request), json=True), target, wanted, COUNTED)
 
 
 def _change(request: Request) -> Change:

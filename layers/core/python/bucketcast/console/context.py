@@ -1,14 +1,11 @@
 """What the views share: the deployment, its AWS clients, and the live parts of pages."""
 
-import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final, Generic, TypeVar
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from bucketcast.aws.clients import Aws
@@ -18,7 +15,6 @@ from bucketcast.errors import BucketcastError
 from bucketcast.terminal.output import Output
 
 T = TypeVar("T")
-_KEPT: Final = 50
 _SECONDS: Final = 5.0
 """How long a view may show a deployment that has changed elsewhere."""
 
@@ -71,11 +67,6 @@ class Context:
         self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
         self.deployment.get()
 
-    @cached_property
-    def quiet(self) -> Output:
-        """What functions of commands take, without their progress on the terminal."""
-        return Output(json=True, aws=self._clients, stack=self.stack)
-
     @property
     def stack(self) -> str:
         return self._out.stack
@@ -90,7 +81,7 @@ class Context:
         """
         return self.deployment.get()
 
-    def _clients(self, **given: Any) -> Aws:
+    def clients(self, **given: Any) -> Aws:
         """Return the clients, or new ones with these arguments."""
         return self._make_clients(**given) if given else self.aws
 
@@ -102,32 +93,6 @@ class Context:
                 if isinstance(value, cached_property):
                     getattr(aws, name)
         return aws
-
-
-class Latest(Generic[T]):
-    """What runs or ran on request, by ids for addresses; the oldest makes room."""
-
-    def __init__(self) -> None:
-        self._entries: OrderedDict[str, T] = OrderedDict()
-
-    def add(self, entry: T) -> str:
-        """Add an entry; return its id."""
-        id_ = secrets.token_hex(8)
-        self._entries[id_] = entry
-        while len(self._entries) > _KEPT:
-            self._entries.popitem(last=False)
-        return id_
-
-    def find(self, id_: str) -> T:
-        """Return the entry with this id.
-
-        Raises:
-            HTTPException: it is not known any more.
-        """
-        try:
-            return self._entries[id_]
-        except KeyError:
-            raise HTTPException(404, "This is not known any more.") from None
 
 
 def context_of(request: Request) -> Context:
