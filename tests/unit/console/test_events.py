@@ -120,6 +120,7 @@ def test_an_event_explains_itself(site: Site, recorder: Recorder, aws: MotoAws) 
     assert '"Key":"uploads/photos/cat.jpg"' in page  # what the webhook gets
     assert '"a": 1' in page  # the record
     assert "111 ms" in page
+    assert '<th scope="col">do</th>' not in page
     assert "bucketcast trace s3://uploads/photos/cat.jpg --since" in page
     assert (
         "bucketcast explain s3://uploads/photos/cat.jpg --event s3:ObjectCreated:Put --size 2048"
@@ -131,7 +132,9 @@ def test_the_last_step_of_a_dead_event_leads_to_its_letter(site: Site, recorder:
     cat = record(recorder, "cat")
     read_log(recorder, *dispatched(HOOK, Outcomes(dead={"bad": [cat]})))
     letter = f'href="/dead-letters/letters?target=webhook%3Aprimary&id={cat.id}"'
-    assert letter in site.get(f"/events/{cat.id}").text
+    page = site.get(f"/events/{cat.id}").text
+    assert letter in page
+    assert '<span class="step dead">dead</span>' in page
     assert site.get("/events/other").status == 404
 
 
