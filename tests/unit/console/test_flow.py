@@ -1,11 +1,13 @@
 """The flow, and a target's page."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
 from bucketcast.aws.clients import AwsError
-from bucketcast.console import flow
+from bucketcast.console import context, flow
 from bucketcast.console.context import Shared
 from bucketcast.delivery.breaker import Outage
 from bucketcast.errors import BucketcastError
@@ -69,6 +71,25 @@ def test_views_that_wait_for_the_same_share_its_error() -> None:
         with pytest.raises(BucketcastError):
             shared.get()
     assert len(calls) == 1
+
+
+def test_one_view_waits_for_aws_and_the_others_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_PATIENCE_SECONDS", 0.01)
+    began, answered = Event(), Event()
+
+    def read() -> str:
+        began.set()
+        answered.wait(20)
+        return "value"
+
+    shared = Shared(read, 60)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(shared.get)
+        began.wait(20)
+        with pytest.raises(AwsError, match="has not answered yet"):
+            shared.get()
+        answered.set()
+    assert first.result() == "value"
 
 
 def test_a_target_is_paused_and_resumed(site: Site) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
 
-from bucketcast.aws.clients import Aws
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.console.live import Feeds
 from bucketcast.deployment import Deployed, find
 from bucketcast.errors import BucketcastError
@@ -17,6 +17,8 @@ from bucketcast.terminal.output import Output
 T = TypeVar("T")
 _SECONDS: Final = 5.0
 """How long a view may show a deployment that has changed elsewhere."""
+
+_PATIENCE_SECONDS: Final = 10.0
 
 
 class Shared(Generic[T]):
@@ -37,8 +39,11 @@ class Shared(Generic[T]):
 
         Raises:
             BucketcastError: it cannot be read.
+            AwsError: another view has waited for it for long.
         """
-        with self._lock:
+        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
+            raise AwsError("AWS has not answered yet: load the page again later", silent=True)
+        try:
             if time.monotonic() - self._read_at >= self._seconds:
                 try:
                     self._outcome = self._read()
@@ -46,6 +51,8 @@ class Shared(Generic[T]):
                     self._outcome = error
                 self._read_at = time.monotonic()
             outcome = self._outcome
+        finally:
+            self._lock.release()
         if isinstance(outcome, BucketcastError):
             raise outcome
         return outcome
