@@ -156,7 +156,7 @@ def test_more_that_an_endpoint_allows_later_are_found() -> None:
 
 
 @pytest.mark.parametrize("at_once", [16, 100, 300])
-def test_an_endpoint_that_slows_down_under_load_is_kept_busy_and_answers_soon(
+def test_an_endpoint_that_slows_down_under_load_is_kept_busy(
     at_once: int,
 ) -> None:
     run = Run(Endpoint(0.05, at_once)).send(20_000)
