@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from localstack.layout import LOCAL, LOGS, ROOT, Failure
+from localstack.layout import LOCAL, LOGS, Failure
 
 PIDS = LOCAL / "pids"
 GRACE_SECONDS = 5.0
@@ -24,14 +24,16 @@ SHELL = 'echo "$$" > "$0.new"; echo "$1" >> "$0.new"; mv "$0.new" "$0"; exec "$@
 _children: dict[str, subprocess.Popen[bytes]] = {}
 
 
-def start(name: str, command: list[str], environment: dict[str, str]) -> None:
+def start(name: str, command: list[str], environment: dict[str, str], options: str = "") -> None:
     """Start `command`, whose first word is an absolute path; its output overwrites `log(name)`.
 
-    It must not be running. The caller has to check that it does not end at once.
+    It must not be running. The caller has to check that it does not end at once. `options` are for
+    `runs`.
     """
     PIDS.mkdir(parents=True, exist_ok=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     _pid_file(name).unlink(missing_ok=True)
+    options_file(name).unlink(missing_ok=True)
     with log(name).open("wb") as output:
         process = subprocess.Popen(
             ["/bin/sh", "-c", SHELL, str(_pid_file(name)), *command],
@@ -45,6 +47,22 @@ def start(name: str, command: list[str], environment: dict[str, str]) -> None:
     _children[name] = process
     while process.poll() is None and not _pid_file(name).exists():
         time.sleep(0.005)
+    options_file(name).write_text(options)
+
+
+def runs(name: str, options: str) -> bool:
+    """Return True if the program runs with these options; stop it if it has others."""
+    # A command that was killed after the start of a program left none.
+    file = options_file(name)
+    is_same = file.exists() and file.read_text() == options
+    if not is_same:
+        stop(name)
+    return is_same and pid(name) is not None
+
+
+def options_file(name: str) -> Path:
+    """Return the file that holds the options that the program was started with."""
+    return PIDS / f"{name}.started"
 
 
 def log(name: str) -> Path:
@@ -139,15 +157,6 @@ def _command_line(number: int) -> str:
         if not raw:  # at the moment of its exec, or a zombie
             time.sleep(0.01)
             raw = file.read_bytes()
-        return raw.replace(b"\0", b" ").decode(errors="replace")
     except OSError:
-        if Path("/proc/self").exists():
-            return ""
-    result = subprocess.run(  # macOS has no /proc
-        ["ps", "-o", "command=", "-p", str(number)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return result.stdout
+        return ""
+    return raw.replace(b"\0", b" ").decode(errors="replace")

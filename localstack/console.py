@@ -20,13 +20,9 @@ _ADDRESS = re.compile(r"http://\S+")
 
 def ensure() -> str:
     """Start it unless it runs for this stack; return its address, with its token."""
-    record = background.PIDS / f"{NAME}.started"
     # An emulator that was restarted has another table, and the same stack.
     wanted = json.dumps([aws_endpoint(), deploy.outputs()["StateTable"], newest_source()])
-    if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
-        background.stop(NAME)
-    if background.pid(NAME) is None:
-        record.unlink(missing_ok=True)
+    if not background.runs(NAME, wanted):
         log = background.log(NAME)
         log.parent.mkdir(parents=True, exist_ok=True)
         # It prints its token: other users of the machine must not read it.
@@ -34,11 +30,10 @@ def ensure() -> str:
         log.touch(mode=0o600)
         command = [str(PROJECT_VENV / "bin" / "python"), "-u"]
         command += [str(PROJECT_VENV / "bin" / "bucketcast"), "console", "--stack", STACK]
-        background.start(NAME, command, aws_environment())
+        background.start(NAME, command, aws_environment(), wanted)
         background.wait_until(
             NAME, lambda: bool(_address()), title="the console", within=LISTENING_SECONDS
         )
-        record.write_text(wanted)
     return _address()
 
 

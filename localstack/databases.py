@@ -96,7 +96,7 @@ class Postgres(Database):
 
     kind = "postgres"
     title = "PostgreSQL"
-    hint = "apt install postgresql, brew install postgresql@17"
+    hint = "apt install postgresql"
 
     def variables(self) -> Mapping[str, str]:
         login = (
@@ -113,7 +113,7 @@ class Postgres(Database):
             return {str(key) for (key,) in connection.run(query, prefix=prefix)}
 
     def show_command(self) -> str:
-        login = f"PGPASSFILE={_relative(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
+        login = f"PGPASSFILE={os.path.relpath(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
         return f"{login} -U {USER} -c 'TABLE {TABLE}' postgres"
 
     def _program(self) -> str | None:
@@ -155,7 +155,7 @@ class Redis(Database):
 
     kind = "redis"
     title = "Redis"
-    hint = "apt install redis-server, brew install redis"
+    hint = "apt install redis-server"
 
     def variables(self) -> Mapping[str, str]:
         address = f"127.0.0.1:{self.port}"
@@ -169,7 +169,7 @@ class Redis(Database):
         return {key for key in (field.decode() for field in fields) if key.startswith(prefix)}
 
     def show_command(self) -> str:
-        password = f"$(cat {_relative(self.folder / 'password')})"
+        password = f"$(cat {os.path.relpath(self.folder / 'password')})"
         return f'REDISCLI_AUTH="{password}" redis-cli -p {self.port} hgetall {TABLE}'
 
     def _program(self) -> str | None:
@@ -203,7 +203,3 @@ def variables(kind: str, **settings: str) -> Mapping[str, str]:
         f"MINIO_NOTIFY_{kind}_{key}".upper() + f"_{ID}": value
         for key, value in {"enable": "on", **settings}.items()
     }
-
-
-def _relative(path: Path) -> str:
-    return os.path.relpath(path)

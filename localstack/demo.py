@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bucketcast import cli
@@ -68,12 +68,9 @@ def _print_heading(title: str) -> None:
 
 def _start_receiver(config: Path) -> None:
     """Start it behind the configured webhook, or without one behind a webhook of the demo's own."""
-    target = receiver.served_target(load(config, os.environ, local=True))
-    if target is None:
+    if not any(receiver.served_targets(load(config, os.environ, local=True))):
         os.environ.update(receiver.own_variables())
-        target = receiver.served_target(load(config, os.environ, local=True))
-    if target is None:
-        raise Failure("the demo's own webhook is missing: a fault of localstack/receiver.py")
+    target = next(receiver.served_targets(load(config, os.environ, local=True)))
     receiver.start(target)
     print(f"webhook: {receiver.PROGRAM.name}, at {target.settings['endpoint']}", flush=True)
 
@@ -97,11 +94,16 @@ def _wait_for_ingest() -> None:
     """Wait until ingest has read every event of the bucket, also those without a rule."""
     aws = Aws()
     queue = deployed.find(STACK, aws).ingress_queue
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while health.messages(queue, aws):
-        if time.monotonic() > deadline:
-            raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
+    if not _until(lambda: not health.messages(queue, aws), SETTLE_SECONDS):
+        raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
+
+
+def _until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait until a condition is met; return False if it is not within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.1)
+    return met
 
 
 def _bucket(deployment: Deployment) -> str:
@@ -175,24 +177,18 @@ def _wait_for_delivery() -> None:
     """Wait until no message is on a queue, but not for a target that does not answer."""
     aws = Aws()
     queues = [target.queue for target in deployed.find(STACK, aws).targets]
-    deadline = time.monotonic() + DELIVERY_SECONDS
-    while any(health.messages(queue, aws) for queue in queues):
-        if time.monotonic() > deadline:
-            return
-        time.sleep(0.1)
+    _until(lambda: not any(health.messages(queue, aws) for queue in queues), DELIVERY_SECONDS)
 
 
 def _compare(database: databases.Database, prefix: str, expected: set[str]) -> None:
     """Wait until the database holds exactly the objects of the bucket, and print them."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while (keys := database.keys(prefix)) != expected:
-        if time.monotonic() > deadline:
-            _bucketcast("target", "ls")
-            raise Failure(f"{database.title} holds {sorted(keys)}, not {sorted(expected)}")
-        time.sleep(0.1)
+    if not _until(lambda: database.keys(prefix) == expected, SETTLE_SECONDS):
+        _bucketcast("target", "ls")
+        keys = sorted(database.keys(prefix))
+        raise Failure(f"{database.title} holds {keys}, not {sorted(expected)}")
     unit = "rows" if database.kind == "postgres" else "fields"
-    print(f"{database.title}, {databases.TABLE}: {len(keys)} {unit}, the same as in the bucket")
-    for key in sorted(keys):
+    print(f"{database.title}, {databases.TABLE}: {len(expected)} {unit}, the same as in the bucket")
+    for key in sorted(expected):
         print(f"  {key}")
 
 

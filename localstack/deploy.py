@@ -26,6 +26,7 @@ from localstack.layout import (
     STACK,
     Failure,
     aws_environment,
+    read_record,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def deploy(instance: str, config: Path) -> bool:
     `instance` names the running emulator. Raises Failure with the end of the logs.
     """
     wanted = {"instance": instance, "inputs": fingerprint(config)}
-    if _record() == wanted and status(STACK) in COMPLETE:
+    if read_record(RECORD) == wanted and status(STACK) in COMPLETE:
         return False
     RECORD.unlink(missing_ok=True)
     # CDK's own check against AWS's rules, which are not for this machine, takes half of the time.
@@ -158,10 +159,3 @@ def _describe(stack: str) -> StackTypeDef | None:
             return None
         raise
     return stacks[0] if stacks else None
-
-
-def _record() -> object:
-    try:
-        return json.loads(RECORD.read_text())
-    except (OSError, ValueError):
-        return None

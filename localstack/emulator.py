@@ -13,10 +13,9 @@ import time
 import urllib.error
 import urllib.request
 from http import HTTPStatus
-from typing import Any
 
 from localstack import background, ports
-from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port
+from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port, read_record
 
 NAME = "ministack"
 RECORD = LOCAL / "emulator.json"
@@ -38,7 +37,7 @@ def ensure() -> str:
             raise Failure(f"nothing answers at LOCALSTACK_ENDPOINT={endpoint()}: is it running?")
         return endpoint()
     if background.pid(NAME) is not None:
-        record = _record()
+        record = read_record(RECORD)
         if record.get("port") == port() and is_healthy():
             return str(record.get("instance"))
         print("the running emulator has another port or does not answer: restarting", flush=True)
@@ -48,7 +47,7 @@ def ensure() -> str:
 def restart() -> str:
     """End the emulator with all its state, start it empty, and return its instance's name."""
     wanted = port()
-    if background.pid(NAME) is not None and _record().get("port") != wanted:
+    if background.pid(NAME) is not None and read_record(RECORD).get("port") != wanted:
         _require_free(wanted)  # before anything is ended for it
     stop()
     _require_free(wanted)
@@ -106,11 +105,3 @@ def _variables() -> dict[str, str]:
         "SFTP_ENABLED": "0",
     }
     return inherited | own
-
-
-def _record() -> dict[str, Any]:
-    try:
-        record = json.loads(RECORD.read_text())
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}

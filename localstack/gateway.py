@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 from bucketcast.users import User
 from bucketcast.users.aws import UserExistsError, Users, new_id, new_keys
@@ -44,7 +43,7 @@ def _may_be_ours() -> bool:
     if background.pid(NAME) is None:
         return False
     try:
-        options = json.loads(_record().read_text())
+        options = json.loads(background.options_file(NAME).read_text())
     except (OSError, ValueError):
         return True  # the command that started it was killed before it wrote the record
     return bool(options[0] == port())
@@ -54,20 +53,14 @@ def ensure() -> dict[str, str]:
     """Start it unless it runs with these options; return its URL and keys as variables."""
     table = deploy.outputs()["StateTable"]
     access, secret = _user(table)
-    record = _record()
     # An emulator that was restarted has another table, and the same stack.
     secure = os.environ.get("GATEWAY_SECURE", "")
     wanted = json.dumps([port(), aws_endpoint(), table, newest_source(), secure])
-    if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
-        refuse_busy_port()
-        background.stop(NAME)
-    if background.pid(NAME) is None:
-        refuse_busy_port()
-        record.unlink(missing_ok=True)
+    refuse_busy_port()
+    if not background.runs(NAME, wanted):
         command = [str(PROJECT_VENV / "bin" / "python"), str(PROJECT_VENV / "bin" / "bucketcast")]
         command += ["gateway", "--stack", STACK, "--port", str(port())]
-        background.start(NAME, command, aws_environment() | _recorder_variables())
-        record.write_text(wanted)
+        background.start(NAME, command, aws_environment() | _recorder_variables(), wanted)
     background.wait_until(
         NAME, lambda: not ports.is_free(port()), title="the gateway", within=LISTENING_SECONDS
     )
@@ -82,11 +75,6 @@ def _recorder_variables() -> dict[str, str]:
     """Return the variables by which the tests record the gateway's calls."""
     recorder = os.environ.get(RECORDER)
     return {"PYTHONPATH": recorder, "BUCKETCAST_JOB": f"{STACK}-gateway"} if recorder else {}
-
-
-def _record() -> Path:
-    """Return the file with the options that the running gateway was started with."""
-    return background.PIDS / f"{NAME}.started"
 
 
 def _user(table: str) -> tuple[str, str]:

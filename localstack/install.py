@@ -27,6 +27,7 @@ from localstack.layout import (
     PROJECT_VENV,
     ROOT,
     Failure,
+    read_record,
 )
 from localstack.machine import interpreter
 
@@ -158,11 +159,7 @@ def _digests(*paths: str) -> Note:
 
 def _note(folder: Path) -> Note:
     """Return the note of a folder; empty when its installation was not finished."""
-    try:
-        note = json.loads((folder / NOTE).read_text())
-    except (OSError, ValueError):
-        return {}
-    return note if isinstance(note, dict) else {}
+    return read_record(folder / NOTE)
 
 
 def _finish(folder: Path, note: Note) -> None:

@@ -12,12 +12,7 @@ from pathlib import Path
 from localstack.layout import Failure
 
 SUPPORTED = (21, 17)
-PLACES = (
-    "/usr/lib/jvm/*",
-    "/opt/homebrew/opt/openjdk@*",
-    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
-)
-HINT = "apt-get install openjdk-17-jre-headless, brew install openjdk@21; or name it in JAVA_HOME"
+HINT = "apt-get install openjdk-17-jre-headless, or name one in JAVA_HOME"
 
 
 def home() -> Path:
@@ -45,10 +40,9 @@ def version(folder: Path) -> int:
 
 
 def _homes() -> Iterator[Path]:
-    """Yield the folder in JAVA_HOME, then that on PATH, then those where systems put Javas."""
+    """Yield the folder in JAVA_HOME, then that on PATH, then those of the system's packages."""
     if named := os.environ.get("JAVA_HOME"):
         yield Path(named)
     if program := shutil.which("java"):
         yield Path(program).resolve().parent.parent
-    for pattern in PLACES:
-        yield from sorted(Path("/").glob(pattern[1:]))
+    yield from sorted(Path("/usr/lib/jvm").glob("*"))

@@ -6,8 +6,10 @@ emulator, so that a second system can run beside the first. Installed tools are 
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = ROOT / ".local"
@@ -29,6 +31,15 @@ DEFAULT_PORT = 4566
 
 class Failure(Exception):
     """An error with a remedy, for the user of the command."""
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; empty without one, as where a command was killed."""
+    try:
+        record = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def port() -> int:

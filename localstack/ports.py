@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import shutil
 import socket
-import subprocess
 from pathlib import Path
 
 LISTENING = "0A"  # the state's code in /proc/net/tcp
@@ -35,11 +33,6 @@ def free() -> int:
 
 def holder(port: int) -> str:
     """Return the program that listens there: `pid 123 (command line)`, or `another program`."""
-    program = _holder_in_proc(port) if Path("/proc/net/tcp").exists() else _holder_by_lsof(port)
-    return program or "another program"
-
-
-def _holder_in_proc(port: int) -> str | None:
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
         try:
@@ -50,7 +43,7 @@ def _holder_in_proc(port: int) -> str | None:
         except (OSError, ValueError):  # ended meanwhile, or another user's
             continue
         return f"pid {process.name} ({command[:80]})"
-    return None
+    return "another program"
 
 
 def _listening_inodes(port: int) -> set[str]:
@@ -65,17 +58,3 @@ def _listening_inodes(port: int) -> set[str]:
             if fields[3] == LISTENING and int(fields[1].rsplit(":", 1)[1], 16) == port:
                 inodes.add(fields[9])
     return inodes
-
-
-def _holder_by_lsof(port: int) -> str | None:
-    lsof = shutil.which("lsof")
-    if lsof is None:
-        return None
-    result = subprocess.run(
-        [lsof, "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-Fpc"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    fields = {line[0]: line[1:] for line in result.stdout.splitlines() if line}
-    return f"pid {fields['p']} ({fields.get('c', '?')})" if "p" in fields else None

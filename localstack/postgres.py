@@ -17,12 +17,7 @@ from localstack import machine
 from localstack.layout import Failure
 
 ACCOUNT = "postgres"
-FOLDERS = (
-    "/usr/lib/postgresql/*/bin",
-    "/usr/pgsql-*/bin",
-    "/opt/homebrew/opt/postgresql@*/bin",
-    "/usr/local/opt/postgresql@*/bin",
-)
+FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
 
 
 def initdb() -> Path | None:

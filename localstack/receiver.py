@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -38,8 +38,8 @@ class Arrival:
     latency: float
 
 
-def served_target(deployment: Deployment) -> TargetConfig | None:
-    """Return the webhook target that the receiver serves: a local `primary`, or the demo's own.
+def served_targets(deployment: Deployment) -> Iterator[TargetConfig]:
+    """Yield the webhook targets that the receiver can serve: a local `primary`, or the demo's own.
 
     All other webhooks have receivers of their own.
     """
@@ -47,8 +47,7 @@ def served_target(deployment: Deployment) -> TargetConfig | None:
         if target.kind == "webhook" and target.id in (SERVED_ID, databases.ID):
             parts = urlsplit(target.settings["endpoint"])
             if parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port:
-                return target
-    return None
+                yield target
 
 
 def own_variables() -> Mapping[str, str]:
@@ -63,21 +62,18 @@ def own_variables() -> Mapping[str, str]:
 
 def start(target: TargetConfig) -> None:
     """Run the receiver at the target's endpoint; raise Failure if another program has its port."""
-    port = urlsplit(target.settings["endpoint"]).port
-    record = background.PIDS / f"{NAME}.port"
-    if background.pid(NAME) is not None:
-        if record.exists() and record.read_text() == str(port):
-            return
-        background.stop(NAME)
-    if port is None or not ports.is_free(port):
+    port = urlsplit(target.settings["endpoint"]).port or 0
+    if background.runs(NAME, str(port)):
+        return
+    if not ports.is_free(port):
         raise Failure(
-            f"port {port} of [notify_webhook.{target.id}] is in use by {ports.holder(port or 0)}: "
+            f"port {port} of [notify_webhook.{target.id}] is in use by {ports.holder(port)}: "
             "stop that program, or give the target another port. For a receiver of your own, add "
             "a table such as [notify_webhook.mine]"
         )
     command = [sys.executable, str(PROGRAM), "webhook", "--endpoint", target.settings["endpoint"]]
-    background.start(NAME, command, os.environ | {"WEBHOOK_AUTH_TOKEN": _token(target)})
-    record.write_text(str(port))
+    variables = os.environ | {"WEBHOOK_AUTH_TOKEN": _token(target)}
+    background.start(NAME, command, variables, str(port))
     background.wait_until(
         NAME, lambda: not ports.is_free(port), title="the receiver", within=LISTENING_SECONDS
     )

@@ -5,9 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from localstack import machine
-
-FOLDERS = ("/opt/homebrew/bin", "/usr/local/bin")
 # Each answer is sent after the write, so only a crash of the machine, not of the server, loses it:
 # with "everysec" a write waits for up to two seconds while another thread syncs. The process keeps
 # its command as title, by which it is recognised.
@@ -25,7 +22,7 @@ set-proc-title no
 
 def program() -> str | None:
     """Return the server's program; None without it."""
-    return shutil.which("redis-server") or machine.newest("redis-server", *FOLDERS)
+    return shutil.which("redis-server")
 
 
 def command(program: str, folder: Path, port: int, extra: str) -> list[str]:

@@ -107,3 +107,11 @@ def test_log_tail_has_the_printed_lines() -> None:
     while not background.log_tail("talker") and time.monotonic() < deadline:
         time.sleep(0.02)
     assert background.log_tail("talker") == "ready"
+
+
+def test_program_with_other_options_is_stopped() -> None:
+    background.start("one", ["/bin/sleep", "60"], {}, "port 1")
+    assert background.runs("one", "port 1")
+    assert not background.runs("one", "port 2")
+    assert background.pid("one") is None
+    assert not background.runs("one", "port 1")

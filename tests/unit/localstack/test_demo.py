@@ -43,17 +43,16 @@ def test_output_of_the_receiver_is_parsed(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("text", "served"),
     [
-        ('[notify_webhook.primary]\nendpoint = "http://127.0.0.1:9200/events"', "primary"),
-        ('[notify_webhook.primary]\nendpoint = "https://example.org/"', None),
-        ('[notify_webhook.mine]\nendpoint = "http://127.0.0.1:3000/"', None),
-        ("", None),
+        ('[notify_webhook.primary]\nendpoint = "http://127.0.0.1:9200/events"', ["primary"]),
+        ('[notify_webhook.primary]\nendpoint = "https://example.org/"', []),
+        ('[notify_webhook.mine]\nendpoint = "http://127.0.0.1:3000/"', []),
+        ("", []),
     ],
 )
 def test_receiver_serves_a_local_primary_webhook_only(
-    tmp_path: Path, text: str, served: str | None
+    tmp_path: Path, text: str, served: list[str]
 ) -> None:
     file = tmp_path / "bucketcast.toml"
     file.write_text(text)
     deployment: Deployment = load(file, {}, local=True)
-    target = receiver.served_target(deployment)
-    assert (target.id if target else None) == served
+    assert [target.id for target in receiver.served_targets(deployment)] == served
