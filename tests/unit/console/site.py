@@ -37,11 +37,12 @@ class Site:
     """The console of a stack; `get` and `post` send what a browser with its cookie would."""
 
     aws: MotoAws
+    port: int = PORT
     _app: Any = field(init=False)
 
     def __post_init__(self) -> None:
         context = Context(Output(aws=lambda **_: self.aws))
-        self._app = create_app(context, TOKEN, PORT)
+        self._app = create_app(context, TOKEN, self.port)
 
     @property
     def state(self) -> Any:

@@ -35,6 +35,10 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(site: Site, host: st
     assert site.get(f"/?token={TOKEN}", host=host).status == 421
 
 
+def test_browsers_leave_the_port_of_http_out(site: Site) -> None:
+    assert Site(site.aws, port=80).get(f"/?token={TOKEN}", host="127.0.0.1").status == 303
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -39,7 +39,10 @@ class Guard:
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
         self._token = token.encode()
-        self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+        names = {HOST, "localhost"}
+        self._hosts = {f"{name}:{port}" for name in names}
+        if port == 80:  # noqa: PLR2004 - HTTP's own, which browsers leave out
+            self._hosts |= names
         # Cookies do not know ports: two consoles would replace each other's.
         self._cookie = f"bucketcast-{port}"
 
