@@ -12,8 +12,8 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up spark stop test check model chaos clients bench setup lock clean deployable
-.PHONY: synth dist python servers
+.PHONY: help demo up spark stop test check model chaos clients bench setup lock audit clean
+.PHONY: deployable synth dist python servers
 
 help:
 	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) } \
@@ -70,8 +70,7 @@ lock: setup ## upgrade the pinned requirements, or one of them (PACKAGE=urllib3)
 	$(RUN) requirements/lock.py $(PACKAGE)
 	$(if $(PACKAGE),,npm install --package-lock-only --loglevel=error)
 
-# Name the pinned packages with known vulnerabilities; see CONTRIBUTING.md.
-audit: setup
+audit: setup ## name the pinned packages with known vulnerabilities
 	@$(RUN) requirements/audit.py
 
 clean: stop ## stop, and remove everything installed or built here

@@ -1,9 +1,9 @@
 """Webhooks that take their time, or allow only so many requests at once.
 
-nginx waits before each answer by its echo module (Debian's `libnginx-mod-http-echo`), and answers
-429 above a number of requests at once by its own `limit_conn`; both are counted in its log. Each
-endpoint gets 20 batches of 1,000 events per round, after one round that finds its limit. An event
-that stays in its queue is sent again at once. Run: `python -m benchmarks.webhooks`.
+nginx waits before each answer by its echo module, and answers 429 above a number of requests at
+once by its own `limit_conn`; both are counted in its log. Each endpoint gets 20 batches of 1,000
+events per round, after one round that finds its limit. An event that stays in its queue is sent
+again at once. Run: `python -m benchmarks.webhooks`.
 """
 
 import statistics
@@ -55,7 +55,7 @@ class Figure(NamedTuple):
 
 def main() -> None:
     if not ECHO.exists():
-        raise SystemExit(f"{ECHO} is missing: apt-get install libnginx-mod-http-echo")
+        raise SystemExit(f"{ECHO} is missing: tests/servers/install installs it")
     print(
         f"{'endpoint':<18} {'events/s':>9} {'of its most':>12} {'MinIO/s':>8} {'times MinIO':>12}"
         f" {'refused':>8} {'stayed':>7} {'lost':>5} {'CPU ms/1,000':>13}"
