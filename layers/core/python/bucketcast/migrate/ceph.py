@@ -18,7 +18,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.parsed import LeftOut
 from bucketcast.notifications import topic_configuration as notification
-from bucketcast.notifications.topic_configuration import _FILTERS, Notification
+from bucketcast.notifications.topic_configuration import FILTERS, Notification
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.model import ENDPOINT
 
@@ -130,7 +130,7 @@ def _read_notifications(name: str, notifications: Any, bucket: str, parsed: Pars
                 str(TopicArn.parse(entry["TopicArn"])),
                 id=entry["Id"],
                 events=entry.get("Events", ()),
-                **dict(_filters(entry.get("Filter") or {})),
+                filters=dict(_filters(entry.get("Filter") or {})),
             )
             imported = msgspec.convert(
                 msgspec.to_builtins(imported), Notification
@@ -142,7 +142,7 @@ def _read_notifications(name: str, notifications: Any, bucket: str, parsed: Pars
 
 
 def _filters(filters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, argument in zip(_FILTERS, ("key", "metadata", "tags"), strict=True):
+    for name in FILTERS:
         rules = filters.get(name) or {}
         entries = rules.get("FilterRules") or rules.get("FilterRule") or []
-        yield argument, [(entry["Name"], entry["Value"]) for entry in entries]
+        yield name, [(entry["Name"], entry["Value"]) for entry in entries]

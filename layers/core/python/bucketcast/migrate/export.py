@@ -14,7 +14,7 @@ older releases always, and escapes nothing: a quote ends its value where a key o
 import re
 
 from bucketcast.errors import did_you_mean
-from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER, SUB_SYSTEMS
+from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER
 from bucketcast.migrate.parsed import Parsed, TargetId
 from bucketcast.targets import kinds
 
@@ -47,21 +47,21 @@ def _read_line(line: str, where: str, parsed: Parsed) -> None:
     head, _, rest = line.partition(" ")
     sub_system, _, target = head.partition(":")
     kind = sub_system.removeprefix(NOTIFY)
-    if sub_system.startswith(NOTIFY) and kind in kinds():
+    known = [NOTIFY + kind for kind in kinds()]
+    if sub_system in known:
         parsed.store(where, TargetId(kind, target or "_"), _pairs(rest, where, parsed))
-    elif sub_system in SUB_SYSTEMS:
+    elif not sub_system.startswith(NOTIFY):
         sync_events = _SYNC_EVENTS.search(rest) if sub_system == "api" else None
         if sync_events:
             parsed.sync_events = sync_events[1]
         exception = " except sync_events" if sync_events else ""
         parsed.leave_out(sub_system + exception, ABOUT_THE_SERVER)
     else:
-        known = [*(NOTIFY + kind for kind in kinds()), *SUB_SYSTEMS]
         parsed.error(
             where,
             f"unknown sub-system '{sub_system}'",
             f"{did_you_mean(sub_system, known)}correct or delete the line; supported are "
-            f"{', '.join(known[: len(kinds())])}, and MinIO's other sub-systems are skipped",
+            f"{', '.join(known)}, and MinIO's other sub-systems are skipped",
         )
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePath
-from typing import NamedTuple
 
 from bucketcast.migrate import environment, export, notification
 from bucketcast.migrate.parsed import Parsed
@@ -14,29 +13,22 @@ _EXPORT_LINE = re.compile(
 )
 
 
-class File(NamedTuple):
-    """A file's name and text."""
-
-    name: str
-    text: str
-
-
-def read(files: Iterable[File], *, bucket: str = "") -> Parsed:
-    """Parse all files; `bucket` is the bucket of a notification XML.
+def read(files: Iterable[tuple[str, str]], *, bucket: str = "") -> Parsed:
+    """Parse files, given as name and text; `bucket` is the bucket of a notification XML.
 
     Raises:
         ConfigErrors: every error found.
     """
     parsed = Parsed()
-    for file in files:
-        reader = _reader(file.text)
+    for name, text in files:
+        reader = _reader(text)
         if reader is not None:
-            reader(file.text, file.name, parsed)
-        elif file.text.lstrip().startswith("<"):
-            notification.read(file.text, file.name, parsed, bucket=bucket or _folder(file.name))
+            reader(text, name, parsed)
+        elif text.lstrip().startswith("<"):
+            notification.read(text, name, parsed, bucket=bucket or _folder(name))
         else:
             parsed.error(
-                file.name,
+                name,
                 "unknown format",
                 "allowed are the output of `mc admin config export`, MINIO_… variables, "
                 "notification XML",

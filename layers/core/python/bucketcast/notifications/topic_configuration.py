@@ -6,17 +6,17 @@ Source: "Bucket Operations" of the Ceph documentation, and the behaviour of RGW.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from bucketcast.destination import TopicArn
 from bucketcast.event import names
-from bucketcast.rules import Rule, patterns
+from bucketcast.rules import Rule
 from bucketcast.rules.conditions import METADATA, TAG, Condition, How, check
-from bucketcast.rules.regexes import check_total
 
+FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
 KEY_FILTERS: Final[tuple[How, ...]] = ("prefix", "suffix", "regex")
 DEFAULT_EVENTS: Final = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
 """RGW's events of a notification that names none."""
@@ -37,6 +37,12 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Pairs = ()
     tags: Pairs = ()
 
+    @property
+    def filters(self) -> dict[str, Pairs]:
+        """The filters by their names in XML and JSON, without empty ones."""
+        values = zip(FILTERS, (self.key, self.metadata, self.tags), strict=True)
+        return {name: pairs for name, pairs in values if pairs}
+
 
 class WrongFilterError(ValueError):
     """A notification has an invalid filter or event; the text says what is allowed."""
@@ -47,18 +53,17 @@ def create(
     *,
     id: str = "",  # noqa: A002 - Ceph's word
     events: Iterable[str] = (),
-    key: Iterable[tuple[str, str]] = (),
-    metadata: Iterable[tuple[str, str]] = (),
-    tags: Iterable[tuple[str, str]] = (),
+    filters: Mapping[str, Sequence[tuple[str, str]]] = {},
 ) -> Notification:
     """Return a notification to store; its `Id` and events have defaults.
 
-    If a name in `metadata` or `tags` has several values, the first counts. An empty filter for the
-    key is left out.
+    `filters` have some of the names in `FILTERS`. If a name of metadata or tags has several values,
+    the first counts. An empty filter for the key is left out.
 
     Raises:
         WrongFilterError: a filter or an event is invalid.
     """
+    key, metadata, tags = (filters.get(name, ()) for name in FILTERS)
     notification = Notification(
         id=id,
         topic=topic,
@@ -112,18 +117,6 @@ def merge(current: Sequence[Notification], changes: Iterable[Notification]) -> l
     by_key = {(entry.id, entry.topic): entry for entry in current}
     by_key |= {(entry.id, entry.topic): entry for entry in changes}
     return list(by_key.values())
-
-
-def check_memory(rules: Iterable[Rule]) -> None:
-    """Check that the regular expressions of a bucket's rules fit into ingest's memory.
-
-    Raises:
-        WrongFilterError: they are too large together.
-    """
-    try:
-        check_total({pattern for rule in rules for pattern in patterns(rule)})
-    except ValueError as error:
-        raise WrongFilterError(str(error)) from None
 
 
 def _events(names_given: Iterable[str]) -> tuple[str, ...]:
@@ -183,19 +176,14 @@ def _generate_id(notification: Notification) -> str:
     return hashlib.blake2b(msgspec.json.encode(notification), digest_size=16).hexdigest()
 
 
-_FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
-
-
 def document(notification: Notification) -> dict[str, Any]:
     """Return a notification with the fields of radosgw-admin."""
-    pairs = zip(_FILTERS, (notification.key, notification.metadata, notification.tags), strict=True)
     return {
         "TopicArn": notification.topic,
         "Id": notification.id,
         "Events": list(notification.events),
         "Filter": {
-            name: {"FilterRules": [{"Name": key, "Value": value} for key, value in rules]}
-            for name, rules in pairs
-            if rules
+            name: {"FilterRules": [{"Name": key, "Value": value} for key, value in pairs]}
+            for name, pairs in notification.filters.items()
         },
     }

@@ -216,11 +216,9 @@ def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
 
 def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str]]:
     """Read each bucket's rules and return the bucket names by tenant and name of a topic."""
-    pages = aws.s3.get_paginator("list_buckets").paginate()
-    names = [bucket["Name"] for page in pages for bucket in page["Buckets"]]
     rules = Rules(table, aws.dynamodb)
     buckets: dict[tuple[str, str], list[str]] = {}
-    for bucket in sorted(rules.versions(names)):
+    for bucket in sorted(rules.versions(aws.bucket_names())):
         for destination in {rule.to for rule in rules.in_order(bucket)}:
             if isinstance(destination, TopicArn):
                 buckets.setdefault((destination.tenant, destination.name), []).append(bucket)

@@ -22,12 +22,9 @@ class PushTarget:
     """The target that a topic's events are pushed to.
 
     `settings` are for `bucketcast.dynamic_targets.validation` and hold the login in the clear.
-    `ack` decides when an event counts as delivered: `none` once it is sent, `broker` once the
-    broker has confirmed it, `routable` once it has routed it too, `any` by HTTP's status.
     """
 
     kind: str
-    ack: str
     settings: dict[str, str] = field(repr=False)
 
 
@@ -45,10 +42,7 @@ def push_target(topic: Topic, hidden: Mapping[str, str]) -> PushTarget | None:
     endpoint = parse_address(values[ENDPOINT])
     settings = {"shape": "ceph", "opaque_data": topic.opaque_data}
     settings |= _BY_KIND[endpoint.kind](topic, endpoint, values)
-    ack = {"webhook": "any"}.get(endpoint.kind) or values.get(
-        f"{endpoint.kind}-ack-level", "broker"
-    )
-    return PushTarget(endpoint.kind, ack, {key: text for key, text in settings.items() if text})
+    return PushTarget(endpoint.kind, {key: text for key, text in settings.items() if text})
 
 
 def _webhook(_: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:

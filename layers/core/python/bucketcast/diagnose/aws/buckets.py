@@ -18,7 +18,7 @@ from bucketcast.state.rules import Rules
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     """Check each bucket of the configuration, and each other that is attached or has rules."""
     attachments = Attachments(deployment, aws)
-    existing = set(attachments.names())
+    existing = set(aws.bucket_names())
     with aws_errors():
         with_rules = set(Rules(deployment.state_table, aws.dynamodb).buckets())
     event_rules = _event_rules(attachments.ingress.queue, aws)

@@ -106,9 +106,9 @@ def minio(  # noqa: PLR0913 - one parameter an option
 command.add_command(import_ceph.command)
 
 
-def _file(path: Path) -> files.File:
+def _file(path: Path) -> tuple[str, str]:
     name = "standard input" if path == _STANDARD_INPUT else str(path)
-    return files.File(name, params.read_file(path))
+    return name, params.read_file(path)
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:

@@ -10,8 +10,8 @@ from bucketcast.destination import TopicArn
 from bucketcast.event.names import expand
 from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.document import Part, is_notified
-from bucketcast.notifications.topic_configuration import WrongFilterError, check_memory
 from bucketcast.rules import Rule, access_events, patterns
+from bucketcast.rules.regexes import check_total
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
@@ -146,6 +146,6 @@ def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: 
             raise S3Error("InvalidArgument", reason)
     if any(map(patterns, new)):
         try:
-            check_memory(wanted)
-        except WrongFilterError as error:
+            check_total({pattern for rule in wanted for pattern in patterns(rule)})
+        except ValueError as error:
             raise S3Error("InvalidArgument", str(error)) from None

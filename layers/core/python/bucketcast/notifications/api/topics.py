@@ -6,11 +6,10 @@ from xml.etree.ElementTree import Element
 
 from bucketcast.destination import TopicArn
 from bucketcast.notifications import topic_configuration as notification
-from bucketcast.notifications.topic_configuration import Notification, WrongFilterError
+from bucketcast.notifications.topic_configuration import FILTERS, Notification, WrongFilterError
 from bucketcast.web.errors import S3Error
 
 ELEMENT: Final = "TopicConfiguration"
-_FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
 _RULE: Final = "FilterRule"
 Pairs = list[tuple[str, str]]
 
@@ -23,7 +22,7 @@ def read(element: Element) -> Notification:
     """
     id_ = topic = ""
     events: list[str] = []
-    filters: dict[str, Pairs] = {name: [] for name in _FILTERS}
+    filters: dict[str, Pairs] = {name: [] for name in FILTERS}
     for part in element:
         text = part.text or ""
         match part.tag:
@@ -42,14 +41,7 @@ def read(element: Element) -> Notification:
     if not topic:
         raise S3Error("MalformedXML", f"{ELEMENT}: found no Topic")
     try:
-        return notification.create(
-            topic,
-            id=id_,
-            events=events,
-            key=filters["S3Key"],
-            metadata=filters["S3Metadata"],
-            tags=filters["S3Tags"],
-        )
+        return notification.create(topic, id=id_, events=events, filters=filters)
     except WrongFilterError as error:
         raise S3Error("InvalidArgument", f"{ELEMENT} {id_}: {error}") from None
 
@@ -73,8 +65,7 @@ def _pair(kind: str, rule: Element, before: Pairs) -> tuple[str, str]:
 
 def content(notification: Notification) -> dict[str, Any]:
     """Return the content of the element in RGW's order."""
-    parts = zip(_FILTERS, (notification.key, notification.metadata, notification.tags), strict=True)
-    filters = {name: rules(pairs) for name, pairs in parts if pairs}
+    filters = {name: rules(pairs) for name, pairs in notification.filters.items()}
     return {
         "Id": notification.id,
         "Topic": notification.topic,

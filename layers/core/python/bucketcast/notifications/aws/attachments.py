@@ -74,16 +74,6 @@ class Attachments:
             aws.s3, entry_id=self._entry, account=self.ingress.account
         )
 
-    def names(self) -> list[str]:
-        """Return all buckets of the account.
-
-        Raises:
-            AwsError: AWS cannot be reached.
-        """
-        with aws_errors():
-            pages = self._aws.s3.get_paginator("list_buckets").paginate()
-            return sorted(bucket["Name"] for page in pages for bucket in page.get("Buckets", ()))
-
     def never_attached(self, buckets: Iterable[str]) -> list[str]:
         """Return the buckets that neither a deploy nor `attach` has ever attached."""
         with aws_errors():

@@ -54,10 +54,9 @@ def not_heard(deployed: Deployed, aws: Aws) -> str:
     The pipeline's bucket and those of the CDK's assets are left out: nobody asks for their events.
     """
     own = deployed.pipeline.bucket if deployed.pipeline else ""
-    with aws_errors():
-        pages = aws.s3.get_paginator("list_buckets").paginate()
-        names = [bucket["Name"] for page in pages for bucket in page.get("Buckets", ())]
-    buckets = [name for name in names if name != own and not name.startswith(_CDK_ASSETS)]
+    buckets = [
+        name for name in aws.bucket_names() if name != own and not name.startswith(_CDK_ASSETS)
+    ]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         reasons = list(pool.map(lambda name: why_not_attached(name, deployed, aws), buckets))
     missing = [name for name, reason in zip(buckets, reasons, strict=True) if reason]

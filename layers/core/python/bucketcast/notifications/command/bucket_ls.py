@@ -42,7 +42,7 @@ def ls(out: Output, bucket: str | None) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     buckets = Attachments(deployment, aws)
-    names = [bucket] if bucket else buckets.names()
+    names = [bucket] if bucket else aws.bucket_names()
     states = _look(buckets, names, aws)
     rules = _rules(deployment.state_table, names, aws)
     listed = [

@@ -5,7 +5,7 @@ import binascii
 import uuid
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,7 +14,6 @@ from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import did_you_mean
 from bucketcast.topics.api import responses
 from bucketcast.topics.api.form import Form
-from bucketcast.topics.api.responses import Refusal
 from bucketcast.topics.api.user_topics import TopicCall, UserTopics
 from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.web.authentication import LARGEST_FORM, Authenticator
@@ -43,7 +42,7 @@ class Sns:
         self._is_secure = is_secure
         self._fallback = fallback
         self._topics = topics
-        self._actions: Mapping[str, Callable[[TopicCall, Form], bytes]] = {
+        self._actions: Mapping[str, Callable[[TopicCall, Form], dict[str, Any] | None]] = {
             "CreateTopic": self._create,
             "DeleteTopic": self._delete,
             "GetTopic": self._get,
@@ -78,8 +77,8 @@ class Sns:
         except ClientDisconnected:
             raise
         except Exception as error:  # noqa: BLE001 - clients expect every error in SNS's format
-            refusal = await _refusal(error, stream, request_id)
-            status, body = refusal.status, responses.error(refusal)
+            status, code, text = await _refusal(error, stream, request_id)
+            body = responses.error(status, code, text, request_id)
         headers = [
             (b"server", b"Bucketcast"),
             (b"content-type", b"application/xml"),
@@ -112,40 +111,42 @@ class Sns:
             raise TopicError("MethodNotAllowed", f"Action: found {name[:100]!r}; {allowed}")
         call.authenticated.audited["action"] = name
         with aws_errors():
-            return action(call, form)
+            return responses.response(name, action(call, form), call.request_id)
 
-    def _create(self, call: TopicCall, form: Form) -> bytes:
+    def _create(self, call: TopicCall, form: Form) -> dict[str, Any]:
         topic = self._topics.create(call, form.require("Name"), form.attributes)
-        return responses.topic_arn(topic, call.request_id)
+        return {"TopicArn": topic.arn}
 
-    def _delete(self, call: TopicCall, form: Form) -> bytes:
+    def _delete(self, call: TopicCall, form: Form) -> None:
         self._topics.delete(call.user, _arn(form))
-        return responses.empty("DeleteTopic", call.request_id)
 
-    def _get(self, call: TopicCall, form: Form) -> bytes:
-        return responses.topic_document(self._topics.get(call, _arn(form)), call.request_id)
+    def _get(self, call: TopicCall, form: Form) -> dict[str, Any]:
+        return {"Topic": responses.fields(self._topics.get(call, _arn(form)))}
 
-    def _attributes(self, call: TopicCall, form: Form) -> bytes:
-        return responses.topic_attributes(self._topics.get(call, _arn(form)), call.request_id)
+    def _attributes(self, call: TopicCall, form: Form) -> dict[str, Any]:
+        return {"Attributes": responses.attributes(self._topics.get(call, _arn(form)))}
 
-    def _list(self, call: TopicCall, form: Form) -> bytes:
+    def _list(self, call: TopicCall, form: Form) -> dict[str, Any]:
         after = _marker(form.values.get("NextToken", ""))
         topics, after = self._topics.page(call, PAGE, after)
-        return responses.topic_list(topics, _token(after), call.request_id)
+        listed = {"Topics": {"member": [*map(responses.fields, topics)]}}
+        return {**listed, "NextToken": _token(after)} if after else listed
 
-    def _set(self, call: TopicCall, form: Form) -> bytes:
+    def _set(self, call: TopicCall, form: Form) -> None:
         value = form.values.get("AttributeValue", "")
         self._topics.set(call, _arn(form), form.require("AttributeName"), value)
-        return responses.empty("SetTopicAttributes", call.request_id)
 
 
-async def _refusal(error: Exception, stream: RequestStream, request_id: str) -> Refusal:
+async def _refusal(
+    error: Exception, stream: RequestStream, request_id: str
+) -> tuple[HTTPStatus, str, str]:
+    """Return the status, the code and the text of an error's response."""
     if isinstance(error, TopicError):
-        return Refusal(error.status, error.code, str(error), request_id)
+        return error.status, error.code, str(error)
     s3_error = as_s3_error(error, request_id)
     if s3_error is error:
         await stream.drain()
-    return Refusal(s3_error.status, s3_error.code, s3_error.message, request_id)
+    return s3_error.status, s3_error.code, s3_error.message
 
 
 def _form(call: TopicCall) -> Form:
