@@ -192,6 +192,14 @@ class AmqpServer(Server):
             channel.queue_delete(self.destination)
         self.declare()
 
+    def start_again(self) -> None:
+        """See `Server`; the queue's owner declares it again, as consumers do.
+
+        Busy, RabbitMQ 3.10 sometimes comes back from a kill without a binding.
+        """
+        super().start_again()
+        self.declare()
+
     def declare(self) -> None:
         """Declare the exchange and the queue of `destination`."""
         with self.channel() as channel:
