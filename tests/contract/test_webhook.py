@@ -19,10 +19,12 @@ from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
     NotConnected,
+    OutOfTime,
     Rejected,
     Retryable,
     Throttled,
     TimedOut,
+    Waiting,
 )
 from bucketcast.event import Event
 from bucketcast.shapes import minio
@@ -237,8 +239,11 @@ def test_an_endpoint_that_asks_for_a_pause_gets_it(webhook: WebhookServer, make:
     webhook.answer(Answer(status=429, headers={"Retry-After": "5"}))
     failures = make(in_flight="4").send(events(100))
     assert len(failures) == 100
-    assert {type(error) for error in failures.values()} == {Throttled}
-    assert len(webhook.requests()) <= 8
+    refused = [error for error in failures.values() if isinstance(error, Throttled)]
+    unsent = [error for error in failures.values() if isinstance(error, Waiting)]
+    assert len(refused) == len(webhook.requests()) <= 8
+    assert len(unsent) == 100 - len(refused)
+    assert {error.after for error in refused} == {error.seconds for error in unsent} == {5}
 
 
 def test_some_that_ask_for_a_pause_do_not_delay_others(webhook: WebhookServer, make: Make) -> None:
@@ -409,7 +414,7 @@ def test_a_slow_endpoint_gets_as_many_events_as_it_accepts(
     webhook.answer(Answer(delay=0.1))
     target = make(timeout="500ms", in_flight="4")
     failures = bounded(lambda: target.send(events(100)))
-    assert {type(error) for error in failures.values()} == {Throttled}
+    assert {type(error) for error in failures.values()} == {OutOfTime}
     assert 4 <= len(webhook.received()) == 100 - len(failures)
 
 

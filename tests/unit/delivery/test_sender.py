@@ -8,7 +8,7 @@ from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, TimedOut
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, TimedOut, Waiting
 from bucketcast.limits import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
@@ -22,6 +22,7 @@ from tests.unit.delivery.bench import (
     Target,
     counts,
     everything,
+    failed,
     message,
     only,
 )
@@ -85,6 +86,16 @@ def test_rest_is_not_tried_where_the_target_is_gone() -> None:
     assert (bench.target.batches, outcome.stay, bench.target.closed) == ([["a"]], [], 1)
     assert sorted(key for keys in bench.queue.back for key in keys) == ["a", "b", "c"]
     assert str(outcome.reason) == "refused"
+
+
+@pytest.mark.parametrize("policy", [Policy(once=True), Policy(retries=1, pause=0)])
+def test_what_a_target_did_not_send_is_no_try(policy: Policy) -> None:
+    """An endpoint that asks for a pause is not sent the rest of a batch, which must not be lost."""
+    bench = Bench(only({"b": Waiting("busy", 7)}), policy)
+    outcome = bench(message("1", "ab", failed(tries=1)))
+    (sent,) = bench.queue.sent
+    assert (bench.queue.back, sent.delay, sent.history.tries) == ([["b"]], 7, 1)
+    assert (outcome.delivered, outcome.waiting, bench.queue.dead) == (1, 1, [])
 
 
 def test_lost_connection_keeps_the_events_that_arrived() -> None:

@@ -94,7 +94,9 @@ class Sender:
             stop = self._stop(part, errors, batch.policy, first=alone and number == 0)
             failed += [
                 part[index].fail(
-                    error, tried=not isinstance(error, OutOfTime), pause=self._pause(error)
+                    error,
+                    tried=not isinstance(error, OutOfTime | Waiting),
+                    pause=self._pause(error),
                 )
                 for index, error in errors.items()
             ]

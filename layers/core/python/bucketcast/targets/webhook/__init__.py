@@ -23,8 +23,8 @@ The status of the response decides:
   other events of the batch were accepted: a firewall may block a single event.
 * 429, 503: too many at once. The event waits for the seconds in `Retry-After`; a 429 without it is
   sent once more in the same batch, if others get through. When single requests are refused with
-  `Retry-After`, the rest of the batch is not sent. An error about one event should be a 500: what
-  answers 503 gets fewer requests.
+  `Retry-After`, the rest of the batch is not sent and waits as long, which is no try. An error
+  about one event should be a 500: what answers 503 gets fewer requests.
 * No response within `timeout`, or no connection: the rest of the batch is not sent. Requests in
   flight may still arrive. A connection that is lost while others get through counts as too many.
 * Everything else: the event is retried. Redirects are not followed, since that would send the event
@@ -40,7 +40,7 @@ Over TLS, HTTP/2 is used where the server offers it: up to 100 requests, or as m
 allows, share a connection. Otherwise each has its own, which is kept. 900 requests in flight take
 60 MB of memory, with TLS 70 MB over HTTP/2 and 130 MB over HTTP/1.1. No request is started later
 than `timeout` after the batch began, so that a slow endpoint does not hold the function until it is
-killed.
+killed; the events that are left go back to the queue, which is no try.
 """
 
 import os

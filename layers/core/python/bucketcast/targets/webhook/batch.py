@@ -8,10 +8,12 @@ from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
     NotConnected,
+    OutOfTime,
     Rejected,
     Retryable,
     Throttled,
     TimedOut,
+    Waiting,
 )
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
@@ -110,8 +112,11 @@ class Batch:
 
     def failures(self) -> Failures:
         if self._stop_reason is not None:
+            unsent = self._stop_reason
+            if isinstance(unsent, Throttled):  # which is a failed try of those that were refused
+                unsent = Waiting(str(unsent), round(unsent.after))
             for index in range(self._started, len(self._events)):
-                self._failures.setdefault(index, self._stop_reason)
+                self._failures.setdefault(index, unsent)
         if self._delivered:
             for index, error in self._failures.items():
                 if isinstance(error, NotAuthorized):
@@ -141,9 +146,7 @@ class Batch:
     def _may_continue(self, now: float) -> bool:
         if self._stop_reason is None:
             if now > self._end:
-                self._stop_reason = Throttled(
-                    "the endpoint is too slow for so many events", after=0
-                )
+                self._stop_reason = OutOfTime("the endpoint is too slow for so many events")
         elif self._delivered and isinstance(self._stop_reason, NotAuthorized):
             self._stop_reason = None
         return self._stop_reason is None
