@@ -10,9 +10,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast import limits
-from bucketcast.config import Deployment
 from bucketcast.listen.listener import queue_prefix
-from bucketcast.settings.environment import DeployedTargets, QueueLimits
+from bucketcast.settings.environment import DeployedTargets
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
 from bucketcast_cdk import nag
 from bucketcast_cdk.alarms import MonitoredQueue
@@ -20,14 +19,6 @@ from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.permissions import allow, allow_counting, arn, bucket_arn
 from bucketcast_cdk.queues import QueuePair, allow_service
-
-
-def _limits_variable(config: Deployment) -> dict[str, str]:
-    """Return the variable with the limits of queues, or nothing without any."""
-    by_arn = {
-        str(target.arn): target.queue_limit for target in config.targets if target.queue_limit
-    }
-    return {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of(by_arn).to_text()} if by_arn else {}
 
 
 class Ingest(Construct):
@@ -63,9 +54,8 @@ class Ingest(Construct):
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_OBJECT_FACTS": config.facts.to_text(),
                 "BUCKETCAST_TARGETS": DeployedTargets.of(
-                    str(target.arn) for target in config.targets
+                    {str(target.arn): target.queue_limit for target in config.targets}
                 ).to_text(),
-                **_limits_variable(config),
             },
             memory=limits.INGEST_MEMORY,
             timeout=Duration.seconds(limits.INGEST_TIMEOUT),

@@ -72,7 +72,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         dynamic_queue=dynamic.queue,
         listener_queue=listeners.queue,
         is_full=QueueLimits(
-            lambda arn: settings.queue_limits.limit(arn) or dynamic.limit(arn), sqs
+            lambda arn: settings.targets.limit(arn) or dynamic.limit(arn), sqs
         ).is_full,
     )
     dead = DeadLetters("", Queue(settings.ingress_dead_queue_url, sqs))

@@ -181,7 +181,7 @@ def test_ingest_gets_the_list_of_deployed_targets(typical: Synthesised) -> None:
     variables = typical.function("Bucketcast-ingest")["Environment"]["Variables"]
     deployed = DeployedTargets.from_text(variables["BUCKETCAST_TARGETS"])
     assert "arn:minio:sqs::primary:webhook" in deployed
-    assert len(deployed.digests) == len(TARGETS)
+    assert len(deployed.limits) == len(TARGETS)
 
 
 def test_rules_outlive_an_invalid_change(typical: Synthesised) -> None:

@@ -19,7 +19,7 @@ from bucketcast.listen.aws.listeners import Table as ListenerTable
 from bucketcast.listen.listener import ListenFilter
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
+from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
 from tests.unit.moto_aws import refusal
@@ -135,7 +135,7 @@ def ingest(
         "BUCKETCAST_TARGET_QUEUES": urls["ingress"].removesuffix("ingress") + "*",
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
-        "BUCKETCAST_TARGETS": DeployedTargets.of([HOOK, TABLE, LOST]).to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of(dict.fromkeys((HOOK, TABLE, LOST))).to_text(),
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
         "POWERTOOLS_SERVICE_NAME": "ingest",
     }
@@ -445,7 +445,7 @@ def test_listener_gets_events_and_a_removed_one_stops_no_other(
 def test_a_full_queue_discards_counts_and_reports(
     ingest: Ingest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    limited = {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of({HOOK: 1}).to_text()}
+    limited = {"BUCKETCAST_TARGETS": DeployedTargets.of({HOOK: 1, TABLE: None}).to_text()}
     module = import_module("functions.ingest.handler")
     handler = module.build({**os.environ, **limited})
     ingest.put()

@@ -1,7 +1,7 @@
 """The settings of the functions, read from the environment once, at their start."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -41,43 +41,33 @@ class ObjectFacts(msgspec.Struct, frozen=True):
 
 
 class DeployedTargets(msgspec.Struct, frozen=True):
-    """The deployed targets, by a digest of each ARN: Lambda allows 4 KB of variables."""
+    """The deployed targets, each with the most messages that may wait for it, 0 for no limit.
 
-    digests: frozenset[str]
+    They are known by a digest of the ARN: Lambda allows 4 KB of variables.
+    """
+
+    limits: Mapping[str, int]
 
     @classmethod
-    def of(cls, arns: Iterable[str]) -> Self:
-        return cls(frozenset(map(_digest, arns)))
+    def of(cls, limits: Mapping[str, int | None]) -> Self:
+        """Return the targets with these ARNs."""
+        return cls({_digest(arn): limit or 0 for arn, limit in limits.items()})
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        return cls(frozenset(text.split(",")) - {_NONE})
+        entries = (entry.partition(":") for entry in text.split(",") if entry != _NONE)
+        return cls({digest: int(limit or 0) for digest, _, limit in entries})
 
     def to_text(self) -> str:
-        return ",".join(sorted(self.digests)) or _NONE
+        entries = sorted(self.limits.items())
+        texts = [f"{digest}:{limit}" if limit else digest for digest, limit in entries]
+        return ",".join(texts) or _NONE
 
     def __contains__(self, arn: str) -> bool:
-        return _digest(arn) in self.digests
+        return _digest(arn) in self.limits
 
-
-class QueueLimits(msgspec.Struct, frozen=True):
-    """The most messages that may wait for a deployed target, by a digest of its ARN."""
-
-    limits: Mapping[str, int] = {}
-
-    @classmethod
-    def of(cls, limits: Mapping[str, int]) -> Self:
-        return cls({_digest(arn): limit for arn, limit in limits.items()})
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return cls(json.loads(text))
-
-    def to_text(self) -> str:
-        return json.dumps(dict(self.limits), sort_keys=True, separators=(",", ":"))
-
-    def limit(self, arn: str) -> int | None:
-        return self.limits.get(_digest(arn)) if self.limits else None
+    def limit(self, arn: str) -> int:
+        return self.limits.get(_digest(arn), 0)
 
 
 class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +122,6 @@ class IngestSettings(_Settings, frozen=True):
     ingress_dead_queue_url: str
     object_facts: ObjectFacts
     targets: DeployedTargets
-    queue_limits: QueueLimits = QueueLimits()
 
     @property
     def queue_prefix(self) -> str:
