@@ -13,6 +13,9 @@ from bucketcast.targets import base
 class Connection:
     closed = False
 
+    def is_usable(self) -> bool:
+        return not self.closed
+
     def close(self) -> None:
         self.closed = True
 

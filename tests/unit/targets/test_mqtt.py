@@ -232,16 +232,16 @@ def test_connection_is_usable_for_the_keep_alive_interval(
     now = time.monotonic()
     for idle, usable in ((seconds - 1, True), (seconds + 1, seconds == 10**9)):
         monkeypatch.setattr(time, "monotonic", lambda at=now + idle: at)
-        assert client.is_usable == usable
+        assert client.is_usable() == usable
 
 
 def test_connection_of_a_frozen_function_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     """The monotonic clock may have stopped while the function was frozen."""
     client = connection(b"")
-    assert client.is_usable
+    assert client.is_usable()
     later = time.time() + 3600
     monkeypatch.setattr(time, "time", lambda: later)
-    assert not client.is_usable
+    assert not client.is_usable()
 
 
 def test_broker_with_a_receive_maximum_of_zero_gets_one_at_a_time() -> None:

@@ -1,8 +1,8 @@
 """The common part of the databases: how the splitting of a batch with refused rows ends."""
 
+import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -10,21 +10,25 @@ import pytest
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import TableTarget
 from tests.unit.samples import event
 
 BATCH = ["bad", "b", "c", "bad too"]
 
 
-class Connection:
+class Connection(LibraryConnection):
+    def __init__(self) -> None:
+        self._client, self._server = socket.socketpair()
+        super().__init__(self._client)
+
     def close(self) -> None:
-        pass
+        super().close()
+        self._server.close()
 
 
 class Table(TableTarget[Connection]):
     """A table that refuses keys with "bad" in them."""
-
-    where = "nowhere"
 
     def __init__(self) -> None:
         settings = SimpleNamespace(shape="minio", opaque_data="", table="t", format="namespace")
@@ -49,8 +53,8 @@ class Table(TableTarget[Connection]):
     def _connect(self) -> Connection:
         return Connection()
 
-    def _watch(self, _connection: Connection, _seconds: float) -> AbstractContextManager[None]:
-        return nullcontext()
+    def _address(self) -> str:
+        return "nowhere"
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         with self._session():
@@ -63,10 +67,10 @@ class Table(TableTarget[Connection]):
 
 
 @pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Table:
-    opened = Table()
-    monkeypatch.setattr(time, "monotonic", lambda: opened.now)
-    return opened
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
+    with Table() as opened:
+        monkeypatch.setattr(time, "monotonic", lambda: opened.now)
+        yield opened
 
 
 def test_no_transaction_begins_after_the_time_for_the_batch(table: Table) -> None:

@@ -135,9 +135,6 @@ class Target(base.Connected[Client]):
         except _RAISED as error:
             raise delivery_error(error, address, connecting=True) from None
 
-    def _is_usable(self, connection: Client) -> bool:
-        return connection.is_open()
-
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         return delivery_error(error, self._address()) if isinstance(error, _RAISED) else None
 

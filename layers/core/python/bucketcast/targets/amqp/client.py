@@ -65,7 +65,7 @@ class Client:
             self._socket.close()
             raise
 
-    def is_open(self) -> bool:
+    def is_usable(self) -> bool:
         """Return False if the broker has closed the connection."""
         try:
             self._handle_received()

@@ -33,11 +33,16 @@ Failures = Mapping[int, DeliveryError]
 """The events that were not delivered, by index in the batch, with the reason."""
 
 
-class Closable(Protocol):
+class Connection(Protocol):
+    """A connection of a client library, or of a client of its own."""
+
+    def is_usable(self) -> bool:
+        """Return False if it has ended, or otherwise cannot be used again."""
+
     def close(self) -> None: ...
 
 
-C = TypeVar("C", bound=Closable)
+C = TypeVar("C", bound=Connection)
 
 
 class Target(abc.ABC):
@@ -195,9 +200,8 @@ class Connected(Target, Generic[C]):
     def _connect(self) -> C:
         """Open the connection."""
 
-    def _is_usable(self, connection: C) -> bool:  # noqa: ARG002 - unless a kind can tell
-        """Return True if an idle connection can be used again."""
-        return True
+    def _is_usable(self, connection: C) -> bool:
+        return connection.is_usable()
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:  # noqa: ARG002
         """Translate an error of the client library; return None for any other error."""

@@ -1,12 +1,14 @@
 """A socket, plain or with TLS, on which every wait has a deadline."""
 
+import os
 import select
 import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Event, Timer
+from typing import Any
 
 from bucketcast.errors import TimedOut
 
@@ -73,6 +75,31 @@ class DeadlineSocket:
         if remaining < -_GRACE:  # the peer sends only a few bytes at a time
             raise TimeoutError("timed out")
         self._socket.settimeout(max(_LEAST_WAIT, remaining))
+
+
+class LibraryConnection:
+    """The connection of a client library, which hides its socket or replaces it for TLS."""
+
+    _client: Any
+
+    def __init__(self, line: socket.socket) -> None:
+        """Keep a duplicate of the plain, connected socket."""
+        self._line = socket.socket(fileno=os.dup(line.fileno()))
+
+    def is_usable(self) -> bool:
+        """Return False if the server closed it: there is no other input between statements."""
+        return not select.select([self._line], [], [], 0)[0]
+
+    def close_after(self, seconds: float) -> AbstractContextManager[None]:
+        """Close the connection if the server has not finished after `seconds`."""
+        return close_after(seconds, self._line)
+
+    def close(self) -> None:
+        """Close the connection without waiting for the server."""
+        self._line.settimeout(0)  # of the library's too: both are the same socket
+        with suppress(Exception):
+            self._client.close()
+        self._line.close()
 
 
 @contextmanager

@@ -3,21 +3,24 @@
 import abc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from bucketcast.errors import DeliveryError, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
 from bucketcast.event import SEQUENCER_DIGITS, Event
 from bucketcast.mirror.join import Moment
-from bucketcast.targets.base import C, Connected, Failures, Mirror
+from bucketcast.targets.base import Connected, Failures, Mirror
+from bucketcast.targets.base.sockets import LibraryConnection
 
 SWEEP_LIMIT = 10_000
 """Maximum number of expired guard rows that are deleted at once."""
 _SWEEP_EVERY = 3600.0
 
+L = TypeVar("L", bound=LibraryConnection)
 
-class TableTarget(Connected[C], Mirror):
+
+class TableTarget(Connected[L], Mirror):
     """One table, and its guard where it mirrors a bucket."""
 
     timeout: ClassVar[float] = 20.0
@@ -55,6 +58,22 @@ class TableTarget(Connected[C], Mirror):
                     failures[part[0]] = refusal
         return failures
 
+    @property
+    def where(self) -> str:
+        try:
+            address = self._address()
+        except NotAuthorized as error:
+            address = f"({error})"
+        return f"{address} table {self.settings.table}"
+
+    @abc.abstractmethod
+    def _address(self) -> str:
+        """Return `host:port/database`, without user and password.
+
+        Raises:
+            NotAuthorized: the login cannot be read.
+        """
+
     @abc.abstractmethod
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         """Write these events in one transaction; return the refusal of a row, if there is one.
@@ -63,14 +82,10 @@ class TableTarget(Connected[C], Mirror):
             DeliveryError: no event was written, for a reason that is not about a row.
         """
 
-    @abc.abstractmethod
-    def _watch(self, connection: C, seconds: float) -> AbstractContextManager[None]:
-        """Close the connection if the server has not finished after `seconds`."""
-
     @contextmanager
-    def _session(self) -> Iterator[C]:
+    def _session(self) -> Iterator[L]:
         """Provide the connection for at most `timeout`."""
-        with self._connection() as connection, self._watch(connection, self.timeout):
+        with self._connection() as connection, connection.close_after(self.timeout):
             yield connection
 
     def _sweep(self, delete: Callable[[], int]) -> None:

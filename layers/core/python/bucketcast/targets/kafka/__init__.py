@@ -165,6 +165,5 @@ class Target(base.Connected[Client]):
     def _is_usable(self, connection: Client) -> bool:
         # The wall clock: the monotonic one may stop while a function is frozen.
         idle = time.time() - self._last_used > IDLE_SECONDS
-        if idle or connection.login_expired:
-            return False
-        return connection.batch_bytes == self._batch_bytes
+        same_limit = connection.batch_bytes == self._batch_bytes
+        return same_limit and not idle and connection.is_usable()

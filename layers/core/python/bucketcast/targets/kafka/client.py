@@ -59,10 +59,9 @@ class Client:
         self._tokens: TokenProvider | None = options.get("oauth_cb")
         self._producer = create_client(Producer, options, self._health)
 
-    @property
-    def login_expired(self) -> bool:
-        """True if the last token has expired, and no other has replaced it."""
-        return self._tokens is not None and self._tokens.expired
+    def is_usable(self) -> bool:
+        """Return False if the last token has expired, and no other has replaced it."""
+        return self._tokens is None or not self._tokens.expired
 
     def connect(self, deadline: float) -> None:
         """Connect to the brokers.

@@ -143,9 +143,6 @@ class Target(base.Connected[Client]):
     def _user_properties(self, event: Event) -> dict[str, str]:
         return {"event-id": event.id, **super().headers(event)}
 
-    def _is_usable(self, connection: Client) -> bool:
-        return connection.is_usable
-
     def _connect(self) -> Client:
         """Open a session in the newest version that the broker supports, and remember it.
 

@@ -68,9 +68,8 @@ class Client:
         self.refused = False
         """True if an event was refused: Mosquitto then ends the session, a moment later."""
 
-    @property
     def is_usable(self) -> bool:
-        """True if the session may still be open.
+        """Return True if the session may still be open.
 
         A broker ends a session that is silent for longer than the keep-alive interval, and a
         frozen function may not receive the end of the connection.

@@ -44,7 +44,6 @@ all four on the guard; and CREATE if a table is to be created. Supported logins 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import ClassVar
 
@@ -58,7 +57,7 @@ from bucketcast.targets.mysql import mirror, sql, state, tables
 from bucketcast.targets.mysql.client import Client, tls_context, upgrade
 from bucketcast.targets.mysql.errors import delivery_error, is_about_a_row
 from bucketcast.targets.mysql.names import Names
-from bucketcast.targets.mysql.settings import MysqlSettings, dsn, where
+from bucketcast.targets.mysql.settings import MysqlSettings, dsn
 
 
 class Target(TableTarget[Client]):
@@ -73,10 +72,6 @@ class Target(TableTarget[Client]):
         super().__init__(settings)
         self._names = Names.of(settings.table, settings.format)
         self._max_row_bytes = 0
-
-    @property
-    def where(self) -> str:
-        return f"{where(self.settings)} table {self.settings.table}"
 
     def endpoints(self) -> list[base.Endpoint]:
         address = dsn(self.settings)
@@ -156,8 +151,8 @@ class Target(TableTarget[Client]):
             self._max_row_bytes = connection.packet - sql.STATEMENT_OVERHEAD
         self._sweep(lambda: connection.change(sql.sweep(self._names)))
 
-    def _watch(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
-        return connection.close_after(seconds)
+    def _address(self) -> str:
+        return dsn(self.settings).where
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from pymysql import MySQLError  # noqa: PLC0415
@@ -169,9 +164,6 @@ class Target(TableTarget[Client]):
 
     def _connect(self) -> Client:
         return Client(dsn(self.settings), self.settings, self.timeout)
-
-    def _is_usable(self, connection: Client) -> bool:
-        return not connection.has_ended
 
     def _drop(self) -> None:
         super()._drop()

@@ -8,7 +8,7 @@ unescaped. The database's name is percent-encoded.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, cast, get_args
 from urllib.parse import unquote
 
 from bucketcast.errors import did_you_mean
@@ -18,12 +18,6 @@ from bucketcast.targets.base.database import LAST_PORT
 Tls = Literal["false", "true", "skip-verify", "preferred"]
 FORM = "user:password@tcp(host:port)/database?parameter=value"
 PORT = 3306
-_TLS: Final[Mapping[str, Tls]] = {
-    "false": "false",
-    "true": "true",
-    "skip-verify": "skip-verify",
-    "preferred": "preferred",
-}
 _PARAMETERS: Final = (
     *("tls", "timeout", "readTimeout", "writeTimeout"),
     *("maxAllowedPacket", "allowCleartextPasswords"),
@@ -116,12 +110,12 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _tls(value: str) -> Tls:
-    if value not in _TLS:
+    if value not in get_args(Tls):
         raise DsnError(
-            f"tls is one of {', '.join(_TLS)}; certificates are set by cert_authority, "
+            f"tls is one of {', '.join(get_args(Tls))}; certificates are set by cert_authority, "
             "client_cert and client_key"
         )
-    return _TLS[value]
+    return cast("Tls", value)
 
 
 def _cleartext(value: str) -> bool:

@@ -1,19 +1,18 @@
 """A connection to MySQL or MariaDB: its session, TLS, time-outs and statements."""
 
-import os
-import select
 import socket
 import ssl
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
-from bucketcast.targets.base import database, iam, sockets, tls
+from bucketcast.targets.base import database, iam, tls
 from bucketcast.targets.base.endpoint import receive_exactly
+from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -37,7 +36,7 @@ _UTF8MB4 = 45
 _ERROR_PACKET = b"\xff"
 
 
-class Client:
+class Client(LibraryConnection):
     """A connection with time-outs; `packet` is the maximum length of a statement in bytes."""
 
     def __init__(self, dsn: Dsn, settings: MysqlSettings, timeout: float) -> None:
@@ -53,18 +52,17 @@ class Client:
             token = database.password(settings, dsn.host, dsn.port, dsn.user)
             dsn = replace(dsn, password=token, cleartext=True)
         seconds = min(dsn.timeout or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
-        socket_ = _connect_socket(dsn, seconds)
-        # Duplicate the socket: pymysql hides its own, and replaces it for TLS.
-        self._socket = socket.socket(fileno=os.dup(socket_.fileno()))
+        line = _connect_socket(dsn, seconds)
+        super().__init__(line)
         try:
             with self.close_after(min(seconds, timeout)), _explain_login_errors(dsn, settings):
                 self._client = _new_connection(dsn, context)
-                self._client.connect(socket_)
+                self._client.connect(line)
                 self.execute([_ISOLATION])
                 ((max_packet,),) = self.query(b"SELECT @@max_allowed_packet")
         except BaseException:
-            socket_.close()
-            self._socket.close()
+            line.close()
+            self._line.close()
             raise
         self.packet = min(int(max_packet), dsn.packet or int(max_packet))
 
@@ -90,22 +88,6 @@ class Client:
 
     def rollback(self) -> None:
         self._client.rollback()
-
-    @property
-    def has_ended(self) -> bool:
-        """True if the server closed the connection: there is no other input between statements."""
-        return bool(select.select([self._socket], [], [], 0)[0])
-
-    def close_after(self, seconds: float) -> AbstractContextManager[None]:
-        """Close the connection if the server has not finished after `seconds`."""
-        return sockets.close_after(seconds, self._socket)
-
-    def close(self) -> None:
-        """Close the connection without waiting for the server."""
-        self._socket.settimeout(0)  # of pymysql's too: both are the same socket
-        with suppress(Exception):
-            self._client.close()
-        self._socket.close()
 
 
 def _connect_socket(dsn: Dsn, seconds: float) -> socket.socket:

@@ -61,11 +61,3 @@ def dsn(settings: MysqlSettings) -> Dsn:
     if settings.by_iam:
         database.check_no_password("dsn_string", parsed.password)
     return parsed
-
-
-def where(settings: MysqlSettings) -> str:
-    """Return `host:port/database`, without user and password."""
-    try:
-        return dsn(settings).where
-    except NotAuthorized as error:
-        return f"({error})"

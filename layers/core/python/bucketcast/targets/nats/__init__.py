@@ -133,9 +133,6 @@ class Target(base.Connected["Client"]):
 
         return Client(self.settings, self._publisher)
 
-    def _is_usable(self, connection: "Client") -> bool:
-        return connection.is_alive()
-
     def _publisher(self, connection: "Connection") -> "Core":
         """Return the publisher for the settings; import only its module."""
         settings = self.settings

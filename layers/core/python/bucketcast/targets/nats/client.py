@@ -65,7 +65,7 @@ class Client:
             ) from None
         self._last_used = time.time()
 
-    def is_alive(self) -> bool:
+    def is_usable(self) -> bool:
         """Return False if the connection has ended: servers stop, and close idle connections."""
         # The wall clock, since others may stop while a function is frozen.
         idle = abs(time.time() - self._last_used) > IDLE_SECONDS

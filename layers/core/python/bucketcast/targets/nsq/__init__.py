@@ -121,9 +121,6 @@ class Target(base.Connected["Client"]):
 
         return Client(self.settings, time.monotonic() + base.CONNECT_SECONDS)
 
-    def _is_usable(self, connection: "Client") -> bool:
-        return not connection.is_closed
-
     def _drop(self) -> None:
         """Drop the connection and the limits, which nsqd changes only by a restart."""
         self._limits = Limits()

@@ -86,10 +86,9 @@ class Client:
             self.close()
             raise
 
-    @property
-    def is_closed(self) -> bool:
-        """True if nsqd closed the connection: without heartbeats, it sends nothing else."""
-        return self._socket.has_input
+    def is_usable(self) -> bool:
+        """Return False if nsqd closed the connection: without heartbeats, it sends nothing else."""
+        return not self._socket.has_input
 
     def publish(self, parts: Iterable[tuple[int, bytes]], deadline: float) -> Iterator[int]:
         """Send commands, each with an index of the batch; yield the index of each confirmed one.

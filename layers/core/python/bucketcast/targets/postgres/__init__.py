@@ -34,7 +34,6 @@ table is to be created.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, islice
 from typing import ClassVar
@@ -48,7 +47,7 @@ from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
 from bucketcast.targets.postgres.client import Client, connect, endpoints
 from bucketcast.targets.postgres.errors import ROW_ERRORS, delivery_error, sqlstate
-from bucketcast.targets.postgres.settings import PostgresSettings, login, where
+from bucketcast.targets.postgres.settings import PostgresSettings, login
 
 ROWS_PER_PART = 100
 
@@ -64,10 +63,6 @@ class Target(TableTarget[Client]):
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
         self._names: sql.Names | None = None
-
-    @property
-    def where(self) -> str:
-        return f"{where(self.settings)} table {self.settings.table}"
 
     def endpoints(self) -> list[base.Endpoint]:
         return endpoints(login(self.settings), self.settings)
@@ -97,7 +92,7 @@ class Target(TableTarget[Client]):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            limit = partial(self._watch, connection, self.timeout * base.READ_TIMEOUT_FACTOR)
+            limit = partial(connection.close_after, self.timeout * base.READ_TIMEOUT_FACTOR)
             names = sql.Names.of(self.settings.table)
             yield from state.read_rows(connection, names, partition, prefix, limit)
 
@@ -152,8 +147,8 @@ class Target(TableTarget[Client]):
         self._sweep(lambda: connection.execute(sql.sweep(names)))
         return names
 
-    def _watch(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
-        return connection.close_after(seconds)
+    def _address(self) -> str:
+        return login(self.settings).where
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from pg8000 import Error  # noqa: PLC0415
@@ -165,9 +160,6 @@ class Target(TableTarget[Client]):
 
     def _connect(self) -> Client:
         return connect(login(self.settings), self.settings)
-
-    def _is_usable(self, connection: Client) -> bool:
-        return not connection.has_ended
 
     def _drop(self) -> None:
         super()._drop()

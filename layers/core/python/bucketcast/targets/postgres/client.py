@@ -1,16 +1,15 @@
 """A connection to PostgreSQL: its TLS, time-outs and statements."""
 
-import os
-import select
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
-from bucketcast.targets.base import database, options, sockets, tls
+from bucketcast.targets.base import database, options, tls
+from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.postgres.address import Login
 from bucketcast.targets.postgres.errors import delivery_error, sqlstate
 from bucketcast.targets.postgres.settings import PostgresSettings
@@ -47,7 +46,7 @@ def connect(login: Login, settings: PostgresSettings) -> "Client":
     raise failure
 
 
-class Client:
+class Client(LibraryConnection):
     """A connection on which each statement is a transaction of its own, if it does not begin one.
 
     Its methods raise `pg8000.Error`, see `errors.delivery_error`.
@@ -66,8 +65,7 @@ class Client:
         context = tls_context(login, settings)
         with _explain(server, settings):
             line = socket.create_connection(server, seconds)
-        # Of the plain socket, which TLS replaces.
-        self._line = socket.socket(fileno=os.dup(line.fileno()))
+        super().__init__(line)
         try:
             with _explain(server, settings), self.close_after(seconds):
                 line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -75,7 +73,7 @@ class Client:
                     upgrade(line)
                     line = context.wrap_socket(line, server_hostname=host)
                 line.settimeout(None)
-                self._pg = _log_in(login, password or login.password, line)
+                self._client = _log_in(login, password or login.password, line)
                 self.takes_writes = not (login.read_write and self._is_read_only())
         except BaseException:
             line.close()
@@ -84,11 +82,11 @@ class Client:
 
     def query(self, statement: str, *values: Any) -> list[list[Any]]:
         """Return the rows of one statement with the parameters $1, $2, …."""
-        return self._pg.execute_unnamed(statement, values).rows or []
+        return self._client.execute_unnamed(statement, values).rows or []
 
     def execute(self, statements: str) -> int:
         """Execute statements without parameters; return the number of rows that they concern."""
-        return int(self._pg.execute_simple(statements).row_count)
+        return int(self._client.execute_simple(statements).row_count)
 
     def copy(self, statements: str, parts: Iterator[bytes]) -> None:
         """Execute statements that end with a COPY FROM STDIN of these parts, in one message.
@@ -106,33 +104,17 @@ class Client:
             yield from parts
 
         context = Context(statements, stream=sent())
-        self._pg.send_QUERY(statements)
-        self._pg._sock.flush()  # noqa: SLF001 - it sends no more than the buffer otherwise
+        self._client.send_QUERY(statements)
+        self._client._sock.flush()  # noqa: SLF001 - it sends no more than the buffer otherwise
         with suppress(DatabaseError):
-            self._pg.handle_messages(context)
+            self._client.handle_messages(context)
         if copying:  # pg8000 ends it with a Sync, which has an answer of its own
-            self._pg.handle_messages(Context(statements))
+            self._client.handle_messages(Context(statements))
         if context.error:
             raise context.error
 
     def _is_read_only(self) -> bool:
         return self.query("show transaction_read_only") == [["on"]]
-
-    @property
-    def has_ended(self) -> bool:
-        """True if the server closed the connection: only then is there input between statements."""
-        return bool(select.select([self._line], [], [], 0)[0])
-
-    def close_after(self, seconds: float) -> AbstractContextManager[None]:
-        """Close the connection if the server has not finished after `seconds`."""
-        return sockets.close_after(seconds, self._line)
-
-    def close(self) -> None:
-        """Close the connection without waiting for the server."""
-        self._line.settimeout(0)  # of pg8000's too: both are the same socket
-        with suppress(Exception):
-            self._pg.close()
-        self._line.close()
 
 
 def _log_in(login: Login, password: str, line: socket.socket) -> "CoreConnection":

@@ -1,7 +1,6 @@
 """Translate SQLSTATEs into delivery errors with hints."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from bucketcast.errors import (
     DeliveryError,
@@ -19,26 +18,24 @@ _READ_ONLY = (
     "the server takes no writes: list all hosts in connection_string, and "
     "target_session_attrs=read-write finds the one that does"
 )
-_OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = MappingProxyType(
-    {
-        "08": (NotConnected, ""),
-        "22": (Rejected, ""),
-        "23": (Rejected, ""),
-        "25006": (NotConnected, _READ_ONLY),
-        "25P03": (NotConnected, ""),
-        "28": (NotAuthorized, ""),
-        "3D": (NotConnected, "make the database, or name another in connection_string"),
-        "3F": (Retryable, "make the schema, or set search_path in connection_string's options"),
-        "42": (Retryable, "the table, or the guard beside it, is not as the target makes it"),
-        "42501": (Retryable, "grant it to the user of connection_string"),
-        "42704": (NotConnected, "leave it out of connection_string"),
-        "42601": (Retryable, 'put the table\'s name in "quotes" if it is a word of SQL'),
-        "53300": (NotConnected, "lower max_open_connections, or let the server take more"),
-        "54": (Rejected, ""),
-        "57": (NotConnected, ""),
-        "57014": (TimedOut, "the server is overloaded, or another session holds a lock for long"),
-    }
-)
+_OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = {
+    "08": (NotConnected, ""),
+    "22": (Rejected, ""),
+    "23": (Rejected, ""),
+    "25006": (NotConnected, _READ_ONLY),
+    "25P03": (NotConnected, ""),
+    "28": (NotAuthorized, ""),
+    "3D": (NotConnected, "make the database, or name another in connection_string"),
+    "3F": (Retryable, "make the schema, or set search_path in connection_string's options"),
+    "42": (Retryable, "the table, or the guard beside it, is not as the target makes it"),
+    "42501": (Retryable, "grant it to the user of connection_string"),
+    "42704": (NotConnected, "leave it out of connection_string"),
+    "42601": (Retryable, 'put the table\'s name in "quotes" if it is a word of SQL'),
+    "53300": (NotConnected, "lower max_open_connections, or let the server take more"),
+    "54": (Rejected, ""),
+    "57": (NotConnected, ""),
+    "57014": (TimedOut, "the server is overloaded, or another session holds a lock for long"),
+}
 """The delivery error of a SQLSTATE, or of its class, and its hint; others are `Retryable`."""
 
 

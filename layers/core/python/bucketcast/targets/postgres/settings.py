@@ -85,14 +85,6 @@ def _check_iam(parameters: Mapping[str, str]) -> None:
         raise NotAuthorized("auth = iam signs the name of one host, with one port")
 
 
-def where(settings: PostgresSettings) -> str:
-    """Return `host:port/database`, without user and password."""
-    try:
-        return login(settings).where
-    except NotAuthorized as error:
-        return f"({error})"
-
-
 def _to_text(value: str | int | Secret | None) -> str:
     if isinstance(value, Secret):
         return value.reveal()

@@ -119,9 +119,6 @@ class Target(base.Connected["Client"]):
 
         return Client(self.settings, self.shape.content_type)
 
-    def _is_usable(self, connection: "Client") -> bool:
-        return connection.is_open  # else another target needed its sockets
-
     def _encode(self, event: Event) -> tuple[bytes, list[str]]:
         headers = [f"webhook-id: {event.id}"]
         headers += [f"{name}: {value}" for name, value in self._attributes(event).items()]

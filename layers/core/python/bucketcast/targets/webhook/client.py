@@ -126,7 +126,7 @@ class Client:
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight)
         self._idle: list[Request] = []
         self._requests: dict[Any, Request] = {}
-        self.is_open = True
+        self._is_open = True
 
     def send(self, events: Sequence[Event], encode: Encode) -> Failures:
         if self in _resting:
@@ -198,8 +198,12 @@ class Client:
         self._requests[request.handle] = request
         return request
 
+    def is_usable(self) -> bool:
+        """Return False if another target needed its sockets."""
+        return self._is_open
+
     def close(self) -> None:
-        self.is_open = False
+        self._is_open = False
         if self in _resting:
             _resting.remove(self)
         self._multi.close()
