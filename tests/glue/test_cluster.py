@@ -49,14 +49,6 @@ FOLDERS: Final = 3_000
 GIVE_UP_SECONDS: Final = 600.0
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Wait until it is true, which it will be soon or never."""
-    give_up = time.monotonic() + GIVE_UP_SECONDS
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
-
-
 class Driver:
     """A driver in a process of its own, and its executors; a killed one starts again."""
 
@@ -105,6 +97,14 @@ class Driver:
         words = [f"--{key}={value}" for key, value in arguments.items()]
         assert self._process.stdin
         self._process.stdin.write(json.dumps([name, words]) + "\n")
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Wait, while the driver runs, until it is true, which it will be soon or never."""
+        give_up = time.monotonic() + GIVE_UP_SECONDS
+        while not condition():
+            assert self._process.poll() is None, "the driver ended"
+            assert time.monotonic() < give_up
+            time.sleep(0.01)
 
     def end(self) -> str:
         """Wait until the job has ended, and return its error or ""."""
@@ -192,14 +192,16 @@ def test_a_scan_that_loses_an_executor_and_its_driver_alerts_once(
         {**arguments, "run": (tmp_path / name).as_uri()} for name in ("lost", "again", "seen")
     )
     driver.begin("scan", lost)
-    until(lambda: len({file.parents[2] for file in driver.folder.rglob("shuffle_*.data")}) == 3)
+    driver.until(
+        lambda: len({file.parents[2] for file in driver.folder.rglob("shuffle_*.data")}) == 3
+    )
     driver.lose_executor()
-    until(lambda: list(tmp_path.glob("alerts/*/*/owed*")))
+    driver.until(lambda: list(tmp_path.glob("alerts/*/*/owed*")))
     catalog = sqlite3.connect(driver.folder / "catalog.db", isolation_level=None)
     with closing(catalog):
         catalog.execute("BEGIN IMMEDIATE")  # no other commit, until it is closed
         written = driver.folder / "history" / "cluster" / "findings" / "metadata"
-        until(lambda: len(list(written.glob("*.metadata.json"))) == 2)
+        driver.until(lambda: len(list(written.glob("*.metadata.json"))) == 2)
         driver.kill()
     assert not (tmp_path / "lost" / "result.json").exists()
     expire_leases(aws)
@@ -235,7 +237,7 @@ def test_a_reconcile_that_loses_an_executor_finds_and_repairs_all(
     driver.begin(
         "reconcile", {**job.arguments, "source": "listing", "mode": "repair", "run": folder}
     )
-    until((tmp_path / "run" / "rows" / "_SUCCESS").exists)
+    driver.until((tmp_path / "run" / "rows" / "_SUCCESS").exists)
     driver.lose_executor()
     assert driver.end() == ""
     result = read_result(folder)
@@ -265,8 +267,8 @@ def test_a_backfill_that_loses_an_executor_and_its_driver_sends_all_events(
         "run": run.as_uri(),
     }
     driver.begin("backfill", arguments)
-    kill_while_sending(aws, run, 1, driver.lose_executor)
-    kill_while_sending(aws, run, 5, driver.kill)
+    kill_while_sending(driver, aws, run, 1, driver.lose_executor)
+    kill_while_sending(driver, aws, run, 5, driver.kill)
     assert not (run / "result.json").exists()
 
     expire_leases(aws)
@@ -277,9 +279,11 @@ def test_a_backfill_that_loses_an_executor_and_its_driver_sends_all_events(
     assert doubled <= 4 * CALL, "calls of the executor's task, and of the driver's three"
 
 
-def kill_while_sending(aws: Emulator, run: Path, chunks: int, kill: Callable[[], None]) -> None:
+def kill_while_sending(
+    driver: Driver, aws: Emulator, run: Path, chunks: int, kill: Callable[[], None]
+) -> None:
     """Kill when so many chunks are sent, and while SQS does not answer to the next."""
-    until(lambda: len(list(run.glob("outbox/*/done/*/*"))) >= chunks)
+    driver.until(lambda: len(list(run.glob("outbox/*/done/*/*"))) >= chunks)
     aws.pause()
     try:
         kill()
