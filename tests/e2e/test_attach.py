@@ -1,6 +1,5 @@
 """A bucket of somebody else, attached and detached from the command line while all runs."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -9,13 +8,6 @@ import pytest
 
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
-
-THEIRS: Any = {
-    "Id": "theirs",
-    "QueueArn": "arn:aws:sqs:us-east-1:000000000000:theirs",
-    "Events": ["s3:ObjectCreated:*"],
-    "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": "theirs/"}]}},
-}
 
 
 @pytest.fixture
@@ -62,36 +54,3 @@ def test_attached_bucket_delivers_by_every_way(system: System, bucket: str) -> N
     system.until_settled()
     keys = {each.key for each in posted(system.consumers.webhook, f"{bucket}/")}
     assert f"{bucket}/later.jpg" not in keys
-
-
-def test_other_notifications_stay_byte_for_byte(system: System, bucket: str) -> None:
-    own: Any = {"QueueConfigurations": [THEIRS]}
-    system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
-    before = json.dumps(notifications(system, bucket), sort_keys=True)
-    refused = system.bucketcast("bucket", "attach", bucket, "--json")
-    assert refused.code == 1
-    assert "'theirs'" in refused.document["error"]
-    assert json.dumps(notifications(system, bucket), sort_keys=True) == before
-    assert changed(system, "bucket", "attach", bucket, "--via", "eventbridge")
-    seen = notifications(system, bucket)
-    assert seen.pop("EventBridgeConfiguration") == {}
-    assert json.dumps(seen, sort_keys=True) == before
-    (buckets,) = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
-    assert (buckets["via"], len(buckets["others"])) == ("eventbridge", 1)
-    assert "'theirs'" in buckets["others"][0]
-
-
-def test_attached_prefix_delivers_beside_other_notifications(system: System, bucket: str) -> None:
-    own: Any = {"QueueConfigurations": [THEIRS]}
-    system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
-    system.add_rule(bucket, "webhook.primary")
-    assert changed(system, "bucket", "attach", bucket, "--event", "put", "--prefix", "ours/")
-    system.put(bucket, "theirs/a.jpg")
-    system.put(bucket, "neither/a.jpg")
-    arrives_once(system, bucket, "ours/a.jpg")
-    system.until_settled()
-    assert [each.key for each in posted(system.consumers.webhook, f"{bucket}/")] == [
-        f"{bucket}/ours/a.jpg"
-    ]
-    assert changed(system, "bucket", "detach", bucket)
-    assert len(notifications(system, bucket)["QueueConfigurations"]) == 1

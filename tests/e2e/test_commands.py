@@ -38,17 +38,3 @@ def test_an_unreachable_endpoint(system: System) -> None:
     assert f"AWS_ENDPOINT_URL is {unreachable}" in ran.err
     assert "make up" in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_missing_login_to_aws_prints_a_hint(system: System) -> None:
-    ran = system.bucketcast(
-        "event",
-        "ls",
-        "uploads",
-        AWS_ACCESS_KEY_ID="",
-        AWS_SECRET_ACCESS_KEY="",
-        AWS_EC2_METADATA_DISABLED="true",
-        HOME=str(system.elsewhere),
-    )
-    assert ran.code == 3
-    assert "no AWS login" in ran.err

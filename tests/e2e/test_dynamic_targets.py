@@ -102,26 +102,6 @@ def test_dynamic_target_works_like_one_of_the_deploy(
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
-def test_recreated_target_receives_the_events_that_waited(system: System, prefix: str) -> None:
-    id_ = f"two-{prefix[-7:-1]}"
-    hook = system.consumers.webhook
-    add(system, id_, "endpoint=http://127.0.0.1:9/", "timeout=1s")
-    rule(system, id_, prefix)
-    system.put("uploads", f"{prefix}waits.jpg")
-    name = f"webhook.{id_}"
-    system.until("a message waits", lambda: system.fares()[name]["waiting"], lambda seen: seen == 1)
-    removed = system.bucketcast("target", "rm", arn(id_), "--json").document
-    assert (removed["waiting"], removed["discarded"]) == (1, False)
-    add(system, id_, f"endpoint=http://{hook.address}/again", f"auth_token={webhook.TOKEN}")
-    system.put("uploads", f"{prefix}after.jpg")
-    expected = [f"{prefix}after.jpg", f"{prefix}waits.jpg"]
-    # The first was tried for as long as all this took, and its pause has grown with every try.
-    system.until_equal("both", lambda: arrived(system, "/again", prefix), expected, within=300)
-    system.bucketcast("event", "rm", "uploads", arn(id_), "--yes")
-    system.bucketcast("target", "rm", arn(id_), "--discard", "--yes")
-    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
-
-
 def test_two_hundred_targets_are_made_used_and_removed(
     system: System, prefix: str, targets: DynamicTargets
 ) -> None:

@@ -1,8 +1,4 @@
-"""Each operation once under its name, by both transports; and what the local AWS cannot send.
-
-It tells nobody of tagging, logs no data events and lets nobody put events of `aws.s3` on its bus:
-those come from recorded bodies, written to the ingress queue as S3 and EventBridge would.
-"""
+"""Events that come otherwise than from S3 to the queue: by EventBridge, SNS, another account."""
 
 import json
 from collections import Counter
@@ -19,14 +15,6 @@ from tests.e2e.system import System
 RECORDED = ROOT / "tests" / "events"
 PART = b"x" * (5 * 1024 * 1024)
 EVENTS = "put,delete,get,s3:ObjectRestore:*"
-ACCESS = {
-    "get-object": "s3:ObjectAccessed:Get",
-    "head-object": "s3:ObjectAccessed:Head",
-    "get-object-retention": "s3:ObjectAccessed:GetRetention",
-    "get-object-legal-hold": "s3:ObjectAccessed:GetLegalHold",
-    "get-object-attributes": "s3:ObjectAccessed:Attributes",
-    "put-object-legal-hold": "s3:ObjectCreated:PutLegalHold",
-}
 
 
 @pytest.fixture
@@ -81,11 +69,8 @@ def test_events_of_another_account_arrive_through_the_bus(system: System, bucket
         events.delete_rule(Name=bucket)
 
 
-@pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_operations_arrive_once_by_sqs_and_eventbridge(
-    system: System, bucket: str, via: str
-) -> None:
-    assert system.bucketcast("bucket", "attach", bucket, "--via", via).code == 0
+def test_operations_arrive_once_by_eventbridge(system: System, bucket: str) -> None:
+    assert system.bucketcast("bucket", "attach", bucket, "--via", "eventbridge").code == 0
     s3: Any = system.s3
     system.put(bucket, "a.jpg")
     s3.copy_object(Bucket=bucket, Key="b.jpg", CopySource={"Bucket": bucket, "Key": "a.jpg"})
@@ -124,62 +109,3 @@ def test_operations_arrive_once_by_sqs_and_eventbridge(
             (f"{removed}:Delete", "v.jpg"),
         ],
     )
-
-
-def test_recorded_tagging_arrives_by_sqs_and_eventbridge(system: System, bucket: str) -> None:
-    bodies = []
-    for name in ("tagging-put", "tagging-delete"):
-        body = json.loads((RECORDED / "s3" / f"{name}.json").read_text())
-        what = body["Records"][0]["s3"]
-        what["bucket"]["name"], what["object"]["key"] = bucket, "sqs.jpg"
-        bodies.append(json.dumps(body))
-    for kind in ("Object Tags Added", "Object Tags Deleted"):
-        body = json.loads((RECORDED / "eventbridge" / "object-created.json").read_text())
-        detail = body["detail"]
-        del detail["reason"], detail["object"]["sequencer"]
-        detail["bucket"]["name"], detail["object"]["key"] = bucket, "eventbridge.jpg"
-        bodies.append(json.dumps(body | {"detail-type": kind}))
-    system.send(system.ingress, bodies)
-    until_arrived(
-        system,
-        bucket,
-        [
-            (f"s3:ObjectCreated:{what}Tagging", f"{transport}.jpg")
-            for what in ("Put", "Delete")
-            for transport in ("sqs", "eventbridge")
-        ],
-    )
-
-
-def test_recorded_reads_arrive_and_failed_ones_do_not(system: System, bucket: str) -> None:
-    bodies = []
-    for name in (*ACCESS, "get-object-denied", "put-object"):
-        body = json.loads((RECORDED / "cloudtrail" / f"{name}.json").read_text())
-        body["detail"]["requestParameters"] |= {"bucketName": bucket, "key": f"{name}+1%2F.jpg"}
-        bodies.append(json.dumps(body))
-    system.send(system.ingress, bodies)
-    until_arrived(system, bucket, [(name, f"{call}+1%2F.jpg") for call, name in ACCESS.items()])
-
-
-def test_trail_logs_only_the_calls_that_rules_need(system: System, bucket: str) -> None:
-    trail = f"trail-{bucket}"
-    cloudtrail = system.client("cloudtrail")
-    system.s3.create_bucket(Bucket=f"log-{bucket}")
-    cloudtrail.create_trail(Name=trail, S3BucketName=f"log-{bucket}")
-
-    def selected() -> list[Any]:
-        found = cloudtrail.get_event_selectors(TrailName=trail)["AdvancedEventSelectors"]
-        return [each for each in found if bucket in each["Name"]]
-
-    ran = system.bucketcast("bucket", "attach", bucket, "--access-events", "--trail", trail)
-    assert ran.code == 0, ran.err
-    assert "$1.00 per million" in ran.out
-    (own,) = selected()
-    fields = {each["Field"]: each for each in own["FieldSelectors"]}
-    assert {"GetObject", "HeadObject"} <= set(fields["eventName"]["Equals"])
-    assert fields["resources.ARN"]["StartsWith"] == [f"arn:aws:s3:::{bucket}/"]
-    (status,) = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
-    assert status["access_events"]["as_asked"] is True
-    assert system.bucketcast("event", "rm", bucket, "--yes").code == 0
-    assert selected() == []
-    assert system.bucketcast("bucket", "detach", bucket).code == 0

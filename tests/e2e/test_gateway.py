@@ -4,10 +4,9 @@ import hashlib
 import http.client
 import json
 import os
-import urllib.error
-import urllib.request
+import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,44 +127,6 @@ def test_a_large_file_in_parts_by_each_client(
     assert back.read_bytes() == large.read_bytes()
 
 
-def test_a_large_file_in_one_piece(
-    system: System, through: "S3Client", prefix: str, large: Path
-) -> None:
-    with large.open("rb") as body:
-        through.put_object(Bucket="uploads", Key=prefix + "whole", Body=body)
-    assert same(system.s3, prefix + "whole", large)
-
-
-def test_presigned_url_fails_once_changed(system: System, through: "S3Client", prefix: str) -> None:
-    system.put("uploads", prefix + "a", b"shared")
-    url = through.generate_presigned_url(
-        "get_object", {"Bucket": "uploads", "Key": prefix + "a"}, ExpiresIn=60
-    )
-    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - the gateway's
-        assert answer.read() == b"shared"
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(url.replace("Expires=60", "Expires=600"), timeout=30)  # noqa: S310
-    with caught.value as error:
-        assert (error.code, b"<Code>SignatureDoesNotMatch</Code>" in error.read()) == (403, True)
-
-
-def test_a_host_may_name_the_bucket(system: System, prefix: str) -> None:
-    host = f"uploads.localhost:{system.local.gateway_port}"
-    for method, body in (("PUT", b"virtual"), ("GET", b"")):
-        status, _, answer = call(system, method, f"/{prefix}a", body, host=host)
-        assert status == 200
-    assert answer == b"virtual"
-    assert system.s3.get_object(Bucket="uploads", Key=prefix + "a")["Body"].read() == b"virtual"
-
-
-def test_body_that_differs_from_the_signature_is_not_stored(system: System, prefix: str) -> None:
-    for size in (10, 5_000_000):
-        signed, sent = b"s" * size, b"f" * size
-        status, _, answer = call(system, "PUT", f"/uploads/{prefix}a", signed, sent=sent)
-        assert (status, b"XAmzContentSHA256Mismatch" in answer) == (400, True), answer
-    assert system.s3.list_objects_v2(Bucket="uploads", Prefix=prefix)["KeyCount"] == 0
-
-
 def test_expect_100_continue_is_answered_first(system: System, prefix: str) -> None:
     """`Expect: 100-continue`: a refusal comes before the body was sent, and leave when it may."""
     right = system.environment["BUCKETCAST_SECRET_KEY"]
@@ -182,16 +143,17 @@ def test_expect_100_continue_is_answered_first(system: System, prefix: str) -> N
             assert wanted in line
 
 
-def test_removed_user_is_refused(system: System) -> None:
-    added = system.bucketcast("user", "add", "visitor", "--json").document
-    own = {"access": added["access_key"], "secret": added["secret_key"]}
-    assert call(system, "GET", "/", **own)[0] == 200
-    assert system.bucketcast("user", "rm", "visitor").code == 0
-    system.until(
-        "the removed user is refused",
-        lambda: call(system, "GET", "/", **own)[0],
-        lambda status: status == 403,
-    )
+def test_idle_clients_are_closed_and_harm_no_others(system: System) -> None:
+    gateway = ("127.0.0.1", system.local.gateway_port)
+    with ExitStack() as opened:
+        slow = [
+            opened.enter_context(closing(socket.create_connection(gateway, timeout=60)))
+            for _ in range(200)
+        ]
+        for each in slow:
+            each.sendall(b"PUT /uploads/a HTTP/1.1\r\nx-a: ")
+        assert call(system, "GET", "/")[0] == 200
+        assert slow[0].recv(1) == b""
 
 
 def test_secret_key_is_in_two_files_only(system: System) -> None:

@@ -214,15 +214,6 @@ def test_minio_go_writes_reads_and_deletes_a_configuration(system: System, bucke
     ]
 
 
-def test_delete_of_the_configuration_never_deletes_the_bucket(system: System, bucket: str) -> None:
-    assert put(system, bucket, config("s3:ObjectCreated:*"))[0] == 200
-    assert call(system, "DELETE", f"/{bucket}?notification")[0] == 200
-    assert get(system, bucket) == EMPTY
-    assert system.s3.head_bucket(Bucket=bucket)
-    assert call(system, "POST", f"/{bucket}?notification")[0] == 405
-    assert call(system, "HEAD", f"/{bucket}?notification")[0] == 405
-
-
 @pytest.mark.parametrize(
     ("text", "status", "code"),
     [

@@ -148,43 +148,6 @@ def test_listener_of_an_unattached_bucket_gets_events_at_once(
     system.until("a ping", one.lines, lambda seen: '{"Records":null}' in seen)
 
 
-def test_listener_that_reconnects_within_a_minute_misses_nothing(
-    system: System, listen: Listen, prefix: str
-) -> None:
-    one = listen("uploads", prefix=prefix)
-    system.put("uploads", f"{prefix}1")
-    system.until("the first", one.keys, lambda seen: seen == [f"{prefix}1"])
-    one.close()
-    missed = [f"{prefix}{number}" for number in range(2, 12)]
-    for key in missed:
-        system.put("uploads", key)
-    again = listen("uploads", prefix=prefix)
-    system.until(
-        "what was put meanwhile",
-        again.keys,
-        lambda seen: set(seen) >= set(missed),
-    )
-
-
-def test_each_of_many_listeners_gets_its_events(
-    system: System, listen: Listen, prefix: str
-) -> None:
-    heard = {suffix: listen("uploads", prefix=prefix, suffix=suffix) for suffix in "0123456789"}
-    everything = listen("uploads", prefix=prefix)
-    same = listen("uploads", prefix=prefix)
-    silent = listen("uploads", prefix=prefix, reads=False)
-    keys = [f"{prefix}{number:03}" for number in range(100)]
-    for key in keys:
-        system.put("uploads", key)
-    for one in (everything, same):
-        system.until("all", one.keys, lambda seen: set(seen) >= set(keys))
-    for suffix, one in heard.items():
-        wanted = [key for key in keys if key.endswith(suffix)]
-        system.until("its own", one.keys, lambda seen, wanted=wanted: set(seen) >= set(wanted))  # type: ignore[misc]
-        assert set(one.keys()) == set(wanted)
-    assert silent.text == b""
-
-
 def test_mc_watches_a_bucket_and_all_buckets(
     system: System, servers_folder: Path, bucket: str, tmp_path: Path
 ) -> None:
@@ -339,19 +302,3 @@ def test_listen_command_shows_lines_and_exits_with_0(system: System, prefix: str
         for process in (people, programs):
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=30) == 0
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "code"),
-    [
-        ("/uploads?events=s3%3ANothing", 400, "InvalidArgument"),
-        (f"/never-made?events={quote(PUTS)}&ping=0", 404, "NoSuchBucket"),
-    ],
-)
-def test_an_invalid_request_is_refused_with_minios_code(
-    system: System, path: str, status: int, code: str
-) -> None:
-    before = listeners(system)
-    answered, _, body = call(system, "GET", path)
-    assert (answered, f"<Code>{code}</Code>".encode() in body) == (status, True), body
-    assert set(listeners(system)) <= set(before)

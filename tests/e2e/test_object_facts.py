@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from tests.e2e.arrivals import Posted, as_listed, bucket, fields, posted, table
-from tests.e2e.records import message, record
 from tests.e2e.system import System
 from tests.servers.webhook import TOKEN
 
@@ -56,25 +55,6 @@ def test_rule_matches_by_metadata_and_the_record_has_it(system: System, prefix: 
     assert object_["userMetadata"]["X-Amz-Meta-Team"] == "red-1"
     system.bucketcast("event", "rm", "uploads", arn, "--yes")
     system.bucketcast("target", "rm", arn, "--discard", "--yes")
-
-
-def test_rule_matches_or_excludes_by_content_type(system: System, prefix: str) -> None:
-    options = ("--if", "content_type^=image/", "--not", "content_type=image/gif")
-    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, *options)
-    for kind in ("image/png", "image/gif", "text/plain"):
-        put(system, f"{prefix}{kind[-3:]}", ContentType=kind)
-    arrived(system, prefix, "png")
-
-
-def test_event_of_a_deleted_object_is_not_lost(system: System, prefix: str) -> None:
-    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
-    system.send(system.ingress, [message(record(f"{prefix}gone.jpg", 7))])
-    arrived(system, prefix, "gone.jpg")
-    system.until(
-        "the log says that the object is gone",
-        lambda: system.local.log_tail(500),
-        lambda log: "objects are gone" in log,
-    )
 
 
 def dynamic_mirror(system: System, bucket: str, prefix: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from bucketcast.destination import TargetArn, TopicArn
 from tests.e2e.system import System
-from tests.servers.receiver import Answer, Request
+from tests.servers.receiver import Request
 
 BUCKET = "uploads"
 PUT = "s3:ObjectCreated:*"
@@ -121,13 +119,6 @@ def seen(system: System, prefix: str, name: str) -> list[Request]:
     return [each for each in system.consumers.flaky.requests() if each.path == path]
 
 
-def keys(system: System, prefix: str, name: str) -> list[str]:
-    """The keys of the records that were taken, without the prefix."""
-    records = [json.loads(each.body) for each in seen(system, prefix, name) if each.status == 200]
-    found = [each["Records"][0]["s3"]["object"]["key"] for each in records]
-    return [key.removeprefix(prefix) for key in found]
-
-
 def test_boto3_with_cephs_model_and_every_filter(
     system: System, s3: Any, topic: Callable[..., str], prefix: str
 ) -> None:
@@ -185,83 +176,3 @@ def test_boto3_with_cephs_model_and_every_filter(
         s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=id_)
     left = s3.get_bucket_notification_configuration(Bucket=BUCKET).get("TopicConfigurations", [])
     assert not [each for each in left if each["Id"] in ids.values()]
-
-
-def test_requests_that_crash_rgw_are_answered(
-    system: System, s3: Any, topic: Callable[..., str], prefix: str
-) -> None:
-    arn = topic("t")
-    with pytest.raises(ClientError, match="InvalidArgument"):
-        notify(s3, f"{prefix}bad", arn, Key=[("regex", "([a-z")])
-    notify(s3, f"{prefix}bomb", arn, Key=[("prefix", prefix), ("regex", "(.*a){20}(x+x+)+y")])
-    below = {"Key": {"FilterRules": [{"Name": "prefix", "Value": prefix}]}}
-    wanted = {"Id": f"{prefix}all", "TopicArn": arn, "Events": [], "Filter": below}
-    s3.put_bucket_notification_configuration(
-        Bucket=BUCKET, NotificationConfiguration={"TopicConfigurations": [wanted]}
-    )
-    names = ["a" * 200 + "x" * 200, "b", "c"]
-    for name in names:
-        system.put(BUCKET, prefix + name)
-    s3.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": prefix + name} for name in names]})
-    system.until_equal(
-        "each put, and each removal of one call",
-        lambda: sorted(keys(system, prefix, "t")),
-        sorted([*names, *names]),
-    )
-    for id_ in ("bomb", "all"):
-        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + id_)
-
-
-def test_limits_hold_by_the_clock_of_the_receiver(
-    system: System, s3: Any, topic: Callable[..., str], prefix: str
-) -> None:
-    limits = {
-        "few": {"max_retries": "2", "retry_sleep_duration": "5"},
-        "short": {"time_to_live": "10", "retry_sleep_duration": "2"},
-        "none": {},
-    }
-    flaky = system.consumers.flaky
-    flaky.answer(Answer(status=503, match=prefix))
-    for name, given in limits.items():
-        notify(s3, prefix + name, topic(name, persistent="true", **given), Key=[("prefix", prefix)])
-    system.put(BUCKET, f"{prefix}a")
-
-    def counted(name: str) -> tuple[int, int, int]:
-        ran = system.bucketcast("topic", "stats", f"{prefix.strip('/')}-{name}", "--json")
-        document = ran.document
-        return document["pushed"], document["dead"], document["Topic Stats"]["Entries"]
-
-    reasons = {}
-    for name in ("few", "short"):
-        target = TargetArn(
-            id=TopicArn("", "", f"{prefix.strip('/')}-{name}").target_id, type="webhook"
-        )
-        listed = system.bucketcast("target", "ls", "--json").document["targets"]
-        (found,) = [each for each in listed if each["arn"] == str(target)]
-        (letter,) = system.dead_letters(dead(system, found["arn"]), 1)
-        reasons[name] = letter.attributes["reason"]
-        system.until_equal(f"{name} is counted", lambda name=name: counted(name), (0, 1, 0))  # type: ignore[misc]
-    assert "max_retries of 2: 3 tries failed" in reasons["few"]
-    assert "time_to_live of 10 s is over" in reasons["short"]
-    few, short, none = (seen(system, prefix, name) for name in limits)
-    assert len(few) == 3
-    assert short
-    for requests, least in ((few, 5.0), (short, 2.0), (none, 1.0)):
-        times = [each.at for each in requests]
-        assert all(later - sooner >= least for sooner, later in pairwise(times))
-    assert len(none) >= 2
-    assert counted("none") == (0, 0, 1)
-    flaky.answer()
-    system.until_equal("it is back", lambda: keys(system, prefix, "none"), ["a"], within=120)
-    system.until_equal("it is counted", lambda: counted("none"), (1, 0, 0))
-    assert keys(system, prefix, "few") == keys(system, prefix, "short") == []
-    for name in limits:
-        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + name)
-
-
-def dead(system: System, arn: str) -> str:
-    """The dead-letter queue of a dynamic target."""
-    id_ = arn.split(":")[4]
-    urls = system.sqs.list_queues(QueueNamePrefix=f"Bucketcast-dynamic-webhook-{id_}")["QueueUrls"]
-    (found,) = [url for url in urls if url.endswith("-dead")]
-    return found

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
 
 BUCKET = "uploads"
-EXCHANGE, OTHER = "topics", "topics-too"
+EXCHANGE = "topics"
 SECONDS = 180.0
 """What a function may take that starts, on a machine that is busy."""
 
@@ -26,8 +25,7 @@ SECONDS = 180.0
 def rabbit(servers_folder: Path, tls: Tls) -> Iterator[AmqpServer]:
     server = cast("AmqpServer", start_or_fail("amqp", servers_folder / "topics" / "amqp", tls))
     with server.channel() as channel:
-        for exchange in (EXCHANGE, OTHER):
-            channel.exchange_declare(exchange, "topic", durable=True)
+        channel.exchange_declare(EXCHANGE, "topic", durable=True)
     yield server
     server.stop()
 
@@ -76,10 +74,6 @@ class Topics:
             NotificationConfiguration={"TopicConfigurations": [{**wanted, "Filter": below}]},
         )
         return arn
-
-    def set(self, short: str, name: str, value: str) -> None:
-        given = {"AttributeName": name, "AttributeValue": value}
-        self._sns.set_topic_attributes(TopicArn=self._made[short], **given)
 
     def put(self, key: str) -> None:
         self._system.put(BUCKET, self._prefix + key)
@@ -143,76 +137,6 @@ def topics(system: System, s3: Any, url: str, prefix: str) -> Iterator[Topics]:
     yield made
     made.close()
     sns.close()
-
-
-def test_https_with_the_certificate_checked_and_not(
-    system: System, topics: Topics, prefix: str, tls: Tls
-) -> None:
-    hook = system.consumers.flaky
-
-    def endpoint(short: str) -> str:
-        return f"https://127.0.0.1:{hook.listeners.tls}/open/{prefix}{short}"
-
-    def arrived(short: str) -> list[str]:
-        path = f"{'' if short.endswith('login') else '/open'}/{prefix}{short}"
-        return topics.keys(
-            [each.body for each in hook.requests() if each.path == path and each.status == 200]
-        )
-
-    for persistent in (True, False):
-        kind = "kept" if persistent else "once"
-        topics.make(f"{kind}-unknown", endpoint(f"{kind}-unknown"), persistent=persistent)
-        topics.make(
-            f"{kind}-unchecked",
-            endpoint(f"{kind}-unchecked"),
-            persistent=persistent,
-            verify__ssl="false",
-        )
-        topics.make(
-            f"{kind}-known",
-            endpoint(f"{kind}-known"),
-            persistent=persistent,
-            ca__location=tls.ca.read_text(),
-        )
-        topics.make(
-            f"{kind}-login",
-            endpoint(f"{kind}-login").replace("//", "//alice:alice-s3cret@").replace("/open", ""),
-            persistent=persistent,
-            verify__ssl="false",
-        )
-    topics.put("a")
-    for short in ("unchecked", "known", "login"):
-        for kind in ("kept", "once"):
-            look = partial(arrived, f"{kind}-{short}")
-            topics.until(f"{kind}-{short}", look, ["a"])
-    topics.until_tried("kept-unknown")
-    topics.until("it is lost", lambda: topics.lost("once-unknown"), (0, 1))
-    topics.until("these are pushed", lambda: topics.lost("once-known"), (1, 0))
-    assert arrived("kept-unknown") == arrived("once-unknown") == []
-    topics.set("kept-unknown", "verify-ssl", "false")
-    topics.until("it is sent now", lambda: arrived("kept-unknown"), ["a"])
-    assert arrived("once-unknown") == []
-
-
-def test_two_exchanges_at_one_address_get_their_own_events(
-    topics: Topics, rabbit: AmqpServer
-) -> None:
-    for exchange in (EXCHANGE, OTHER):
-        with rabbit.channel() as channel:
-            channel.queue_declare(topics.name(exchange), durable=True)
-            channel.queue_bind(topics.name(exchange), exchange, "#")
-        for kind in ("kept", "once"):
-            short, persistent = f"{kind}-{exchange}", kind == "kept"
-            topics.make(short, rabbit.url(), persistent=persistent, amqp__exchange=exchange)
-    topics.put("a")
-
-    def arrived(exchange: str) -> list[str]:
-        bodies = [json.loads(body) for _, body in rabbit.messages(topics.name(exchange))]
-        return sorted(each["Records"][0]["s3"]["configurationId"] for each in bodies)
-
-    for exchange in (EXCHANGE, OTHER):
-        wanted = [topics.name(f"{kind}-{exchange}") for kind in ("kept", "once")]
-        topics.until(exchange, lambda exchange=exchange: arrived(exchange), wanted)  # type: ignore[misc]
 
 
 def test_persistent_topics_deliver_when_their_server_returns(

@@ -1,6 +1,5 @@
 """`bucketcast trace`, `test` and `explain` on the deployed stack."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -75,21 +74,3 @@ def test_a_mirror_gets_a_test_event_that_leaves_no_row(system: System) -> None:
     assert ran.code == 0, ran.err
     assert ran.document["delivered"] == 1
     assert table(system, "bucketcast-test/") == {}
-
-
-def test_explain_shows_the_body_that_then_arrives(
-    system: System, prefix: str, rule: Callable[..., None]
-) -> None:
-    key = f"{prefix}a b+c%2F😀.jpg"
-    rule("webhook.primary", suffix=".jpg")
-    command = ("explain", f"s3://uploads/{key}", "--event", "put", "--size", "1", "--json")
-    ran = system.bucketcast(*command)
-    assert ran.code == 0, ran.err
-    (delivery,) = (each for each in ran.document["deliveries"] if each["target"] == PRIMARY)
-    system.put("uploads", key)
-    (arrived,) = system.until(
-        "the event at the webhook",
-        lambda: posted(system.consumers.webhook, f"uploads/{key}"),
-        lambda found: len(found) == 1,
-    )
-    assert json.loads(delivery["body"])["Key"] == arrived.key

@@ -4,10 +4,8 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -17,23 +15,13 @@ from tests.e2e import arrivals
 from tests.e2e.all_servers import AllServers
 from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
-from tests.servers import Server
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
 BUCKET = "uploads"
 COPIES = 100
-PUTS = 1_000
-BEFORE = 300
-"""Puts that have begun when the killing begins."""
-DELAYED = 400
-"""Puts that wait until all servers are dead."""
-AT_ONCE = 8
 AWS_SECONDS = 120.0
-UPLOAD_SECONDS = 120.0
 ONLINE_SECONDS = 120.0
 COPIED_SECONDS = 90.0
-RETURN_SECONDS = 180.0
-"""What was tried in vain waits up to twice as long as the outage took."""
 CHAOS_EVENTS = 300
 CHAOS_SEED = 1
 CHAOS_SECONDS = 300.0
@@ -63,37 +51,6 @@ def deployed(all_servers: AllServers, servers_folder: Path) -> Iterator[Deployed
         local.stop()
 
 
-class Uploads:
-    """Puts of `PUTS` objects, several at a time; each tenth is deleted at once."""
-
-    def __init__(self, deployed: Deployed, prefix: str) -> None:
-        self.keys = [f"{prefix}{number:04}.jpg" for number in range(PUTS)]
-        self.deleted = self.keys[::10]
-        self._deployed = deployed
-        self._enough = Event()
-        self._may_go_on = Event()
-
-    def begin(self, pool: ThreadPoolExecutor) -> list[Future[None]]:
-        """Start, and return in the middle of it."""
-        begun = [pool.submit(self._upload, number) for number in range(PUTS)]
-        assert self._enough.wait(UPLOAD_SECONDS), "S3 takes no puts"
-        return begun
-
-    def go_on(self) -> None:
-        """Let those begin that were held back."""
-        self._may_go_on.set()
-
-    def _upload(self, number: int) -> None:
-        if number == BEFORE:
-            self._enough.set()
-        if number >= PUTS - DELAYED:
-            self._may_go_on.wait(UPLOAD_SECONDS)
-        key = self.keys[number]
-        self._deployed.put(BUCKET, key, b"x" * number)
-        if key in self.deleted:
-            self._deployed.s3.delete_object(Bucket=BUCKET, Key=key)
-
-
 def test_ten_targets_show_copies_and_deletes(
     all_servers: AllServers, deployed: Deployed, prefix: str, tmp_path: Path
 ) -> None:
@@ -109,26 +66,6 @@ def test_ten_targets_show_copies_and_deletes(
     often = {kind: max(logged.values()) for kind, logged in all_servers.logged(_at(prefix)).items()}
     assert often == dict.fromkeys(all_servers.logs, 1), "where nothing fails no event comes twice"
     assert deployed.depths() == {}
-
-
-def test_ten_servers_killed_during_uploads_get_everything(
-    all_servers: AllServers, deployed: Deployed, prefix: str
-) -> None:
-    uploads = Uploads(deployed, prefix)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        begun = uploads.begin(pool)
-        all_servers.each(Server.kill)
-        uploads.go_on()
-        for one in begun:
-            one.result()
-    queues = {each["queue"].rpartition("/")[2] for each in deployed.targets.values()}
-    deployed.until("events wait for each target", deployed.depths, lambda seen: queues <= {*seen})
-
-    all_servers.each(Server.start_again)
-    deployed.until_settled(within=RETURN_SECONDS)
-    assert_complete(all_servers, deployed, prefix, puts=uploads.keys, deletes=uploads.deleted)
-    assert deployed.depths() == {}, "an outage dead-letters nothing"
-    wait_until_online(deployed)
 
 
 def test_nothing_is_lost_and_no_row_is_wrong_while_everything_breaks(
