@@ -1,7 +1,6 @@
 """Fixtures that run a test for every kind that has a server.
 
 ===========  ======================================================================================
-server_name  once for each server, its name: a kind, or one of its products
 case    once for each layout: for each server, and each choice of the kind's option `format`
 mirror  as `case`, only the layouts that keep a row an object
 log     as `case`, only those that keep every event
@@ -70,10 +69,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     kinds = chosen(metafunc.config)
-    if "server_name" in metafunc.fixturenames:
-        names = [name for kind in kinds for name in servers.names(kind)]
-        metafunc.parametrize("server_name", names)
-        return
     for name, choice in CHOICES.items():
         if name in metafunc.fixturenames:
             layouts_ = [layout for kind in kinds for layout in choice(kind)]
