@@ -120,21 +120,6 @@ def test_puts_without_a_sequencer_are_ordered_by_time(mirror: Case) -> None:
     assert rows(mirror.arrivals()) == visible([event("a", 2)])
 
 
-def test_shuffled_and_repeated_events_give_the_buckets_rows(mirror: Case) -> None:
-    source = random.Random(3)  # noqa: S311 - a shuffle
-    history = []
-    for at in range(1, 501):
-        name = source.choice(("", "", DELETE, TAGGED))
-        key = f"k{source.randrange(30)}"
-        without = {"sequencer": "", "size": None, "etag": None} if name == TAGGED else {}
-        history.append(event(key, at, name, **without) if name else event(key, at))
-    stream = source.sample([*history, *history], 1000)
-    senders = [mirror.sender(), mirror.sender()]
-    for start in range(0, 1000, 37):
-        assert senders[start % 2].send(stream[start : start + 37]) == {}
-    assert rows(mirror.arrivals()) == visible(history)
-
-
 def test_synthetic_events_lose_against_real_ones(mirror: Case) -> None:
     """Their sequencer is 0; objects of which nothing real is heard appear."""
     source = random.Random(5)  # noqa: S311 - a shuffle
