@@ -69,53 +69,6 @@ def test_restore_family_includes_the_expiry_of_s3() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("aws", "minio"),
-    [
-        ("ObjectCreated:Put", "s3:ObjectCreated:Put"),
-        ("ObjectCreated:Post", "s3:ObjectCreated:Post"),
-        ("ObjectCreated:Copy", "s3:ObjectCreated:Copy"),
-        (
-            "ObjectCreated:CompleteMultipartUpload",
-            "s3:ObjectCreated:CompleteMultipartUpload",
-        ),
-        ("ObjectTagging:Put", "s3:ObjectCreated:PutTagging"),
-        ("ObjectTagging:Delete", "s3:ObjectCreated:DeleteTagging"),
-        ("ObjectRetention:Put", "s3:ObjectCreated:PutRetention"),
-        ("ObjectRemoved:Delete", "s3:ObjectRemoved:Delete"),
-        ("LifecycleExpiration:Delete", "s3:ObjectRemoved:Delete"),
-        ("ObjectRemoved:DeleteMarkerCreated", "s3:ObjectRemoved:DeleteMarkerCreated"),
-        ("LifecycleExpiration:DeleteMarkerCreated", "s3:ObjectRemoved:DeleteMarkerCreated"),
-        (
-            "Replication:OperationFailedReplication",
-            "s3:Replication:OperationFailedReplication",
-        ),
-        (
-            "s3:Replication:OperationFailedReplication",
-            "s3:Replication:OperationFailedReplication",
-        ),
-        ("Replication:OperationMissedThreshold", "s3:Replication:OperationMissedThreshold"),
-        (
-            "Replication:OperationReplicatedAfterThreshold",
-            "s3:Replication:OperationReplicatedAfterThreshold",
-        ),
-        ("Replication:OperationNotTracked", "s3:Replication:OperationNotTracked"),
-        ("ObjectRestore:Post", "s3:ObjectRestore:Post"),
-        ("ObjectRestore:Completed", "s3:ObjectRestore:Completed"),
-        ("ObjectRestore:Delete", "s3:ObjectRestore:Delete"),
-        ("LifecycleTransition", "s3:ObjectTransition:Complete"),
-        ("IntelligentTiering", "s3:IntelligentTiering"),
-        ("ObjectAcl:Put", "s3:ObjectAcl:Put"),
-        ("ObjectAnnotation:Put", "s3:ObjectAnnotation:Put"),
-        ("ObjectAnnotation:Delete", "s3:ObjectAnnotation:Delete"),
-        ("ReducedRedundancyLostObject", "s3:ReducedRedundancyLostObject"),
-    ],
-)
-def test_every_name_of_s3_translates_to_one_that_rules_accept(aws: str, minio: str) -> None:
-    assert translate(aws)[0] == minio
-    assert minio in SINGLES
-
-
 def test_unknown_name_of_s3_passes_through() -> None:
     assert translate("ObjectHologram:Put") == ("s3:ObjectHologram:Put", "")
 

@@ -9,10 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from bucketcast.event.names import (
-    FAMILIES,
     LISTENERS_ONLY,
     SINGLES,
-    expand,
     from_words,
     in_aws,
     in_ceph,
@@ -137,11 +135,6 @@ def test_table_has_every_single_name() -> None:
         "s3:ObjectLifecycle:Expiration:AbortMultipartUpload",
         "s3:ObjectLifecycle:Transition:Noncurrent",
     }
-
-
-def test_families_hold_single_names_only() -> None:
-    for family in FAMILIES:
-        assert set(expand(family)) <= SINGLES
 
 
 @pytest.mark.parametrize("word", sorted(LISTENERS_ONLY))

@@ -284,16 +284,6 @@ def test_refusing_queue_alone_gets_its_events_again(
     assert not ingest.any_waiting()
 
 
-def test_addressed_event_waits_while_its_queue_refuses(ingest: Ingest) -> None:
-    ingest.put(LOST)
-    assert ingest(message(record("a"))) == []
-    for tries in (1, 2):
-        (back,) = ingest.waiting()
-        told = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
-        assert (told.to, told.tries, _keys(back)) == (LOST, tries, ["a"])
-        assert ingest.handle(back) == []
-
-
 def test_unreadable_addressed_message_stops_no_other(ingest: Ingest) -> None:
     ingest.put()
     strange = _record(0, "x", to="no arn")

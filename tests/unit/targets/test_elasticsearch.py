@@ -4,7 +4,6 @@ import random
 import struct
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
-from itertools import permutations, product
 from typing import Any
 
 import msgspec
@@ -170,16 +169,6 @@ def test_concurrent_writers_that_crash_have_the_same_result() -> None:
 UNSEQUENCED = make_events([(PUT, None, 0, 1), (PUT, None, 0, 2), (TAGGED, None, 0, 3)])
 
 
-@pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
-def test_the_newest_put_without_a_sequencer_wins_below_an_overlay(order: Sequence[int]) -> None:
-    store = Store()
-    for at in order:
-        deque(delivery(store, [UNSEQUENCED[at]]), maxlen=0)
-    expected = visible(UNSEQUENCED)["b/k"]
-    assert expected.etag == "e2"
-    assert store.row() == expected._asdict()
-
-
 def test_a_put_written_without_seeing_the_guard_is_not_lost() -> None:
     older, newer, tagged = UNSEQUENCED
     for steps in range(6):
@@ -191,38 +180,6 @@ def test_a_put_written_without_seeing_the_guard_is_not_lost() -> None:
         deque(delivery(store, [newer]), maxlen=0)
         deque(overlaid, maxlen=0)
         assert store.row() == visible(UNSEQUENCED)["b/k"]._asdict(), steps
-
-
-@pytest.mark.parametrize("before", [[], [event(PUT, 1, version_id="v1")]], ids=["new", "known"])
-@pytest.mark.parametrize(
-    "both",
-    [
-        (event(PUT, 3), event(DELETE, 4)),
-        (event(PUT, 5), event(DELETE, 4)),
-        (event(PUT, 3), event(PUT, 4)),
-        (event(PUT, 3), event(TAGGED, 9)),
-        (event(DELETE, 3), event(TAGGED, 9)),
-        (event(PUT, 3, version_id="v2"), event(DELETE, 4, version_id="v2")),
-        (event(PUT, 3, version_id="v2"), event(TAGGED, 4, version_id="v2")),
-        (event(DELETE, 3, version_id="v1"), event(TAGGED, 4, version_id="v1")),
-        (event(DELETE, 3, version_id="v1"), event(PUT, 4, version_id="v2")),
-        (event(DELETE, 3, version_id="v1"), event(DELETE, 4, version_id="v2")),
-    ],
-    ids=lambda both: " and ".join(delivery_.name.partition(":")[2] for delivery_ in both),
-)
-def test_two_concurrent_writers_have_the_same_result(
-    both: Sequence[Event], before: Sequence[Event]
-) -> None:
-    expected = visible([*before, *both]).get("b/k")
-    for flags in product((0, 1), repeat=10):
-        store = Store()
-        deliver_at_once(store, [before], random.Random(0))  # noqa: S311 - a shuffle
-        deliveries = [delivery(store, [delivery_]) for delivery_ in both]
-        for writer in flags:
-            next(deliveries[writer], None)
-        for delivery_ in deliveries:
-            deque(delivery_, maxlen=0)
-        assert store.row() == (expected._asdict() if expected else {}), flags
 
 
 def test_each_document_is_read_again_after_the_writes_of_others() -> None:

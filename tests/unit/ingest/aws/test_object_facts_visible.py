@@ -1,7 +1,6 @@
 """Which version is visible after one was removed, which S3 does not report."""
 
 import json
-import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,8 @@ from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ObjectFacts
-from tests.contract.oracle import visible
 from tests.unit.ingest.routed import batches, object_reader, route
-from tests.unit.ingest.versioned_bucket import VersionedBucket, record_of
+from tests.unit.ingest.versioned_bucket import record_of
 from tests.unit.moto_aws import refusal
 from tests.unit.samples import event, message
 
@@ -142,34 +140,3 @@ def rulebook() -> Callable[[frozenset[str]], dict[str, RuleIndex]]:
     both = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
     rules = [Rule(bucket="uploads", arn=arn, events=both) for arn in (MIRROR, HOOK)]
     return lambda _: {"uploads": RuleIndex(rules)}
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_mirror_equals_the_listing_after_removed_versions_and_markers(
-    bucket: "S3Client", seed: int
-) -> None:
-    """Read by ingest sooner or later, some twice, and delivered in any order."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
-    it, facts = VersionedBucket(bucket, chance), objects(bucket)
-    waiting: list[str] = []
-    delivered: list[Event] = []
-    for _ in range(60):
-        waiting.append(message(it.changed()))
-        if chance.random() < 0.3:
-            chance.shuffle(waiting)
-            taken = [waiting.pop() for _ in range(chance.randint(1, len(waiting)))]
-            again = chance.sample(taken, 1)
-            delivered += mirrored([*taken, *again], facts)
-            waiting += again
-    delivered += mirrored(waiting, facts)
-    chance.shuffle(delivered)
-    rows = {key: (row.size, row.etag) for key, row in visible(delivered).items()}
-    assert rows == it.listing()
-
-
-def mirrored(bodies: list[str], facts: ObjectReader) -> list[Event]:
-    """What ingest sends the mirror of these messages; others get only what S3 reports."""
-    messages = [(str(number), body) for number, body in enumerate(bodies)]
-    routed = route(messages, rulebook(), facts)
-    assert len(batches(routed)[HOOK]) == len(routed.matches)
-    return [one.delivery.event for one in batches(routed)[MIRROR]]

@@ -246,15 +246,6 @@ def test_killed_deletion_is_finished_or_undone(account: Account, step: int) -> N
         it_is_whole(account)
 
 
-def test_put_makes_as_many_calls_with_many_topics(account: Account) -> None:
-    seen = []
-    for number in range(12):
-        with account.killed(-1):
-            put(account, LOGIN, TopicArn("r", "acme", f"t{number}"))
-            seen.append(list(account.calls))
-    assert seen[-1] == seen[0]
-
-
 def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:
     for tenant, count in (("", 3), ("acme", 5), ("acme2", 1)):
         for number in range(count):
