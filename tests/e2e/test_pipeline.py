@@ -178,8 +178,6 @@ def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded
     assert repaired.document["sent"] == DAMAGED, repaired.err
     system.until_settled(within=DELIVERED_SECONDS)
     assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == listed
-    checked = job(system, "reconcile", crowded, *TO_MIRROR)
-    assert (checked.code, checked.document["drift"]) == (0, False), checked.document
     assert "ListObjectVersions" in calls_of(system, "Bucketcast-reconcile")
 
 
