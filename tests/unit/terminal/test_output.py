@@ -7,7 +7,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.terminal import output
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import TABLE, MotoAws, configure
-from tests.unit.pipeline.test_command import deploy
+from tests.unit.pipeline.command.fake_pipeline import deploy
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 BAD = "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"

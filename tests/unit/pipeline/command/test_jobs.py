@@ -1,0 +1,135 @@
+"""What each command says of its run: why it did not begin, how it failed, what a local one left."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import MotoAws
+from tests.unit.pipeline.command.fake_pipeline import SCANNED, TO_WEBHOOK, WEBHOOK, deploy
+
+
+def test_a_failed_run_prints_the_jobs_error_and_its_link(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, None)
+    pipeline.result = {"status": "error", "error": "manifest.json: wrong checksum"}
+    pipeline.states = ["FAILED"]
+    reply = run("scan", "uploads")
+    assert reply.code == 3
+    assert "scan failed: manifest.json: wrong checksum" in reply.err
+    assert "/run/jr_1" in reply.err
+
+
+def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, None)
+    pipeline.states, pipeline.error = ["TIMEOUT"], "it took too long"
+    reply = run("scan", "uploads")
+    assert reply.code == 3
+    assert "TIMEOUT: it took too long" in reply.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("scan", "absent"), 1, "there is no bucket absent"),
+        (("scan", "uploads", "--alert-worse", "ten"), 2, "found 'ten'; allowed is a whole number"),
+        (
+            (*TO_WEBHOOK, "--modified-after", "10:00"),
+            2,
+            "found '10:00'; allowed is a date or",
+        ),
+        ((*TO_WEBHOOK, "--modified-before", "9999-12-31T23:59-01:00"), 2, "allowed is a date or"),
+        ((*TO_WEBHOOK, "--source", "listin"), 2, "found 'listin'; allowed is listing, metadata, "),
+        (("scan", "uploads", "--source", "journal"), 2, "found 'journal'; allowed is listing, "),
+        ((*TO_WEBHOOK, "--source", "s3://b/x,listing"), 2, "found 's3://b/x,listing'; allowed"),
+        ((*TO_WEBHOOK, "--source", "journal"), 2, "--modified-after: missing; --source journal"),
+        (
+            (*TO_WEBHOOK, "--source", "journal", "--modified-after", "2999-01-01"),
+            2,
+            "--modified-after: found 2999-01-01, allowed is a time before now",
+        ),
+        (
+            (*TO_WEBHOOK, "--source", "journal", "--versions", "all"),
+            2,
+            "--versions all and --source journal: a journal has every change",
+        ),
+        ((*TO_WEBHOOK, "--storage-class", "GLACIR"), 2, "allowed is one of STANDARD, "),
+        ((*TO_WEBHOOK, "--min-size", "2", "--max-size", "1"), 2, "--min-size 2 is more than"),
+        (
+            (*TO_WEBHOOK, "--modified-after", "2026-03-15", "--modified-before", "2026-03-15"),
+            2,
+            "--modified-after 2026-03-15 is not before",
+        ),
+        ((*TO_WEBHOOK, "--manifest", "none.csv"), 2, "found no file none.csv, nor an s3:// URL"),
+        (
+            (*TO_WEBHOOK, "--manifest", "s3://b/k", "--source", "listing"),
+            2,
+            "--manifest and --source: allowed is one",
+        ),
+        (("backfill", "--target", WEBHOOK), 2, "Missing argument 'BUCKET'"),
+        (("backfill", "--pause", "r", "--resume", "r"), 2, "--pause and --resume: allowed is one"),
+        (("backfill", "--pause", "r", "--rate", "5"), 2, "--pause and --rate: allowed is one"),
+        (("backfill", "uploads"), 2, "Missing option '--target'"),
+        (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
+        (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),
+    ],
+)
+def test_invalid_arguments_are_refused_before_a_job_starts(
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
+) -> None:
+    pipeline = deploy(aws, SCANNED)
+    reply = run(*words)
+    assert reply.code == code
+    assert expected in reply.err
+    assert pipeline.started == []
+
+
+def test_a_stack_without_jobs_is_refused_with_a_hint(run: Run, aws: MotoAws) -> None:
+    assert aws.outputs
+    reply = run("scan", "uploads")
+    assert reply.code == 1
+    assert "[pipeline]" in reply.err
+
+
+def test_a_local_job_that_succeeds_leaves_no_log(
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(aws, SCANNED)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    recorded = tmp_path / "arguments"
+    code = f"import sys; open({str(recorded)!r}, 'w').write(' '.join(sys.argv[1:]))"
+    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", f'{sys.executable} -c "{code}"')
+    reply = run("scan", "uploads", "--json")
+    assert reply.code == 0, reply.out
+    assert recorded.read_text().startswith("Bucketcast-scan --bucket uploads --run s3://pipeline/")
+    assert not list(tmp_path.glob("*.log"))
+    assert reply.document["link"] == ""
+
+
+def test_a_local_job_that_fails_shows_the_end_of_its_log(
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(aws, None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", "/bin/sh -c 'echo no Java here; exit 3'")
+    reply = run("scan", "uploads")
+    assert reply.code == 3
+    assert "it ended with 3:\nno Java here" in reply.err
+    log = Path(reply.err.rpartition(": ")[2].strip())
+    assert log.read_text() == "no Java here\n"
+
+
+@pytest.mark.parametrize("command", ["kill -9 $$", "exit 137"])
+def test_a_killed_local_job_is_reported_in_words(
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    deploy(aws, None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", f"/bin/sh -c 'echo counting; {command}'")
+    reply = run("scan", "uploads")
+    assert reply.code == 3
+    assert "it was ended by SIGKILL" in reply.err
+    assert "memory" in reply.err
+    assert "\ncounting\n" in reply.err
+    assert str(tmp_path) in reply.err
