@@ -24,6 +24,8 @@ MANY = 20
 """Lowered, as all thresholds here: it is their comparison that is tried."""
 DAMAGED = 100
 DELIVERED_SECONDS = 240.0
+PACE_SECONDS = 0.02
+"""Between two changes: as fast as they go, they would only keep Spark from the processors."""
 
 
 def job(system: System, *words: str) -> CommandResult:
@@ -138,7 +140,7 @@ def change(system: System, bucket: str, ended: Event) -> int:
     """Put, overwrite and delete objects until `ended` is set; return how often."""
     chance = random.Random(20261122)  # noqa: S311 - the same run every time
     count = 0
-    while not ended.is_set():
+    while not ended.wait(PACE_SECONDS):
         name = key(chance.randrange(OBJECTS + 500))
         if chance.random() < 0.4:
             system.s3.delete_object(Bucket=bucket, Key=name)
