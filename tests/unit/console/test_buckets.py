@@ -36,7 +36,7 @@ def test_buckets_are_listed_as_the_command_does(site: Site) -> None:
     assert '<a href="/buckets/uploads">uploads</a>' in page
     assert '<td data-label="connected">via sqs' in page
     assert ">bucketcast bucket ls</code>" in page
-    assert "the stack has no jobs" in site.get("/buckets/uploads").text
+    assert "the stack Bucketcast has no jobs" in site.get("/buckets/uploads").text
 
 
 def test_doctor_says_what_is_wrong_and_what_to_do(site: Site, aws: MotoAws) -> None:

@@ -35,7 +35,7 @@ def topic(aws: MotoAws) -> str:
     return made.arn
 
 
-def test_a_topic_is_listed_and_opens_without_its_password(site: Site, topic: str) -> None:
+def test_a_topic_is_listed_and_opens_without_its_password(topic: str, site: Site) -> None:
     listed = site.get("/topics").text
     assert f'<a href="/topics/{topic}">{topic}</a>' in listed
     cells = {"owner": "acme$bob", "endpoint": "https://h/x", "persistent": "yes"}

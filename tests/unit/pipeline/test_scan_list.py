@@ -15,8 +15,8 @@ def test_the_scans_of_a_bucket_are_listed_the_oldest_first(run: Run, aws: MotoAw
     reply = run("scan", "uploads", "--list")
     report = "s3://pipeline/runs/scan/{}/report/index.html"
     assert cells(reply.out)[1:] == [
-        ["2026-03-01T10:00", "listing", "11,000", "1.0 KiB", "0", report.format("c")],
-        ["2026-03-02T10:00", "listing", "12,000", "2.0 KiB", "3", report.format("b")],
+        ["2026-03-01T10:00Z", "listing", "11,000", "1.0 KiB", "0", report.format("c")],
+        ["2026-03-02T10:00Z", "listing", "12,000", "2.0 KiB", "3", report.format("b")],
     ]
     document = run("scan", "uploads", "--list", "--json").document
     assert [(scan["run"], scan["taken"][:10]) for scan in document["scans"]] == [

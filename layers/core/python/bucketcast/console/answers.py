@@ -1,43 +1,58 @@
-"""Run commands for pages, with the words that a page shows, and keep what they print."""
+"""Parts of pages: what commands print, with the words that a page shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import click
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.console.context import Context, context_of
-from bucketcast.diagnose.command import doctor, test
-from bucketcast.dlq import command as dlq
-from bucketcast.dynamic_targets import command as target
-from bucketcast.notifications.command import bucket, event
-from bucketcast.pipeline.command import scan
+from bucketcast.console.pages import Link, command_line, page, render
+from bucketcast.deployment import Deployed
+from bucketcast.errors import NoAnswer
 from bucketcast.terminal.output import Output
-from bucketcast.topics import command as topic
-
-_COMMANDS: Final[Mapping[str, click.Command]] = {
-    "bucket": bucket.command,
-    "dlq": dlq.command,
-    "doctor": doctor.command,
-    "event": event.command,
-    "scan": scan.command,
-    "target": target.command,
-    "test": test.command,
-    "topic": topic.command,
-}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Answer(Output):
-    """What a command has printed: notes, then a table or lines, or the `problem`."""
+    """What a command has printed: notes, then a table, lines, and the `problem`.
 
+    `last` are links by row. A live part has an `id`; it `runs` until the command has ended, with
+    the page to go `back` to.
+    """
+
+    context: Context
+    command: str = ""
+    heading: str = ""
+    id: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
+    last: Sequence[Sequence[Link]] = ()
     printed: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     problem: str = ""
+    runs: bool = False
+    back: str = ""
+
+    def __post_init__(self) -> None:
+        self.aws, self.stack = self.context.clients, self.context.stack
+
+    def run(self, command: click.Command, words: Sequence[str]) -> None:
+        """Run a command to its end.
+
+        Raises:
+            UsageError: a word is wrong.
+            BucketcastError: it failed.
+        """
+        command.main(list(words), prog_name="bucketcast", obj=self, standalone_mode=False)
+
+    def deployed(self, **arguments: Any) -> tuple[Deployed, Aws]:
+        return self.context.deployed, self.aws(**arguments)
 
     @property
     def has_bar(self) -> bool:
@@ -68,28 +83,37 @@ class Answer(Output):
         self.problem = error
 
 
-def new_answer(context: Context, *, json: bool = False) -> Answer:
-    """Return the answer of a command that has not run yet."""
-    return Answer(json=json, aws=context.clients, stack=context.stack)
-
-
-def run(request: Request, *words: str) -> Answer:
-    """Run a command; return what it prints.
+def run(
+    request: Request, command: click.Command, name: str, *words: str, heading: str = ""
+) -> Answer:
+    """Run a command of this name; return what it prints.
 
     Raises:
         UsageError: a word is wrong.
         BucketcastError: it failed.
     """
-    return follow(new_answer(context_of(request), json=True), *words)
+    line = command_line(request, *name.split(), *words)
+    answer = Answer(context=context_of(request), json=True, command=line, heading=heading)
+    answer.run(command, words)
+    return answer
 
 
-def follow(out: Answer, *words: str) -> Answer:
-    """Run a command that takes a while; the answer has what it has printed so far.
+def stream(request: Request, read: Callable[[], Answer], seconds: float) -> Response:
+    """Return the feed of a live part."""
+    address = f"{request.url.path}?{request.url.query}"
+    return context_of(request).feeds.stream(
+        address, lambda: render("section.html", section=read()), seconds
+    )
 
-    Raises:
-        UsageError: a word is wrong.
-        BucketcastError: it failed.
-    """
-    name, *arguments = words
-    _COMMANDS[name].main(arguments, prog_name=f"bucketcast {name}", obj=out, standalone_mode=False)
-    return out
+
+def error_page(request: Request, error: Exception) -> Response:
+    """Return the page of an error, in the words of the command."""
+    text, status = str(error), 400
+    if isinstance(error, HTTPException):
+        text, status = error.detail, error.status_code
+    elif isinstance(error, click.UsageError):
+        text = error.format_message()
+    elif isinstance(error, (AwsError, NoAnswer)):
+        status = 502
+    problem = Answer(context=context_of(request), problem=text)
+    return page(request, "A problem", status=status, back=("Flow", "/"), sections=[problem])

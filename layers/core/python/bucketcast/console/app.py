@@ -1,40 +1,32 @@
-"""The paths of the console and their views."""
+"""The paths of the console and their views, served with uvicorn."""
 
-from collections import OrderedDict
+import socket
 from typing import Final
 
 import click
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from bucketcast.console import (
-    buckets,
-    changes,
-    dead_letters,
-    event,
-    events,
-    flow,
-    rules,
-    target,
-    topics,
-)
+from bucketcast.console import buckets, changes, dead_letters, events, flow, rules, topics
+from bucketcast.console.answers import Answer, error_page
 from bucketcast.console.context import Context
-from bucketcast.console.pages import FOLDER, error_page, form
+from bucketcast.console.pages import FOLDER, form
 from bucketcast.console.recorder import Recorder
-from bucketcast.console.security import Guard
+from bucketcast.console.security import HOST, TOKEN, Guard
 from bucketcast.errors import BucketcastError
 
 ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/", flow.show),
     Route("/live/flow", flow.live),
-    Route("/targets/{name}", target.show),
+    Route("/targets/{name}", flow.show_target),
     Route("/events", events.show),
     Route("/live/events", events.live),
-    Route("/events/{id}", event.show),
-    Route("/live/events/{id}", event.live),
+    Route("/events/{id}", events.show_event),
+    Route("/live/events/{id}", events.live_event),
     Route("/dead-letters", dead_letters.show),
     Route("/dead-letters/letters", dead_letters.show_letters),
     Route("/rules", rules.show),
@@ -50,6 +42,8 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/scans/{run}", buckets.show_report),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )
+_STOP_SECONDS: Final = 1
+"""Live parts of pages never end by themselves."""
 
 
 def create_app(context: Context, token: str, port: int) -> ASGIApp:
@@ -59,5 +53,34 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.context = context
     app.state.watch = flow.Watch(context)
     app.state.recorder = Recorder(context)
-    app.state.runs = OrderedDict[str, changes.Run]()
+    app.state.runs = dict[str, Answer]()
     return Guard(app, token, port)
+
+
+def listen(port: int) -> socket.socket:
+    """Listen on a port of this machine, on any free one for 0.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    return socket.create_server((HOST, port))
+
+
+def address(listener: socket.socket, token: str) -> str:
+    """Return what to open in a browser."""
+    return f"http://{HOST}:{listener.getsockname()[1]}/?{TOKEN}={token}"
+
+
+def serve(context: Context, token: str, listener: socket.socket) -> None:
+    """Serve until interrupted."""
+    configuration = uvicorn.Config(
+        create_app(context, token, listener.getsockname()[1]),
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+    )
+    uvicorn.Server(configuration).run(sockets=[listener])

@@ -1,5 +1,6 @@
 """Buckets: how they are connected, what is wrong, and what scans found in them."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,13 +10,15 @@ from starlette.responses import Response
 
 from bucketcast.console.answers import Answer, run
 from bucketcast.console.context import context_of
-from bucketcast.console.pages import command, page
+from bucketcast.console.pages import command_line, page
 from bucketcast.display import size
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications.command.bucket_ls import ls
 from bucketcast.pipeline.aws import Runs
 from bucketcast.pipeline.command import scan
 from bucketcast.terminal import params
 
-_NO_JOBS: Final = "the stack has no jobs: add a table [pipeline] to bucketcast.toml, then deploy"
+_PAST: Final = "Scans of the last 30 days"
 _REPORT_POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -24,38 +27,51 @@ _REPORT_POLICY: Final = (
 
 
 def show(request: Request) -> Response:
-    listed = run(request, "bucket", "ls")
+    listed = run(request, ls, "bucket ls")
     return page(
         request,
-        "buckets.html",
-        command=command(request, "bucket", "ls"),
-        columns=listed.columns,
-        rows=listed.rows,
-        notes=listed.printed,
+        "Buckets",
+        buttons=[("doctor", "Find what is wrong", {}, command_line(request, "doctor"))],
+        sections=[listed],
     )
 
 
 def show_bucket(request: Request) -> Response:
     name = params.bucket_name(request.path_params["name"])
-    listed = run(request, "bucket", "ls", name)
-    past = Answer(printed=[_NO_JOBS])
-    if context_of(request).deployed.pipeline:
-        past = run(request, "scan", name, "--list")
-    scans = past.document.get("scans", [])
+    listed = run(request, ls, "bucket ls", name)
+    sections = _scans(request, name)
     return page(
         request,
-        "bucket.html",
-        command=command(request, "scan", name, "--list"),
-        name=name,
+        name,
+        back=("Buckets", "/buckets"),
         figures=list(zip(listed.columns, listed.rows[0], strict=True))[1:],
-        notes=past.printed,
-        plots=_plots(scans),
-        finding_columns=scan.COLUMNS,
-        findings=[scan.row(finding) for finding in scans[-1]["findings"]] if scans else (),
-        columns=past.columns[:-1],
-        rows=[cells[:-1] for cells in past.rows[::-1]],
-        last=[[("report", f"/scans/{each['run']}")] for each in scans[::-1]],
+        links=[
+            ("Its rules", f"/rules?bucket={name}"),
+            ("Add a rule …", f"/changes/add-rule?bucket={name}"),
+            ("Its events", f"/events?bucket={name}"),
+        ],
+        command=command_line(request, "scan", name, "--list"),
+        plots=_plots(sections[0].document.get("scans", ())),
+        sections=sections,
     )
+
+
+def _scans(request: Request, name: str) -> list[Answer]:
+    """Return the list of a bucket's scans, the last one first, and the findings of that one."""
+    context = context_of(request)
+    try:
+        past = run(request, scan.command, "scan", name, "--list", heading=_PAST)
+    except BucketcastError as error:  # a stack need not have jobs
+        return [Answer(context=context, printed=[str(error)])]
+    scans = past.document["scans"]
+    if not scans:
+        return [past]
+    past.columns, past.rows = past.columns[:-1], [cells[:-1] for cells in past.rows[::-1]]
+    past.last = [[("report", f"/scans/{each['run']}")] for each in scans[::-1]]
+    findings = Answer(context=context, heading="Findings of the last scan")
+    rows = [scan.row(finding) for finding in scans[-1]["findings"]]
+    findings.table({}, scan.COLUMNS, rows, "none")
+    return [past, findings]
 
 
 def show_report(request: Request) -> Response:
@@ -67,7 +83,7 @@ def show_report(request: Request) -> Response:
     return Response(content, headers=headers, media_type="text/html; charset=utf-8")
 
 
-def _plots(scans: list[dict[str, Any]]) -> dict[str, list[tuple[int, int, str]]]:
+def _plots(scans: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[int, int, str]]]]:
     """Return time, number and text of the scans that are of the same as the last one."""
     plots: dict[str, list[tuple[int, int, str]]] = {"Objects": [], "Bytes": [], "Findings": []}
     for each in scans:
@@ -78,4 +94,4 @@ def _plots(scans: list[dict[str, Any]]) -> dict[str, list[tuple[int, int, str]]]
             plots["Findings"].append((at, findings, f"{findings:,}"))
             if total["bytes"] is not None:
                 plots["Bytes"].append((at, total["bytes"], size(total["bytes"])))
-    return {title: points for title, points in plots.items() if points}
+    return [(title, points) for title, points in plots.items() if points]

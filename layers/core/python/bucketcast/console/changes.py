@@ -2,28 +2,26 @@
 
 import re
 import secrets
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import click
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
-from bucketcast.console.answers import Answer, follow, new_answer
+from bucketcast.console.answers import Answer, stream
 from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
-from bucketcast.console.pages import command, fields, page, render, see
+from bucketcast.console.pages import command_line, page
 from bucketcast.diagnose.command import doctor, test
 from bucketcast.dlq.command.move import purge, redrive
 from bucketcast.dlq.command.options import queue_name, to_filter
-from bucketcast.dlq.command.read import summarize
-from bucketcast.dlq.summary import Summary
+from bucketcast.dlq.command.read import COLUMNS, rows, summarize
+from bucketcast.dlq.summary import Group
 from bucketcast.dynamic_targets import command as dynamic
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.notifications.command import event
@@ -61,6 +59,10 @@ class Change(NamedTuple):
         """The paragraphs of its help, without examples; the first one says what it does."""
         first, *others = (self.command.help or "").partition("\b")[0].strip().split("\n\n")
         return [re.split("[.:;]", first)[0], *others]
+
+    @property
+    def removes(self) -> bool:
+        return self.text[0].startswith(("Remove", "Delete"))
 
     def next(self, values: Mapping[str, str]) -> str:
         """Return the page to go on with."""
@@ -106,74 +108,68 @@ def ask(request: Request) -> Response:
     return form_page(request, _change(request), request.query_params)
 
 
-def do(request: Request) -> Response:
-    change, values = _change(request), fields(request)
-    context, given = context_of(request), words(change, values)
-    line = command(request, *change.shown, *words(change, values, shown=True))
-    run = Run(line, new_answer(context, json=not change.slow), change.next(values))
+def do(request: Request, values: Mapping[str, str]) -> Response:
+    change = _change(request)
+    context, given = context_of(request), [*change.words[2:], *words(change, values)]
+    answer = Answer(
+        context=context,
+        json=not change.slow,
+        command=command_line(request, *change.shown, *words(change, values, shown=True)),
+        id="run",
+        back=change.next(values),
+    )
     try:
         if change.slow:
-            change.command.make_context(change.words[-1], list(given), obj=run.answer)
-            Thread(target=run.follow, args=([*change.words, *given],), daemon=True).start()
+            change.command.make_context(change.words[-1], [*given], obj=answer)
+            answer.runs = True
+            Thread(target=_follow, args=(answer, change.command, given), daemon=True).start()
         else:
-            follow(run.answer, *change.words, *given)
-            run.ended.set()
+            answer.run(change.command, given)
     except ERRORS as error:
         return form_page(request, change, values, errors_of(error))
     context.deployment.forget()
-    shown = change.slow or run.answer.printed
-    return see(f"/runs/{_keep(request, run)}" if shown else run.back)
+    shown = change.slow or answer.printed
+    id_, runs = secrets.token_hex(8), request.app.state.runs
+    runs[id_] = answer
+    if len(runs) > _KEPT:
+        del runs[next(iter(runs))]
+    # That page may be loaded again.
+    return RedirectResponse(f"/runs/{id_}" if shown else answer.back, 303)
 
 
-@dataclass
-class Run:
-    """A command that runs or ran; `back` is the page to go on with."""
-
-    line: str
-    answer: Answer
-    back: str
-    ended: Event = field(default_factory=Event)
-
-    def follow(self, words: Sequence[str]) -> None:
-        """Run it to its end; errors are a part of what is shown."""
-        try:
-            follow(self.answer, *words)
-        except ERRORS as error:
-            self.answer.fail(str(error))
-        except BaseException:
-            self.answer.fail("it ended unexpectedly")
-            raise
-        finally:
-            self.ended.set()
+def _follow(answer: Answer, command: click.Command, words: Sequence[str]) -> None:
+    """Run a command to its end; errors are a part of what is shown."""
+    try:
+        answer.run(command, words)
+    except ERRORS as error:
+        answer.fail(str(error))
+    except BaseException:
+        answer.fail("it ended unexpectedly")
+        raise
+    finally:
+        answer.runs = False
 
 
 def show_run(request: Request) -> Response:
-    found = _find_run(request)
-    live = "" if found.ended.is_set() else f"/live{request.url.path}"
-    return page(request, "run.html", live=live, command=found.line, run=found)
-
-
-async def live_run(request: Request) -> Response:
-    found = _find_run(request)
-    return context_of(request).feeds.stream(
-        request.url.path, lambda: render("run_parts.html", run=found), _LIVE_SECONDS
+    answer = _find_run(request)
+    return page(
+        request,
+        answer.command,
+        back=("Back", answer.back),
+        live=f"/live{request.url.path}" if answer.runs else "",
+        sections=[answer],
     )
 
 
-def _keep(request: Request, run: Run) -> str:
-    """Keep a run for its page; return its id. The oldest makes room."""
-    runs: OrderedDict[str, Run] = request.app.state.runs
-    id_ = secrets.token_hex(8)
-    runs[id_] = run
-    if len(runs) > _KEPT:
-        runs.popitem(last=False)
-    return id_
+async def live_run(request: Request) -> Response:
+    answer = _find_run(request)
+    return stream(request, lambda: answer, _LIVE_SECONDS)
 
 
-def _find_run(request: Request) -> Run:
-    runs: OrderedDict[str, Run] = request.app.state.runs
-    if run := runs.get(request.path_params["id"]):
-        return run
+def _find_run(request: Request) -> Answer:
+    runs: dict[str, Answer] = request.app.state.runs
+    if answer := runs.get(request.path_params["id"]):
+        return answer
     raise HTTPException(404, "This is not known any more.")
 
 
@@ -186,24 +182,23 @@ def form_page(
     change: Change,
     values: Mapping[str, str],
     errors: Mapping[str, str] = MappingProxyType({}),
-    tried: Mapping[str, Any] | None = None,
+    sections: Sequence[Answer] = (),
 ) -> Response:
     deployment = context_of(request).deployed
-    letters = None
     if change.words[0] == "dlq" and not errors:
-        letters = count_letters(request, values)
+        sections = [count_letters(request, values)[0]]
     return page(
         request,
-        "form.html",
+        change.text[0],
+        template="form.html",
         status=400 if errors else 200,
-        command=command(request, *change.shown, *words(change, values, shown=True)),
+        command=command_line(request, *change.shown, *words(change, values, shown=True)),
+        back=("Back", change.next(values)),
         change=change,
         name=next(name for name, each in _CHANGES.items() if each is change),
-        back=change.next(values),
         values={name: text for name, text in values.items() if name != SECRET},
         errors=errors,
-        tried=tried,
-        letters=letters,
+        sections=sections,
         known={
             "bucket": sorted(deployment.buckets),
             "arn": [each.name for each in deployment.targets],
@@ -211,12 +206,16 @@ def form_page(
     )
 
 
-def count_letters(request: Request, values: Mapping[str, str]) -> tuple[Summary, list[str]]:
+def count_letters(request: Request, values: Mapping[str, str]) -> tuple[Answer, list[Group]]:
     """Count the dead letters that a form chooses, as far as a page waits for it."""
+    answer = Answer(context=context_of(request), json=True)
     wanted = to_filter({name: values[name] for name in LETTERS[1:] if values.get(name)})
     with reading:
         target = queue_name(values.get("target", ""))
-        return summarize(new_answer(context_of(request), json=True), target, wanted, COUNTED)
+        summary, answer.printed = summarize(answer, target, wanted, COUNTED)
+    groups = list(summary.groups())
+    answer.table({}, COLUMNS, rows(groups), "no dead letters found")
+    return answer, groups
 
 
 def _change(request: Request) -> Change:

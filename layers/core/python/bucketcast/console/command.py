@@ -24,17 +24,18 @@ def command(out: Output, *, port: int) -> None:
       bucketcast console
       bucketcast console --port 9200
     """  # noqa: D301 - click reads the character
-    from bucketcast.console import server  # noqa: PLC0415 - a server takes long to import
+    from bucketcast.console import app  # noqa: PLC0415 - a server takes long to import
+    from bucketcast.console.context import Context  # noqa: PLC0415 - as above
 
-    context = server.Context(out)
+    context = Context(out)
     token = secrets.token_urlsafe(32)
     try:
-        listener = server.listen(port)
+        listener = app.listen(port)
     except OSError as error:
         raise BucketcastError(
             f"cannot listen on port {port}: {error.strerror}; choose another with --port"
         ) from None
     with listener:
-        address = server.address(listener, token)
+        address = app.address(listener, token)
         out.answer({"address": address}, f"The console is at {address}")
-        server.serve(context, token, listener)
+        app.serve(context, token, listener)

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import cached_property
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, Final, Generic, TypeVar
 
 from starlette.requests import Request
@@ -11,7 +12,6 @@ from starlette.requests import Request
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.console.live import Feeds
 from bucketcast.deployment import Deployed, find
-from bucketcast.errors import BucketcastError
 from bucketcast.terminal.output import Output
 
 T = TypeVar("T")
@@ -24,43 +24,51 @@ _PATIENCE_SECONDS: Final = 10.0
 class Shared(Generic[T]):
     """What a function returned last, for views in many threads; after `seconds` it is called again.
 
-    Those who wait for a call get its error too: a thread of each would wait for AWS once more.
+    A thread of its own calls it, once for all who wait. AWS may take minutes to fail: no view
+    waits that long.
     """
 
     def __init__(self, read: Callable[[], T], seconds: float) -> None:
         self._read = read
         self._seconds = seconds
         self._lock = Lock()
-        self._outcome: T | BucketcastError
-        self._read_at = float("-inf")
+        self._outcome: Future[T] | None = None
+        self._began_at = 0.0
 
     def get(self) -> T:
         """Return the value.
 
         Raises:
             BucketcastError: it cannot be read.
-            AwsError: another view has waited for it for long.
+            AwsError: AWS does not answer.
         """
-        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
-            raise AwsError("AWS has not answered yet: load the page again later", silent=True)
         try:
-            if time.monotonic() - self._read_at >= self._seconds:
-                try:
-                    self._outcome = self._read()
-                except BucketcastError as error:
-                    self._outcome = error
-                self._read_at = time.monotonic()
-            outcome = self._outcome
-        finally:
-            self._lock.release()
-        if isinstance(outcome, BucketcastError):
-            raise outcome
-        return outcome
+            return self.begin().result(_PATIENCE_SECONDS)
+        except TimeoutError:
+            raise AwsError(
+                "AWS has not answered yet: load the page again later", silent=True
+            ) from None
+
+    def begin(self) -> Future[T]:
+        """Return the value, or the call that is on its way, and do not wait for it."""
+        with self._lock:
+            is_old = time.monotonic() - self._began_at >= self._seconds
+            if self._outcome is None or (self._outcome.done() and is_old):
+                self._began_at = time.monotonic()
+                self._outcome = Future()
+                Thread(target=self._call, args=(self._outcome,), daemon=True).start()
+            return self._outcome
 
     def forget(self) -> None:
         """Let the next view read again, after a change that the console itself made."""
         with self._lock:
-            self._read_at = float("-inf")
+            self._outcome = None
+
+    def _call(self, outcome: Future[T]) -> None:
+        try:
+            outcome.set_result(self._read())
+        except Exception as error:  # noqa: BLE001 - raised to all who wait
+            outcome.set_exception(error)
 
 
 class Context:
@@ -68,15 +76,12 @@ class Context:
 
     def __init__(self, out: Output) -> None:
         self.feeds = Feeds()
+        self.stack = out.stack
         self._out = out
         self._lock = Lock()
         self.aws = self._make_clients()
         self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
         self.deployment.get()
-
-    @property
-    def stack(self) -> str:
-        return self._out.stack
 
     @property
     def deployed(self) -> Deployed:

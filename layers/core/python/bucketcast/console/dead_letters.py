@@ -12,7 +12,7 @@ from starlette.responses import Response
 from bucketcast.console.answers import run
 from bucketcast.console.changes import LETTERS, count_letters, reading
 from bucketcast.console.forms import words_of
-from bucketcast.console.pages import command, page
+from bucketcast.console.pages import Link, command_line, page
 from bucketcast.destination import Destination
 from bucketcast.dlq.command import read
 from bucketcast.dlq.summary import OTHER, Group
@@ -22,33 +22,29 @@ _MOST: Final = "20"
 
 def show(request: Request) -> Response:
     asked = _asked(request)
-    summary, notes = count_letters(request, asked)
-    groups = list(summary.groups())
+    counted, groups = count_letters(request, asked)
+    counted.last = [_actions(_choice(group)) if group.reason != OTHER else [] for group in groups]
     return page(
         request,
-        "dead_letters.html",
-        command=command(request, "dlq", "ls", *words_of(read.ls.params, asked)),
-        asked=dict.fromkeys(LETTERS, "") | asked,
-        actions=_actions(asked),
-        columns=read.COLUMNS,
-        rows=read.rows(groups),
-        last=[_actions(_choice(group)) if group.reason != OTHER else () for group in groups],
-        notes=notes,
+        "Dead letters",
+        command=command_line(request, "dlq", "ls", *words_of(read.ls.params, asked)),
+        filters=[("target", ()), ("reason", ())],
+        links=_actions(asked) if groups else (),
+        sections=[counted],
     )
 
 
 def show_letters(request: Request) -> Response:
     asked = _asked(request)
-    words = ("dlq", "show", *words_of(read.show.params, {**asked, "limit": _MOST}))
+    words = words_of(read.show.params, {**asked, "limit": _MOST})
     with reading:
-        answer = run(request, *words)
+        answer = run(request, read.show, "dlq show", *words)
     return page(
         request,
-        "letters.html",
-        command=command(request, *words),
-        target=asked.get("target"),
-        actions=_actions(asked)[1:],
-        answer=answer,
+        f"Dead letters of {asked.get('target')}",
+        back=("Dead letters", "/dead-letters"),
+        links=_actions(asked)[1:],
+        sections=[answer],
     )
 
 
@@ -63,7 +59,7 @@ def _choice(group: Group) -> dict[str, str]:
     return {"target": target, **{name: text for name, text in values.items() if text}}
 
 
-def _actions(asked: Mapping[str, str]) -> list[tuple[str, str]]:
+def _actions(asked: Mapping[str, str]) -> list[Link]:
     """Return what can be done with the letters of a target."""
     if "target" not in asked:
         return []

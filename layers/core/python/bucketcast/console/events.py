@@ -1,45 +1,62 @@
-"""Events as they happen, and what became of each."""
+"""Events as they happen, and of one: its record, the rules' answers, its way to each target."""
 
+import time
 from collections.abc import Mapping
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 from urllib.parse import urlencode
 
+import msgspec
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bucketcast.console.answers import Answer, stream
 from bucketcast.console.context import context_of
-from bucketcast.console.pages import command, page, render
-from bucketcast.console.recent import Row, Wanted
+from bucketcast.console.pages import command_line, page
+from bucketcast.console.recent import Entry, Row, Wanted
 from bucketcast.console.recorder import Recorder
 from bucketcast.destination import Destination
+from bucketcast.diagnose.command import explain, trace
+from bucketcast.display import printable, size
 from bucketcast.event.names import expand
 from bucketcast.terminal import params
+from bucketcast.terminal.output import counted
+from bucketcast.terminal.times import clock
 
 MOST: Final = 100
 _SECONDS: Final = 0.25
+_WAY_SECONDS: Final = 1.0
+_WORDS: Final = ("put", "delete", "get", "s3:ObjectCreated:*", "s3:ObjectRemoved:*")
 _FIELDS: Final = ("bucket", "prefix", "event", "target")
 _HELD: Final = "held"
 
 
 async def show(request: Request) -> Response:
-    recorder_of(request).look()
+    _recorder(request).look()
     return await run_in_threadpool(_show, request)
 
 
 async def live(request: Request) -> Response:
-    recorder = recorder_of(request)
-    recorder.look()
+    _recorder(request).look()
     wanted = _wanted(_asked(request))
-    address = f"{request.url.path}?{request.url.query}"
-
-    def read() -> str:
-        return render("events_parts.html", **_parts(recorder, wanted))
-
-    return context_of(request).feeds.stream(address, read, _SECONDS)
+    return stream(request, lambda: _list(request, wanted), _SECONDS)
 
 
-def recorder_of(request: Request) -> Recorder:
+async def show_event(request: Request) -> Response:
+    _recorder(request).look()
+    return await run_in_threadpool(_show_event, request)
+
+
+async def live_event(request: Request) -> Response:
+    _recorder(request).look()
+    entry = _entry(request)
+    return stream(request, lambda: _way(request, entry), _WAY_SECONDS)
+
+
+def _recorder(request: Request) -> Recorder:
     recorder: Recorder = request.app.state.recorder
     return recorder
 
@@ -52,16 +69,17 @@ def _show(request: Request) -> Response:
     source = [f"s3://{wanted.bucket}"] if wanted.bucket else []
     prefix = ["--prefix", wanted.prefix] if wanted.prefix else []
     names = ["--event", asked["event"]] if asked["event"] else []
+    targets = [target.name for target in context_of(request).deployed.targets]
+    hold = ("Hold the list", f"/events?{_HELD}=1&{query}")
+    follow = ("Show new events as they come", f"/events?{query}")
     return page(
         request,
-        "events.html",
+        "Events",
         live="" if held else f"/live/events?{query}",
-        command=command(request, "listen", *source, *prefix, *names),
-        asked=asked,
-        other=f"/events?{query}" if held else f"/events?{urlencode({_HELD: 1})}&{query}",
-        held=held,
-        targets=[target.name for target in context_of(request).deployed.targets],
-        **_parts(recorder_of(request), wanted),
+        command=command_line(request, "listen", *source, *prefix, *names),
+        filters=[("bucket", ()), ("prefix", ()), ("event", _WORDS), ("target", targets)],
+        links=[follow if held else hold],
+        sections=[_list(request, wanted)],
     )
 
 
@@ -84,19 +102,92 @@ def _wanted(asked: Mapping[str, str]) -> Wanted:
     )
 
 
-def _parts(recorder: Recorder, wanted: Wanted) -> dict[str, Any]:
-    rows = recorder.recent.newest(wanted, MOST)
-    return {
-        "rows": [(row, _outcomes(row)) for row in rows],
-        "since": recorder.since,
-        "number": recorder.recent.number,
-        "notes": list(recorder.notes.values()),
-    }
+def _list(request: Request, wanted: Wanted) -> Answer:
+    """Return the table of the newest events, with what became of each."""
+    recorder = _recorder(request)
+    answer = Answer(context=context_of(request), id="events", printed=[*recorder.notes.values()])
+    rows = [_cells(row) for row in recorder.recent.newest(wanted, MOST)]
+    answer.table({}, ("TIME", "EVENT", "OBJECT", "SIZE", "TARGETS"), rows, "none yet")
+    if recorder.since:
+        number = counted(recorder.recent.number, "event")
+        about = Markup(
+            "{} since <time>{}</time>. Earlier ones cannot be shown: the logs hold no key and no "
+            "record. What became of an event follows within seconds, from the logs."
+        )
+        answer.note(about.format(number, clock(recorder.since)))
+    else:
+        answer.note("Starting to listen …")
+    return answer
 
 
-def _outcomes(row: Row) -> list[tuple[str, str, str]]:
-    """Return target, last step and its reason."""
-    return [
-        (Destination.of(arn).short, step.kind, step.reason if step.kind != "queued" else "")
-        for arn, step in sorted(row.outcomes.items())
+def _cells(row: Row) -> tuple[str, ...]:
+    event = row.entry.event
+    path = f"{event.bucket}/{event.key}" if event.key else event.bucket
+    link = Markup('<a href="/events/{}">{}</a>').format(event.id, printable(path))
+    step = Markup('<span class="step {}" title="{}">{} {}</span> ')
+    outcomes = [
+        step.format(kind, printable(reason), Destination.of(arn).short, kind)
+        for arn, (_, _, kind, _, _, reason) in sorted(row.outcomes.items())
     ]
+    nothing = "no rule matches" if row.read else "…"
+    taken = "-" if event.size is None else size(event.size)
+    return event.time, event.name, link, taken, Markup().join(outcomes) or nothing
+
+
+def _show_event(request: Request) -> Response:
+    context, entry = context_of(request), _entry(request)
+    event = entry.event
+    uri = f"s3://{event.bucket}/{event.key}"
+    minutes = (time.time() - entry.at / 1_000) // 60 + 2
+    length = ["--size", str(event.size)] if event.size is not None else []
+    explained = Answer(context=context, heading="Rules, and what is sent by the settings of now")
+    explained.note(command_line(request, "explain", uri, "--event", event.name, *length))
+    explanation = explain.explain_deployed([event], context.deployed, context.aws)
+    explain.show(explained, event, explanation)
+    record = msgspec.json.format(bytes(event.record), indent=2).decode(errors="replace")
+    return page(
+        request,
+        uri,
+        back=("Events", "/events"),
+        live=f"/live{request.url.path}",
+        command=command_line(request, "trace", uri, "--since", f"{minutes:.0f}m"),
+        figures=[
+            ("event", event.name),
+            ("time", event.time),
+            ("received here after", f"{entry.at - _happened(entry):,} ms"),
+            ("id", event.id),
+        ],
+        sections=[
+            _way(request, entry),
+            explained,
+            Answer(context=context, heading="Record", lines=[record]),
+        ],
+    )
+
+
+def _entry(request: Request) -> Entry:
+    entry = _recorder(request).recent.find(request.path_params["id"])
+    if entry is None:
+        raise HTTPException(404, "This event is not known, or made room for newer ones.")
+    return entry
+
+
+def _happened(entry: Entry) -> int:
+    """Return the event's own time in Unix ms."""
+    try:
+        return round(datetime.fromisoformat(entry.event.time).timestamp() * 1_000)
+    except ValueError:  # a source may send 25 o'clock
+        return entry.at
+
+
+def _way(request: Request, entry: Entry) -> Answer:
+    """Return the table of an event's steps, with a link from its end to the dead letter."""
+    answer = Answer(context=context_of(request), id="steps", heading="Its way")
+    steps = trace.ordered(_recorder(request).recent.steps(entry))
+    nothing = "nothing in the logs yet: they take some seconds"
+    answer.table({}, trace.COLUMNS, trace.rows(steps), nothing)
+    for step in steps:
+        letter = {"target": Destination.of(step.target).short, "id": entry.event.id}
+        link = ("the dead letter", f"/dead-letters/letters?{urlencode(letter)}")
+        answer.last = [*answer.last, [link] if step.kind == "dead" else []]
+    return answer

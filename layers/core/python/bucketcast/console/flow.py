@@ -1,62 +1,37 @@
-"""The way of events, from buckets to targets, with what waits on it."""
+"""The way of events, from buckets to targets, with what waits on it, and one target."""
 
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
+from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import aws_errors
+from bucketcast.console.answers import Answer
 from bucketcast.console.context import Context, Shared, context_of
-from bucketcast.console.pages import command, page, render
-from bucketcast.delivery.queue import Depth
+from bucketcast.console.pages import command_line, page, render
 from bucketcast.delivery.queue_names import dead_of
-from bucketcast.deployment import Deployed, DeployedTarget
-from bucketcast.deployment.health import Probe, health, probe, read_depth
-from bucketcast.dynamic_targets.command.rows import Row, document, read_rows, remarks, state
+from bucketcast.deployment import DeployedTarget
+from bucketcast.deployment.health import Probe, health, messages, probe
+from bucketcast.display import redacted_url
+from bucketcast.dynamic_targets.command import rows as targets_table
+from bucketcast.dynamic_targets.command.rows import Row, cells, read_rows, remarks, state
+from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
+from bucketcast.terminal import params
+from bucketcast.terminal.output import counted
 
 SECONDS: Final = 2.0
 _PROBE_SECONDS: Final = 30.0
 _RATE_SECONDS: Final = 120.0
 """Functions on AWS count in steps of a minute."""
 _AT_ONCE: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """What a page shows: lengths of the ingress queue, sources with rules, and targets.
-
-    `rates` are events a minute by ARN; `sources` are numbers of rules and transports by bucket,
-    `rules` numbers of rules by ARN.
-    """
-
-    waiting: Depth | None
-    dead: Depth | None
-    rows: Sequence[Row]
-    rates: Mapping[str, float]
-    sources: Mapping[str, tuple[int, str]]
-    rules: Mapping[str, int]
-
-    def entries(self) -> list[dict[str, Any]]:
-        """Return each target as `target ls --json` has it, and what the table adds."""
-        now = round(time.time() * 1_000)
-        return [
-            document(row)
-            | {
-                "name": row.target.name,
-                "state": state(row),
-                "remarks": remarks(row, now),
-                "oldest_ms": row.oldest,
-                "rate": self.rates.get(row.target.arn, 0.0),
-                "rules": self.rules.get(row.target.arn, 0),
-            }
-            for row in self.rows
-        ]
 
 
 class Watch:
@@ -67,18 +42,15 @@ class Watch:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._slow = ThreadPoolExecutor(1)
-        self._running: Future[None] | None = None
-        self._probed_at = self._found_at = float("-inf")
+        self._probing = Shared(self._probe, _PROBE_SECONDS)
         self._probes: Mapping[str, Probe] = {}
-        self._rules: Counter[str] = Counter()
-        self._buckets: Counter[str] = Counter()
+        self._rules = Shared(self._read_rules, _PROBE_SECONDS)
         self._broken: list[str] = []
         self._sent: dict[str, deque[tuple[float, int]]] = {}
         self._overview = Shared(self._read, SECONDS / 2)
 
-    def read(self) -> Overview:
-        """Return the overview of this moment.
+    def read(self) -> Mapping[str, Any]:
+        """Return the sources, the rules with what waits for them, and the targets, for a page.
 
         Raises:
             AwsError: AWS cannot be reached.
@@ -87,53 +59,58 @@ class Watch:
 
     def probe(self, target: DeployedTarget) -> Probe:
         """Return what a target's last probe found, or probe it if that is not recent."""
-        recent = time.monotonic() - self._found_at < 2 * _PROBE_SECONDS
-        known = self._probes.get(target.arn) if recent else None
+        probing = self._probing.begin()
+        known = probing.result().get(target.arn) if probing.done() else None
         return known or probe(target, self._context.aws)
 
-    def _read(self) -> Overview:
-        now = time.monotonic()
+    def _read(self) -> Mapping[str, Any]:
         deployment, aws = self._context.deployed, self._context.aws
-        if (self._running is None or self._running.done()) and (
-            now - self._probed_at >= _PROBE_SECONDS
-        ):
-            self._probed_at = now
-            self._running = self._slow.submit(self._probe, deployment, aws)
-        if self._running and self._running.done():
-            self._running.result()
-        targets = (*deployment.targets, *deployment.inactive)
+        rules = self._rules.get()
+        probing = self._probing.begin()
+        if probing.done():
+            self._probes = probing.result()
+        targets = deployment.all_targets
         probes = [self._probes.get(target.arn, Probe()) for target in targets]
         rows, _ = read_rows(targets, health(targets, aws, probes), deployment.state_table, aws)
         broken = [row.target.arn for row in rows if row.outage and row.outage.since]
         if broken != self._broken:
-            self._broken, self._probed_at = broken, float("-inf")  # the next round probes
-        return Overview(
-            read_depth(deployment.ingress_queue, aws)[0],
-            read_depth(dead_of(deployment.ingress_queue), aws)[0],
-            rows,
-            {row.target.arn: self._rate(row, now) for row in rows},
-            {
-                bucket: (self._buckets[bucket], deployment.buckets.get(bucket, ""))
-                for bucket in sorted({*deployment.buckets, *self._buckets})
-            },
-            self._rules,
-        )
+            self._broken = broken
+            self._probing.forget()
+        connected = dict.fromkeys((rule.bucket for rule in rules), "") | {**deployment.buckets}
+        by_bucket = Counter(rule.bucket for rule in rules)
+        by_arn = Counter(rule.arn for rule in rules)
+        queue = deployment.ingress_queue
+        waiting, dead = (targets_table.count(messages(url, aws)) for url in (queue, dead_of(queue)))
+        rates = [self._rate(row) for row in rows]
+        figures = [("waiting", waiting), ("dead", _letters("ingress", dead)), _sent(sum(rates))]
+        return {
+            "sources": [
+                (bucket, " · ".join(filter(None, (counted(by_bucket[bucket], "rule"), via))))
+                for bucket, via in sorted(connected.items())
+            ],
+            "rules": counted(len(rules), "rule"),
+            "figures": figures,
+            "targets": [
+                _card(row, by_arn[row.target.arn], rate)
+                for row, rate in zip(rows, rates, strict=True)
+            ],
+        }
 
-    def _probe(self, deployment: Deployed, aws: Aws) -> None:
+    def _read_rules(self) -> list[Rule]:
         with aws_errors():
-            rules = Rules(deployment.state_table, aws.dynamodb)
-            found = [rule for bucket in rules.buckets() for rule in rules.of(bucket)]
-        self._rules = Counter(rule.arn for rule in found)
-        self._buckets = Counter(rule.bucket for rule in found)
-        targets = (*deployment.targets, *deployment.inactive)
+            rules = Rules(self._context.deployed.state_table, self._context.aws.dynamodb)
+            return [rule for bucket in rules.buckets() for rule in rules.of(bucket)]
+
+    def _probe(self) -> Mapping[str, Probe]:
+        deployment, aws = self._context.deployed, self._context.aws
+        targets = deployment.all_targets
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             probes = pool.map(lambda target: probe(target, aws), targets)
-            self._probes = {
-                target.arn: probed for target, probed in zip(targets, probes, strict=True)
-            }
-        self._found_at = time.monotonic()
+            return {target.arn: probed for target, probed in zip(targets, probes, strict=True)}
 
-    def _rate(self, row: Row, now: float) -> float:
+    def _rate(self, row: Row) -> float:
+        """Return how many events a minute a target gets."""
+        now = time.monotonic()
         samples = self._sent.setdefault(row.target.arn, deque())
         samples.append((now, row.events.sent))
         while samples[0][0] < now - _RATE_SECONDS:
@@ -142,23 +119,87 @@ class Watch:
         return 60 * max(0, row.events.sent - sent) / (now - began) if now > began else 0.0
 
 
+def _card(row: Row, rules: int, rate: float) -> Mapping[str, Any]:
+    """Return what is shown of a target, with the cells of `target ls`."""
+    now = round(time.time() * 1_000)
+    name, word, waiting, dead, oldest, *_ = cells(row, now)
+    figures = [("rules", f"{rules:,}"), _sent(rate), ("waiting", waiting), ("oldest", oldest)]
+    return {
+        "name": name,
+        "state": word,
+        "shown": "being checked" if word == "unknown" and not row.health.why else word,
+        "figures": [*figures, ("dead", _letters(name, dead))],
+        "remarks": remarks(row, now) if word != "online" else "",
+        "rate": rate,
+    }
+
+
+def _sent(rate: float) -> tuple[str, str]:
+    return "sent", f"{rate:,.0f}/min"
+
+
+def _letters(target: str, dead: str) -> str:
+    """Return the number of dead letters, with a link to them if there are some."""
+    link = Markup('<a href="/dead-letters?target={}">{}</a>')
+    return dead if dead in ("0", "?") else link.format(target, dead)
+
+
 def show(request: Request) -> Response:
     return page(
         request,
-        "flow.html",
+        "Flow",
+        template="flow.html",
         live="/live/flow",
-        command=command(request, "target", "ls"),
-        overview=watch_of(request).read(),
+        command=command_line(request, "target", "ls"),
+        **_watch(request).read(),
     )
 
 
 async def live(request: Request) -> Response:
-    watch = watch_of(request)
+    watch = _watch(request)
     return context_of(request).feeds.stream(
-        request.url.path, lambda: render("flow_parts.html", overview=watch.read()), SECONDS
+        request.url.path, lambda: render("flow_parts.html", **watch.read()), SECONDS
     )
 
 
-def watch_of(request: Request) -> Watch:
+def show_target(request: Request) -> Response:
+    context = context_of(request)
+    target = context.deployed.target(params.target_or_topic(request.path_params["name"]))
+    reports = health([target], context.aws, [_watch(request).probe(target)])
+    (row,), _ = read_rows([target], reports, context.deployed.state_table, context.aws)
+    now = round(time.time() * 1_000)
+    figures = list(zip(targets_table.WIDE_COLUMNS, cells(row, now), strict=True))
+    about = Answer(context=context, printed=[*filter(None, [remarks(row, now)])])
+    settings = Answer(context=context, heading="Settings")
+    configured = [
+        (name, redacted_url(value) if "://" in value else value)
+        for name, value in sorted(deployed.settings(target, context.aws).items())
+        if value
+    ]
+    settings.table({}, ("SETTING", "VALUE"), [*figures[-2:], *configured], "none")
+    change = "resume" if state(row) == "paused" else "pause"
+    actions = [(change.capitalize(), "target", change), ("Send a test event", "test")]
+    query = urlencode({"target": target.name})
+    return page(
+        request,
+        target.name,
+        state=state(row),
+        back=("Flow", "/"),
+        command=command_line(request, "target", "ls", "--wide"),
+        figures=figures[2:-2],
+        buttons=[
+            (words[-1], title, {"arn": target.name}, command_line(request, *words, target.name))
+            for title, *words in actions
+        ],
+        links=[
+            ("Its events", f"/events?{query}"),
+            ("Its rules", f"/rules?{query}"),
+            ("Its dead letters", f"/dead-letters?{query}"),
+        ],
+        sections=[about, settings],
+    )
+
+
+def _watch(request: Request) -> Watch:
     watch: Watch = request.app.state.watch
     return watch

@@ -7,6 +7,7 @@ newest fragment when it is ready for one, so a slow browser skips some, and noth
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Final
+from weakref import WeakValueDictionary
 
 from markupsafe import escape
 from starlette.concurrency import run_in_threadpool
@@ -73,7 +74,7 @@ class Feeds:
     """The feeds that are shown, by their addresses."""
 
     def __init__(self) -> None:
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()
 
     def stream(self, address: str, read: Read, seconds: float) -> StreamingResponse:
         """Return the response to an `EventSource`; only the first one's `read` is called."""
@@ -83,10 +84,6 @@ class Feeds:
 
     async def _events(self, address: str, read: Read, seconds: float) -> AsyncIterator[str]:
         feed = self._feeds.setdefault(address, Feed(read, seconds))
-        try:
-            async for fragment in feed.fragments():
-                lines = "".join(f"data: {line}\n" for line in fragment.splitlines())
-                yield f"{lines or ':'}\n\n"
-        finally:
-            if not feed.readers and self._feeds.get(address) is feed:
-                del self._feeds[address]
+        async for fragment in feed.fragments():
+            lines = "".join(f"data: {line}\n" for line in fragment.splitlines())
+            yield f"{lines or ':'}\n\n"

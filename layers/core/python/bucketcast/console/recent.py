@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,8 +27,7 @@ _MAX_STEPS: Final = 50
 """Of one event; a target that is down for long adds one with each try."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An event with its trace id, and when it was received (Unix ms)."""
 
     event: Event
@@ -41,8 +40,7 @@ class Entry:
         return len(bytes(self.event.record)) + 4 * len(self.event.key) + _OVERHEAD_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Conditions that must all hold, empty for none; `names` are single, `target` is an ARN."""
 
     bucket: str = ""
@@ -59,8 +57,7 @@ class Wanted:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """An event with its last known step at each target, by ARN; none are known without `read`."""
 
     entry: Entry

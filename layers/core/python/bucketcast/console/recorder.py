@@ -6,13 +6,13 @@ Both begin with the first view of events and end some minutes after the last one
 import asyncio
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 
 from bucketcast.console.context import Context
 from bucketcast.console.recent import Recent
-from bucketcast.deployment import Deployed
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
 from bucketcast.errors import BucketcastError
@@ -57,41 +57,33 @@ class Recorder:
 
     async def _run(self) -> None:
         self._recent, self.since, self.notes = Recent(), 0, {}
-        parts = (self._listen, self._read_logs, self._check)
-        tasks = [asyncio.create_task(part()) for part in parts]
-        try:
-            while (left := self._looked_at + _IDLE_SECONDS - time.monotonic()) > 0:
-                done, _ = await asyncio.wait(
-                    tasks, timeout=left, return_when=asyncio.FIRST_EXCEPTION
-                )
-                for task in done:
-                    task.result()
-        finally:
+        async with asyncio.TaskGroup() as group:
+            parts = (self._listen, self._read_logs, self._check)
+            tasks = [group.create_task(part()) for part in parts]
+            while (left := self._looked_at + _IDLE_SECONDS - time.monotonic()) > 0:  # noqa: ASYNC110 - readers move its end
+                await asyncio.sleep(left)
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _listen(self) -> None:
         while True:
             try:
                 deployment = await run_in_threadpool(lambda: self._context.deployed)
-                await self._session(deployment)()
+                session = Session(
+                    deployment,
+                    self._context.aws,
+                    ListenFilter(user("console"), "", _NAMES),
+                    show=lambda _: None,
+                    note=partial(self.notes.__setitem__, _LISTENER),
+                    line=self._add,
+                    began=self._begin,
+                )
+                await session()
             except EventsLostError as error:
-                self._note("lost", str(error))
+                self.notes["lost"] = str(error)
             except BucketcastError as error:
-                self._note(_LISTENER, str(error))
+                self.notes[_LISTENER] = str(error)
             await asyncio.sleep(_RETRY_SECONDS)
-
-    def _session(self, deployment: Deployed) -> Session:
-        return Session(
-            deployment,
-            self._context.aws,
-            ListenFilter(user("console"), "", _NAMES),
-            show=lambda _: None,
-            note=lambda text: self._note(_LISTENER, text),
-            line=self._add,
-            began=self._begin,
-        )
 
     def _begin(self) -> None:
         self.notes.pop(_LISTENER, None)
@@ -110,15 +102,13 @@ class Recorder:
                 newest = await run_in_threadpool(self._read_steps, newest)
                 self.notes.pop(_LOGS, None)
             except BucketcastError as error:  # the next round reads the same again
-                self._note(_LOGS, f"what becomes of events is not known: {error}")
+                self.notes[_LOGS] = f"what becomes of events is not known: {error}"
             await asyncio.sleep(_LOG_SECONDS)
 
     def _read_steps(self, newest: int) -> int:
         """Add the steps that the logs have; return the time of the newest."""
         deployment, aws = self._context.deployed, self._context.aws
-        targets = (target.function for target in (*deployment.targets, *deployment.inactive))
-        functions = dict.fromkeys([deployment.ingest_function, *filter(None, targets)])
-        for at, line in logs.lines(logs.ANY, functions, newest - _LATE_MS, aws):
+        for at, line in logs.lines(logs.ANY, deployment.functions, newest - _LATE_MS, aws):
             self._recent.add_steps(steps.read_steps(at, line))
             newest = max(newest, at)
         return newest
@@ -129,7 +119,4 @@ class Recorder:
             context = self._context
             reason = await run_in_threadpool(checks.not_heard, context.deployed, context.aws)
             if reason:
-                self._note("buckets", reason)
-
-    def _note(self, about: str, text: str) -> None:
-        self.notes[about] = text
+                self.notes["buckets"] = reason

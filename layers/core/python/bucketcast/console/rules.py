@@ -6,39 +6,32 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import run
+from bucketcast.console.answers import Answer, run
 from bucketcast.console.changes import ADD_RULE, form_page, words
 from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, errors_of
-from bucketcast.console.pages import command, page
+from bucketcast.console.pages import command_line, page
 from bucketcast.diagnose.command import explain
 from bucketcast.notifications.command import event
 from bucketcast.terminal import params
 
 
 def show(request: Request) -> Response:
-    bucket, target = (request.query_params.get(name, "").strip() for name in ("bucket", "target"))
+    asked, target = (request.query_params.get(name, "").strip() for name in ("bucket", "target"))
     arn = params.target_or_topic(target).plain if target else ""
-    asked = ["event", "ls", *([bucket] if bucket else [])]
-    bucket = params.bucket_name(bucket) if bucket else ""
-    listed = run(request, *asked)
+    listed = run(request, event.ls, "event ls", *([params.bucket_name(asked)] if asked else []))
+    rules = listed.document["rules"]
+    chosen = [index for index, rule in enumerate(rules) if arn in ("", rule["arn"])]
+    listed.rows = [listed.rows[index] for index in chosen]
+    listed.last = [[("remove …", _removal(rules[index]))] for index in chosen]
     return page(
         request,
-        "rules.html",
-        command=command(request, *asked),
-        bucket=bucket,
-        target=target,
-        columns=listed.columns,
-        rows=[
-            cells
-            for rule, cells in zip(listed.document["rules"], listed.rows, strict=True)
-            if arn in ("", rule["arn"])
+        "Rules",
+        filters=[("bucket", ()), ("target", ())],
+        links=[
+            ("Add a rule …", f"/changes/add-rule?{urlencode({'bucket': asked, 'arn': target})}")
         ],
-        last=[
-            [("remove …", _removal(rule))]
-            for rule in listed.document["rules"]
-            if arn in ("", rule["arn"])
-        ],
+        sections=[listed],
     )
 
 
@@ -48,7 +41,8 @@ def try_key(request: Request) -> Response:
     try:
         with ADD_RULE.command.make_context("event add", words(ADD_RULE, values)) as parsed:
             given = dict(parsed.params)
-        draft = event.draft(context.deployed, given["bucket"], given["arn"], given["events"], given)
+        named = given | {"name": "this rule"}
+        draft = event.draft(context.deployed, given["bucket"], given["arn"], given["events"], named)
     except ERRORS as error:
         return form_page(request, ADD_RULE, values, errors_of(error))
     asked = [f"s3://{draft.bucket}/{values.get('key', '')}", "--event", values.get("try") or "put"]
@@ -58,14 +52,10 @@ def try_key(request: Request) -> Response:
         explained = explain.explain_deployed(events, context.deployed, context.aws, [draft])
     except ERRORS as error:
         return form_page(request, ADD_RULE, values, {"key": "; ".join(errors_of(error).values())})
-    first, *others = explain.rows(explained.answers, explained.missing)
-    tried = {
-        "command": command(request, "explain", *asked),
-        "title": f"{events[0].name} of {asked[0]}",
-        "columns": explain.COLUMNS,
-        "rows": [("this rule", *first[1:]), *others],
-    }
-    return form_page(request, ADD_RULE, values, tried=tried)
+    tried = Answer(context=context, heading=f"{events[0].name} of {asked[0]}")
+    tried.note(f"Once it is added: {command_line(request, 'explain', *asked)}")
+    explain.show(tried, events[0], explained)
+    return form_page(request, ADD_RULE, values, sections=[tried])
 
 
 def _removal(rule: Mapping[str, str]) -> str:

@@ -144,6 +144,17 @@ class Deployed:
     trail_selectors: bool = True
     kms_key: str = ""
 
+    @property
+    def all_targets(self) -> tuple[DeployedTarget, ...]:
+        """The targets, with those that get no events."""
+        return (*self.targets, *self.inactive)
+
+    @property
+    def functions(self) -> list[str]:
+        """Ingest, and the functions of all targets: their logs have the steps of events."""
+        functions = (target.function for target in self.all_targets)
+        return list(dict.fromkeys([self.ingest_function, *filter(None, functions)]))
+
     def looks_into(self, bucket: str) -> bool:
         """Return True if ingest may read the bucket's objects."""
         return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))

@@ -28,7 +28,7 @@ def target_stats(deployment: Deployed, aws: Aws) -> list[TargetStats]:
     """
     with aws_errors():
         counted = Counters(deployment.state_table, lambda: aws.dynamodb).read()
-    targets = (*deployment.targets, *deployment.inactive)
+    targets = deployment.all_targets
     _ = aws.sqs  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         depths = list(pool.map(lambda target: _depth(target, aws), targets))

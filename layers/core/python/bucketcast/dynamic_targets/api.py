@@ -119,7 +119,7 @@ class AdminConfig:
         }
 
     def _lines(self, deployment: Deployed, kind: str) -> Iterator[tuple[DeployedTarget, str]]:
-        for target in (*deployment.targets, *deployment.inactive):
+        for target in deployment.all_targets:
             if target.kind != kind or (target.dynamic and target.dynamic.state == "kept"):
                 continue
             values = self._values(target)

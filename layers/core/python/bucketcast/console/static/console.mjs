@@ -3,13 +3,6 @@
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
-
-function age(date) {
-  const seconds = Math.max(0, Math.floor((Date.now() - date) / 1000));
-  const [unit, size] = units.find(([, size]) => seconds >= size) ?? ["s", 1];
-  return `${Math.floor(seconds / size)}${unit} ago`;
-}
 
 function inZone(date) {
   const time = `${clock.format(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
@@ -21,7 +14,7 @@ function showTimes(root) {
     if (!element.dateTime) element.dateTime = element.textContent;
     const date = new Date(element.dateTime);
     if (isNaN(date)) continue;
-    const text = element.classList.contains("ago") ? age(date) : inZone(date);
+    const text = inZone(date);
     if (element.textContent !== text) element.textContent = text;
     element.title = `${full.format(date)}\n${element.dateTime}`;
   }
@@ -93,5 +86,4 @@ document.addEventListener("keydown", (event) => {
 });
 
 showTimes(document);
-setInterval(() => showTimes(document), 1000);
 listen();

@@ -23,7 +23,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
-COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
+_COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
 _URI = "s3://"
 
 
@@ -69,7 +69,9 @@ def command(out: Output, /, source: str, **options: Any) -> None:
         out.answer(_document(explanation))
         return
     for event in events:
-        _show(out, event, explanation)
+        out.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
+        out.line("")
+        show(out, event, explanation)
 
 
 def explain_deployed(
@@ -137,20 +139,19 @@ def synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
     ]
 
 
-def _show(out: Output, event: Event, explanation: Explanation) -> None:
-    out.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
-    out.line("")
+def show(out: Output, event: Event, explanation: Explanation) -> None:
+    """Print the rules' answers to an event, and what would be sent."""
     answers = [answer for answer in explanation.answers if answer.event is event]
-    out.table({}, COLUMNS, rows(answers, explanation.missing), f"{event.bucket} has no rules")
+    out.table({}, _COLUMNS, _rows(answers, explanation.missing), f"{event.bucket} has no rules")
     for message in explanation.messages:
         if message.event.id == event.id:
-            for line in ("", *lines(message)):
+            for line in ("", *_lines(message)):
                 out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
 
 
-def rows(answers: Iterable[Answer], missing: Sequence[str]) -> list[tuple[str, ...]]:
+def _rows(answers: Iterable[Answer], missing: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the cells of the table of answers."""
     return [
         (
@@ -169,7 +170,7 @@ def _matched(answer: Answer, missing: Sequence[str]) -> str:
     return "yes, not deployed" if answer.rule.arn in missing else "yes"
 
 
-def lines(message: Message) -> Iterator[str]:
+def _lines(message: Message) -> Iterator[str]:
     """Yield what is sent to a target, for people."""
     yield f"to {message.target}"
     yield from (f"  {name}: {value}" for name, value in message.headers.items())

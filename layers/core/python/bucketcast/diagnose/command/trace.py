@@ -60,10 +60,8 @@ def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) ->
         AwsError: AWS cannot be reached.
     """
     trace_id = object_id(bucket, key)
-    target_functions = (target.function for target in (*deployment.targets, *deployment.inactive))
-    functions = dict.fromkeys([deployment.ingest_function, *filter(None, target_functions)])
     start = int((time.time() - since) * 1000)
-    lines = logs.lines(trace_id, functions, start, aws)
+    lines = logs.lines(trace_id, deployment.functions, start, aws)
     return ordered(
         step for entry in lines for step in steps.read_steps(entry.at, entry.line, trace_id)
     )

@@ -135,7 +135,7 @@ def ls(out: Output, *, wait: int, wide: bool) -> None:
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
-    targets = (*deployment.targets, *deployment.inactive)
+    targets = deployment.all_targets
     entries, counts = read_rows(targets, health(targets, aws), deployment.state_table, aws)
     result = {
         "stack": deployment.stack,

@@ -67,8 +67,8 @@ def cells(row: Row, now: int) -> tuple[str, ...]:
     return (
         row.target.name,
         state(row),
-        _count(health.waiting),
-        _count(health.dead),
+        count(health.waiting),
+        count(health.dead),
         age(row.oldest, now) if row.oldest else _NEVER,
         f"{age(last.success, now)} ago" if last.success else _NEVER,
         f"{row.events.sent:,}",
@@ -106,7 +106,8 @@ def remarks(row: Row, now: int) -> str:
     return "; ".join(reasons)
 
 
-def _count(messages: int | None) -> str:
+def count(messages: int | None) -> str:
+    """Return a number of messages, "?" if it is unknown."""
     return "?" if messages is None else f"{messages:,}"
 
 

@@ -188,7 +188,7 @@ class Admin:
 
         def info() -> dict[str, Any]:
             deployment = self._deployment()
-            targets = (*deployment.targets, *deployment.inactive)
+            targets = deployment.all_targets
             return server_info(targets, health(targets, self._aws), host, uptime)
 
         return _json(await asyncio.to_thread(info))

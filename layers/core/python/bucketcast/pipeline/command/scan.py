@@ -90,7 +90,7 @@ def findings_count(scan: Mapping[str, Any]) -> int:
 def _past_row(scan: Mapping[str, Any]) -> tuple[str, ...]:
     total = usage_total(scan)
     return (
-        scan["taken"][: len("2026-01-01T00:00")],
+        f"{scan['taken'][: len('2026-01-01T00:00')]}Z",
         scan["source"],
         scan["prefix"],
         _count(total["objects"]),
