@@ -56,7 +56,7 @@ def test_notes_name_settings_that_lose_events_or_do_nothing(
 
 @pytest.mark.parametrize(
     ("address", "where"),
-    [("h", "h:4150"), ("h:1", "h:1"), ("[::1]:7", "::1:7"), ("[::1]", "::1:4150")],
+    [("h", "h:4150"), ("h:1", "h:1"), ("[::1]:7", "[::1]:7"), ("[::1]", "[::1]:4150")],
 )
 def test_where_has_nsqds_default_port(address: str, where: str) -> None:
     texts = {"nsqd_address": address, "topic": "t", "auth_secret": "hunter2"}

@@ -25,7 +25,7 @@ def test_conflicting_options_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("address", "where"),
-    [("h", "h:6379"), ("h:1", "h:1"), ("[::1]:7", "::1:7"), ("[::1]", "::1:6379")],
+    [("h", "h:6379"), ("h:1", "h:1"), ("[::1]:7", "[::1]:7"), ("[::1]", "[::1]:6379")],
 )
 def test_where_contains_no_secret(address: str, where: str) -> None:
     settings = {"address": address, "key": "k", "password": "hunter2"}

@@ -1,7 +1,7 @@
 """The number of calls to AWS per event, by the events that ingest gets at once."""
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 from bucketcast.limits import BATCH, INGEST_GATHERED
 
@@ -18,14 +18,6 @@ COMPRESSION: Final = 10
 """The factor by which our messages compress events."""
 
 
-class QueueCalls(NamedTuple):
-    """Calls of SQS on a target's queue, per event."""
-
-    send: float
-    receive: float
-    delete: float
-
-
 def at_once(rate: float, window: float) -> float:
     """Return the messages that a function gets at once, at so many a second.
 
@@ -39,16 +31,6 @@ def at_once(rate: float, window: float) -> float:
 def received_together(messages: float) -> float:
     """Return the messages of one receive call, if a function gets so many at once."""
     return max(1.0, min(messages, MESSAGES_A_CALL))
-
-
-def queue_calls(events: float, share: float, together: float) -> QueueCalls:
-    """Return the calls per event, if ingest gets so many events at once and a target its share.
-
-    Ingest sends one message for a batch. Dispatch gets so many messages `together`.
-    """
-    messages = min(events * share, 1.0) / events
-    polls = messages / received_together(together)
-    return QueueCalls(messages, polls, polls)
 
 
 def billed(size: float) -> int:

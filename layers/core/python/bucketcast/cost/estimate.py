@@ -129,18 +129,15 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     share = load.shares.get(arn, 1.0)
     target_events = events * share
     together = at_once(config, load)
+    # Ingest sends one message for a batch.
     messages = min(together * share, 1.0) / together * events
     window = target.deploy.window
     waiting = calls.at_once(messages / DAYS_A_MONTH / 86_400, window)
     price = "sqs_fifo" if config.sync_events else "sqs"
-    per_event = calls.queue_calls(together, share, waiting)
     size = max(1.0, together * share) * load.size / calls.COMPRESSION
-    bulk = calls.received_together(waiting) * size
-    queue = events * (
-        per_event.send * calls.billed(size)
-        + per_event.receive * calls.billed(bulk)
-        + per_event.delete
-    )
+    received = calls.received_together(waiting)
+    queue = messages * calls.billed(size)
+    queue += messages / received * (calls.billed(received * size) + 1)
     batches = messages / waiting
     if config.sync_events:
         # One event at a time, in a message of its own.

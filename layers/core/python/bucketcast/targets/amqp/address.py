@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bucketcast.settings.types import LoginUrl, Secret
+from bucketcast.targets.base import Endpoint
 
 PORTS = {"amqp": 5672, "amqps": 5671}
 
@@ -21,9 +22,8 @@ class Address:
     external: bool
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
         vhost = "" if self.vhost == "/" else f" virtual host {self.vhost}"
-        return f"{host}:{self.port}{vhost}"
+        return f"{Endpoint(self.host, self.port)}{vhost}"
 
     @property
     def sasl_login(self) -> tuple[str, str]:

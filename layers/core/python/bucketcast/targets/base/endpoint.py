@@ -5,7 +5,8 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Self
+from urllib.parse import urlsplit
 
 SECONDS = 5.0
 _DAY = 86_400
@@ -37,6 +38,12 @@ class Endpoint(NamedTuple):
     context: ssl.SSLContext | None = None
     upgrade: Callable[[socket.socket], None] = _no_upgrade
     refusal: Callable[[str, str], str] = _allow_all
+
+    @classmethod
+    def of(cls, address: str, port: int, context: ssl.SSLContext | None = None) -> Self:
+        """Return the endpoint of `host:port`; by default, it is this port of localhost."""
+        parts = urlsplit(f"//{address}")
+        return cls(parts.hostname or "localhost", parts.port or port, context)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -27,7 +27,6 @@ function's role. Kerberos and other tokens are not supported.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
@@ -111,8 +110,7 @@ class Target(base.Connected[Client]):
         )
         skip_verify = bool(settings.tls_skip_verify)
         context = tls.context(certificates, skip_verify=skip_verify) if settings.tls else None
-        addresses = (urlsplit(f"//{broker}") for broker in settings.brokers)
-        return [base.Endpoint(at.hostname or "", at.port or 9092, context) for at in addresses]
+        return [base.Endpoint.of(broker, 9092, context) for broker in settings.brokers]
 
     def login(self) -> None:
         check_login(self.settings, self.timeout, self.where)

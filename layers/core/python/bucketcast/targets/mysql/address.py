@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from bucketcast.errors import did_you_mean
 from bucketcast.settings.types import duration
+from bucketcast.targets.base import Endpoint
 from bucketcast.targets.base.database import LAST_PORT
 
 Tls = Literal["false", "true", "skip-verify", "preferred"]
@@ -50,8 +51,7 @@ class Dsn:
     @property
     def where(self) -> str:
         """`host:port/database`, without the login."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}/{self.database}"
+        return f"{Endpoint(self.host, self.port)}/{self.database}"
 
 
 def parse(dsn: str) -> Dsn:

@@ -43,7 +43,6 @@ queue go to the stream. When the consumers have read the rest of the channel, st
 import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlsplit
 
 from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.event import Event
@@ -72,7 +71,7 @@ class Target(base.Connected["Client"]):
 
     @property
     def where(self) -> str:
-        return f"{self.settings.host_port}, subject {self.settings.subject}"
+        return f"{self.settings.server}, subject {self.settings.subject}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         batch = Batch(events, self.shape.message, self._head)
@@ -96,8 +95,7 @@ class Target(base.Connected["Client"]):
     def endpoints(self) -> list[base.Endpoint]:
         settings = self.settings
         context = tls.context(settings) if settings.encrypted else None
-        parts = urlsplit(f"//{settings.host_port}")
-        endpoint = base.Endpoint(parts.hostname or "", parts.port or 4222, context)
+        endpoint = settings.server._replace(context=context)
         if settings.tls_handshake_first:
             return [endpoint]
         return [endpoint._replace(upgrade=_read_info)]

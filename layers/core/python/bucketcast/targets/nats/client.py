@@ -35,7 +35,7 @@ class Client:
             DeliveryError: the server cannot be reached, or refuses the login.
         """
         self._settings = settings
-        self._where = settings.host_port
+        self._where = str(settings.server)
         self._loop = asyncio.new_event_loop()
         self._connection = Connection(encrypted=settings.encrypted)
         self._publisher = make_publisher(self._connection)

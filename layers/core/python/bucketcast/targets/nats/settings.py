@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Address, OnOff, Seconds, Secret, SecretPem, SecretSeed
-from bucketcast.targets.base import options
+from bucketcast.targets.base import Endpoint, options
 
 STREAMING_KEYS = (
     "streaming_cluster_id",
@@ -70,10 +69,8 @@ class NatsSettings(options.Common, options.TlsSwitched):
         return bool(self.streaming or self.streaming_enable)
 
     @property
-    def host_port(self) -> str:
-        parts = urlsplit(f"//{self.address}")
-        host = parts.hostname or "localhost"
-        return f"{f'[{host}]' if ':' in host else host}:{parts.port or 4222}"
+    def server(self) -> Endpoint:
+        return Endpoint.of(self.address, 4222)
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from options.tls_errors(self, encrypted=self.encrypted)

@@ -58,8 +58,7 @@ class Target(base.Connected["Client"]):
 
     @property
     def where(self) -> str:
-        host, port = self.settings.address
-        return f"{host}:{port}, topic {self.settings.topic}"
+        return f"{self.settings.server}, topic {self.settings.topic}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         """Publish the batch in parts, which nsqd confirms in order.
@@ -87,7 +86,7 @@ class Target(base.Connected["Client"]):
         from bucketcast.targets.nsq.client import request_tls  # noqa: PLC0415
 
         context = tls.context(self.settings) if self.settings.encrypted else None
-        return [base.Endpoint(*self.settings.address, context, request_tls)]
+        return [self.settings.server._replace(context=context, upgrade=request_tls)]
 
     def probe(self) -> None:
         """Connect and log in; a missing right to publish only shows with an event."""

@@ -71,14 +71,14 @@ class Client:
 
     def __init__(self, settings: NsqSettings, deadline: float) -> None:
         context = tls.context(settings) if settings.encrypted else None
-        host, port = settings.address
+        server = settings.server
         self._socket = sockets.connect(
-            host, port, deadline, closed_message="nsqd closed the connection"
+            server.host, server.port, deadline, closed_message="nsqd closed the connection"
         )
         try:
             auth_required = self._identify(deadline, encrypted=settings.encrypted)
             if context is not None:
-                self._socket.encrypt(context, host, deadline)
+                self._socket.encrypt(context, server.host, deadline)
                 self._expect_ok(deadline)
             if auth_required:
                 self._log_in(settings.auth_secret.reveal(), deadline)

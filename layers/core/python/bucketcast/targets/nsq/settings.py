@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Address, OnOff, Secret
-from bucketcast.targets.base import options
+from bucketcast.targets.base import Endpoint, options
 
 MAX_TOPIC = 64
 EPHEMERAL = "#ephemeral"
@@ -30,9 +29,8 @@ class NsqSettings(options.Common, options.TlsSwitched):
         return bool(self.tls or self.tls_enable)
 
     @property
-    def address(self) -> tuple[str, int]:
-        parts = urlsplit(f"//{self.nsqd_address}")
-        return parts.hostname or "localhost", parts.port or 4150
+    def server(self) -> Endpoint:
+        return Endpoint.of(self.nsqd_address, 4150)
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from options.tls_errors(self, encrypted=self.encrypted, tls_only=("cert_authority",))

@@ -64,7 +64,7 @@ class Target(base.Mirror):
     @property
     def where(self) -> str:
         settings = self.settings
-        return f"{settings.host}:{settings.port}, {settings.type} {settings.key}"
+        return f"{settings.server}, {settings.type} {settings.key}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         """Write the batch in parts; the server executes a part while the next one is built.
@@ -88,9 +88,8 @@ class Target(base.Mirror):
         return value if self.keeps_rows else b"[%b,%b]" % (encode(event.time), value)
 
     def endpoints(self) -> list[base.Endpoint]:
-        settings = self.settings
-        context = tls.context(settings) if settings.tls else None
-        return [base.Endpoint(settings.host, settings.port, context)]
+        context = tls.context(self.settings) if self.settings.tls else None
+        return [self.settings.server._replace(context=context)]
 
     def login(self) -> None:
         with self._connection() as connection:

@@ -31,8 +31,8 @@ class Client:
 
         self._pool = ConnectionPool(
             connection_class=_encrypted(settings, timeout) if settings.tls else Connection,
-            host=settings.host,
-            port=settings.port,
+            host=settings.server.host,
+            port=settings.server.port,
             **_login(settings),
             socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=timeout,

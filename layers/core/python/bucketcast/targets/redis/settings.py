@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
-from urllib.parse import urlsplit
 
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Address, Secret
-from bucketcast.targets.base import iam, options
+from bucketcast.targets.base import Endpoint, iam, options
 
 IAM_EXAMPLE: Final = "arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events"
 _MEMORYDB = ("memorydb:connect", "/")
@@ -39,12 +38,8 @@ class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
     iam_example: ClassVar[str] = IAM_EXAMPLE
 
     @property
-    def host(self) -> str:
-        return urlsplit(f"//{self.address}").hostname or "localhost"
-
-    @property
-    def port(self) -> int:
-        return urlsplit(f"//{self.address}").port or 6379
+    def server(self) -> Endpoint:
+        return Endpoint.of(self.address, 6379)
 
     @property
     def type(self) -> Literal["hash", "list"]:
