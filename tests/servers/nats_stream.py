@@ -47,7 +47,8 @@ async def arrivals(streams: JetStreamContext, subject: str) -> list[Arrival]:
     name = await find_or_create(streams)
     state = (await streams.stream_info(name, subjects_filter=subject)).state
     count = (state.subjects or {}).get(subject, 0)
-    config = ConsumerConfig(ack_policy=AckPolicy.NONE)
+    # After 5 seconds without a request the server would forget the reader of a busy machine.
+    config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=300)
     reader = await streams.pull_subscribe(subject, stream=name, config=config)
     arrived: list[Arrival] = []
     while len(arrived) < count:
