@@ -12,7 +12,7 @@ from bucketcast.rules import loops
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
-from bucketcast_cdk.network import Network, egress
+from bucketcast_cdk.network import egress, join
 from bucketcast_cdk.permissions import allow_dispatch_state, allow_login, allow_secrets
 from bucketcast_cdk.queues import QueuePair
 
@@ -78,7 +78,7 @@ class Delivery(Construct):
             max_concurrency=deploy.max_concurrency,
             enabled=target.enabled,
         )
-        Network(deploy.vpc, deploy.subnets, deploy.security_groups).join(self, function, name)
+        join(self, function, name, deploy)
         CfnOutput(self, "Output", value=self._summary())
 
     @property

@@ -22,7 +22,7 @@ from bucketcast_cdk.bundling import mirrors
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.network import Network, egress
+from bucketcast_cdk.network import egress, join
 from bucketcast_cdk.nonpersistent import TOPIC_KINDS, NonPersistentQueue
 from bucketcast_cdk.permissions import allow, allow_dispatch_state, arn, arn_prefix, leading_keys
 
@@ -141,9 +141,7 @@ class DynamicTargets(Construct):
         nag.accept_wildcards(function.role, [queues, secrets], nag.DYNAMIC_TARGETS)
         allow(function.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(function.role, table)
-        Network(options.vpc, options.subnets, options.security_groups).join(
-            function, function, name
-        )
+        join(function, function, name, options)
         if kind in TOPIC_KINDS:
             NonPersistentQueue(
                 self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=function

@@ -1,11 +1,12 @@
 """A function in a VPC: its interfaces, and a security group of its own where none is named."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from bucketcast.config.function import FunctionOptions
 from bucketcast.settings.egress import VARIABLE, Egress
 from bucketcast_cdk import nag
 from bucketcast_cdk.function import Function
@@ -21,33 +22,29 @@ _ACTIONS: Final = (
 )
 
 
-class Network(NamedTuple):
-    """A network by its ids in EC2; without `subnets` the function is in no VPC."""
+def join(scope: Construct, function: Function, name: str, options: FunctionOptions) -> None:
+    """Put a function into the VPC of the options; without subnets it is in none.
 
-    vpc: str | None
-    subnets: tuple[str, ...]
-    security_groups: tuple[str, ...]
-
-    def join(self, scope: Construct, function: Function, name: str) -> None:
-        """Put a function into it; ids are used as given: a look-up would need AWS at synth."""
-        if not self.subnets:
-            return
-        allow(function.role, _ACTIONS, ["*"])
-        nag.accept(function.role, nag.NETWORK_INTERFACES)
-        groups = list(self.security_groups)
-        if not groups and self.vpc:
-            group = ec2.CfnSecurityGroup(
-                scope,
-                "SecurityGroup",
-                vpc_id=self.vpc,
-                group_description=f"{name}: may connect to anything, is connected to by none",
-            )
-            groups = [group.attr_group_id]
-        cfn = function.function.node.default_child
-        if isinstance(cfn, lambda_.CfnFunction):
-            cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-                subnet_ids=list(self.subnets), security_group_ids=groups
-            )
+    Their ids are used as given: a look-up would need AWS at synth.
+    """
+    if not options.subnets:
+        return
+    allow(function.role, _ACTIONS, ["*"])
+    nag.accept(function.role, nag.NETWORK_INTERFACES)
+    groups = list(options.security_groups)
+    if not groups and options.vpc:
+        group = ec2.CfnSecurityGroup(
+            scope,
+            "SecurityGroup",
+            vpc_id=options.vpc,
+            group_description=f"{name}: may connect to anything, is connected to by none",
+        )
+        groups = [group.attr_group_id]
+    cfn = function.function.node.default_child
+    if isinstance(cfn, lambda_.CfnFunction):
+        cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+            subnet_ids=list(options.subnets), security_group_ids=groups
+        )
 
 
 def egress(kind: str, allowed: Egress, *, local: bool) -> dict[str, str]:

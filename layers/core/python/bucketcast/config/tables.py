@@ -41,17 +41,14 @@ class Tables:
                 self.error(
                     f"{where}.{key}".lstrip("."), f"found {text!r}", "no reference to a secret"
                 )
-        options = self.read(declared, values, where)
-        if options is not None and hasattr(options, "validation_errors"):
+        if errors := list(validation_errors(declared, values, f"{where}." if where else "")):
+            self.errors += errors
+            return None
+        options = read(declared, values)
+        if hasattr(options, "validation_errors"):
             for key, found, allowed in options.validation_errors():
                 self.error(f"{where}.{key}", found, allowed)
         return options
-
-    def read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
-        """Return the options with these values; None if there are errors."""
-        errors = list(validation_errors(declared, values, f"{where}." if where else ""))
-        self.errors += errors
-        return None if errors else read(declared, values)
 
     def subtables(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         """Return the table of tables with this key."""
