@@ -82,14 +82,14 @@ class Watch:
         queue = deployment.ingress_queue
         waiting, dead = (targets_table.count(messages(url, aws)) for url in (queue, dead_of(queue)))
         rates = [self._rate(row) for row in rows]
-        figures = [("waiting", waiting), ("dead", _letters("ingress", dead)), _sent(sum(rates))]
+        ingress = [("waiting", waiting), ("dead", _letters("ingress", dead)), _sent(sum(rates))]
         return {
             "sources": [
                 (bucket, " · ".join(filter(None, (counted(by_bucket[bucket], "rule"), via))))
                 for bucket, via in sorted(connected.items())
             ],
             "rules": counted(len(rules), "rule"),
-            "figures": figures,
+            "ingress": ingress,
             "targets": [
                 _card(row, by_arn[row.target.arn], rate)
                 for row, rate in zip(rows, rates, strict=True)
