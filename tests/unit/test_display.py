@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.display import printable, redacted_url
+from bucketcast.display import printable, redacted_url, size
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,7 @@ def test_url_is_shown_redacted_url(url: str, expected: str) -> None:
 )
 def test_unprintable_characters_are_escaped(text: str, escaped: str) -> None:
     assert printable(text) == escaped
+
+
+def test_one_byte_is_singular() -> None:
+    assert [size(number) for number in (0, 1, 2)] == ["0 bytes", "1 byte", "2 bytes"]

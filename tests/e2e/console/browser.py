@@ -5,22 +5,22 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import urllib3
+from urllib3.util import Retry
 
-from tests.servers.machine import find_program
+from tests.servers.machine import find_program, ports
 
 T = TypeVar("T")
-START_SECONDS: Final = 60.0
 WAIT_SECONDS: Final = 40.0
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _OPTIONS: Final = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-    *("--disable-background-networking", "--no-first-run", "--force-color-profile=srgb"),
-    "--hide-scrollbars",
+    *("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"),
+    *("--disable-background-networking", "--force-color-profile=srgb"),
 )
 
 
@@ -28,17 +28,13 @@ class Browser:
     """One window; elements are named by CSS selectors."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
+        port = ports(folder, "driver")["driver"]
+        command = [find_program("chromedriver"), f"--port={port}"]
         with (folder / "log").open("wb") as log:
-            self._driver = subprocess.Popen(
-                [find_program("chromedriver"), "--port=0"],
-                cwd=folder,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._http = urllib3.PoolManager(timeout=60, retries=False)
-        self._url = f"http://127.0.0.1:{self._port()}"
+            self._driver = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        # It listens after some tries.
+        self._http = urllib3.PoolManager(timeout=60, retries=Retry(connect=9, backoff_factor=0.1))
+        self._url = f"http://127.0.0.1:{port}"
         options = {
             "args": [*_OPTIONS, f"--user-data-dir={folder / 'profile'}"],
             "binary": find_program("chromium"),
@@ -46,13 +42,6 @@ class Browser:
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         session = self._call("POST", "/session", capabilities={"alwaysMatch": wanted})
         self._url += f"/session/{session['sessionId']}"
-
-    def _port(self) -> int:
-        assert self._driver.stdout
-        for line in self._driver.stdout:
-            if found := re.search(r"started successfully on port (\d+)", line):
-                return int(found[1])
-        raise AssertionError("chromedriver did not start")
 
     def _call(self, method: str, path: str, **body: Any) -> Any:
         sent = json.dumps(body) if method == "POST" else None
@@ -67,8 +56,6 @@ class Browser:
         self._call("DELETE", "")
         self._driver.terminate()
         self._driver.wait(20)
-        assert self._driver.stdout
-        self._driver.stdout.close()
         self._http.clear()
 
     def open(self, address: str) -> None:
@@ -82,10 +69,6 @@ class Browser:
     def run(self, script: str, *arguments: object) -> Any:
         """Run the body of a function in the page; return what it returns."""
         return self._call("POST", "/execute/sync", script=script, args=arguments)
-
-    def run_async(self, script: str) -> Any:
-        """Run the body of a function; return what it calls its last argument with."""
-        return self._call("POST", "/execute/async", script=script, args=[])
 
     def command(self, name: str, **parameters: object) -> Any:
         """Send a command of Chrome's own protocol."""
@@ -102,23 +85,16 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key where the focus is."""
-        keys = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
-        self._call("POST", "/actions", actions=[{"type": "key", "id": "keys", "actions": keys}])
+        self.command("Input.dispatchKeyEvent", type="keyDown", key=key)
 
     def _on(self, selector: str, action: str, **body: object) -> None:
         def act() -> bool:
-            try:
-                found = self._call("POST", "/element", using="css selector", value=selector)[
-                    _ELEMENT
-                ]
-                self._call("POST", f"/element/{found}/{action}", **body)
-            except LookupError as error:
-                problems.append(str(error))
-                return False
+            asked = {"using": "css selector", "value": selector}
+            found = self._call("POST", "/element", **asked)[_ELEMENT]
+            self._call("POST", f"/element/{found}/{action}", **body)
             return True
 
-        problems: list[str] = []
-        self.until(lambda: f"{action} {selector}: {problems[-1:]}", act, bool)
+        self.until(f"{action} {selector}", act)
 
     def text(self, selector: str = "body") -> str:
         """The text that somebody sees, "" if there is no such element."""
@@ -129,21 +105,25 @@ class Browser:
 
     def until_text(self, wanted: str, selector: str = "body") -> str:
         """Wait until the text holds this pattern; return the text."""
-        return self.until(
-            lambda: f"{wanted} in {selector}",
-            lambda: self.text(selector),
-            lambda text: re.search(wanted, text) is not None,
-        )
 
-    def until(
-        self, what: Callable[[], str], look: Callable[[], T], is_wanted: Callable[[T], bool]
-    ) -> T:
-        """Look until it is as wanted; else fail with what was seen."""
+        def look() -> str:
+            text = self.text(selector)
+            return text if re.search(wanted, text) else ""
+
+        return self.until(f"{wanted} in {selector}", look)
+
+    def until(self, what: str, look: Callable[[], T]) -> T:
+        """Look until something is found; else fail with what the page shows."""
         end = time.monotonic() + WAIT_SECONDS
-        while not is_wanted(seen := look()):
-            assert time.monotonic() < end, f"{what()} not at {self.address}\nseen: {seen}"
+        problem = ""
+        while time.monotonic() < end:
+            try:
+                if found := look():
+                    return found
+            except LookupError as error:  # a live part has replaced the element
+                problem = str(error)
             time.sleep(0.05)
-        return seen
+        raise AssertionError(f"{what} not at {self.address}: {problem}\nseen: {self.text()}")
 
     def problems(self) -> list[str]:
         """What the browser has complained about since it was asked last, such as its policy."""
@@ -152,13 +132,8 @@ class Browser:
 
     def show(self, width: int, *, dark: bool = False) -> None:
         """Set the width of the window, and the theme."""
-        self.command(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=800,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        self.command("Emulation.setDeviceMetricsOverride", **size)
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         still = {"name": "prefers-reduced-motion", "value": "reduce"}
         self.command("Emulation.setEmulatedMedia", features=[theme, still])
@@ -172,6 +147,11 @@ class Browser:
         )
         file.write_bytes(base64.b64decode(answer["data"]))
 
-    def scripts(self, *, on: bool) -> None:
-        """Let pages run scripts, or not."""
-        self.command("Emulation.setScriptExecutionDisabled", value=not on)
+    @contextmanager
+    def without_scripts(self) -> Iterator[None]:
+        """Let pages run no scripts."""
+        self.command("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            yield
+        finally:
+            self.command("Emulation.setScriptExecutionDisabled", value=False)

@@ -13,7 +13,6 @@ from tests.e2e.commands import COMMAND
 from tests.e2e.console.browser import Browser
 from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
-from tests.servers.machine import MissingProgramError
 
 PICTURES: Final = ROOT / ".local" / "pictures"
 
@@ -45,10 +44,7 @@ def site(address: str) -> str:
 
 @pytest.fixture(scope="session")
 def one_browser(address: str, servers_folder: Path) -> Iterator[Browser]:
-    try:
-        browser = Browser(servers_folder / "browser")
-    except MissingProgramError as missing:
-        pytest.fail(str(missing), pytrace=False)
+    browser = Browser(servers_folder / "browser")
     browser.open(address)
     yield browser
     browser.close()

@@ -1,6 +1,5 @@
 """The flow in a browser: what waits, and a target's page."""
 
-import re
 from collections.abc import Callable
 
 from tests.e2e.arrivals import posted
@@ -34,16 +33,6 @@ def test_a_server_stops_and_its_events_wait_until_it_comes_back(
     browser.until_text(r"waiting\s*0", CARD)
 
 
-def test_a_test_event_shows_its_steps(browser: Browser, site: str) -> None:
-    browser.open(f"{site}/targets/webhook:primary")
-    browser.click("form[action='/changes/test'] button")
-    text = browser.until_text("delivered", "#run")
-    assert re.findall(r"^(sent|received|queued|delivered)", text, re.MULTILINE) == [
-        *("sent", "received", "queued", "delivered")
-    ]
-    assert browser.text("footer code") == "bucketcast test webhook:primary"
-
-
 def test_keys_open_the_views(browser: Browser, site: str) -> None:
     browser.open(f"{site}/targets/webhook:primary")
     browser.press("4")
@@ -53,12 +42,9 @@ def test_keys_open_the_views(browser: Browser, site: str) -> None:
 
 
 def test_without_scripts_a_target_is_paused_and_resumed(browser: Browser, site: str) -> None:
-    browser.scripts(on=False)
-    try:
+    with browser.without_scripts():
         browser.open(f"{site}/")
         browser.click("a[href='/targets/redis:log']")
         for action in ("pause", "resume"):
             browser.click(f"form[action='/changes/{action}'] button")
         browser.click("form[action='/changes/pause']")
-    finally:
-        browser.scripts(on=True)

@@ -26,6 +26,7 @@ def test_a_rule_is_tried_added_matched_and_removed(
     browser.type("#key", f"{prefix}a.jpg")
     browser.click("button[formmethod=get]")
     browser.until_text(r"this rule\s+webhook:primary\s+yes", "main table")
+    assert f"bucketcast explain s3://{here}a.jpg --event put" in browser.text("main")
     assert prefix not in system.bucketcast("event", "ls", "uploads").out
     browser.click("summary")
     browser.type("#name", name)

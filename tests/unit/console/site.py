@@ -74,15 +74,10 @@ class Site:
         scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
-            "http_version": "1.1",
             "method": method,
-            "scheme": "http",
             "path": path,
-            "raw_path": path.encode(),
             "query_string": query.encode(),
             "headers": [(name.encode(), value.encode()) for name, value in sent.items() if value],
-            "server": ("127.0.0.1", PORT),
-            "client": ("127.0.0.1", 50_000),
         }
         received: list[MutableMapping[str, Any]] = []
 

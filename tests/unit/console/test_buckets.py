@@ -8,7 +8,7 @@ import pytest
 from tests.scan_results import usage
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import MotoAws
-from tests.unit.pipeline.scans import make_pipeline, put_file, put_scan
+from tests.unit.pipeline.scans import make_pipeline, put_scan
 
 BIG: Any = {
     "kind": "BigPrefix",
@@ -31,14 +31,6 @@ def pipeline(aws: MotoAws) -> None:
     make_pipeline(aws)
 
 
-def test_buckets_are_listed_as_the_command_does(site: Site) -> None:
-    page = site.get("/buckets").text
-    assert '<a href="/buckets/uploads">uploads</a>' in page
-    assert '<td data-label="connected">via sqs' in page
-    assert ">bucketcast bucket ls</code>" in page
-    assert "the stack Bucketcast has no jobs" in site.get("/buckets/uploads").text
-
-
 def test_doctor_says_what_is_wrong_and_what_to_do(site: Site, aws: MotoAws) -> None:
     for name in ("webhook-primary", "postgres-main"):
         aws.answers[f"Bucketcast-{name}"] |= {"address": "a", "findings": []}
@@ -46,6 +38,10 @@ def test_doctor_says_what_is_wrong_and_what_to_do(site: Site, aws: MotoAws) -> N
     page = site.change("doctor").text
     assert '<td data-label="check">queue</td>' in page
     assert re.search(r"send them again with `bucketcast dlq redrive`.*\n +bucketcast dlq ls", page)
+
+
+def test_a_stack_without_jobs_says_so(site: Site) -> None:
+    assert "the stack Bucketcast has no jobs" in site.get("/buckets/uploads").text
 
 
 @pytest.mark.usefixtures("pipeline")
@@ -73,20 +69,8 @@ def test_a_buckets_usage_and_findings_are_plotted(site: Site) -> None:
 @pytest.mark.usefixtures("pipeline")
 def test_what_a_source_does_not_list_is_left_out(site: Site) -> None:
     assert "no scans of uploads" in site.get("/buckets/uploads").text
+    assert site.get("/scans/a").status == 404
     put_scan("a", "2026-03-01T10:00:00+00:00", 0, 0, usage=[usage("total", "", 9, None)])
     page = site.get("/buckets/uploads").text
     assert "Objects <b>9</b>" in page
     assert "Bytes <b>" not in page
-
-
-@pytest.mark.usefixtures("pipeline")
-def test_a_report_opens_apart_from_the_console(site: Site) -> None:
-    put_file("a", "report/index.html", "<style>p { color: red }</style><script>alert(1)</script>")
-    report = site.get("/scans/a")
-    policy = report.headers["content-security-policy"]
-    assert policy.startswith("sandbox; default-src 'none'; style-src 'unsafe-inline';")
-    assert "script-src" not in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "color: red" in report.body
-    gone = site.get("/scans/b")
-    assert (gone.status, "unsafe" in gone.headers["content-security-policy"]) == (404, False)

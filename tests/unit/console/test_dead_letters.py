@@ -50,32 +50,6 @@ def test_letters_are_counted_by_reason_as_the_command_does(site: Site) -> None:
     assert "no dead letters found" in site.get("/dead-letters?target=postgres:main").text
 
 
-def test_a_letter_shows_the_bytes_that_would_be_sent(site: Site, aws: MotoAws) -> None:
-    configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
-    dead_letter_event(aws, f"{SCRIPT}\x1b[2J", reason=f'"><img src=x>{SCRIPT}')
-    answer = site.get(f"/dead-letters/letters?{TARGET}")
-    assert "content-type: application/json" in answer.text.lower()
-    assert '"EventName":"s3:ObjectCreated:Put","Key":"uploads/<script>' in answer.text
-    assert "dlq show --limit 20 webhook:primary" in answer.text
-    for sign in ("<script>", "<img", "\x1b"):
-        assert sign not in answer.body
-
-
-@pytest.mark.usefixtures("letters")
-def test_a_redrive_of_one_reason_asks_first_and_leaves_the_others(site: Site, aws: MotoAws) -> None:
-    page = site.get(f"/changes/redrive?{TARGET}&reason=answered&error=Rejected").text
-    assert '<td data-label="events">3</td>' in page
-    assert "answered 422" in page
-    assert "too large" not in page
-    assert "dlq redrive --reason answered --error Rejected webhook:primary" in page
-    assert count(aws, OWN) == 0
-    chosen = {"target": "webhook:primary", "reason": "answered", "error": "Rejected"}
-    done = site.change("redrive", **chosen)
-    assert "3 events sent to arn:minio:sqs::primary:webhook" in done.text
-    assert keys(aws, OWN) == ["k0", "k1", "k2"]
-    assert keys(aws, DEAD) == ["big"]
-
-
 @pytest.mark.usefixtures("letters")
 def test_a_purge_asks_first_and_writes_what_it_removes(
     site: Site, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -95,13 +69,6 @@ def test_a_purge_asks_first_and_writes_what_it_removes(
     assert json.loads(line)["events"][0]["key"] == "big"
     assert "exists already" in site.change("purge", **chosen).text
     assert len(keys(aws, DEAD)) == 3
-
-
-@pytest.mark.parametrize("what", ["redrive", "purge"])
-def test_a_wrong_target_is_named_and_nothing_is_done(site: Site, what: str) -> None:
-    page = site.change(what, target="webhook:primry", path="x.ndjson").text
-    assert "did you mean 'webhook:primary'" in page
-    assert not Path("x.ndjson").exists()
 
 
 @pytest.mark.usefixtures("letters")

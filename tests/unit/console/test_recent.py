@@ -76,23 +76,6 @@ def test_an_event_without_steps_differs_from_one_that_no_rule_matched() -> None:
     assert [(row.read, kinds(row)) for row in rows] == [(True, {}), (False, {})]
 
 
-def test_all_conditions_must_hold() -> None:
-    recent = Recent()
-    recent.add(make("photos/a"), 1)
-    recent.add(make("photos/b", name="s3:ObjectRemoved:Delete"), 1)
-    recent.add(make("logs/c", bucket="other"), 1)
-    recent.add_steps([step(make("photos/a"), "queued")])
-    for wanted, expected in (
-        (Wanted(bucket="uploads"), ["photos/b", "photos/a"]),
-        (Wanted(prefix="logs/"), ["logs/c"]),
-        (Wanted(names=frozenset({"s3:ObjectRemoved:Delete"})), ["photos/b"]),
-        (Wanted(target=HOOK), ["photos/a"]),
-        (Wanted(bucket="uploads", names=frozenset({"s3:ObjectCreated:Put"})), ["photos/a"]),
-        (Wanted(target=MIRROR), []),
-    ):
-        assert keys(recent.newest(wanted, 9)) == expected
-
-
 def test_the_oldest_make_room_by_number_and_by_bytes() -> None:
     recent = Recent(most=3)
     for number in range(10):

@@ -28,6 +28,8 @@ def printable(text: str, *, keep: str = "") -> str:
 
 def size(number: int) -> str:
     """Format a number of bytes: 1536 is `1.5 KiB`."""
+    if number == 1:
+        return "1 byte"
     amount, unit = float(number), 0
     while amount >= _STEP and unit < len(_UNITS) - 1:
         amount, unit = amount / _STEP, unit + 1

@@ -110,7 +110,8 @@ def error_page(request: Request, error: Exception) -> Response:
     """Return the page of an error, in the words of the command."""
     text, status = str(error), 400
     if isinstance(error, HTTPException):
-        text, status = error.detail, error.status_code
+        status = error.status_code
+        text = "There is no such page." if error.detail == "Not Found" else error.detail
     elif isinstance(error, click.UsageError):
         text = error.format_message()
     elif isinstance(error, (AwsError, NoAnswer)):

@@ -185,7 +185,9 @@ def _way(request: Request, entry: Entry) -> Answer:
     answer = Answer(context=context_of(request), id="steps", heading="Its way")
     steps = trace.ordered(_recorder(request).recent.steps(entry))
     nothing = "nothing in the logs yet: they take some seconds"
-    answer.table({}, trace.COLUMNS, trace.rows(steps), nothing)
+    # All steps are of one event: its time is on the page.
+    columns = (trace.COLUMNS[0], *trace.COLUMNS[2:])
+    answer.table({}, columns, [(row[0], *row[2:]) for row in trace.rows(steps)], nothing)
     for step in steps:
         letter = {"target": Destination.of(step.target).short, "id": entry.event.id}
         link = ("the dead letter", f"/dead-letters/letters?{urlencode(letter)}")

@@ -5,8 +5,8 @@ const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 function inZone(date) {
-  const time = `${clock.format(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
-  return day.format(date) === day.format() ? time : `${day.format(date)}, ${time}`;
+  if (day.format(date) !== day.format()) return `${day.format(date)}, ${clock.format(date)}`;
+  return `${clock.format(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
 function showTimes(root) {
