@@ -74,11 +74,11 @@ def test_buckets_that_a_listener_to_all_does_not_hear_are_named(aws: MotoAws) ->
     make_bucket("cdk-hnb659fds-assets-123456789012-us-east-1")
     make_bucket("pipeline")
     assert checks.not_heard(deployment, aws) == ""
-    make_bucket("part", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
+    make_bucket("incomplete", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
     for number in range(9):
         make_bucket(f"other-{number}")
     text = checks.not_heard(deployment, aws)
-    assert text.startswith("not all events of part, other-0, other-1, ")
+    assert text.startswith("not all events of incomplete, other-0, other-1, ")
     assert "other-6 and 2 more are reported" in text
     assert "`bucketcast bucket attach BUCKET`" in text
 
