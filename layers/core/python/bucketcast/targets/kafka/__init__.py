@@ -45,8 +45,11 @@ from bucketcast.targets.kafka.configuration import LARGEST_EVENT
 from bucketcast.targets.kafka.errors import TooLargeError
 from bucketcast.targets.kafka.settings import KafkaSettings
 
-BATCH_BYTES = (1_000_000, 125_000, 16_000, 1)
-"""The size of a batch for the brokers: smaller if they refuse it, at last single events."""
+BATCH_BYTES = (1_040_000, 125_000, 16_000, 1)
+"""The size of a batch for the brokers: smaller if they refuse it, at last single events.
+
+By default brokers take 1,048,588 since Kafka 2.4. A batch should hold all events of a `send`: until
+it is sent, librdkafka keeps a processor busy with waiting to form the next one."""
 IDLE_SECONDS = 240.0
 """Routers drop an idle connection silently after 350 s, or less."""
 
