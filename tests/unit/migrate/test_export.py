@@ -95,6 +95,12 @@ def test_an_unknown_sub_system_is_refused_with_the_hint() -> None:
     assert other.startswith("export.txt:2: unknown sub-system 'notify_foo'; ")
 
 
+@pytest.mark.parametrize("line", ["MINIO_NOTIFY_REDIS_ENABLE=on", "Notify_redis:1 key=k", "k=v"])
+def test_what_is_no_sub_system_is_not_skipped_as_one_of_the_server(line: str) -> None:
+    (problem,) = problems(f"notify_webhook:a endpoint=http://h/\n{line}\n")
+    assert problem.startswith("export.txt:2: unknown sub-system ")
+
+
 def test_an_unknown_key_is_refused() -> None:
     (problem,) = problems("notify_webhook:primary endpoint=http://h/ endpont=b")
     assert problem.startswith(

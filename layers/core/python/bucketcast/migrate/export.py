@@ -19,6 +19,7 @@ from bucketcast.migrate.parsed import Parsed, TargetId
 from bucketcast.targets import kinds
 
 NOTIFY = "notify_"
+_SUB_SYSTEM = re.compile(r"[a-z][a-z0-9_]*")
 _VARIABLE = re.compile(r"#\s*(MINIO_[A-Z0-9_]\S*?)=(.*)")
 _OFF = re.compile(r"#\s*(notify_([a-z]+)(?::\S+)?\s(?:.*\s)?enable=\"?off\b.*)")
 _SYNC_EVENTS = re.compile(r"(?:^|\s)sync_events=\"?(\w+)")
@@ -50,7 +51,7 @@ def _read_line(line: str, where: str, parsed: Parsed) -> None:
     known = [NOTIFY + kind for kind in kinds()]
     if sub_system in known:
         parsed.store(where, TargetId(kind, target or "_"), _pairs(rest, where, parsed))
-    elif not sub_system.startswith(NOTIFY):
+    elif _SUB_SYSTEM.fullmatch(sub_system) and not sub_system.startswith(NOTIFY):
         sync_events = _SYNC_EVENTS.search(rest) if sub_system == "api" else None
         if sync_events:
             parsed.sync_events = sync_events[1]
