@@ -31,9 +31,9 @@ def ensure() -> str:
         command = [str(PROJECT_VENV / "bin" / "python"), "-u"]
         command += [str(PROJECT_VENV / "bin" / "bucketcast"), "console", "--stack", STACK]
         background.start(NAME, command, aws_environment(), wanted)
-        background.wait_until(
-            NAME, lambda: bool(_address()), title="the console", within=LISTENING_SECONDS
-        )
+    background.wait_until(
+        NAME, lambda: bool(_address()), title="the console", within=LISTENING_SECONDS
+    )
     return _address()
 
 
