@@ -1,7 +1,7 @@
 """The flow, and a target's page."""
 
 import time
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 
@@ -9,9 +9,11 @@ from bucketcast.aws.clients import AwsError
 from bucketcast.console import context, flow
 from bucketcast.console.context import Shared
 from bucketcast.delivery.breaker import Outage
+from bucketcast.deployment import Deployed, find
 from bucketcast.errors import BucketcastError
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.rules import Rules
+from bucketcast.terminal.output import Output
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
 
@@ -66,6 +68,37 @@ def test_no_view_waits_long_for_aws_and_all_share_its_error(
         with pytest.raises(BucketcastError, match="it failed"):
             shared.get()
     assert calls == [1]
+
+
+def test_what_takes_longer_than_it_is_kept_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes of targets that do not answer take longer than the time between two of them."""
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    def read() -> str:
+        nonlocal now
+        now += 90
+        return "down"
+
+    shared = Shared(read, 30)
+    first = shared.begin()
+    assert first.result(20) == "down"
+    assert shared.begin() is first
+
+
+def test_the_console_waits_for_a_login_that_asks_for_a_code(
+    aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = Event()
+
+    def ask(stack: str, aws: MotoAws) -> Deployed:
+        assert typed.wait(20)
+        return find(stack, aws)
+
+    monkeypatch.setattr(context, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(context, "find", ask)
+    Timer(0.1, typed.set).start()
+    assert context.Context(Output(aws=lambda **_: aws)).deployed.stack == "Bucketcast"
 
 
 def test_a_target_shows_its_settings_without_secrets(site: Site) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -13,7 +14,9 @@ from bucketcast.console.context import Context
 from bucketcast.console.recent import Wanted
 from bucketcast.console.recorder import Recorder
 from bucketcast.delivery.tracing import Outcomes, dispatched, received
+from bucketcast.deployment import Deployed
 from bucketcast.listen.listener import EventsLostError
+from bucketcast.notifications.aws import checks
 from bucketcast.terminal.output import Output
 from tests.unit.moto_aws import MotoAws, log, make_bucket, refusal
 from tests.unit.samples import event
@@ -108,6 +111,29 @@ def test_lost_events_and_buckets_that_are_not_reported_are_noted(
     asyncio.run(run())
     assert recorder.notes["lost"] == "some are lost"
     assert "not all events of elsewhere are reported" in recorder.notes["buckets"]
+
+
+def test_no_view_waits_while_it_reads_the_deployment(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS may take long to answer: only a thread of its own may wait for it."""
+    readers: set[int] = set()
+    deployed = recorder._context.deployed
+    checked: list[Deployed] = []
+
+    def read(_: Context) -> Deployed:
+        readers.add(get_ident())
+        return deployed
+
+    monkeypatch.setattr(Context, "deployed", property(read))
+    monkeypatch.setattr(checks, "not_heard", lambda found, _: checked.append(found))
+
+    async def run() -> None:
+        recorder.look()
+        await until(lambda: checked)
+
+    asyncio.run(run())
+    assert readers - {get_ident()} == readers
 
 
 def test_logs_that_cannot_be_read_are_noted(

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock, Thread
 from typing import Any, Final, Generic, TypeVar
 
@@ -33,7 +33,7 @@ class Shared(Generic[T]):
         self._seconds = seconds
         self._lock = Lock()
         self._outcome: Future[T] | None = None
-        self._began_at = 0.0
+        self._ended_at = 0.0
 
     def get(self) -> T:
         """Return the value.
@@ -52,9 +52,8 @@ class Shared(Generic[T]):
     def begin(self) -> Future[T]:
         """Return the value, or the call that is on its way, and do not wait for it."""
         with self._lock:
-            is_old = time.monotonic() - self._began_at >= self._seconds
+            is_old = time.monotonic() - self._ended_at >= self._seconds
             if self._outcome is None or (self._outcome.done() and is_old):
-                self._began_at = time.monotonic()
                 self._outcome = Future()
                 Thread(target=self._call, args=(self._outcome,), daemon=True).start()
             return self._outcome
@@ -66,9 +65,12 @@ class Shared(Generic[T]):
 
     def _call(self, outcome: Future[T]) -> None:
         try:
-            outcome.set_result(self._read())
+            settle = partial(outcome.set_result, self._read())
         except Exception as error:  # noqa: BLE001 - raised to all who wait
-            outcome.set_exception(error)
+            settle = partial(outcome.set_exception, error)
+        # Not when it began: what takes longer than `seconds` would be old before anybody sees it.
+        self._ended_at = time.monotonic()
+        settle()
 
 
 class Context:
@@ -81,7 +83,7 @@ class Context:
         self._lock = Lock()
         self.aws = self._make_clients()
         self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
-        self.deployment.get()
+        self.deployment.begin().result()  # the login may ask for a code first
 
     @property
     def deployed(self) -> Deployed:

@@ -117,6 +117,8 @@ class Recorder:
         """Find buckets whose events are not reported."""
         with suppress(BucketcastError):
             context = self._context
-            reason = await run_in_threadpool(checks.not_heard, context.deployed, context.aws)
+            reason = await run_in_threadpool(
+                lambda: checks.not_heard(context.deployed, context.aws)
+            )
             if reason:
                 self.notes["buckets"] = reason
