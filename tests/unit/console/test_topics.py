@@ -51,6 +51,14 @@ def test_a_topic_is_listed_and_opens_without_its_password(topic: str, site: Site
         assert site.get(f"/topics/{name}").status == 400
 
 
+def test_a_topic_is_removed_after_a_question(site: Site, topic: str) -> None:
+    question = site.get(f"/changes/remove-topic?name={topic}").text
+    assert "Delete a topic, its queue and the events in it?" in question
+    assert topic in site.get("/topics").text
+    assert site.post("/changes/remove-topic", name=topic).headers["location"] == "/topics"
+    assert "no topics found" in site.get("/topics").text
+
+
 def test_a_target_is_added_and_removed(site: Site) -> None:
     settings = "endpoint=http://h\r\nauth_token=hunter2"
     added = site.post("/changes/add-target", arn="webhook:audit", settings=settings)
