@@ -44,7 +44,7 @@ class Watch:
         self._context = context
         self._probing = Shared(self._probe, _PROBE_SECONDS)
         self._probes: Mapping[str, Probe] = {}
-        self._rules = Shared(self._read_rules, _PROBE_SECONDS)
+        self._rules = Shared(self._read_rules, 5 * SECONDS)
         self._broken: list[str] = []
         self._sent: dict[str, deque[tuple[float, int]]] = {}
         self._overview = Shared(self._read, SECONDS / 2)
