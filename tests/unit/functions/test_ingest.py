@@ -275,9 +275,13 @@ def test_refusing_queue_alone_gets_its_events_again(
     ingest.put(LOST)
     assert ingest(message(record("a"))) == []
     assert ingest.keys("webhook-primary") == [["a"]]
+    (back,) = ingest.waiting()
+    assert ingest.handle(back) == []
+    (back,) = ingest.waiting()
+    told = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
+    assert (told.to, told.tries, _keys(back)) == (LOST, 2, ["a"])
     url = ingest.sqs.create_queue(QueueName="Bucketcast-redis-lost")["QueueUrl"]
     ingest.urls["redis-lost"] = url
-    (back,) = ingest.waiting()
     assert ingest.handle(back) == []
     assert ingest.keys("redis-lost") == [["a"]]
     assert ingest.keys("webhook-primary") == []
