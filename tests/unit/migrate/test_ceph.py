@@ -31,6 +31,7 @@ TOPIC: dict[str, Any] = {
     "subscribed_buckets": ["uploads"],
 }
 PUT = "s3:ObjectCreated:Put"
+WITH_A_LIST = {"TopicArn": ARN, "Id": "n", "Filter": {"S3Key": [{"Name": "prefix", "Value": "a"}]}}
 
 
 def topics(document: Any) -> list[ceph.ParsedTopic]:
@@ -101,6 +102,10 @@ def test_notifications_of_every_release(text: str) -> None:
         (OLDER.replace("([a-z]+)", "([a-z]"), "regular expression"),
         (OLDER.replace(ARN, "x"), "cannot be imported"),
         (OLDER.replace('"in/"', "5"), "cannot be imported"),
+        ('{"notifications": [5]}', "notification 1: cannot be imported"),
+        (json.dumps({"notifications": [WITH_A_LIST]}), "notification n: cannot be imported"),
+        ('{"notifications": {"Id": "n"}}', "found unknown JSON"),
+        (json.dumps([TOPIC | {"dest": "https://h"}]), "topic 1: invalid topic"),
     ],
 )
 def test_problems_are_reported(text: str, expected: str) -> None:

@@ -63,10 +63,10 @@ def read(files: Sequence[tuple[str, str]], *, bucket: str = "") -> ParsedCeph:
                 ConfigError(name, f"invalid JSON: {error}", f"allowed is {ALLOWED}")
             )
             continue
-        if isinstance(document, dict) and "notifications" in document:
-            _read_notifications(name, document["notifications"], bucket, parsed)
-        elif isinstance(document, list) or (isinstance(document, dict) and "topics" in document):
-            topics = document if isinstance(document, list) else document["topics"]
+        fields = document if isinstance(document, dict) else {"topics": document}
+        if isinstance(notifications := fields.get("notifications"), list):
+            _read_notifications(name, notifications, bucket, parsed)
+        elif isinstance(topics := fields.get("topics"), list):
             _read_topics(name, topics, parsed)
         else:
             parsed.errors.append(ConfigError(name, "found unknown JSON", f"allowed is {ALLOWED}"))
@@ -83,16 +83,17 @@ def _merge_filter_rules(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-def _read_topics(name: str, topics: Any, parsed: ParsedCeph) -> None:
-    for number, entry in enumerate(topics if isinstance(topics, list) else [], 1):
+def _read_topics(name: str, topics: list[Any], parsed: ParsedCeph) -> None:
+    for number, entry in enumerate(topics, 1):
         where = f"{name}: topic {number}"
         try:
             topic = entry.get("topic", entry)
             dest, arn = topic["dest"], TopicArn.parse(topic["arn"])
+            made_for = dest.get("push_endpoint_topic")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"invalid topic: {error}", ALLOWED))
             continue
-        if dest.get("push_endpoint_topic") not in (None, "", topic.get("name", arn.name)):
+        if made_for not in (None, "", topic.get("name", arn.name)):
             reason = "RGW created it for a notification; the topic itself is imported"
             parsed.left_out.append(LeftOut(str(arn), reason))
             continue
@@ -119,13 +120,16 @@ def _is_true(value: Any) -> bool:
     return str(value).lower() == "true"
 
 
-def _read_notifications(name: str, notifications: Any, bucket: str, parsed: ParsedCeph) -> None:
+def _read_notifications(
+    name: str, notifications: list[Any], bucket: str, parsed: ParsedCeph
+) -> None:
     if not bucket:
         allowed = "give it with --bucket NAME, one bucket per run"
         parsed.errors.append(ConfigError(name, "missing bucket", allowed))
-    for number, entry in enumerate(notifications if isinstance(notifications, list) else [], 1):
-        where = f"{name}: notification {entry.get('Id', number)}"
+    for number, entry in enumerate(notifications, 1):
+        where = f"{name}: notification {number}"
         try:
+            where = f"{name}: notification {entry['Id']}"
             imported = notification.create(
                 str(TopicArn.parse(entry["TopicArn"])),
                 id=entry["Id"],
@@ -135,7 +139,7 @@ def _read_notifications(name: str, notifications: Any, bucket: str, parsed: Pars
             imported = msgspec.convert(
                 msgspec.to_builtins(imported), Notification
             )  # all values are text
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"cannot be imported: {error}", ALLOWED))
         else:
             parsed.notifications.append((bucket, imported))
