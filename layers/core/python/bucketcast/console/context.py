@@ -82,8 +82,8 @@ class Context:
         self._out = out
         self._lock = Lock()
         self.aws = self._make_clients()
+        find(self.stack, self.aws)  # here, where a login may ask for a code, and be interrupted
         self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
-        self.deployment.begin().result()  # the login may ask for a code first
 
     @property
     def deployed(self) -> Deployed:
