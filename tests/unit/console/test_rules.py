@@ -39,6 +39,7 @@ def test_a_rule_is_added_as_the_command_adds_it(site: Site) -> None:
         assert text in page
     assert "key^=t/" not in page  # a line ends with CR and LF only
     assert '<a href="/targets/webhook:primary">webhook:primary</a>' in page
+    assert "no rules for postgres:main" in site.get("/rules?target=postgres:main").text
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ def show(request: Request) -> Response:
     chosen = [index for index, rule in enumerate(rules) if arn in ("", rule["arn"])]
     listed.rows = [listed.rows[index] for index in chosen]
     listed.last = [[("remove …", _removal(rules[index]))] for index in chosen]
+    if rules and not chosen:
+        listed.note(f"no rules for {target}")
     return page(
         request,
         "Rules",
