@@ -58,7 +58,7 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_all_views_share_one_listener_and_the_logs_say_what_became_of_events(
+def test_views_share_one_listener_and_logs_say_what_became_of_events(
     recorder: Recorder,
 ) -> None:
     log("Bucketcast-ingest", received([(CAT, [])]), ago=1)

@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     background.stop(console.NAME)
 
 
-def test_a_command_that_was_killed_while_it_started_leaves_one_that_gets_ready(
+def test_a_command_killed_while_it_started_leaves_one_that_gets_ready(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(deploy, "outputs", lambda: {"StateTable": "state"})
