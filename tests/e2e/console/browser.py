@@ -5,8 +5,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -146,12 +145,3 @@ class Browser:
             "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
         )
         file.write_bytes(base64.b64decode(answer["data"]))
-
-    @contextmanager
-    def without_scripts(self) -> Iterator[None]:
-        """Let pages run no scripts."""
-        self.command("Emulation.setScriptExecutionDisabled", value=True)
-        try:
-            yield
-        finally:
-            self.command("Emulation.setScriptExecutionDisabled", value=False)

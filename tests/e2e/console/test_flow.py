@@ -39,12 +39,3 @@ def test_keys_open_the_views(browser: Browser, site: str) -> None:
     browser.until_text("Rules", "h1")
     browser.press("1")
     browser.until_text("Flow", "h1")
-
-
-def test_without_scripts_a_target_is_paused_and_resumed(browser: Browser, site: str) -> None:
-    with browser.without_scripts():
-        browser.open(f"{site}/")
-        browser.click("a[href='/targets/redis:log']")
-        for action in ("pause", "resume"):
-            browser.click(f"form[action='/changes/{action}'] button")
-        browser.click("form[action='/changes/pause']")

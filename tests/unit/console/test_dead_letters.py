@@ -15,7 +15,6 @@ from tests.unit.dlq.command.letters import DEAD, OWN, count, dead_letter_event, 
 from tests.unit.moto_aws import MotoAws, configure
 
 TARGET: Final = "target=webhook%3Aprimary"
-SCRIPT: Final = "<script>alert(1)</script>"
 
 
 @pytest.fixture(autouse=True)

@@ -8,14 +8,11 @@ import pytest
 from bucketcast.aws.clients import AwsError
 from bucketcast.console import context, flow
 from bucketcast.console.context import Shared
-from bucketcast.delivery.breaker import Outage
-from bucketcast.deployment import Deployed, find
 from bucketcast.errors import BucketcastError
-from bucketcast.state.breakers import Breakers
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import Output
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
+from tests.unit.moto_aws import MotoAws, configure, refusal
 
 TARGET = "/targets/webhook:primary"
 WEBHOOK = {"arn": "webhook:primary"}
@@ -92,11 +89,7 @@ def test_a_login_asks_for_its_code_in_the_commands_own_thread(
     """In another one it would have ten seconds, and Ctrl-C would leave a terminal without echo."""
     threads: list[Thread] = []
 
-    def ask(stack: str, aws: MotoAws) -> Deployed:
-        threads.append(current_thread())
-        return find(stack, aws)
-
-    monkeypatch.setattr(context, "find", ask)
+    monkeypatch.setattr(context, "find", lambda *_: threads.append(current_thread()))
     context.Context(Output(aws=lambda **_: aws))
     assert threads == [current_thread()]
 
@@ -113,15 +106,7 @@ def test_a_target_shows_its_settings_without_secrets(site: Site) -> None:
     assert "pa55word" not in page
 
 
-def test_an_error_of_a_target_is_text(site: Site, aws: MotoAws) -> None:
-    store = Breakers(TABLE, lambda: aws.dynamodb).of("arn:minio:sqs::primary:webhook")
-    store.record(Outage(1, 2, reason="<script>alert(1)</script>"), probed=False)
-    aws.answers["Bucketcast-webhook-primary"] |= {"online": False, "why": "<img src=x onerror=y>"}
-    answer = site.get(TARGET)
-    assert "&lt;img src=x onerror=y&gt;" in answer.body
-    assert "<img" not in answer.body
-
-
-@pytest.mark.parametrize("address", ["/runs/0", "/changes/gateway", "/changes/"])
-def test_what_is_not_known_is_not_found(site: Site, address: str) -> None:
-    assert site.get(address).status == 404
+def test_a_target_is_paused_and_resumed(site: Site) -> None:
+    for change, paused in (("pause", True), ("resume", False)):
+        assert site.post(f"/changes/{change}", **WEBHOOK).headers["location"] == TARGET
+        assert ("paused since" in site.get(TARGET).text) is paused

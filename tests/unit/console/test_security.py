@@ -47,7 +47,6 @@ def test_browsers_leave_the_port_of_http_out(site: Site) -> None:
         {"origin": "null"},
         {"origin": ""},
         {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
-        {"origin": ORIGIN, "sec-fetch-site": "same-site"},
     ],
 )
 def test_a_form_of_another_page_changes_nothing(site: Site, headers: dict[str, str]) -> None:
@@ -62,8 +61,6 @@ def test_a_link_from_elsewhere_opens_by_loading_itself_again(site: Site) -> None
     assert (first.status, first.headers["refresh"]) == (403, "0")
     again = site.get("/rules", cookie="", sec_fetch_site="same-origin")
     assert "refresh" not in again.headers
-    form = site.request("POST", PAUSE, b"", {"cookie": "", "sec-fetch-site": "cross-site"})
-    assert (form.status, "refresh" in form.headers) == (403, False)
 
 
 @pytest.mark.parametrize("address", ["/", "/static/console.mjs", "/nowhere"])
@@ -76,10 +73,3 @@ def test_every_response_forbids_scripts_and_frames_of_others(site: Site, address
     assert headers["x-frame-options"] == "DENY"
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
-
-
-def test_a_large_form_is_refused(site: Site) -> None:
-    answer = site.post(PAUSE, text="x" * 70_000)
-    assert answer.status == 413
-    assert "65,536 bytes" in answer.text
-    assert site.request("POST", PAUSE, b"a=&" * 20_000, {"origin": ORIGIN}).status == 400

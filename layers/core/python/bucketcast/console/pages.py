@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -21,7 +20,6 @@ from bucketcast.display import printable
 from bucketcast.terminal.times import clock
 
 FOLDER: Final = Path(__file__).parent
-FORM_BYTES: Final = 65_536
 NAV: Final = (
     ("/", "Flow"),
     ("/events", "Events"),
@@ -102,12 +100,8 @@ def form(view: FormView) -> Callable[[Request], Any]:
     """Return the endpoint of a form's view, which gets the last value of each field."""
 
     async def endpoint(request: Request) -> Response:
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > FORM_BYTES:
-                raise HTTPException(413, f"A form may have {FORM_BYTES:,} bytes.")
-        fields = dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
+        text = (await request.body()).decode(errors="replace")
+        fields = dict(parse_qsl(text, keep_blank_values=True))
         return await run_in_threadpool(view, request, fields)
 
     return endpoint
