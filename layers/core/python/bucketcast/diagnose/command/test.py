@@ -30,7 +30,6 @@ _PUT, _DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
 _MOST = 10_000
 _AT_ONCE = 8
 _BATCH = 10
-_MORE = 5
 _PROGRESS_SECONDS = 5.0
 _SKEW_MS = 60_000
 PAUSE_SECONDS = 1.0
@@ -132,9 +131,8 @@ def _send(
 def _wait(
     out: Output, lines: Callable[[], Iterable[logs.LoggedLine]], trial: Trial, end: float
 ) -> None:
-    """Read the logs until each event has ended, or the time is over."""
+    """Read the logs until each step of each event is known, or the time is over."""
     shown = time.monotonic()
-    rounds_left = _MORE
     while True:
         try:
             for at, line in lines():
@@ -143,8 +141,11 @@ def _wait(
             if not error.silent:
                 raise
             out.note(f"note: {error}; trying again", always=True)
-        rounds_left -= not trial.pending  # ingest's lines may appear after the target's
-        if trial.is_complete or not rounds_left or time.monotonic() >= end:
+        if trial.is_complete:  # ingest's lines may appear long after the target's
+            return
+        if time.monotonic() >= end:
+            if not trial.pending:
+                out.note("note: all have ended, but ingest's log does not show all of them yet")
             return
         if time.monotonic() >= shown + _PROGRESS_SECONDS and len(trial.sent) > 1:
             out.note(f"{len(trial.sent) - len(trial.pending):,} of {len(trial.sent):,} have ended")
