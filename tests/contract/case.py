@@ -7,6 +7,7 @@ Nothing here names a kind: the layouts of a kind are the choices of its option
 import json
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -44,7 +45,7 @@ UNUSUAL_KEYS = (
     "😀" * 256,
     "\uffff",
 )
-HANGS_AFTER = 60.0
+HANGS_AFTER = 180.0
 """Seconds until a call counts as hung: far more than any takes, as machines may be busy."""
 SHORT_TIMEOUT = {"timeout": "1s"}
 """Given where there is such an option, so that a test does not wait for what never comes."""
@@ -157,6 +158,14 @@ class Sender:
         for reason in {id(reason): reason for reason in failures.values()}.values():
             self._keep(reason)
         return failures
+
+    def send_until_delivered(self, events: Sequence[Event]) -> None:
+        """Send, and again what failed, as the queue would: a server may be busy for a while."""
+        give_up = time.monotonic() + HANGS_AFTER
+        left = list(events)
+        while left:
+            left = [left[index] for index in sorted(self.send(left))]
+            assert not left or time.monotonic() < give_up
 
     def send_twice_at_most(self, events: Sequence[Event]) -> None:
         """Send, and retry failed events once, as the queue would."""

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast import targets
 from examples.consume import READERS
 from tests import servers
 from tests.contract.case import Case, Layout, in_each_shape, layouts
@@ -103,11 +102,8 @@ def _new_case(
     request: pytest.FixtureRequest,
     server: Callable[[str], Server],
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Case]:
     layout: Layout = request.param
-    kind = targets.load(layout.kind)
-    monkeypatch.setattr(kind, "timeout", 10.0)
     caplog.set_level(logging.DEBUG)
     case = Case(layout, server(layout.server))
     yield case

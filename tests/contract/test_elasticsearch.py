@@ -104,9 +104,9 @@ def test_another_kind_of_server_is_reported(search: SearchServer, make: Make, fo
 
 def test_foreign_json_is_not_taken_for_an_empty_index(search: SearchServer, make: Make) -> None:
     target = make(url=f"http://{search.address}/json")
-    with closing(es_client.Client(target.settings, timeout=5.0)) as client:
+    with closing(es_client.Client(target.settings, timeout=30.0)) as client:
         stored = state.read_rows(
-            client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0
+            client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 30.0
         )
         with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
             list(stored)
@@ -118,8 +118,10 @@ def test_an_index_with_missing_shards_is_not_read(search: SearchServer, make: Ma
     search.request("PUT", "/events?wait_for_active_shards=0", {"settings": one_of_two})
     search.request("GET", "/_cluster/health/events?wait_for_active_shards=1")
     target = make()
-    with closing(es_client.Client(target.settings, timeout=5.0)) as client:
-        rows = state.read_rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
+    with closing(es_client.Client(target.settings, timeout=30.0)) as client:
+        rows = state.read_rows(
+            client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 30.0
+        )
         with pytest.raises(Retryable, match=r"^only 1 of 2 shards could be searched: see the "):
             list(rows)
 

@@ -254,9 +254,7 @@ def allow(kafka: KafkaServer, user: str, topic: str, *operations: AclOperation) 
         )
         for operation in operations
     ]
-    administrator = AdminClient(kafka.client)
-    for future in administrator.create_acls(rights).values():
-        future.result()
+    kafka.allow(rights)
 
 
 @pytest.mark.parametrize(

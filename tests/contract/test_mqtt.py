@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
-from tests.contract.case import bounded, event, events, path_of
+from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
 from tests.servers.machine import MissingProgramError, ports
@@ -37,8 +37,7 @@ def mosquitto(server: Callable[[str], Server]) -> MqttServer:
 
 
 @pytest.fixture
-def make(mosquitto: MqttServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    monkeypatch.setattr(Target, "timeout", 10.0)
+def make(mosquitto: MqttServer) -> Iterator[Make]:
     with target_factory(Target, mosquitto.settings) as make:
         yield make
 
@@ -109,8 +108,8 @@ def reader(port: int, user: str, password: str) -> Iterator[Callable[[], paho.MQ
     client.connect("127.0.0.1", port)
     client.subscribe("bucket/#", 2)
     client.loop_start()
-    assert subscribed.wait(5)
-    yield lambda: arrived.get(timeout=5)
+    assert subscribed.wait(HANGS_AFTER)
+    yield lambda: arrived.get(timeout=HANGS_AFTER)
     client.disconnect()
     client.loop_stop()
 
@@ -218,10 +217,9 @@ def test_websockets_carry_any_length(mosquitto: MqttServer, make: Make, length: 
 
 
 def test_slow_broker_receives_every_event_once_by_websocket(
-    mosquitto: MqttServer, make: Make, monkeypatch: pytest.MonkeyPatch
+    mosquitto: MqttServer, make: Make
 ) -> None:
     """Partial writes to the socket must neither lose nor repeat data."""
-    monkeypatch.setattr(Target, "timeout", 30.0)
     target = make(broker=mosquitto.url("ws"), qos="0")
     assert target.send([]) == {}
     batch = [event(f"{at:04}", at + 1, principal="p" * 20_000) for at in range(1000)]
@@ -321,10 +319,10 @@ def test_connection_is_kept_and_reopened_with_its_client_id(
 def test_connection_that_the_broker_timed_out_is_replaced(
     mosquitto: MqttServer, make: Make
 ) -> None:
-    target = make(keep_alive_interval="1s")
+    target = make(keep_alive_interval="2s")
     assert target.send(events(1)) == {}
     client_id = logins(mosquitto)[-1][0]
-    until = time.monotonic() + 20
+    until = time.monotonic() + HANGS_AFTER
     while f"Client {client_id} has exceeded timeout" not in mosquitto.log():
         assert time.monotonic() < until
         time.sleep(0.1)
@@ -348,14 +346,14 @@ def test_events_fail_if_the_broker_does_not_read_them(
 ) -> None:
     target = make(qos=qos)
     target.send([])
-    monkeypatch.setattr(Target, "timeout", 2.0)
-    mosquitto.pause()
-    failures = bounded(lambda: target.send(events(3)))
+    with monkeypatch.context() as patched:
+        patched.setattr(Target, "timeout", 2.0)
+        mosquitto.pause()
+        failures = bounded(lambda: target.send(events(3)))
     mosquitto.resume()
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
         range(3), TimedOut
     )
-    monkeypatch.setattr(Target, "timeout", 10.0)
     assert target.send(events(3)) == {}
 
 

@@ -186,7 +186,8 @@ def test_the_server_sees_the_programs_name(mysql: MysqlServer) -> None:
     attributes = "SELECT attr_value FROM performance_schema.session_connect_attrs WHERE attr_name"
     with target(mysql) as mirror:
         mirror.probe()
-        assert mysql.rows(f"{attributes} = 'program_name'") == [("bucketcast",)]
+        # The server may still end the connections of other targets.
+        assert set(mysql.rows(f"{attributes} = 'program_name'")) == {("bucketcast",)}
 
 
 def test_a_password_is_sent_in_clear_text_only_if_allowed(mysql: MysqlServer) -> None:
@@ -227,7 +228,7 @@ def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
 
 
 @pytest.mark.usefixtures("without_timeouts")
-@pytest.mark.parametrize("query", ["?readTimeout=500ms", "?writeTimeout=500ms"])
+@pytest.mark.parametrize("query", ["?readTimeout=3s", "?writeTimeout=3s"])
 def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -> None:
     """Twelve megabytes exceed the buffers of a connection to a server that does not read."""
     large = 6_000_000 if "write" in query else 1

@@ -41,8 +41,7 @@ def streaming(server: Callable[[str], Server]) -> StreamingServer:
 
 
 @pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    monkeypatch.setattr(Target, "timeout", 5.0)
+def make() -> Iterator[Make]:
     with target_factory(Target, dict) as make:
         yield make
 
@@ -231,7 +230,7 @@ def test_ping_interval_detects_a_server_that_does_not_answer(
 ) -> None:
     """Nothing else ends the wait before the test fails."""
     monkeypatch.setattr(Target, "timeout", 2 * HANGS_AFTER)
-    pings = make(core.settings(ping_interval="100ms"))
+    pings = make(core.settings(ping_interval="1s"))
     assert pings.send(events(1)) == {}
     core.pause()
     error = bounded(lambda: reason(pings, events(2, "unseen")))
@@ -259,11 +258,11 @@ def test_streaming_options_limit_messages_in_flight(
     monkeypatch.setattr(nats_client, "IDLE_SECONDS", 600.0)
     target = make(streaming.settings(**overrides))
     target.probe()
-    monkeypatch.setattr(Target, "timeout", 1.0)
-    streaming.pause()
-    assert isinstance(reason(target, events(100)), NotConnected)
+    with monkeypatch.context() as patched:
+        patched.setattr(Target, "timeout", 1.0)
+        streaming.pause()
+        assert isinstance(reason(target, events(100)), NotConnected)
     streaming.resume()
-    monkeypatch.setattr(Target, "timeout", 5.0)
     assert make(streaming.settings()).send([event("last")]) == {}
     end = time.monotonic() + HANGS_AFTER
     while len(streaming.received()) <= sent and time.monotonic() < end:
@@ -284,7 +283,8 @@ def test_client_registers_again_after_missed_heartbeats(
 ) -> None:
     """A frozen function does not answer the streaming server's heartbeats."""
     monkeypatch.setattr(nats_client, "IDLE_SECONDS", 600.0)
-    heartbeats = f'token: "{TOKEN}", hb_interval: 50ms, hb_timeout: 50ms, hb_fail_count: 1'
+    monkeypatch.setattr(nats_client, "CLOSE_SECONDS", HANGS_AFTER)
+    heartbeats = f'token: "{TOKEN}", hb_interval: 500ms, hb_timeout: 1s, hb_fail_count: 1'
     with streaming.configured(more=heartbeats):
         target = make(streaming.settings())
         assert target.send(events(1)) == {}

@@ -25,8 +25,7 @@ from tests.servers.nsq import LIMITED_SECRET, NsqServer
 
 
 @pytest.fixture
-def nsqd(server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch) -> NsqServer:
-    monkeypatch.setattr(Target, "timeout", 10.0)
+def nsqd(server: Callable[[str], Server]) -> NsqServer:
     running = server("nsq")
     assert isinstance(running, NsqServer)
     return running
@@ -224,8 +223,8 @@ def test_few_commands_are_in_flight_when_a_connection_breaks(
     make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole batch fails, but only these can repeat."""
-    monkeypatch.setattr(Target, "timeout", 1.0)
-    monkeypatch.setattr(base, "CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr(Target, "timeout", 2.0)
+    monkeypatch.setattr(base, "CONNECT_SECONDS", 2.0)
     with FakeNsqd(b'{"tls_v1":false}', reads_on=True) as fake:
         failures = make(nsqd_address=fake.address).send(events(1_000))
     assert len(failures) == 1_000
@@ -236,8 +235,10 @@ def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]
     assert make().send(events(2)) == {}
     stats = nsqd.request("/stats?format=json&include_clients=true")
     clients: list[dict[str, Any]] = stats["producers"]
-    (client,) = [info for info in clients if info["user_agent"].startswith("bucketcast/")]
-    assert client["pub_counts"] == [{"topic": nsqd.destination, "count": 2}]
+    # nsqd may still list who was connected before.
+    named = [info for info in clients if info["user_agent"].startswith("bucketcast/")]
+    counts = [{"topic": nsqd.destination, "count": 2}]
+    assert counts in [client["pub_counts"] for client in named]
 
 
 class FakeNsqd:

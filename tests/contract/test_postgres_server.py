@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from tests import servers
+from tests.contract.case import HANGS_AFTER
 from tests.servers import Server
 from tests.servers.tls import Tls
 
@@ -30,6 +31,7 @@ STARTER = """
 import sys, time
 from pathlib import Path
 from tests import servers
+from tests.contract.case import HANGS_AFTER
 from tests.servers import tls
 folder = Path(sys.argv[2])
 servers.run(sys.argv[1], folder, tls.issue(folder / "tls"))
@@ -63,7 +65,7 @@ def test_a_killed_program_leaves_no_server_behind(servers_folder: Path) -> None:
         assert psutil.pid_exists(pid)
         children = [child.pid for child in psutil.Process(pid).children(recursive=True)]
         program.send_signal(signal.SIGKILL)
-    assert all(gone(each, seconds=10) for each in [pid, *children])
+    assert all(gone(each, seconds=HANGS_AFTER) for each in [pid, *children])
 
 
 def test_a_server_that_outlives_its_starter_is_found_and_stopped(
@@ -79,7 +81,7 @@ def test_a_server_that_outlives_its_starter_is_found_and_stopped(
     assert found.version()
     for _ in range(2):
         subprocess.check_call([*command, "stop", folder], cwd=ROOT)
-        assert gone(pid, seconds=10)
+        assert gone(pid, seconds=HANGS_AFTER)
         assert not found.process.running
 
 

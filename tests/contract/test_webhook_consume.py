@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.case import DELETE
+from tests.contract.case import DELETE, HANGS_AFTER
 from tests.contract.reader import Reader, failure, reader, wait_until_reading
 from tests.servers.machine import ports
 
@@ -25,7 +25,7 @@ def webhook(endpoint: str) -> Iterator[Reader]:
 
 
 def test_a_webhook_accepts_what_it_printed(webhook: Reader, endpoint: str) -> None:
-    connection = HTTPConnection(endpoint.split("/")[2], timeout=5)
+    connection = HTTPConnection(endpoint.split("/")[2], timeout=HANGS_AFTER)
     record = {
         "eventName": DELETE,
         "eventTime": "2026-01-02T03:04:06.678Z",

@@ -104,9 +104,9 @@ class AmqpServer(Server):
                 self.plain,
                 vhost,
                 pika.PlainCredentials(USER, self.password),
-                socket_timeout=2,
-                stack_timeout=2,
-                blocked_connection_timeout=2,
+                socket_timeout=30,
+                stack_timeout=30,
+                blocked_connection_timeout=30,
             )
         )
 
@@ -125,7 +125,7 @@ class AmqpServer(Server):
             env=environment,
             check=True,
             stdout=subprocess.DEVNULL,
-            timeout=60,
+            timeout=300,
         )
 
     def url(self, user: str = USER, password: str = PASSWORD, vhost: str = "") -> str:
@@ -179,7 +179,7 @@ class AmqpServer(Server):
             name = queue or self.destination
             count = channel.queue_declare(name, passive=True).method.message_count
             if count:
-                for _, properties, body in channel.consume(name, inactivity_timeout=5):
+                for _, properties, body in channel.consume(name, inactivity_timeout=60):
                     assert properties is not None, f"got {len(messages)} of {count} messages"
                     messages.append((properties, body))
                     if len(messages) == count:

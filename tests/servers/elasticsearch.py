@@ -131,9 +131,9 @@ class SearchServer(Server):
     def write(self, settings: Settings, key: str, body: bytes) -> None:
         path = f"/{settings['index']}/_doc"
         if settings.get("format") == "access":
-            _request(settings, "POST", path, body, 2)
+            _request(settings, "POST", path, body, 60)
         else:
-            _request(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 2)
+            _request(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 60)
 
     def received(self, destination: str = "") -> list[Arrival]:
         """See `Server`; a document whose id is no `bucket/key` has no key."""
@@ -172,7 +172,7 @@ class SearchServer(Server):
 
     def _raw(self, method: str, path: str, body: Any = None) -> bytes:
         node = {"url": f"http://127.0.0.1:{self._ports['node']}"}
-        return _request(node, method, path, None if body is None else json.dumps(body).encode(), 20)
+        return _request(node, method, path, None if body is None else json.dumps(body).encode(), 60)
 
 
 class _Hit(msgspec.Struct):

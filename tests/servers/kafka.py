@@ -7,7 +7,7 @@ Kafka's default.
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
@@ -48,7 +49,7 @@ _JAVA = (
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
 # The listener `open` is for the broker itself, and for the tests' consumer and administrator.
-# With a session of a second, a broker that was killed can restart at once.
+# With a short session, a broker that was killed can restart at once.
 _CONFIGURATION = """\
 process.roles=broker,controller
 node.id=1
@@ -68,7 +69,7 @@ message.max.bytes=8388608
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
-broker.session.timeout.ms=1000
+broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=250
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
@@ -88,12 +89,12 @@ org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.{listener}.scram-sha-512.sasl.jaas.config=\
 org.apache.kafka.common.security.scram.ScramLoginModule required;
 """
-_TIMEOUT = 20.0
+_TIMEOUT = 60.0
 """The longest time that a broker takes to do what it was asked to do."""
 _REQUEST_TIMEOUT = 5.0
 """The time limit of one request of an administrator, which is then repeated."""
-_CLEAR_TIMEOUT = 60.0
-_QUIET = {"log_level": 0}
+_QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 100}
+_READING = {"group.id": "tests", "enable.auto.commit": False, "fetch.wait.max.ms": 20}
 _ANYTHING: Any = None
 _EVERY_ACL = AclBindingFilter(
     ResourceType.ANY,
@@ -177,6 +178,15 @@ class KafkaServer(Server):
             change([UserScramCredentialUpsertion(user, credential, password.encode())])[
                 user
             ].result()
+            login = {
+                "bootstrap.servers": self.address,
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": mechanism.name.replace("_", "-"),
+                "sasl.username": user,
+                "sasl.password": password,
+            }
+            # The controller has it; the broker may not know it yet.
+            _retry(partial(_check_ready, {**_QUIET, **login}))
         yield
         for user, mechanism in SCRAM_USERS.items():
             change([UserScramCredentialDeletion(user, mechanism)])[user].result()
@@ -193,7 +203,7 @@ class KafkaServer(Server):
 
     def messages(self, topic: str) -> list[Message]:
         """Return all messages of a topic, partition by partition; none if it does not exist."""
-        consumer = Consumer({**self.client, "group.id": "tests", "fetch.wait.max.ms": 20})
+        consumer = Consumer({**self.client, **_READING})
         try:
             messages: list[Message] = []
             for partition in consumer.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions:
@@ -223,7 +233,14 @@ class KafkaServer(Server):
         administrator = AdminClient(self.client)
         futures = administrator.create_topics([NewTopic(topic, partitions, config=properties)])
         futures[topic].result(_TIMEOUT)
-        _retry(partial(_check_ready, self.client))
+        _retry(partial(_check_ready, self.client, topic))
+
+    def allow(self, rights: Sequence[AclBinding]) -> None:
+        """Add these rights, and wait until they hold."""
+        administrator = AdminClient(self.client)
+        for future in administrator.create_acls([*rights]).values():
+            future.result()
+        _retry(partial(_check_rights, administrator, len(rights)))
 
     def batches(self, topic: str) -> list[Batch]:
         """Return the batches of a topic's first partition on the disk."""
@@ -237,7 +254,7 @@ class KafkaServer(Server):
 
     def clear(self) -> None:
         # A broker that was paused drops requests until it has registered at its controller again.
-        _retry(self._remove_all, _CLEAR_TIMEOUT)
+        _retry(self._remove_all)
         self.create_topic(self.destination)
 
     def _remove_all(self) -> None:
@@ -250,6 +267,8 @@ class KafkaServer(Server):
             futures = administrator.delete_topics(topics, request_timeout=_REQUEST_TIMEOUT)
             for future in futures.values():
                 future.result()
+            raise KafkaException("the broker may still have topics that its controller removed")
+        _check_rights(administrator, 0)
 
 
 def _retry(call: Callable[[], T], seconds: float = _TIMEOUT) -> T:
@@ -335,15 +354,24 @@ def _administrator(ports: Mapping[str, int]) -> dict[str, Any]:
     return {"bootstrap.servers": f"127.0.0.1:{ports['open']}", **_QUIET}
 
 
-def _check_ready(administrator: dict[str, Any]) -> None:
-    """Raise KafkaException until the broker answers, and leads all of its partitions."""
-    cluster = AdminClient(administrator).list_topics(timeout=0.5)
+def _check_ready(client: dict[str, Any], topic: str = "") -> None:
+    """Raise KafkaException until the broker answers, and leads all partitions, the topic's too."""
+    cluster = AdminClient(client).list_topics(timeout=_REQUEST_TIMEOUT)
     partitions = [
         partition for topic in cluster.topics.values() for partition in topic.partitions.values()
     ]
     brokers = cluster.brokers
     if not brokers or any(partition.leader not in brokers for partition in partitions):
         raise KafkaException("the broker does not lead its partitions yet")
+    if topic and topic not in cluster.topics:
+        raise KafkaException("the broker does not know the topic yet")
+
+
+def _check_rights(administrator: AdminClient, count: int) -> None:
+    """Raise KafkaException until the broker knows so many rights."""
+    known = administrator.describe_acls(_EVERY_ACL, request_timeout=_REQUEST_TIMEOUT).result()
+    if len(known) != count:
+        raise KafkaException("the broker does not know the rights yet")
 
 
 def _headers(message: Message) -> dict[str, str]:

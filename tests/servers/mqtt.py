@@ -29,7 +29,7 @@ USER, PASSWORD = "alice", "alice-s3cret"
 OBSERVER, OBSERVER_PASSWORD = "observer", "observer-s3cret"
 """May do everything."""
 CONSUMED = "bucket/#"
-WAIT = 5.0
+WAIT = 60.0
 
 _ACL = f"""\
 topic write bucket/#

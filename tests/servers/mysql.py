@@ -74,8 +74,8 @@ class MysqlServer(Server):
             charset="utf8mb4",
             autocommit=True,
             ssl_disabled=True,
-            connect_timeout=5,
-            read_timeout=30,
+            connect_timeout=60,
+            read_timeout=60,
         )
 
     def rows(self, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
@@ -121,8 +121,8 @@ class MysqlServer(Server):
             autocommit=True,
             ssl=_context(settings) if "tls=true" in rest else None,
             ssl_disabled="tls=true" not in rest,
-            connect_timeout=2,
-            read_timeout=2,
+            connect_timeout=60,
+            read_timeout=60,
         )
         table = f"`{settings['table']}`"
         with closing(connection), connection.cursor() as cursor:
@@ -157,7 +157,7 @@ class MysqlServer(Server):
 
     def clear(self) -> None:
         with closing(self.connect()) as connection, connection.cursor() as cursor:
-            cursor.execute("SET lock_wait_timeout = 10")
+            cursor.execute("SET lock_wait_timeout = 60")
             cursor.execute("SHOW FULL TABLES")
             for name, sort in cursor.fetchall():
                 quoted = name.replace("`", "``")

@@ -189,7 +189,7 @@ class NatsServer(Server):
 
         async def use() -> T:
             async with self.connect() as client:
-                return await work(client.jetstream(timeout=10))
+                return await work(client.jetstream(timeout=60))
 
         return asyncio.run(use())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-SECONDS = 2.0
+SECONDS = 20.0
 """The time-out for connecting."""
 
 

@@ -19,7 +19,7 @@ an account's folder, even if a stream is being created: "error creating store fo
 
 async def await_stored(streams: JetStreamContext) -> None:
     """Wait until the stream has stored all messages that were published before."""
-    await streams.publish(LAST, timeout=10)
+    await streams.publish(LAST, timeout=60)
 
 
 async def find_or_create(streams: JetStreamContext) -> str:
@@ -52,7 +52,7 @@ async def arrivals(streams: JetStreamContext, subject: str) -> list[Arrival]:
     reader = await streams.pull_subscribe(subject, stream=name, config=config)
     arrived: list[Arrival] = []
     while len(arrived) < count:
-        messages = await reader.fetch(min(500, count - len(arrived)), timeout=10)
+        messages = await reader.fetch(min(500, count - len(arrived)), timeout=60)
         arrived += [
             Arrival(body=message.data, headers=message.headers or {}) for message in messages
         ]

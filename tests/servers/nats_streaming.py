@@ -69,7 +69,7 @@ class Session:
             10: FROM_THE_FIRST,
         }
         await _request(self.client, self.subscribe_subject, encode(fields), error_field=3)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await complete.wait()
         return bodies
 

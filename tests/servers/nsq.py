@@ -147,7 +147,7 @@ class NsqServer(Server):
         """Return the answer of nsqd's HTTP interface, which requires no secret."""
         url = f"http://127.0.0.1:{self.http}{path}"
         request = urllib.request.Request(url, method=method)
-        with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
             return json.loads(response.read() or "null")
 
 

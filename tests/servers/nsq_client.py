@@ -28,7 +28,7 @@ class Client:
     """A connection that is logged in, over TLS if there is a context."""
 
     def __init__(
-        self, address: str, secret: str, context: ssl.SSLContext | None = None, seconds: float = 10
+        self, address: str, secret: str, context: ssl.SSLContext | None = None, seconds: float = 60
     ) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=seconds)

@@ -36,7 +36,7 @@ _USERS = (
 )
 
 _AS_NEW = (
-    "SET lock_timeout = '10s'",
+    "SET lock_timeout = '60s'",
     "DROP SCHEMA IF EXISTS public CASCADE",
     "CREATE SCHEMA public AUTHORIZATION pg_database_owner",
     f"GRANT USAGE, CREATE ON SCHEMA public TO {CLIENT_NAME}",
@@ -71,7 +71,7 @@ class PostgresServer(Server):
             password=ADMIN_PASSWORD,
             dbname=database,
             autocommit=True,
-            connect_timeout=5,
+            connect_timeout=60,
         )
 
     def settings(self, **overrides: str) -> Settings:
@@ -111,7 +111,7 @@ class PostgresServer(Server):
                 sslrootcert=files.get("cert_authority"),
                 sslcert=files.get("client_cert", ""),
                 sslkey=files.get("client_key", ""),
-                connect_timeout=2,  # libpq's least
+                connect_timeout=60,
             ) as connection,
         ):
             if settings.get("format") == "access":

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import psutil
 
-START_SECONDS = 60.0
-STOP_SECONDS = 20.0
+# On a busy machine: a program that ended or refuses is noticed at once.
+START_SECONDS = 300.0
+STOP_SECONDS = 60.0
 
 # Kills the group of the process it is told when its standard input ends, which it does when the
 # program that holds the other end is gone, however it went. Linux's parent-death signal would do

@@ -59,7 +59,7 @@ class RedisServer(Server):
             host="127.0.0.1",
             port=self.plain,
             password=PASSWORD,
-            socket_timeout=5,
+            socket_timeout=60,
             retry=_ONCE,
         )
 
@@ -118,7 +118,7 @@ class RedisServer(Server):
                 ssl_ca_certs=files.get("cert_authority"),
                 ssl_certfile=files.get("client_cert"),
                 ssl_keyfile=files.get("client_key"),
-                socket_timeout=2,
+                socket_timeout=60,
                 retry=_ONCE,
             )
             with client:

@@ -77,7 +77,7 @@ class WebhookServer(Server):
                 if "client_cert" in files:
                     context.load_cert_chain(files["client_cert"], files["client_key"])
             # Raises HTTPError, an OSError, for what is not 2xx.
-            with urllib.request.urlopen(request, timeout=2, context=context):  # noqa: S310
+            with urllib.request.urlopen(request, timeout=60, context=context):  # noqa: S310
                 return
 
     def received(self, destination: str = "") -> list[Arrival]:
@@ -126,7 +126,7 @@ class WebhookServer(Server):
         self._bytes_read = 0
 
     def ask(self, method: str, body: bytes = b"") -> None:
-        connection = HTTPConnection("127.0.0.1", self.listeners.control, timeout=5)
+        connection = HTTPConnection("127.0.0.1", self.listeners.control, timeout=60)
         try:
             connection.request(method, "/", body)
             status = connection.getresponse().status
