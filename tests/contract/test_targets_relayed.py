@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.delivery.heartbeat import Heartbeat
 from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Outgoing, Queue
@@ -61,6 +62,10 @@ class DeadLetters(Consumer):
 
     def send(self, messages: Sequence[Outgoing]) -> set[int]:
         raise AssertionError(messages)
+
+    def heartbeat(self, seconds: Mapping[str, int], first: float) -> Heartbeat:  # noqa: ARG002
+        """A busy machine may work so long that messages were kept, but there is no SQS."""
+        return super().heartbeat({}, first)
 
 
 def dispatch(sender: Sender, events: Sequence[Event]) -> list[str]:

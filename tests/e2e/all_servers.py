@@ -113,8 +113,8 @@ def all_running(folder: Path, tls: Tls) -> Iterator[AllServers]:
         yield AllServers(running, links)
     finally:
         relays.close()
-        for server in running.values():
-            server.stop()
+        with ThreadPoolExecutor(len(names)) as pool:
+            list(pool.map(Server.stop, running.values()))
 
 
 def _events(server: Server, prefix: str) -> Iterator[Logged]:

@@ -1,10 +1,11 @@
 """A driver with three executors, each a JVM of its own: `python -m tests.glue.cluster_driver`.
 
 It runs the jobs that the lines of its input name, as `["backfill", ["--bucket=…", …]]`, and after
-each writes a line `ended: ERROR`, where the error may be empty. Executors inherit its environment.
+each writes a line with its error, which may be empty. Executors inherit its environment.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -41,11 +42,12 @@ JOBS: Final[dict[str, tuple[type[Any], Any]]] = {
     "scan": (Scan, scan),
     "history": (Scan, history),
 }
-ENDED: Final = "ended: "
 
 
 def main() -> None:
     """Run jobs until the input ends; the working folder is Spark's."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what Java prints is for the log
     spark = (
         builder(Path.cwd())
         .master("local-cluster[3,1,1536]")
@@ -54,6 +56,7 @@ def main() -> None:
         .config("spark.executor.extraJavaOptions", JVM)
         # No job begins on fewer executors.
         .config("spark.scheduler.minRegisteredResourcesRatio", "1")
+        .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "600s")
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.log.level", "ERROR")
         .getOrCreate()
@@ -68,8 +71,8 @@ def main() -> None:
                 job(spark, settings, run)
         except Exception as raised:  # noqa: BLE001 - the test judges it
             error = reason(raised).replace("\n", " ")
-        sys.stdout.write(f"{ENDED}{error}\n")
-        sys.stdout.flush()
+        answers.write(f"{error}\n")
+        answers.flush()
     spark.stop()
 
 

@@ -129,6 +129,8 @@ def builder(folder: Path) -> SparkSession.Builder:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "2g")
+        # A busy machine takes longer than the 15 s in which Python is to fetch a result.
+        .config("spark.python.authenticate.socketTimeout", "600s")
         .config("spark.driver.extraJavaOptions", JVM)
         .config("spark.local.dir", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))

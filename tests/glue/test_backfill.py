@@ -469,11 +469,11 @@ def test_a_listing_older_than_14_days_is_refused(
     spark: SparkSession, deployment: Backfills
 ) -> None:
     deployment.add_rule()
-    for number in range(20):
+    for number in range(900):
         deployment.add_object(str(number))
     deployment.taken -= timedelta(days=15)
     with pytest.raises(BucketcastError, match=r"listing is of .* for 14 days.*a newer report"):
         deployment.backfill(spark)
-    deployment.taken = datetime.now(UTC) - timedelta(days=14) + timedelta(seconds=10)
+    deployment.taken = datetime.now(UTC) - timedelta(days=14) + timedelta(minutes=10)
     with pytest.raises(BucketcastError, match=r"all events are sent in 0\.0 days.*raise --rate"):
         deployment.backfill(spark, rate="1")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from select import select
 from typing import Any, Final
 
 import psutil
@@ -30,7 +31,7 @@ from bucketcast.state.table import PARTITION_KEY, SORT_KEY
 from glue_jobs import files
 from glue_jobs.outbox import checkpoints
 from tests.glue import inventories
-from tests.glue.cluster_driver import ENDED, home
+from tests.glue.cluster_driver import home
 from tests.glue.conftest import OTHER_ACCOUNTS, PACKAGES
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row
@@ -99,20 +100,18 @@ class Driver:
         self._process.stdin.write(json.dumps([name, words]) + "\n")
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait, while the driver runs, until it is true, which it will be soon or never."""
+        """Wait, while the job runs, until it is true."""
         give_up = time.monotonic() + GIVE_UP_SECONDS
         while not condition():
-            assert self._process.poll() is None, "the driver ended"
+            assert not select([self._process.stdout], [], [], 0.01)[0], f"it ended: {self.end()}"
             assert time.monotonic() < give_up
-            time.sleep(0.01)
 
     def end(self) -> str:
         """Wait until the job has ended, and return its error or ""."""
         assert self._process.stdout
-        for line in self._process.stdout:
-            if line.startswith(ENDED):
-                return line.removeprefix(ENDED).strip()
-        raise AssertionError("the driver ended")
+        line = self._process.stdout.readline()
+        assert line, "the driver ended"
+        return line.strip()
 
     def lose_executor(self) -> None:
         """Kill an executor and its Python, as when its machine is gone."""
@@ -169,6 +168,15 @@ def skewed() -> Iterator[Row]:
         yield Row(BUCKET, f"small/{nth}", "null")
 
 
+def shuffling(folder: Path) -> set[Path]:
+    """Return the folders of the executors that have parts of a shuffle."""
+    return {
+        Path(hashed).parents[1]
+        for hashed, _, names in os.walk(folder)  # which skips a folder that goes meanwhile
+        if any(name.startswith("shuffle_") and name.endswith(".data") for name in names)
+    }
+
+
 def test_a_scan_that_loses_an_executor_and_its_driver_alerts_once(
     driver: Driver, aws: Emulator, rules: Rules, tmp_path: Path
 ) -> None:
@@ -192,9 +200,7 @@ def test_a_scan_that_loses_an_executor_and_its_driver_alerts_once(
         {**arguments, "run": (tmp_path / name).as_uri()} for name in ("lost", "again", "seen")
     )
     driver.begin("scan", lost)
-    driver.until(
-        lambda: len({file.parents[2] for file in driver.folder.rglob("shuffle_*.data")}) == 3
-    )
+    driver.until(lambda: len(shuffling(driver.folder)) == 3)
     driver.lose_executor()
     driver.until(lambda: list(tmp_path.glob("alerts/*/*/owed*")))
     catalog = sqlite3.connect(driver.folder / "catalog.db", isolation_level=None)

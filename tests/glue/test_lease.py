@@ -16,7 +16,7 @@ from tests.unit.moto_aws import TABLE
 pytestmark = pytest.mark.one_spark
 BUCKET = "uploads"
 KEY = {"partition": {"S": JOBS}, "key": {"S": BUCKET}}
-SECONDS = 30
+SECONDS = 180
 
 
 @pytest.fixture

@@ -155,5 +155,5 @@ def _run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1_200,
     )

@@ -74,7 +74,7 @@ def _linted(folder: Path, *regions: str) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1_200,
     )
     return {f"{each['Rule']['Id']} {each['Message']}" for each in json.loads(done.stdout)}
 

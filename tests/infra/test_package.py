@@ -47,7 +47,7 @@ def test_it_carries_no_command_line(jobs_zip: Path) -> None:
 def test_parallel_workers_unpack_it_once(jobs_zip: Path, tmp_path: Path) -> None:
     code = "import bucketcast.event, msgspec; print(msgspec.__file__)"
     running = [_start(jobs_zip, tmp_path, code) for _ in range(6)]
-    outputs = {process.communicate(timeout=120)[0] for process in running}
+    outputs = {process.communicate(timeout=1_200)[0] for process in running}
     assert [process.returncode for process in running] == [0] * 6
     assert len(outputs) == 1
     assert len(list(tmp_path.iterdir())) == 1
@@ -137,5 +137,5 @@ def _start(archive: Path, scratch: Path, code: str) -> "subprocess.Popen[str]":
 
 def _clean(archive: Path, scratch: Path, code: str) -> "subprocess.CompletedProcess[str]":
     process = _start(archive, scratch, code)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=1_200)
     return subprocess.CompletedProcess([], process.returncode, out, err)

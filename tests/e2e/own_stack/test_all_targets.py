@@ -19,12 +19,12 @@ from tests.e2e.system import Deployed
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
 BUCKET = "uploads"
 COPIES = 100
-AWS_SECONDS = 120.0
-ONLINE_SECONDS = 120.0
-COPIED_SECONDS = 90.0
+AWS_SECONDS = 600.0
+ONLINE_SECONDS = 600.0
+COPIED_SECONDS = 600.0
 CHAOS_EVENTS = 300
 CHAOS_SEED = 1
-CHAOS_SECONDS = 300.0
+CHAOS_SECONDS = 600.0
 BACK_SECONDS = 15
 """After so long what a killed function had is seen again."""
 

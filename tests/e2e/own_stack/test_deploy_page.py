@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs" / "deploy.md").read_text("utf-8")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ACCOUNT: Final = "111122223333"
 REGION: Final = "eu-central-1"
-SECONDS = 400.0
+SECONDS = 1_200.0
 CONFIRMS = "cdk destroy"
 """It wants a terminal, where it is answered y."""
 

@@ -22,7 +22,7 @@ from tests.servers.kafka import KafkaServer
 COMMANDS = "Deploy", "Add a rule"
 WAITING = re.compile("waiting for ")
 PRINTED = re.compile(r"s3:ObjectCreated:Put +uploads/photo\.jpg +5605$", re.MULTILINE)
-SECONDS = 180.0
+SECONDS = 600.0
 
 
 class Terminal:

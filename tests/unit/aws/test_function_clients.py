@@ -11,7 +11,7 @@ import pytest
 from bucketcast.aws import function_clients, secrets
 from bucketcast.errors import NotAuthorized
 
-SECONDS = 10.0
+SECONDS = 60.0
 """How soon a function says that it has no way to a service."""
 SERVICES = ("DYNAMODB", "SECRETS_MANAGER", "SQS")
 

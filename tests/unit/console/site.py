@@ -54,7 +54,7 @@ class Site:
         answer = self.post(f"/changes/{name}", **fields)
         if answer.status != 303:
             return answer
-        end = time.monotonic() + 30
+        end = time.monotonic() + 180
         while "data-live" in (page := self.get(answer.headers["location"])).body:
             assert time.monotonic() < end, page.text
             time.sleep(0.01)

@@ -59,7 +59,7 @@ def test_a_feed_that_cannot_go_on_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         raise LookupError("a mistake")
 
     async def run() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for _ in Feed(fail, 0.001).fragments():
                 pass
 

@@ -51,7 +51,7 @@ def recorder(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - threads change what it reads
             await asyncio.sleep(0.01)
 

@@ -42,6 +42,6 @@ def test_missing_client_is_reported(reader: Callable[..., None]) -> None:
     ]
     command = [*BARE, reader.__name__, *required]
     if install:
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         assert result.returncode == 1
         assert install[0] in result.stderr

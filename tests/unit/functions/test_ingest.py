@@ -75,7 +75,7 @@ class Ingest:
     def waiting(self) -> list[dict[str, Any]]:
         """The messages in the ingress queue, as Lambda hands them over; they are taken out."""
         found: list[dict[str, Any]] = []
-        end = time.monotonic() + 30
+        end = time.monotonic() + 180
         while not found and time.monotonic() < end:
             for each in received(self.sqs, self.urls["ingress"]):
                 beside = {

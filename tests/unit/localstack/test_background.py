@@ -12,7 +12,7 @@ import pytest
 from localstack import background
 
 PARENT = (
-    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
 )
 
 
@@ -46,7 +46,7 @@ def start(name: str, *arguments: str) -> int:
 
 
 def test_started_program_is_found_until_it_is_stopped() -> None:
-    pid = start("one", "-c", "import time; time.sleep(60)")
+    pid = start("one", "-c", "import time; time.sleep(600)")
     assert os.getsid(pid) == pid, "an interrupt of the terminal must not reach it"
     assert background.names() == ["one"]
     assert background.stop("one")
@@ -56,7 +56,7 @@ def test_started_program_is_found_until_it_is_stopped() -> None:
 
 def test_stop_ends_the_children_too() -> None:
     pid = start("parent", "-c", PARENT)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 180
     while len(members(pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(members(pid)) == 2
@@ -69,8 +69,8 @@ def test_stop_ends_a_program_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatc
     program = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
     )
-    pid = start("deaf", "-c", f"{program}; time.sleep(60)")
-    deadline = time.monotonic() + 10
+    pid = start("deaf", "-c", f"{program}; time.sleep(600)")
+    deadline = time.monotonic() + 180
     while not background.log_tail("deaf") and time.monotonic() < deadline:
         time.sleep(0.02)
     background.stop("deaf")
@@ -78,7 +78,7 @@ def test_stop_ends_a_program_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatc
 
 
 def test_pid_file_that_outlived_its_program_is_stale() -> None:
-    pid = start("killed", "-c", "import time; time.sleep(60)")
+    pid = start("killed", "-c", "import time; time.sleep(600)")
     os.killpg(pid, signal.SIGKILL)
     while members(pid):
         time.sleep(0.01)
@@ -102,8 +102,8 @@ def test_half_written_pid_file_is_stale(folder: Path, content: str) -> None:
 
 def test_log_tail_has_the_printed_lines() -> None:
     assert background.log_tail("none") == ""
-    start("talker", "-c", "print('ready', flush=True); import time; time.sleep(60)")
-    deadline = time.monotonic() + 10
+    start("talker", "-c", "print('ready', flush=True); import time; time.sleep(600)")
+    deadline = time.monotonic() + 180
     while not background.log_tail("talker") and time.monotonic() < deadline:
         time.sleep(0.02)
     assert background.log_tail("talker") == "ready"

@@ -25,7 +25,7 @@ from bucketcast.targets.mqtt.protocol import Login, Malformed, Response
 from bucketcast.targets.mqtt.websocket import WebSocket, upgrade
 from tests.unit.samples import event
 
-SOON = 5.0
+SOON = 60.0
 PUBACK, PUBREC, PUBCOMP = b"\x40\x02", b"\x50\x02", b"\x70\x02"
 
 
