@@ -2,6 +2,7 @@
 """Behaviour that only MySQL has: the join, tables, names, packets, locks and errors."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -227,6 +228,19 @@ def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
     assert set(rows(mysql.received())) == {"b/a"}
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a lock as long as a busy machine takes to show that somebody waits."""
+    wait_for_locks(monkeypatch, HANGS_AFTER)
+
+
+def wait_for_locks(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    session = re.sub(
+        r"lock_wait_timeout = \d+", f"lock_wait_timeout = {seconds:.0f}", client._SESSION
+    )
+    monkeypatch.setattr(client, "_SESSION", session)
+
+
 @contextmanager
 def locked(mysql: MysqlServer, *statements: str) -> Iterator[Any]:
     """Hold the locks of these statements in an open transaction."""
@@ -269,8 +283,7 @@ def test_a_put_sees_the_newer_removal_that_it_waited_for(
 def test_a_batch_waits_while_a_lock_is_held(
     mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one_second = client._SESSION.replace("lock_wait_timeout = 10", "lock_wait_timeout = 1")
-    monkeypatch.setattr(client, "_SESSION", one_second)
+    wait_for_locks(monkeypatch, 1)
     with target(mysql) as mirror:
         mirror.send([put("a", 1)])
         with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
