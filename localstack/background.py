@@ -17,6 +17,7 @@ from localstack.layout import LOCAL, LOGS, Failure
 
 PIDS = LOCAL / "pids"
 GRACE_SECONDS = 5.0
+KILL_SECONDS = 5.0
 TAIL_LINES = 30
 # The started process writes its own pid: an interrupt right after the start cannot lose it.
 SHELL = 'echo "$$" > "$0.new"; echo "$1" >> "$0.new"; mv "$0.new" "$0"; exec "$@"'
@@ -125,7 +126,7 @@ def wait_until(name: str, ready: Callable[[], bool], *, title: str, within: floa
 
 def _end_group(group: int, child: subprocess.Popen[bytes] | None) -> None:
     """End all processes of the group: by SIGTERM, the remaining ones by SIGKILL."""
-    for signal_number, timeout in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
+    for signal_number, timeout in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
         if not _signal(group, signal_number):
             return
         deadline = time.monotonic() + timeout

@@ -36,10 +36,10 @@ RECORD = LOCAL / "deployed.json"
 ASSEMBLY = LOCAL / "cdk.out"
 TOOLKIT = "CDKToolkit"
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
-SYNTH_SECONDS = 300.0
-BOOTSTRAP_SECONDS = 180.0
-# Five minutes: where a function of a custom resource breaks, the deploy would wait for an hour.
-DEPLOY_SECONDS = 300.0
+SYNTH_SECONDS = 600.0
+BOOTSTRAP_SECONDS = 600.0
+# Ten minutes: where a function of a custom resource breaks, the deploy would wait for an hour.
+DEPLOY_SECONDS = 600.0
 SETTLE_SECONDS = 60.0
 # The inputs of the template and its assets.
 SOURCES = (

@@ -15,8 +15,8 @@ from tests.servers.webhook import WebhookServer
 ROOT = Path(__file__).resolve().parents[2]
 RECORDER = ROOT / "tests" / "e2e" / "recorder"
 STACK = "Bucketcast"
-UP_SECONDS = 400.0
-STOP_SECONDS = 180.0
+UP_SECONDS = 1_200.0
+STOP_SECONDS = 600.0
 """Each function that ran has left thousands of files to be deleted, on a disk that may be busy."""
 
 
