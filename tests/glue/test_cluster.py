@@ -101,6 +101,7 @@ class Driver:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait, while the job runs, until it is true."""
+        assert self._process.stdout
         give_up = time.monotonic() + GIVE_UP_SECONDS
         while not condition():
             assert not select([self._process.stdout], [], [], 0.01)[0], f"it ended: {self.end()}"
