@@ -12,7 +12,9 @@ import shutil
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from http import HTTPStatus
+from pathlib import Path
 
 from localstack import background, ports
 from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port, read_record
@@ -38,8 +40,11 @@ def ensure() -> str:
         return endpoint()
     if background.pid(NAME) is not None:
         record = read_record(RECORD)
-        if record.get("port") == port() and is_healthy():
-            return str(record.get("instance"))
+        if record.get("port") == port():
+            # All state would be lost with one that is only busy: it may take as long as a new one.
+            with suppress(Failure):
+                _wait_until_healthy()
+                return str(record.get("instance"))
         print("the running emulator has another port or does not answer: restarting", flush=True)
     return restart()
 
@@ -53,9 +58,15 @@ def restart() -> str:
     _require_free(wanted)
     instance = str(time.time_ns())
     SCRATCH.mkdir(parents=True)
-    background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
+    # Without its folder in the path, where modules have the names of others.
+    program = [
+        str(EMULATOR_VENV / "bin" / "python"),
+        "-P",
+        str(Path(__file__).with_name("emulator_program.py")),
+    ]
+    background.start(NAME, program, _variables())
     RECORD.write_text(json.dumps({"port": wanted, "instance": instance}))
-    background.wait_until(NAME, is_healthy, title="the emulator", within=HEALTHY_WITHIN_SECONDS)
+    _wait_until_healthy()
     return instance
 
 
@@ -78,6 +89,10 @@ def is_healthy(*, any_status: bool = False) -> bool:
         return any_status
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _wait_until_healthy() -> None:
+    background.wait_until(NAME, is_healthy, title="the emulator", within=HEALTHY_WITHIN_SECONDS)
 
 
 def _require_free(wanted: int) -> None:
