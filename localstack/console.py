@@ -12,7 +12,7 @@ from localstack.layout import PROJECT_VENV, STACK, aws_environment
 from localstack.layout import endpoint as aws_endpoint
 
 NAME = "console"
-LISTENING_SECONDS = 30.0
+LISTENING_SECONDS = 120.0
 LISTENS = re.compile(r"events? since <time")
 """What the page of events says once it listens."""
 _ADDRESS = re.compile(r"http://\S+")

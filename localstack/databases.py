@@ -26,7 +26,7 @@ TABLE = "bucket_events"
 """The name of the table, and of the hash."""
 USER = "bucketcast"
 """The user of PostgreSQL."""
-READY_SECONDS = 30.0
+READY_SECONDS = 120.0
 # `make stop` sends SIGTERM, after which PostgreSQL would wait for its clients, the emulator's
 # functions; after SIGINT it does not.
 END_AT_ONCE = '"$@" & pid=$!; trap "kill -INT $pid" TERM; wait $pid; wait $pid'

@@ -22,9 +22,9 @@ from localstack import console, databases, operations, receiver
 from localstack.layout import ENV_FILE, ROOT, STACK, Failure, aws_environment
 from localstack.up import run, up
 
-ARRIVE_SECONDS = 60.0
+ARRIVE_SECONDS = 180.0
 DELIVERY_SECONDS = 3.0
-SETTLE_SECONDS = 30.0
+SETTLE_SECONDS = 120.0
 PROGRESS_SECONDS = 5.0
 RULE = ("--event", "put,delete", "--suffix", operations.SUFFIX)
 

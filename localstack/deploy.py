@@ -40,7 +40,7 @@ SYNTH_SECONDS = 600.0
 BOOTSTRAP_SECONDS = 600.0
 # Ten minutes: where a function of a custom resource breaks, the deploy would wait for an hour.
 DEPLOY_SECONDS = 600.0
-SETTLE_SECONDS = 60.0
+SETTLE_SECONDS = 120.0
 # The inputs of the template and its assets.
 SOURCES = (
     "app.py",

@@ -22,7 +22,7 @@ from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, p
 NAME = "ministack"
 RECORD = LOCAL / "emulator.json"
 SCRATCH = LOCAL / "tmp"
-HEALTHY_WITHIN_SECONDS = 60.0
+HEALTHY_WITHIN_SECONDS = 120.0
 # Functions inherit the emulator's environment, and of the caller's only these.
 INHERITED = ("PATH", "HOME", "LANG", "TZ", "SSL_CERT_FILE", "BUCKETCAST_CALLS")
 # A folder of Python for functions and jobs, by which the tests record their calls.

@@ -20,7 +20,7 @@ NAME = "gateway"
 DEFAULT_PORT = 9100
 USER = "local"
 KEYS = LOCAL / "gateway-user.json"
-LISTENING_SECONDS = 30.0
+LISTENING_SECONDS = 120.0
 _SOURCES = ROOT / "layers" / "core" / "python" / "bucketcast"
 
 

@@ -23,7 +23,7 @@ NAME = "demo-receiver"
 SERVED_ID = "primary"
 LOOPBACK = ("127.0.0.1", "localhost")
 PROGRAM = ROOT / "examples" / "consume.py"
-LISTENING_SECONDS = 15.0
+LISTENING_SECONDS = 120.0
 POLL_SECONDS = 0.005
 _LINE = re.compile(r"(?P<time>\S+)  +(?P<name>\S+)  +(?P<path>.+)  (?P<size>\S+)")
 
