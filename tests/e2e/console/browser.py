@@ -15,7 +15,7 @@ from urllib3.util import Retry
 from tests.servers.machine import find_program, ports
 
 T = TypeVar("T")
-WAIT_SECONDS: Final = 40.0
+WAIT_SECONDS: Final = 120.0
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _OPTIONS: Final = (
     *("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"),
@@ -32,13 +32,17 @@ class Browser:
         with (folder / "log").open("wb") as log:
             self._driver = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
         # It listens after some tries.
-        self._http = urllib3.PoolManager(timeout=60, retries=Retry(connect=9, backoff_factor=0.1))
+        self._http = urllib3.PoolManager(timeout=180, retries=Retry(connect=9, backoff_factor=0.1))
         self._url = f"http://127.0.0.1:{port}"
         options = {
             "args": [*_OPTIONS, f"--user-data-dir={folder / 'profile'}"],
             "binary": find_program("chromium"),
         }
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        wanted = {
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "timeouts": {"script": round(WAIT_SECONDS * 1_000)},
+        }
         session = self._call("POST", "/session", capabilities={"alwaysMatch": wanted})
         self._url += f"/session/{session['sessionId']}"
 
@@ -54,7 +58,7 @@ class Browser:
         """End the browser and its driver."""
         self._call("DELETE", "")
         self._driver.terminate()
-        self._driver.wait(20)
+        self._driver.wait(60)
         self._http.clear()
 
     def open(self, address: str) -> None:
@@ -83,8 +87,18 @@ class Browser:
         self._on(selector, "value", text=text)
 
     def press(self, key: str) -> None:
-        """Press a key where the focus is."""
+        """Press a key where the focus is, once the page's script can take it."""
+        self.until("the page", lambda: self.run("return document.readyState === 'complete'"))
         self.command("Input.dispatchKeyEvent", type="keyDown", key=key)
+
+    def mouse(self, action: str, selector: str) -> None:
+        """Let the mouse do one thing, such as `mousePressed`, on the middle of an element."""
+        x, y = self.run(
+            "const at = document.querySelector(arguments[0]).getBoundingClientRect();"
+            "return [at.x + at.width / 2, at.y + at.height / 2]",
+            selector,
+        )
+        self.command("Input.dispatchMouseEvent", type=action, x=x, y=y, button="left", clickCount=1)
 
     def _on(self, selector: str, action: str, **body: object) -> None:
         def act() -> bool:

@@ -13,6 +13,18 @@ SCRIPT: Final = "<script>window.evil=1</script><img src=x onerror=window.evil=1>
 """Harmless if it is seen: as a text it has no effect."""
 ROW: Final = "#events tbody tr:first-child"
 
+HEARD: Final = """
+return new Promise((heard) => {
+  const source = new EventSource(document.body.dataset.live);
+  source.onmessage = (event) => {
+    if (!event.data.includes(arguments[0])) return;
+    source.close();
+    heard();
+  };
+});
+"""
+"""Waits until the page's live part has a text."""
+
 
 def listen(browser: Browser, address: str) -> None:
     """Open a list of events, and mark its page."""
@@ -39,8 +51,11 @@ def test_an_upload_arrives_live_and_explains_itself(
     browser.until_text("webhook:primary delivered", ROW)
     assert browser.run("return window.marked"), "the page was loaded again"
     assert browser.run("return document.querySelectorAll('#events tbody tr').length") == 2
-    browser.click(f"{ROW} a")
-    text = browser.until_text(r"delivered\s+webhook:primary", "#steps")
+    browser.mouse("mousePressed", f"{ROW} a")
+    system.put("uploads", f"{prefix}third.jpg")
+    browser.run(HEARD, "third.jpg")
+    browser.mouse("mouseReleased", f"{ROW} a")
+    text = browser.until_text(r"(?s)received.*queued.*delivered\s+webhook:primary", "#steps")
     assert re.findall(r"\t(received|queued|delivered)\t", text) == [
         *("received", "queued", "delivered")
     ]
@@ -71,7 +86,8 @@ def test_a_rejected_event_goes_again_and_its_script_is_text(
         browser.until_text(re.escape(f"no cat {SCRIPT}"), "#steps")
         assert browser.text("h1") == f"s3://uploads/{key}"
         browser.click("#steps a[href^='/dead-letters']")
-        letter = browser.until_text("Rejected")
+        browser.until_text("Dead letters of webhook:flaky", "h1")
+        letter = browser.until_text("Rejected", "main")
         assert f"no cat {SCRIPT}" in letter
         assert f'"Key":"uploads/{key}"' in letter
         browser.open(f"{site}/")

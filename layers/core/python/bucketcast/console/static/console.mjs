@@ -47,6 +47,13 @@ function place(root, focused) {
     );
 }
 
+// Waits while something is pressed: a link that is replaced then would not be followed.
+let newest = "";
+function update() {
+  if (document.querySelector("main:active")) setTimeout(update, 50);
+  else show(newest);
+}
+
 let source = null;
 function listen() {
   const address = document.body.dataset.live;
@@ -54,7 +61,8 @@ function listen() {
   source = new EventSource(address);
   source.onmessage = (event) => {
     say("Live");
-    show(event.data);
+    newest = event.data;
+    update();
   };
   source.onerror = () => say("Connection lost: trying again");
 }
