@@ -161,7 +161,7 @@ class Local:
             capture_output=True,
             text=True,
             check=True,
-            timeout=10,
+            timeout=60,
         )
         pairs = (line.partition("=") for line in answer.stdout.split("\0") if line)
         return {name: text for name, _, text in pairs}

@@ -10,7 +10,7 @@ from tests.command_result import CommandResult
 from tests.e2e.system import System
 from tests.servers.machine import MissingProgramError
 
-SECONDS = 60.0
+SECONDS = 180.0
 _PROGRAM = Path(__file__).parents[2] / ".local" / "servers" / "mc" / "mc"
 
 

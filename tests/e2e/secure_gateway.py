@@ -53,5 +53,7 @@ def client(
         region_name=where["AWS_REGION"],
         aws_access_key_id=own["access_key"],
         aws_secret_access_key=own["secret_key"],
-        config=Config(signature_version="s3v4", read_timeout=60, retries={"total_max_attempts": 1}),
+        config=Config(
+            signature_version="s3v4", read_timeout=120, retries={"total_max_attempts": 1}
+        ),
     )

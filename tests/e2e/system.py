@@ -13,7 +13,7 @@ from botocore.config import Config
 from minio import Minio
 
 from bucketcast.aws import clients
-from bucketcast.limits import TOGETHER
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE, TOGETHER
 from tests.command_result import CommandResult
 from tests.e2e import iam
 from tests.e2e.commands import run
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 T = TypeVar("T")
-WAIT_SECONDS = 40.0
-COMMAND_SECONDS = 60.0
+WAIT_SECONDS = 120.0
+"""Above all for functions that start, on a machine that is busy."""
+RETURN_SECONDS = WAIT_SECONDS + LONGEST_OUTAGE_PAUSE
+"""For a target that was down, which is tried again the later the longer that took."""
+COMMAND_SECONDS = 180.0
 _DEPTHS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -60,7 +63,7 @@ class Deployed:
                 region_name=self.environment["AWS_REGION"],
                 aws_access_key_id=self.environment["AWS_ACCESS_KEY_ID"],
                 aws_secret_access_key=self.environment["AWS_SECRET_ACCESS_KEY"],
-                config=Config(max_pool_connections=32, read_timeout=30),
+                config=Config(max_pool_connections=32, read_timeout=120),
             )
         return self._clients[service]
 
@@ -100,7 +103,7 @@ class Deployed:
             aws_access_key_id=self.environment["BUCKETCAST_ACCESS_KEY"],
             aws_secret_access_key=self.environment["BUCKETCAST_SECRET_KEY"],
             config=Config(
-                signature_version="s3v4", read_timeout=60, retries={"total_max_attempts": 1}
+                signature_version="s3v4", read_timeout=120, retries={"total_max_attempts": 1}
             ),
         )
 
@@ -157,7 +160,7 @@ class Deployed:
 
     def fares(self) -> dict[str, dict[str, Any]]:
         """What `bucketcast target ls --json` says, by `<kind>.<id>`."""
-        ran = self.bucketcast("target", "ls", "--json", "--wait", "50")
+        ran = self.bucketcast("target", "ls", "--json", "--wait", "150")
         assert ran.code == 0, ran.err
         return {f"{each['kind']}.{each['id']}": each for each in ran.document["targets"]}
 

@@ -20,7 +20,7 @@ def test_target_ls_shows_every_target_online(system: System) -> None:
     for each in fares.values():
         assert each["online"] is True, each["why"]
         assert each["where"]
-    ran = system.bucketcast("target", "ls", "--wait", "50")
+    ran = system.bucketcast("target", "ls", "--wait", "150")
     assert ran.code == 0
     heading, *lines = ran.out.splitlines()
     assert heading.split()[:3] == ["TARGET", "STATE", "WAITING"]

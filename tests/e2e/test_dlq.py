@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.e2e.arrivals import posted
 from tests.e2e.records import message, record
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.receiver import Answer
 
 EVENTS = 10_000
@@ -35,7 +35,7 @@ def test_dead_letter_is_listed_shown_and_redriven(
         system.send(
             system.ingress, [message(*records[at : at + 50]) for at in range(0, EVENTS, 50)]
         )
-        system.until_equal("each neighbour once", arrived, good)
+        system.until_equal("each neighbour once", arrived, good, within=RETURN_SECONDS)
         system.until_equal("the poison", lambda: system.depth(dead), len(poison))
         listed = system.bucketcast("dlq", "ls", arn, "--prefix", prefix, "--json").document
         (group,) = listed["reasons"]
@@ -57,5 +57,5 @@ def test_dead_letter_is_listed_shown_and_redriven(
     result = system.bucketcast("dlq", "redrive", arn, "--rate", "100", "--json").document
     assert (result["events"], result["failed"], result["unusable"]) == (len(poison), {}, {})
     everything = good + Counter(f"uploads/{name}" for name in poison)
-    system.until_equal("all of them, once", arrived, everything)
+    system.until_equal("all of them, once", arrived, everything, within=RETURN_SECONDS)
     assert system.depth(dead) == 0

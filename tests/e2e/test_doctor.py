@@ -9,7 +9,7 @@ from tests.e2e.system import System
 
 
 def doctor(system: System, *words: str) -> CommandResult:
-    return system.bucketcast("doctor", *words, within=120)
+    return system.bucketcast("doctor", *words, within=300)
 
 
 def errors(system: System) -> tuple[int, list[dict[str, Any]]]:

@@ -205,7 +205,7 @@ def test_minio_go_writes_reads_and_deletes_a_configuration(system: System, bucke
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.splitlines() == [

@@ -51,7 +51,7 @@ class Listener:
         parts = urlsplit(url)
         lines = [f"GET {path} HTTP/1.1", f"Host: {parts.netloc}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
-        self._socket = socket.create_connection((parts.hostname or "", parts.port or 0), 60)
+        self._socket = socket.create_connection((parts.hostname or "", parts.port or 0), 180)
         self._socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         self.text = b""
         while HEADERS_END not in self.text:
@@ -173,7 +173,8 @@ def test_mc_watches_a_bucket_and_all_buckets(
             mc("cp", str(photo), f"local/{bucket}-old/second.jpg")
 
             def seen(file: Path) -> list[tuple[str, str]]:
-                found = [json.loads(line) for line in file.read_text().splitlines()]
+                whole, _, _ = file.read_text().rpartition("\n")
+                found = [json.loads(line) for line in whole.splitlines()]
                 return [
                     (each["events"]["type"], urlsplit(each["events"]["path"]).path)
                     for each in found
@@ -212,15 +213,23 @@ def test_functions_listen_at_a_url_of_its_own(system: System, prefix: str) -> No
 
     status, body = get("GatewayUrl")
     assert (status, system.outputs["ListenUrl"].encode() in body) == (400, True)
+
+    def hear() -> bytes:
+        """Call again when a call has ended without events, as clients do."""
+        for _ in range(8):
+            status, body = get("ListenUrl")
+            assert status == 200
+            if body.strip():
+                break
+        return body
+
     with ThreadPoolExecutor(1) as threads:
         before = listeners(system)
-        answer = threads.submit(get, "ListenUrl")
+        answer = threads.submit(hear)
         until_listening(system, before)
         system.put("uploads", f"{prefix}1")
-        status, body = answer.result()
-    assert status == 200
-    keys = [each["s3"]["object"]["key"] for each in json.loads(body)["Records"]]
-    assert keys == [f"{prefix}1"]
+        heard = json.loads(answer.result())
+    assert [each["s3"]["object"]["key"] for each in heard["Records"]] == [f"{prefix}1"]
 
 
 def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:
@@ -244,7 +253,7 @@ def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:
         system.put("uploads", prefix + key)
     system.s3.delete_object(Bucket="uploads", Key=f"{prefix}a b.jpg")
     system.until("both", lambda: heard, lambda seen: len(seen) == 2)
-    reading.join(timeout=30)
+    reading.join(timeout=180)
     found = [each["Records"][0] for each in heard]
     assert sorted(each["eventName"] for each in found) == [
         "s3:ObjectCreated:Put",
@@ -274,7 +283,7 @@ def test_minio_go_listens(system: System, bucket: str, *, everywhere: bool) -> N
             system.put(bucket, "photos/a.png")
             system.put(bucket, "photos/a.jpg")
             wanted = f"s3:ObjectCreated:Put {bucket} photos/a.jpg\n"
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=180)
         assert out == wanted
 
 
@@ -301,4 +310,4 @@ def test_listen_command_shows_lines_and_exits_with_0(system: System, prefix: str
         assert document["Records"][0]["s3"]["object"]["key"] == f"{prefix}a.jpg"
         for process in (people, programs):
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=180) == 0

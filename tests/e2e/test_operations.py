@@ -190,6 +190,6 @@ def _copy(system: System, file: Path, to: str) -> CommandResult:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     return CommandResult(ran.returncode, ran.stdout, ran.stderr)

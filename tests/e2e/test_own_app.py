@@ -20,7 +20,7 @@ from tests.servers.webhook import WebhookServer
 EXAMPLE = ROOT / "examples" / "cdk"
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 STACK = "Photos"
-SECONDS = 400.0
+SECONDS = 900.0
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.e2e.arrivals import posted
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 
 FLAKY = "webhook.flaky"
 
@@ -36,4 +36,5 @@ def test_events_of_a_paused_target_arrive_after_the_pause(
         "what came in the pause, after it",
         lambda: [each.key for each in posted(system.consumers.flaky, f"uploads/{prefix}")],
         [f"uploads/{prefix}kept.jpg"],
+        within=RETURN_SECONDS,
     )

@@ -83,12 +83,15 @@ def test_a_scan_of_a_broken_report_names_the_file_and_sends_nothing(system: Syst
     manifest = {"sourceBucket": "versioned", "destinationBucket": "arn:aws:s3:::inventories"}
     system.put("inventories", f"{folder}/manifest.json", json.dumps(manifest).encode())
     system.put("inventories", f"{folder}/manifest.checksum", b"0" * 32)
+    system.until_settled()
+    before = system.depths(), arrivals.posted(system.consumers.webhook, "versioned/")
 
     ran = job(system, "scan", "versioned", "--source", f"s3://inventories/{folder}/manifest.json")
 
     assert ran.code == 3
     assert f"{folder}/manifest.json" in ran.document["error"]
-    assert system.depths() == {}
+    system.until_settled()
+    assert (system.depths(), arrivals.posted(system.consumers.webhook, "versioned/")) == before
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.e2e import iam
 from tests.e2e.arrivals import posted
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.receiver import Answer
 
 FORBIDDEN = iam.Call("Bucketcast-ingest", "s3", "DeleteObject", {"Bucket": "uploads", "Key": "a"})
@@ -18,7 +18,11 @@ def test_all_recorded_calls_are_allowed_by_the_roles(
     flaky = system.consumers.flaky
     flaky.answer(Answer(status=503, headers={"Retry-After": "1"}, match=prefix))
     system.put("uploads", f"{prefix}photo.jpg")
-    system.until("a refusal", flaky.requests, lambda seen: any(r.status == 503 for r in seen))
+    system.until(
+        "a refusal",
+        flaky.requests,
+        lambda seen: any(each.status == 503 and prefix.encode() in each.body for each in seen),
+    )
     flaky.answer()
     system.until(
         "the put at both",
@@ -26,6 +30,7 @@ def test_all_recorded_calls_are_allowed_by_the_roles(
             len(posted(server, f"uploads/{prefix}")) for server in (system.consumers.webhook, flaky)
         ],
         lambda seen: min(seen) >= 1,
+        within=RETURN_SECONDS,
     )
     system.until_settled()
     assert system.beyond_their_rights() == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.e2e.arrivals import posted
 from tests.e2e.deployment import STACK
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers import postgres, redis, webhook
 from tests.servers.receiver import Answer
 from tests.servers.webhook import WebhookServer
@@ -35,6 +35,7 @@ def test_a_rotated_token_is_fetched_again_without_a_deploy(
         "events with the new token",
         lambda: posted(flaky, f"uploads/{prefix}"),
         lambda seen: len({each.key for each in seen}) == 4,
+        within=RETURN_SECONDS,
     )
     last = posted(flaky, f"uploads/{prefix}")[-1]
     assert last.headers["authorization"] == f"Bearer {ROTATED}"

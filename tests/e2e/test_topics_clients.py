@@ -9,7 +9,7 @@ from tests.e2e.commands import COMMAND
 from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
 
-SECONDS = 120.0
+SECONDS = 300.0
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.e2e.arrivals import posted, table
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.receiver import Answer
 
-RETURN_SECONDS = 60.0
 FLAKY = "arn:minio:sqs::flaky:webhook"
 MIRROR = "arn:minio:sqs::mirror:postgresql"
 PRIMARY = "arn:minio:sqs::primary:webhook"
+WAITING = ("--timeout", "2m", "--json")
 
 
 def traced(system: System, key: str) -> list[dict[str, Any]]:
@@ -57,20 +57,20 @@ def test_a_test_event_arrives_only_at_its_target(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("webhook.flaky")
-    ran = system.bucketcast("test", PRIMARY, "--bucket", "uploads", "--key", f"{prefix}a", "--json")
+    ran = system.bucketcast("test", PRIMARY, "--bucket", "uploads", "--key", f"{prefix}a", *WAITING)
     assert ran.code == 0, ran.err
     (event,) = ran.document["events"]
     assert [step["what"] for step in event["steps"]] == ["received", "queued", "delivered"]
     (arrived,) = posted(system.consumers.webhook, f"uploads/{prefix}a")
     assert arrived.record["userIdentity"]["principalId"] == "bucketcast-test"
     assert posted(system.consumers.flaky, f"uploads/{prefix}a") == []
-    ran = system.bucketcast("test", PRIMARY, "--count", "25", "--key", prefix, "--json")
+    ran = system.bucketcast("test", PRIMARY, "--count", "25", "--key", prefix, *WAITING)
     assert ran.code == 0, ran.err
     assert (ran.document["delivered"], len(ran.document["events"])) == (25, 25)
 
 
 def test_a_mirror_gets_a_test_event_that_leaves_no_row(system: System) -> None:
-    ran = system.bucketcast("test", MIRROR, "--json")
+    ran = system.bucketcast("test", MIRROR, *WAITING)
     assert ran.code == 0, ran.err
     assert ran.document["delivered"] == 1
     assert table(system, "bucketcast-test/") == {}

@@ -32,7 +32,7 @@ def address(system: System) -> Iterator[str]:
     assert found, "the console did not start"
     yield found[0]
     console.terminate()
-    console.wait(20)
+    console.wait(60)
     console.stdout.close()
 
 

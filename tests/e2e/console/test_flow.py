@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.e2e.arrivals import posted
 from tests.e2e.console.browser import Browser
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 
 CARD = "#flow li:has(a[href='/targets/webhook:flaky'])"
 
@@ -29,6 +29,7 @@ def test_a_server_stops_and_its_events_wait_until_it_comes_back(
         "all have arrived",
         lambda: {each.key for each in posted(flaky, here)},
         {f"{here}{number}" for number in range(3)},
+        within=RETURN_SECONDS,
     )
     browser.until_text(r"waiting\s*0", CARD)
 

@@ -70,7 +70,7 @@ def test_a_buckets_usage_is_plotted_and_a_report_opens_apart(
     assert "Objects 100" in browser.until_text("Scans of the last 30 days")
     browser.click("a[href='/scans/day-2']")
     browser.until_text("What it found", "h1")
-    assert browser.problems()  # the policy has refused its script
+    browser.until("the policy refuses its script", browser.problems)
     assert browser.run("return document.title") == "a report"
     assert browser.run("return getComputedStyle(document.querySelector('h1')).color") == (
         "rgb(1, 2, 3)"

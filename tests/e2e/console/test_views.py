@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.console.browser import Browser
 from tests.e2e.deployment import ROOT
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.receiver import Answer
 
 AXE: Final = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -62,7 +62,7 @@ def busy(system: System, one_browser: Browser, site: str) -> Iterator[None]:
     sns.delete_topic(TopicArn=topic)
     system.dead_letters(dead, 1)
     system.consumers.flaky.start_again()
-    system.until_settled(within=90)
+    system.until_settled(within=RETURN_SECONDS)
 
 
 @pytest.mark.parametrize("view", VIEWS)
