@@ -10,6 +10,7 @@ tell when all is delivered. Here it is on its queue by then.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from queue import Empty
 from typing import Any
 
@@ -18,8 +19,7 @@ from ministack.core import lambda_runtime
 from ministack.services import s3
 
 MARK = "\x04"
-MARKED_WITHIN_SECONDS = 10.0
-"""A process that has ended prints none."""
+PAUSE_SECONDS = 0.1
 END = "        _real_stdout.flush()\n\nrun()\n"
 """Where MiniStack's program in a process sends the answer."""
 
@@ -28,12 +28,11 @@ def take_log(worker: Any, **limits: float) -> str:
     """Return what a process has printed up to the end of its call."""
     if not worker.config["Runtime"].startswith("python"):
         return str(plain(worker, **limits))
-    text = ""
-    try:
-        while not text.endswith(MARK):
-            text += "\n" + worker._stderr_queue.get(timeout=MARKED_WITHIN_SECONDS)
-    except Empty:
-        pass
+    text, reader, lines = "", worker._stderr_thread, worker._stderr_queue
+    # A process that was ended prints none, and its reader ends.
+    while not text.endswith(MARK) and (reader.is_alive() or not lines.empty()):
+        with suppress(Empty):
+            text += "\n" + lines.get(timeout=PAUSE_SECONDS)
     return text.removesuffix(MARK).strip("\n")
 
 

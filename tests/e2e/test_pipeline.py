@@ -77,6 +77,7 @@ def test_scan_reports_a_finding_once_and_again_when_it_is_worse(
     assert event in scanner_events(system, versioned, 3)
 
 
+@pytest.mark.usefixtures("versioned")
 def test_a_scan_of_a_broken_report_names_the_file_and_sends_nothing(system: System) -> None:
     system.s3.create_bucket(Bucket="inventories")
     folder = "daily/versioned/all/2026-11-20T01-00Z"

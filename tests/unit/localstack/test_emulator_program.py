@@ -8,13 +8,17 @@ from zipfile import ZipFile
 from localstack.layout import EMULATOR_VENV, ROOT
 
 HANDLER = """
+import os
+
 def handler(event, context):
     for line in event:
         print(line)
     if "fail" in event:
         raise ValueError("as it was told")
+    if "die" in event:
+        os._exit(1)
 """
-CALLS = [["one", "two", "three"], [], ["four"], ["fail"], ["five"]]
+CALLS = [["one", "two", "three"], [], ["four"], ["fail"], ["die"], ["five"]]
 PROGRAM = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -57,5 +61,6 @@ def test_each_call_has_all_that_it_prints_in_its_log(tmp_path: Path) -> None:
         "",
         "four",
         "fail",
+        "die",
         "five",
     ]
