@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 T = TypeVar("T")
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = 180.0
 """Above all for functions that start, on a machine that is busy."""
 RETURN_SECONDS = WAIT_SECONDS + LONGEST_OUTAGE_PAUSE
 """For a target that was down, which is tried again the later the longer that took."""

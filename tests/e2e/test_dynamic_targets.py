@@ -131,7 +131,7 @@ def test_two_hundred_targets_are_made_used_and_removed(
             system.put("uploads", f"{prefix}{at}/x")
         expected = sorted(f"{prefix}{at}/x" for at in range(part.stop))
         look = partial(arrived, system, "/many", prefix)
-        system.until_equal("each at its target", look, expected, within=120)
+        system.until_equal("each at its target", look, expected)
     rules.remove(made)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda id_: targets.remove(TargetArn(id_, "webhook"), discard=True), ids))

@@ -199,9 +199,7 @@ def test_an_empty_dynamic_mirror_is_repaired(system: System, crowded: str) -> No
     repaired = job(system, "reconcile", crowded, "--target", arn, "--repair")
     assert repaired.document["missing"] == repaired.document["sent"] == len(listed), repaired.err
     show = partial(arrivals.fields, system, f"{crowded}/", "ev:dynamic")
-    system.until_equal(
-        "the mirror like the bucket", lambda: arrivals.as_listed(show()), listed, within=120
-    )
+    system.until_equal("the mirror like the bucket", lambda: arrivals.as_listed(show()), listed)
     assert system.beyond_their_rights() == []
     system.bucketcast("event", "rm", crowded, arn, "--yes")
     system.bucketcast("target", "rm", arn, "--discard", "--yes")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import start_or_fail
 from tests.e2e.secure_gateway import client, secure_gateway
-from tests.e2e.system import System
+from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.amqp import AmqpServer
 from tests.servers.kafka import KafkaServer
 from tests.servers.receiver import Answer
@@ -17,8 +17,6 @@ from tests.servers.tls import Tls
 
 BUCKET = "uploads"
 EXCHANGE = "topics"
-SECONDS = 180.0
-"""What a function may take that starts, on a machine that is busy."""
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +105,7 @@ class Topics:
         return (events["sent"], events["dead"])
 
     def until(self, what: str, look: Callable[[], object], wanted: object) -> None:
-        self._system.until_equal(what, look, wanted, within=SECONDS)
+        self._system.until_equal(what, look, wanted, within=RETURN_SECONDS)
 
     def until_tried(self, short: str) -> None:
         """Until a try of it failed and the event waits."""
@@ -115,7 +113,6 @@ class Topics:
             f"{short} was tried",
             lambda: self.pushed(short),
             lambda seen: seen[1] >= 1,
-            within=SECONDS,
         )
         assert self.pushed(short)[2] == 0
         # SQS may hand the upload to ingest twice, the sooner the busier the machine is.

@@ -15,7 +15,7 @@ from urllib3.util import Retry
 from tests.servers.machine import find_program, ports
 
 T = TypeVar("T")
-WAIT_SECONDS: Final = 120.0
+WAIT_SECONDS: Final = 180.0
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _OPTIONS: Final = (
     *("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"),
@@ -32,7 +32,7 @@ class Browser:
         with (folder / "log").open("wb") as log:
             self._driver = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
         # It listens after some tries.
-        self._http = urllib3.PoolManager(timeout=180, retries=Retry(connect=9, backoff_factor=0.1))
+        self._http = urllib3.PoolManager(timeout=240, retries=Retry(connect=9, backoff_factor=0.1))
         self._url = f"http://127.0.0.1:{port}"
         options = {
             "args": [*_OPTIONS, f"--user-data-dir={folder / 'profile'}"],
