@@ -78,7 +78,7 @@ def test_a_view_fits_and_can_be_read_by_all(
         browser.until_text("Record")
     if view == "run":
         browser.click("form[action='/changes/test'] button")
-        browser.until_text(r"(?m)^delivered", "#run")
+        browser.until_text(r"(?ms)^sent.*^received.*^queued.*^delivered", "#run")
     for width in (1280, 360):
         for dark in (False, True):
             browser.show(width, dark=dark)
