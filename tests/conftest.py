@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from botocore.loaders import create_loader
+from hypothesis import HealthCheck, settings
 
 from tests import servers
 from tests.servers import Server
@@ -17,6 +18,9 @@ from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
 
 VERSIONS = pytest.StashKey[dict[str, str]]()
+# Properties do not watch the clock: a busy machine may be late for any example.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:

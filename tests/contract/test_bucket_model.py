@@ -95,7 +95,7 @@ def test_a_mirror_equals_the_listing_in_any_order(mirror: Case, dialect: Dialect
     senders = [mirror.sender(), mirror.sender()]
     buckets = count()
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(
         st.lists(STEP, min_size=1, max_size=25),
         st.booleans(),

@@ -76,7 +76,7 @@ def test_any_order_and_repetition_gives_the_same_rows(mirror: Case) -> None:
     senders = (mirror.sender(), mirror.sender())
     buckets = count()
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(deliveries())
     def converges(delivered: tuple[list[Event], list[list[Event]]]) -> None:
         history, batches = delivered

@@ -105,9 +105,7 @@ def two_hundred() -> list[Row]:
     rows: list[Row] = []
     buckets = 0
 
-    @settings(
-        max_examples=200, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=200, database=None, suppress_health_check=list(HealthCheck))
     @given(inventories("uploads"))
     def collect(drawn: list[Row]) -> None:
         nonlocal buckets

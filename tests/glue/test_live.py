@@ -32,7 +32,8 @@ XML = st.characters(
 KEYS = st.text(st.one_of(st.sampled_from("aab/+% &<é😀"), XML), min_size=1, max_size=5)
 HISTORY = st.lists(st.tuples(KEYS, st.booleans()), max_size=25)
 PROPERTY = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

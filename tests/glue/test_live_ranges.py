@@ -67,7 +67,7 @@ keys = st.text(characters, min_size=1, max_size=6)
 
 
 @given(st.lists(keys, max_size=60), st.integers(1, 9), st.integers(1, 5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_each_key_is_in_exactly_one_range(names: list[str], parts: int, page: int) -> None:
     ranges = plan(bucket(names, page).read_page, parts)
     assert_gapless(ranges)

@@ -84,7 +84,6 @@ def test_spark_and_python_classify_every_pair_alike(spark: SparkSession) -> None
 
 @settings(
     max_examples=3,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

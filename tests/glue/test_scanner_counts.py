@@ -24,7 +24,7 @@ def test_counts_of_200_inventories_equal_the_oracle(
     assert _count(spark, two_hundred, many, large) == _expected(two_hundred, many, large)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(rows=inventories("uploads"), many=st.integers(0, 4), large=st.integers(0, 1 << 44))
 def test_counts_of_one_inventory_equal_the_oracle(
     spark: SparkSession, rows: list[Row], many: int, large: int

@@ -1,4 +1,4 @@
-"""An AWS that answers inside the process, and properties that do not watch the clock."""
+"""An AWS that answers inside the process."""
 
 import io
 import re
@@ -28,7 +28,7 @@ Run = Callable[..., CommandResult]
 Deploy = Callable[..., MotoAws]
 Watch = Callable[..., Mock]
 
-settings.register_profile("unit", deadline=None, max_examples=50)
+settings.register_profile("unit", max_examples=50)
 settings.load_profile("unit")
 
 

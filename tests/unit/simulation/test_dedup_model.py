@@ -32,7 +32,7 @@ SENDS = st.lists(
 )
 
 
-@settings(max_examples=10 * EXAMPLES, deadline=None)
+@settings(max_examples=10 * EXAMPLES)
 @given(sends=SENDS)
 def test_each_rule_gets_one_copy_within_five_minutes(
     sends: list[tuple[int, list[tuple[str, tuple[str, bool]]]]],
@@ -56,7 +56,7 @@ def test_each_rule_gets_one_copy_within_five_minutes(
     assert kept == model
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.lists(st.sampled_from(["one", "two", "three"]), min_size=1, max_size=3, unique=True))
 def test_each_copy_survives_its_dead_letter_and_a_redrive(rules: list[str]) -> None:
     one = Delivering([Phase(13.4, "down"), Phase(30, "up")], fifo=True, grain=60)

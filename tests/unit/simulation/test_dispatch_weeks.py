@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.simulation.delivering import REFUSED, Delivering, Phase
@@ -120,7 +120,7 @@ PHASES = st.lists(
 )
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES)
 @given(
     phases=PHASES,
     puts=st.lists(st.tuples(st.integers(0, 12 * 24), st.integers(1, 12)), min_size=1, max_size=4),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast import sources
@@ -197,7 +197,7 @@ def test_undeployed_target_delays_no_other() -> None:
     assert (one.got(one.hook), one.simulation.calls) == (Counter("a"), 1)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES)
 @given(
     outages=st.lists(
         st.tuples(
