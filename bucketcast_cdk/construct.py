@@ -24,7 +24,7 @@ from bucketcast_cdk.bundling import ROOT
 from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
-from bucketcast_cdk.failures import Failures
+from bucketcast_cdk.failures import failures_queue
 from bucketcast_cdk.gateway import Gateway
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import allow
@@ -186,8 +186,7 @@ class Bucketcast(Construct):
             queues=queues,
             dynamic=dynamic,
         )
-        names = [job.name for job in pipeline.jobs.values()]
-        failures = Failures(self, "Lost", jobs=names).queue
+        failures = failures_queue(self, [job.name for job in pipeline.jobs.values()])
         scan, runs = pipeline.jobs["scan"].name, pipeline.runs("scan")
         Scans(self, "Scans", context, job=scan, runs=runs, dead_letters=failures)
         return failures

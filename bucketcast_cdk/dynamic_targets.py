@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.delivery.policy import visibility
-from bucketcast.delivery.queue_names import ONCE, target_name
+from bucketcast.delivery.queue_names import ONCE, once_queue, target_name
+from bucketcast.limits import ONCE_DAYS, TIMEOUTS_ONCE
 from bucketcast.settings.egress import Egress
 from bucketcast.state.items import PARTITION
+from bucketcast.topics.model import KINDS
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.bundling import mirrors
@@ -23,7 +26,6 @@ from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.network import egress, join
-from bucketcast_cdk.nonpersistent import TOPIC_KINDS, NonPersistentQueue
 from bucketcast_cdk.permissions import allow, allow_dispatch_state, arn, arn_prefix, leading_keys
 
 _RECEIVE: Final = (
@@ -142,11 +144,30 @@ class DynamicTargets(Construct):
         allow(function.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(function.role, table)
         join(function, function, name, options)
-        if kind in TOPIC_KINDS:
-            NonPersistentQueue(
-                self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=function
-            )
+        if kind in KINDS.values():
+            self._read_once(kind, function)
         return function
+
+    def _read_once(self, kind: str, function: Function) -> None:
+        """Make the queue that the non-persistent topics of a kind share, and let it be read.
+
+        It has no dead letters: each event has one attempt; one that fails is lost, and is counted.
+        """
+        options = self._config.dynamic_targets
+        queue = sqs.Queue(
+            Construct(self, f"{kind}-{ONCE}"),
+            "Queue",
+            queue_name=once_queue(self._prefix, kind),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(ONCE_DAYS),
+            removal_policy=RemovalPolicy.DESTROY,
+            visibility_timeout=Duration.seconds(TIMEOUTS_ONCE * options.timeout),
+        )
+        nag.accept(queue, nag.NO_DEAD_LETTERS)
+        # Lambda refuses a timeout above the queue's visibility timeout, so the queue comes first.
+        function.function.node.add_dependency(queue)
+        function.read(queue, max_concurrency=options.max_concurrency)
 
     def _name(self, kind: str) -> str:
         """Return the function's name, to which dynamic mappings refer."""

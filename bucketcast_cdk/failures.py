@@ -19,34 +19,32 @@ from bucketcast_cdk.queues import allow_service
 _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
 
 
-class Failures(Construct):
-    """The queue `<stack>-pipeline-dead`, and the rule that sends it the failed runs of `jobs`."""
-
-    def __init__(self, scope: Construct, construct_id: str, *, jobs: Sequence[str]) -> None:
-        super().__init__(scope, construct_id)
-        stack = Stack.of(self)
-        self.queue = sqs.Queue(
-            self,
-            "Queue",
-            queue_name=f"{stack.stack_name}-pipeline-dead",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=Duration.days(DEAD_DAYS),
-            # Its messages only repeat what the logs have.
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        nag.accept(self.queue, nag.IS_DEAD_LETTER_QUEUE)
-        rules = {"ArnLike": {"aws:SourceArn": eventbridge.rules_arn(stack)}}
-        allow_service(self.queue, "RulesOfThisStack", "events", rules)
-        eventbridge.make(
-            self,
-            "Runs",
-            name=f"{stack.stack_name}-runs",
-            description="Runs of the jobs that failed",
-            pattern={
-                "source": ["aws.glue"],
-                "detail-type": ["Glue Job State Change"],
-                "detail": {"jobName": list(jobs), "state": _FAILED},
-            },
-            target=events.CfnRule.TargetProperty(id="lost", arn=self.queue.queue_arn),
-        )
+def failures_queue(scope: Construct, jobs: Sequence[str]) -> sqs.Queue:
+    """Make the queue `<stack>-pipeline-dead`, and the rule that sends it failed runs of `jobs`."""
+    scope, stack = Construct(scope, "Lost"), Stack.of(scope)
+    queue = sqs.Queue(
+        scope,
+        "Queue",
+        queue_name=f"{stack.stack_name}-pipeline-dead",
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        retention_period=Duration.days(DEAD_DAYS),
+        # Its messages only repeat what the logs have.
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    nag.accept(queue, nag.IS_DEAD_LETTER_QUEUE)
+    rules = {"ArnLike": {"aws:SourceArn": eventbridge.rules_arn(stack)}}
+    allow_service(queue, "RulesOfThisStack", "events", rules)
+    eventbridge.make(
+        scope,
+        "Runs",
+        name=f"{stack.stack_name}-runs",
+        description="Runs of the jobs that failed",
+        pattern={
+            "source": ["aws.glue"],
+            "detail-type": ["Glue Job State Change"],
+            "detail": {"jobName": list(jobs), "state": _FAILED},
+        },
+        target=events.CfnRule.TargetProperty(id="lost", arn=queue.queue_arn),
+    )
+    return queue

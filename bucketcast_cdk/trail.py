@@ -30,7 +30,7 @@ def trail_arn(scope: Construct, context: Context) -> str | None:
         return name if ":" in name else arn(scope, "cloudtrail", f"trail/{name}")
     if not any(bucket.access_events for bucket in config.buckets.values()):
         return None
-    return AccessTrail(scope, "Access", context).trail.trail_arn
+    return _make_trail(Construct(scope, "Access"), context).trail_arn
 
 
 def add_outputs(scope: Construct, trail: str, config: Deployment) -> None:
@@ -42,43 +42,39 @@ def add_outputs(scope: Construct, trail: str, config: Deployment) -> None:
         CfnOutput(scope, "BucketEvents", value="on")
 
 
-class AccessTrail(Construct):
-    """A trail of this region, and the bucket that every trail must have.
+def _make_trail(scope: Construct, context: Context) -> cloudtrail.Trail:
+    """Make a trail of this region, and the bucket that every trail must have.
 
     It is made to log nothing, or with `bucket_events` the management events that write. The data
     events, which cost money, are selected when a bucket is attached and when a rule is added or
     removed. CloudFormation overwrites all selectors when these change, hence `BucketEvents` among
     the properties of each attached bucket.
     """
-
-    def __init__(self, scope: Construct, construct_id: str, context: Context) -> None:
-        super().__init__(scope, construct_id)
-        log = s3.Bucket(
-            self,
-            "Log",
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            enforce_ssl=True,
-            lifecycle_rules=[
-                s3.LifecycleRule(expiration=_KEPT, abort_incomplete_multipart_upload_after=_KEPT)
-            ],
-            # It could not be deleted unless it is empty; it empties itself within a week.
-            removal_policy=context.removal_policy,
-        )
-        nag.accept(log, nag.LOG_BUCKET)
-        self.trail = cloudtrail.Trail(
-            self,
-            "Trail",
-            trail_name=trail_name(Stack.of(self).stack_name),
-            bucket=log,
-            is_multi_region_trail=False,
-            include_global_service_events=False,
-        )
-        cfn = self.trail.node.default_child
-        if isinstance(cfn, cloudtrail.CfnTrail):
-            unused = trail_selectors.unused_selector(log.bucket_arn)
-            initial = (
-                dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else unused
-            )
-            cfn.event_selectors = None
-            cfn.add_property_override("AdvancedEventSelectors", [initial])
+    log = s3.Bucket(
+        scope,
+        "Log",
+        encryption=s3.BucketEncryption.S3_MANAGED,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        enforce_ssl=True,
+        lifecycle_rules=[
+            s3.LifecycleRule(expiration=_KEPT, abort_incomplete_multipart_upload_after=_KEPT)
+        ],
+        # It could not be deleted unless it is empty; it empties itself within a week.
+        removal_policy=context.removal_policy,
+    )
+    nag.accept(log, nag.LOG_BUCKET)
+    trail = cloudtrail.Trail(
+        scope,
+        "Trail",
+        trail_name=trail_name(Stack.of(scope).stack_name),
+        bucket=log,
+        is_multi_region_trail=False,
+        include_global_service_events=False,
+    )
+    cfn = trail.node.default_child
+    if isinstance(cfn, cloudtrail.CfnTrail):
+        unused = trail_selectors.unused_selector(log.bucket_arn)
+        initial = dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else unused
+        cfn.event_selectors = None
+        cfn.add_property_override("AdvancedEventSelectors", [initial])
+    return trail
