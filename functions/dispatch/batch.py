@@ -146,12 +146,12 @@ def answer(stay: Iterable[str]) -> dict[str, Any]:
 def _last(outcome: Outcome) -> Last:
     """Return the target's last success and failure, as far as this batch shows them."""
     now = round(time.time() * 1000)
-    failed = bool(outcome.retried or outcome.dead) and outcome.reason is not None
+    reason = outcome.reason if outcome.retried or outcome.dead else None
     return Last(
         success=now if outcome.delivered else 0,
-        failure=now if failed else 0,
-        error=type(outcome.reason).__name__ if failed else "",
-        reason=str(outcome.reason)[:_REASON_LENGTH] if failed else "",
+        failure=now if reason else 0,
+        error=name_of(reason) if reason else "",
+        reason=str(reason)[:_REASON_LENGTH] if reason else "",
         oldest=now - round(outcome.oldest * 1000),
     )
 

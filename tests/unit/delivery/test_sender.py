@@ -8,7 +8,15 @@ from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, TimedOut, Waiting
+from bucketcast.errors import (
+    BreakerOpen,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    TimedOut,
+    Waiting,
+)
 from bucketcast.limits import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
@@ -74,7 +82,8 @@ def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:
 def test_a_frozen_target_gets_one_event_of_a_batch() -> None:
     bench = Bench(everything(SILENT), first_alone=True)
     outcome = bench(message("1", "abc"), message("2", "def"))
-    assert (bench.target.batches, outcome.stay, counts(outcome)) == ([["a"]], [], (0, 6, 0))
+    assert (bench.target.batches, outcome.stay, counts(outcome)) == ([["a"]], [], (0, 1, 0))
+    assert outcome.waiting == 5
     assert [len(keys) for keys in bench.queue.back] == [1, 5]
     assert [one.history.tries for one in bench.queue.sent] == [1, 0], "one was tried"
     assert {one.history.reason for one in bench.queue.sent} == {str(SILENT)}
@@ -98,11 +107,31 @@ def test_what_a_target_did_not_send_is_no_try(policy: Policy) -> None:
     assert (outcome.delivered, outcome.waiting, bench.queue.dead) == (1, 1, [])
 
 
+@pytest.mark.parametrize(("error", "again"), [(SILENT, 0), (PASSWORD, 1)])
+@pytest.mark.parametrize(
+    ("policy", "back", "dead"),
+    [
+        (Policy(retries=1, pause=0), [["c"]], ["b"]),
+        (Policy(once=True), [], ["b", "c"]),
+        (PLAIN, [["b"], ["c"]], []),
+    ],
+)
+def test_what_a_target_did_not_send_behind_one_without_an_answer_waits(
+    error: NotConnected, again: int, policy: Policy, back: list[list[str]], dead: list[str]
+) -> None:
+    """An event that always hangs must not use up the tries of its neighbours."""
+    bench = Bench(only({"b": error, "c": BreakerOpen.behind(error)}), policy, batch_size=2)
+    bench(message("1", "bc", failed(tries=1)), message("2", "de"))
+    assert bench.target.batches == [["b", "c"]] * (1 + again), "nothing is sent behind it"
+    assert [keys for keys in bench.queue.back if not {"d", "e"} & {*keys}] == back
+    assert [key for key in bench.queue.dead_keys if key in "bc"] == dead
+
+
 def test_lost_connection_keeps_the_events_that_arrived() -> None:
     bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
     outcome = bench(message("1", "abc"), message("2", "d"))
-    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"]], (1, 3, 0))
-    assert bench.queue.back == [["b", "c"], ["d"]]
+    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"]], (1, 2, 0))
+    assert (bench.queue.back, outcome.waiting) == ([["b", "c"], ["d"]], 1)
 
 
 # A batch that gets no answer
@@ -211,10 +240,11 @@ def test_halving_ends_where_the_connection_does() -> None:
     def answer(keys: list[str]) -> base.Failures:
         raise Rejected("something in it") if len(keys) > 1 else GONE
 
-    bench = Bench(answer)
-    outcome = bench(message("1", "abcdefgh"))
+    bench = Bench(answer, Policy(retries=1))
+    outcome = bench(message("1", "abcdefgh", failed(tries=1)))
     assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 1]
-    assert (counts(outcome), bench.queue.back) == ((0, 8, 0), [[*"abcdefgh"]])
+    assert (counts(outcome), outcome.waiting, bench.queue.dead_keys) == ((0, 0, 1), 7, ["a"])
+    assert [one.history.tries for one in bench.queue.sent] == [1], "the others were not sent alone"
 
 
 def test_halving_ends_where_the_time_does() -> None:

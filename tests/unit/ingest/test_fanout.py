@@ -62,7 +62,7 @@ def of(delivery: Delivery) -> Item:
 def send(sender: Fanout, arn: str, routed: Sequence[Item]) -> list[tuple[str, str]]:
     """Send a batch; return the key of what is left of it, and why."""
     left = sender.send({Destination.of(arn): routed}, lambda: 60.0)
-    return [(one.item.delivery.event.key, str(one.error)) for one in left]
+    return [(one.delivery.event.key, str(one.error)) for one in left]
 
 
 def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
@@ -128,7 +128,7 @@ def test_event_that_fits_nowhere_is_given_up_and_its_neighbours_go(sqs: "SQSClie
     box[1] = of(Delivery("rule", event("large", stored=msgspec.Raw(noise(1_300_000)))))
     (left,) = fanout(sqs).send({Destination.of(HOOK): box}, lambda: 60.0)
     assert sorted(key for each in keys(received(sqs, url)) for key in each) == ["a", "b"]
-    assert left.item.delivery.event.key == "large"
+    assert left.delivery.event.key == "large"
     assert isinstance(left.error, GivenUp)
     assert left.error.error == "TooLarge"
     assert "a message holds" in str(left.error)

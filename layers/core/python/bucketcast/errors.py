@@ -22,7 +22,7 @@ What a repair of the target would fix is never `Rejected`.
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Self
+from typing import ClassVar, Self
 
 
 class BucketcastError(Exception):
@@ -56,9 +56,13 @@ class BadEvent(BucketcastError):
 
 
 class DeliveryError(BucketcastError):
-    """The reason why one event did not arrive; `hint` is the advice at the end of its text."""
+    """The reason why one event did not arrive; `hint` is the advice at the end of its text.
+
+    `is_try` tells if it is a failed try of the event: `max_retries` counts those, and pauses grow.
+    """
 
     hint: str = ""
+    is_try: ClassVar[bool] = True
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:
@@ -99,9 +103,13 @@ class Rejected(DeliveryError):
 class OutOfTime(Retryable):
     """The function ran out of time before the event was tried."""
 
+    is_try = False
+
 
 class Waiting(Retryable):
     """Nothing can be tried now; its events wait `seconds`, which is no try of theirs."""
+
+    is_try = False
 
     def __init__(self, reason: str, seconds: int | None = None, error: str = "") -> None:
         super().__init__(reason)
@@ -110,7 +118,12 @@ class Waiting(Retryable):
 
 
 class BreakerOpen(Waiting):
-    """The breaker is open. `error` is the class of the last error."""
+    """The target did not answer for another event. `error` is the class of that error."""
+
+    @classmethod
+    def behind(cls, error: DeliveryError, seconds: int | None = None) -> Self:
+        """Return the error of the events that were to be sent after one with this error."""
+        return cls(str(error), seconds, name_of(error))
 
 
 class Paused(Waiting):
@@ -124,6 +137,8 @@ class Paused(Waiting):
 
 class GivenUp(Retryable):
     """The event is not tried again. `error` and `last` are the last error's class and text."""
+
+    is_try = False
 
     def __init__(self, reason: str, error: str, last: str = "") -> None:
         super().__init__(reason)

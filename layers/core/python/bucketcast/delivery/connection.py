@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from bucketcast.delivery.redaction import hide_data, hide_secrets, redact, shorten
 from bucketcast.errors import (
+    BreakerOpen,
     DeliveryError,
     NotAuthorized,
     NotConnected,
@@ -113,7 +114,7 @@ class Connection:
         failures = dict(self._send_half(events[:half], remaining, fresh=fresh))
         lost = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
         if lost is not None:
-            return failures | dict.fromkeys(everything[half:], lost)
+            return failures | dict.fromkeys(everything[half:], BreakerOpen.behind(lost))
         second = self._send_half(events[half:], remaining, fresh=fresh)
         return failures | {half + index: error for index, error in second.items()}
 

@@ -38,7 +38,6 @@ from bucketcast.delivery.tracing import Outcomes
 from bucketcast.delivery.whole_messages import WholeMessages
 from bucketcast.errors import (
     BadEvent,
-    BreakerOpen,
     DeliveryError,
     GivenUp,
     OutOfTime,
@@ -219,10 +218,9 @@ class Engine:
         self, due: Iterator[Received], batch: Batch, on_outcomes: Callable[[Outcomes], None]
     ) -> None:
         """Do the work in chunks, and settle what failed."""
-        stop: DeliveryError | None = None
-        pause = None
+        stop: OutOfTime | Waiting | None = None
         for chunk in self._chunks(due, batch):
-            stop, pause = self._process_chunk(chunk, batch)
+            stop = self._process_chunk(chunk, batch)
             on_outcomes(batch.outcome.take_outcomes())
             chunk.clear()  # before the next one is opened
             if stop is not None:
@@ -232,22 +230,18 @@ class Engine:
             for received in rest:  # without a stop they are behind one that cannot be opened
                 batch.keep(received, 0 if stop else received.term.recheck_seconds)
         elif rest:
-            obstacle = BreakerOpen(str(stop), pause, name_of(stop))
-            self._hold(rest, obstacle, batch, on_outcomes)
+            self._hold(rest, stop, batch, on_outcomes)
 
-    def _process_chunk(
-        self, chunk: Sequence[Item], batch: Batch
-    ) -> tuple[DeliveryError | None, int | None]:
-        """Do the work for a chunk; return the error that stops the batch, and for how long."""
+    def _process_chunk(self, chunk: Sequence[Item], batch: Batch) -> OutOfTime | Waiting | None:
+        """Do the work for a chunk; return the error that stops the batch."""
         fresh, old = _split(chunk, batch)
-        failed, stop, pause = self._work(fresh, batch)
+        failed, stop = self._work(fresh, batch)
+        errors = (failure.error for failure in failed if failure.error.is_try)
+        self._last_error = next(errors, self._last_error)
         failed = [*old, *failed]
-        self._last_error = next(
-            (failure.error for failure in failed if failure.tried), self._last_error
-        )
         self._settlement.settle(failed, batch)
         _count(chunk, failed, batch)
-        return stop, pause
+        return stop
 
     def _hold(
         self,
@@ -259,11 +253,9 @@ class Engine:
         """Let messages wait, merged into as few as possible; large ones are not opened."""
         numbers = [number_in(received.message.body) for received in messages]
         batch.outcome.reason = obstacle
-        once = batch.policy.once and isinstance(obstacle, BreakerOpen)
-        error = GivenUp(str(obstacle), name_of(obstacle)) if once else obstacle
         small = [0 < number < limits.MERGED_EVENTS for number in numbers]
         merges = sum(small) > 1 and not batch.policy.in_order
-        opens_all = once or batch.policy.time_to_live
+        opens_all = batch.policy.once or batch.policy.time_to_live
         unopened, opened = [], []
         for received, number, is_small in zip(messages, numbers, small, strict=True):
             if opens_all or (merges and is_small):
@@ -275,7 +267,7 @@ class Engine:
         rest = iter(opened)
         for chunk in self._chunks(rest, batch):
             fresh, old = _split(chunk, batch)
-            failed = [*old, *(item.fail(error, tried=once) for item in fresh)]
+            failed = [*old, *(item.fail(obstacle) for item in fresh)]
             self._settlement.settle(failed, batch)
             del fresh, old, failed
             on_outcomes(batch.outcome.take_outcomes())
@@ -292,7 +284,7 @@ def _term(message: Message, now: int, policy: Policy) -> Term:
 def _given_up(item: Item) -> Failed:
     """Return an event as given up, with the last reason that is known."""
     reason, error = _last_failure(item)
-    return item.fail(GivenUp(f"{reason} ({item.received.term})", error, reason), tried=False)
+    return item.fail(GivenUp(f"{reason} ({item.received.term})", error, reason))
 
 
 def _last_failure(item: Item) -> tuple[str, str]:
@@ -324,7 +316,7 @@ def _split(chunk: Sequence[Item], batch: Batch) -> tuple[Sequence[Item], list[Fa
         reason, error = _last_failure(item)
         text = f"time_to_live of {policy.time_to_live} s is over after {tries} tries"
         text += f"; at last: {reason}" if reason else ""
-        old.append(item.fail(GivenUp(text, error or "Retryable", reason), tried=False))
+        old.append(item.fail(GivenUp(text, error or "Retryable", reason)))
     return fresh, old
 
 

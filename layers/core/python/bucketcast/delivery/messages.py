@@ -9,7 +9,7 @@ import msgspec
 from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.errors import DeliveryError, Waiting
+from bucketcast.errors import DeliveryError, OutOfTime, Waiting
 from bucketcast.limits import LONGEST_IN_ORDER
 
 
@@ -63,17 +63,21 @@ class Received(NamedTuple):
 class Failed(NamedTuple):
     """An event that was not delivered, and its error.
 
-    `tried` is False where it was never sent. `pause` is the seconds until the next try, None where
-    the policy decides. `to` is the one destination that did not get the event, where others did:
-    only that one gets it when it is tried again.
+    `pause` is the seconds until the next try, None where the error or the policy decides. `to` is
+    the one destination that did not get the event, where others did: only that one gets it when it
+    is tried again.
     """
 
     received: Received
     delivery: Delivery
     error: DeliveryError
-    tried: bool = True
     pause: int | None = None
     to: str = ""
+
+    @property
+    def tries(self) -> int:
+        """How often the event was tried, with this time if that was a try."""
+        return self.received.message.history.tries + self.error.is_try
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
@@ -82,20 +86,19 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     received: Received
     delivery: Delivery
 
-    def fail(self, error: DeliveryError, *, tried: bool = True, pause: int | None = None) -> Failed:
+    def fail(self, error: DeliveryError, *, pause: int | None = None, to: str = "") -> Failed:
         """Return the event as failed, with this error."""
-        return Failed(self.received, self.delivery, error, tried, pause)
+        return Failed(self.received, self.delivery, error, pause, to)
 
 
 class Result(NamedTuple):
     """The result of a work for the events it was given.
 
-    `stop` is the error after which no more are tried now, if any, and `pause` for how many seconds.
+    `stop` is the error of all that were to be tried after them, if they are not to be tried now.
     """
 
     failed: Sequence[Failed]
-    stop: DeliveryError | None = None
-    pause: int | None = None
+    stop: OutOfTime | Waiting | None = None
 
 
 class Work(Protocol):

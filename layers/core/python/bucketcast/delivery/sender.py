@@ -82,25 +82,19 @@ class Sender:
             # Were it the same one each time, an event that the target hangs over would hold all.
             probe = random.randrange(len(items))  # noqa: S311 - any other one, not a secret
             items = [items[probe], *items[:probe], *items[probe + 1 :]]
-        stop: DeliveryError | None = None
+        stop: OutOfTime | Waiting | None = None
         for number, part in enumerate(self._parts(items, alone=alone, in_order=in_order)):
             if self._is_late(batch, begun=begun or number > int(alone)):
                 stop = OutOfTime(OUT_OF_TIME)
             if stop is not None:
-                pause = self._pause(stop)
-                failed += [item.fail(stop, tried=False, pause=pause) for item in part]
+                failed += [item.fail(stop) for item in part]
                 continue
             errors = self._connection.send([item.delivery.event for item in part], batch.remaining)
             stop = self._stop(part, errors, batch.policy, first=alone and number == 0)
             failed += [
-                part[index].fail(
-                    error,
-                    tried=not isinstance(error, OutOfTime | Waiting),
-                    pause=self._pause(error),
-                )
-                for index, error in errors.items()
+                part[index].fail(error, pause=self._pause(error)) for index, error in errors.items()
             ]
-        return Result(failed, stop, self._pause(stop) if stop else None)
+        return Result(failed, stop)
 
     def _parts(
         self, items: Sequence[Item], *, alone: bool, in_order: bool
@@ -129,15 +123,16 @@ class Sender:
         policy: Policy,
         *,
         first: bool,
-    ) -> DeliveryError | None:
-        """Record if the target answered; return the error after which nothing is sent."""
+    ) -> OutOfTime | Waiting | None:
+        """Record if the target answered; return the error of all behind, if nothing is sent now."""
         silent = [error for error in errors.values() if isinstance(error, NotConnected)]
+        tried = len(part) - sum(not error.is_try for error in errors.values())
         if not silent:
             self._breaker.record_success()
             self._grow(len(part))
         elif first and not self._probing and isinstance(silent[0], NotAuthorized):
             return None  # a login that is refused for one event may be taken for another
-        elif len(silent) < len(part) and all(isinstance(e, NotAuthorized) for e in silent):
+        elif tried > len(silent) and all(isinstance(e, NotAuthorized) for e in silent):
             return None  # it answered for the others
         else:
             if not policy.retries:  # each event is to have its tries
@@ -145,11 +140,11 @@ class Sender:
             self._connection.close()
             if isinstance(silent[0], TimedOut):
                 self._shrink(len(part))
-            return silent[0]
+            return BreakerOpen.behind(silent[0], self._pause(silent[0]))
         late = next((error for error in errors.values() if isinstance(error, OutOfTime)), None)
         if late is None and policy.in_order:
             retried = (e for n, e in errors.items() if not _is_final(e, part[n]))
-            return next(retried, None)
+            return next(map(BreakerOpen.behind, retried), None)
         return late
 
     def _shrink(self, number: int) -> None:
@@ -168,7 +163,7 @@ class Sender:
         """Return the seconds until the next try, if the breaker decides."""
         return (
             self._breaker.pause()
-            if self._breaker.outage and isinstance(error, NotConnected)
+            if self._breaker.outage and isinstance(error, NotConnected | BreakerOpen)
             else None
         )
 
@@ -237,7 +232,7 @@ class Absent:
         return Waiting(self._reason)
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:  # noqa: ARG002
-        return Result([item.fail(Waiting(self._reason), tried=False) for item in items])
+        return Result([item.fail(Waiting(self._reason)) for item in items])
 
 
 class Gone(Absent):

@@ -24,9 +24,9 @@ from bucketcast.delivery.whole_messages import (
 )
 from bucketcast.errors import (
     FINAL,
+    BreakerOpen,
     DeliveryError,
     GivenUp,
-    NotConnected,
     OutOfTime,
     Throttled,
     Waiting,
@@ -91,17 +91,17 @@ class Settlement:
 def _judge(failure: Failed) -> DeliveryError:
     """Return an event's error, or the error that gives it up."""
     error, term, policy = failure.error, failure.received.term, failure.received.term.policy
-    # Behind one that got no answer nothing is tried; what is tried once is lost with it.
-    once = policy.once and isinstance(error, NotConnected)
-    if isinstance(error, FINAL) or not (failure.tried or once):
+    if isinstance(error, FINAL):
         return error
-    tries = failure.received.message.history.tries + 1
-    if policy.once:
+    # Behind one that got no answer nothing is tried; what is tried once is lost with it.
+    if policy.once and (error.is_try or isinstance(error, BreakerOpen)):
         return GivenUp(str(error), name_of(error))
-    if policy.retries and tries > policy.retries:
-        limit = f"max_retries of {policy.retries}: {tries} tries failed"
+    if not error.is_try:
+        return error
+    if policy.retries and failure.tries > policy.retries:
+        limit = f"max_retries of {policy.retries}: {failure.tries} tries failed"
     elif term.expired:
-        limit = term.describe(tries)
+        limit = term.describe(failure.tries)
     else:
         return error
     return GivenUp(f"{error} ({limit})", name_of(error), str(error))
@@ -109,7 +109,7 @@ def _judge(failure: Failed) -> DeliveryError:
 
 def _count(failure: Failed, batch: Batch) -> None:
     batch.outcome.reason = failure.error
-    if isinstance(failure.error, Waiting | OutOfTime):
+    if not failure.error.is_try:
         batch.outcome.waiting += 1
         return
     batch.outcome.retried += 1
@@ -137,8 +137,7 @@ def _likeness(failure: Failed) -> Any:
     if isinstance(failure.error, OutOfTime):
         return history, to
     # Where tries are limited each counts; else the pause does not grow for ever.
-    tries = history.tries + failure.tried
-    tries = tries if term.policy.retries else min(tries, _LIKE_TRIES)
+    tries = failure.tries if term.policy.retries else min(failure.tries, _LIKE_TRIES)
     hour = term.started // _HOUR_MS
     like = hour, to, history.topic, history.redriven, tries, name_of(failure.error)
     # One whose term began keeps it while it waits; the others' is to begin with their first try.
@@ -171,15 +170,13 @@ def _merge(
 def _merge_histories(group: Sequence[Failed]) -> History:
     """Return the history of the message that holds these events."""
     histories = {
-        failure.received.message.id: history_after(
-            failure.received, failure.error, tried=failure.tried
-        )
+        failure.received.message.id: history_after(failure.received, failure.error)
         for failure in group
     }
     first, *_ = histories.values()
     return first._replace(
         since=min(history.since for history in histories.values()),
-        tries=max(history.tries for history in histories.values()),
+        tries=max(failure.tries for failure in group),
         to=group[0].to or first.to,
         created=0,  # each event has its own
     )
@@ -187,7 +184,7 @@ def _merge_histories(group: Sequence[Failed]) -> History:
 
 def _with_reason(failure: Failed, history: History) -> Delivery:
     """Return an event with the reason of its last failure, if its message has another one."""
-    if isinstance(failure.error, Waiting | OutOfTime):
+    if not failure.error.is_try:
         return failure.delivery
     reason, error = last_reason(failure.error), name_of(failure.error)
     own = ("", "") if reason == history.reason else (reason, error)
@@ -205,14 +202,14 @@ def _pause(failure: Failed, now: int) -> int:
         pause = failure.pause
     elif isinstance(error, Waiting) and error.seconds is not None:
         pause = error.seconds
-    elif not failure.tried:
+    elif not error.is_try:
         pause = term.recheck_seconds
     else:
         after = error.after if isinstance(error, Throttled) else 0.0
-        pause = term.pause(tries=failure.received.message.history.tries + 1, after=after)
+        pause = term.pause(tries=failure.tries, after=after)
     if term.policy.in_order:
         pause = max(pause, term.recheck_seconds)
-    elif failure.tried:
+    elif error.is_try:
         pause = max(pause, term.policy.pause or 0)
     seconds_left = term.policy.seconds_left(failure.delivery.created, now)
     return pause if seconds_left < 0 else round(min(pause, seconds_left + 1))

@@ -119,14 +119,13 @@ def delayed_message(body: str, history: History, seconds: int, batch: Batch) -> 
     return Outgoing(body, min(seconds, limits.LONGEST_DELAY), history)
 
 
-def history_after(received: Received, error: DeliveryError, *, tried: bool = False) -> History:
+def history_after(received: Received, error: DeliveryError) -> History:
     """Return the history of a message's events after an error."""
     history, term = received.message.history, received.term
     if isinstance(error, OutOfTime) or type(error) is Waiting:  # its term has not begun
         return term.waiting_history
     return history._replace(
         since=term.started,
-        tries=history.tries + tried,
         reason=last_reason(error),
         error=name_of(error),
         not_before=0,

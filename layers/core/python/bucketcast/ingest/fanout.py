@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bucketcast.delivery import tracing
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore
 from bucketcast.delivery.envelope import Packed, Texts, TooLarge, pack
-from bucketcast.delivery.messages import Item
+from bucketcast.delivery.messages import Failed, Item
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
 from bucketcast.delivery.queue_names import queue_url
@@ -29,15 +29,6 @@ _NO_QUEUE: Final = (
 )
 """The codes of SQS for a missing queue: it does not exist, or the role has no right to it.
 They may go on, as `AccessDeniedException` does."""
-
-
-class Unsent(NamedTuple):
-    """An event that its destination's queue did not take, and for how many seconds to wait."""
-
-    to: Destination
-    item: Item
-    error: DeliveryError
-    pause: int | None = None
 
 
 class _Address(NamedTuple):
@@ -79,7 +70,7 @@ class Fanout:
 
     def send(
         self, batches: Mapping[Destination, Sequence[Item]], remaining: Callable[[], float]
-    ) -> Iterator[Unsent]:
+    ) -> Iterator[Failed]:
         """Send all batches, the listeners' in parallel; yield what the queues did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
@@ -91,7 +82,8 @@ class Fanout:
             if isinstance(to, ListenerArn):
                 continue
             if remaining() < SPARE:
-                yield from (Unsent(to, item, OutOfTime("no time to send it")) for item in batch)
+                error = OutOfTime("no time to send it")
+                yield from (item.fail(error, to=to.arn) for item in batch)
             else:
                 for part in _split_by_limits(to, batch):
                     yield from self._send_to(to, part)
@@ -111,13 +103,12 @@ class Fanout:
         discarded, self._discarded = self._discarded, {}
         return discarded
 
-    def _send_to(self, to: Destination, batch: Sequence[Item]) -> list[Unsent]:
+    def _send_to(self, to: Destination, batch: Sequence[Item]) -> list[Failed]:
         breaker = self._breakers.get(to)
         if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
             reason = breaker.outage.reason if breaker.outage else ""
-            pause = breaker.pause()
-            error = BreakerOpen(reason, pause, "Retryable")
-            return [Unsent(to, item, error, pause) for item in batch]
+            error = BreakerOpen(reason, breaker.pause(), "Retryable")
+            return [item.fail(error, to=to.arn) for item in batch]
         address = self._address(to)
         if address.queue and address.certain and self._is_full(to.arn, address.queue.url):
             discarded = self._discarded.setdefault(to.arn, [])
@@ -130,13 +121,13 @@ class Fanout:
             return unsent
         for index, reason in refused.items():
             part = batch[packed[index].start : packed[index].stop]
-            unsent += [Unsent(to, item, Retryable(reason)) for item in part]
+            unsent += [item.fail(Retryable(reason), to=to.arn) for item in part]
         self._record(to, next(iter(refused.values()), "") if len(refused) == len(packed) else "")
         return unsent
 
     def _pack(
         self, to: Destination, batch: Sequence[Item], address: _Address, start: int = 0
-    ) -> tuple[list[Packed], list[Unsent]]:
+    ) -> tuple[list[Packed], list[Failed]]:
         """Return the messages of a batch, and the events that fit in none."""
         max_events = LISTENER_EVENTS if isinstance(to, ListenerArn) else MAX_EVENTS
         if address.queue:
@@ -150,7 +141,7 @@ class Fanout:
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             if len(batch) == 1:
                 logger.error("an event cannot be sent", target=to.arn, reason=str(error))
-                return [], [Unsent(to, batch[0], _delivery_error(error))]
+                return [], [batch[0].fail(_delivery_error(error), to=to.arn)]
             middle = len(batch) // 2
             first, first_unsent = self._pack(to, batch[:middle], address, start)
             second, second_unsent = self._pack(to, batch[middle:], address, start + middle)

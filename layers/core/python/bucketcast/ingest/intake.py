@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery, is_envelope
-from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
+from bucketcast.delivery.messages import Batch, Item, Received, Result, deliveries
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import Destination
-from bucketcast.errors import BadEvent, BreakerOpen, OutOfTime
+from bucketcast.errors import BadEvent, OutOfTime
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import ADDRESSED, Facts, Routes, RuleLookup, route
 from bucketcast.limits import TO_SEND
@@ -89,11 +89,8 @@ class Intake:
         self.counts.matched += sum(map(len, routes.batches.values()))
         unsent = self._fanout.send(routes.batches, batch.remaining)
         stop: OutOfTime | None = None
-        for destination, item, error, pause in unsent:
-            stop = error if isinstance(error, OutOfTime) else stop
-            tried = not isinstance(error, OutOfTime | BreakerOpen)
-            failed.append(
-                Failed(item.received, item.delivery, error, tried, pause, destination.arn)
-            )
+        for failure in unsent:
+            stop = failure.error if isinstance(failure.error, OutOfTime) else stop
+            failed.append(failure)
         self._on_routed(routes)
         return Result(failed, stop)

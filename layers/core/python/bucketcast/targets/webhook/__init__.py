@@ -25,8 +25,9 @@ The status of the response decides:
   sent once more in the same batch, if others get through. When single requests are refused with
   `Retry-After`, the rest of the batch is not sent and waits as long, which is no try. An error
   about one event should be a 500: what answers 503 gets fewer requests.
-* No response within `timeout`, or no connection: the rest of the batch is not sent. Requests in
-  flight may still arrive. A connection that is lost while others get through counts as too many.
+* No response within `timeout`, or no connection: the rest of the batch is not sent, which is no
+  try. Requests in flight may still arrive. A connection that is lost while others get through
+  counts as too many.
 * Everything else: the event is retried. Redirects are not followed, since that would send the event
   and the token to a host that nobody configured; the reason names the new location.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from bucketcast.errors import (
+    BreakerOpen,
     DeliveryError,
     NotAuthorized,
     NotConnected,
@@ -115,6 +116,8 @@ class Batch:
             unsent = self._stop_reason
             if isinstance(unsent, Throttled):  # which is a failed try of those that were refused
                 unsent = Waiting(str(unsent), round(unsent.after))
+            elif isinstance(unsent, NotConnected):
+                unsent = BreakerOpen.behind(unsent)
             for index in range(self._started, len(self._events)):
                 self._failures.setdefault(index, unsent)
         if self._delivered:
