@@ -124,17 +124,22 @@ def _send_chunks(chunks: DataFrame, task: Task) -> list[Refusal]:
     if task.rate:
         rows = rows.coalesce(most)
     tasks = max(1, min(most, rows.getNumPartitions()))
-    return rows.mapPartitions(partial(_run_task, task._replace(tasks=tasks))).collect()
+    return rows.mapPartitions(partial(run_task, task._replace(tasks=tasks))).collect()
 
 
-def _run_task(task: Task, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
+def run_task(task: Task, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
+    """Send the chunks of one task in order; return the first reasons why SQS refused some."""
     control = f"{task.run}/{CONTROL}" if task.run else ""
     pace = Pace(task.rate, task.tasks, control, task.until)
     sender = Sender(task.folder, pace, f"{task.run}/{REFUSED}" if task.run else "")
+    refusals: set[Refusal] = set()
     for row in rows:
-        if not sender.send(Chunk(*row)):  # type: ignore[arg-type]  # a row of CHUNKS
+        refused = sender.send(Chunk(*row))  # type: ignore[arg-type]  # a row of CHUNKS
+        if refused is None:
             break
-    return iter(sender.refusals)
+        refusals.update(refused)
+    # A closed queue comes first: it says that more was not sent than was refused.
+    return iter(sorted(refusals, key=lambda one: (not one.closed, one))[:_MAX_REASONS])
 
 
 class Sender:
@@ -144,7 +149,6 @@ class Sender:
     """
 
     def __init__(self, folder: str, pace: Pace, refused: str = "") -> None:
-        self.refusals: list[Refusal] = []
         self._refused = refused
         self._folder = folder
         self._pace = pace
@@ -152,33 +156,34 @@ class Sender:
         self._checkpoints: dict[int, Checkpoint] = {}
         self._closed: set[str] = set()
 
-    def send(self, chunk: Chunk) -> bool:
+    def send(self, chunk: Chunk) -> list[Refusal] | None:
         """Send those messages of a chunk that no checkpoint has, and write its checkpoint.
 
         A queue that does not answer gets no further chunks, nor does a FIFO queue after a gap.
-        Return False if no chunk at all may be sent now.
+        Return what was refused, or None if no chunk at all may be sent now.
         """
         if chunk.queue in self._closed:
-            return True
+            return []
         indexes = self._unsent(chunk)
         if not indexes:
-            return True
+            return []
         if not self._pace.wait(sum(chunk.counts[i] for i in indexes)):
-            return False
+            return None
         messages = [Outgoing(chunk.bodies[i], token=chunk.tokens[i]) for i in indexes]
         try:
             refused = Queue(chunk.queue, client("sqs")).send(messages)
         except SQS_ERRORS as error:
-            self._refuse(chunk.queue, str(error), closed=True)
-            return True
+            self._closed.add(chunk.queue)
+            return [Refusal(chunk.queue, str(error), closed=True)]
         self._write_checkpoint(chunk, frozenset(indexes[i] for i in refused), len(indexes))
-        for reason in refused.values():
-            self._refuse(chunk.queue, reason, closed=keeps_order(chunk.queue))
+        closed = bool(refused) and keeps_order(chunk.queue)
+        if closed:
+            self._closed.add(chunk.queue)
         if refused and self._refused:
             url = f"{self._refused}/{chunk.part}-{chunk.chunk}.csv"
             bodies = {messages[i].body: reason for i, reason in refused.items()}
             not_sent.write(url, _list_objects(bodies))
-        return True
+        return [Refusal(chunk.queue, reason, closed) for reason in refused.values()]
 
     def _unsent(self, chunk: Chunk) -> list[int]:
         """Return the indexes of the messages that SQS has not accepted yet."""
@@ -192,13 +197,6 @@ class Sender:
         if len(refused) < tried:
             checkpoint = Checkpoint(chunk.events - sum(chunk.counts[i] for i in refused), refused)
             checkpoints.write(self._folder, chunk.part, chunk.chunk, checkpoint)
-
-    def _refuse(self, queue: str, reason: str, *, closed: bool) -> None:
-        if closed:
-            self._closed.add(queue)
-        refusal = Refusal(queue, reason, closed)
-        if refusal not in self.refusals and len(self.refusals) < _MAX_REASONS:
-            self.refusals.append(refusal)
 
 
 def _list_objects(reasons: Mapping[str, str]) -> Iterator[NotSent]:

@@ -12,7 +12,7 @@ from glue_jobs import not_sent
 from glue_jobs.outbox import pace, sender
 from glue_jobs.outbox.chunks import Chunk
 from glue_jobs.outbox.pace import Pace
-from glue_jobs.outbox.sender import Sender
+from glue_jobs.outbox.sender import Refusal, Sender, Task
 
 
 class Clock:
@@ -89,7 +89,8 @@ def test_the_objects_of_a_refused_message_are_listed(
     monkeypatch.setattr(Queue, "send", lambda *_: {0: "InternalError: try later"})
     chunk = Chunk(3, 7, "https://sqs/a", 3, bodies, ["", ""], [2, 1])
     folder = tmp_path.as_uri()
-    assert Sender(folder, Pace(0), f"{folder}/refused").send(chunk)
+    reasons = Sender(folder, Pace(0), f"{folder}/refused").send(chunk)
+    assert reasons == [Refusal(chunk.queue, "InternalError: try later", closed=False)]
     assert (tmp_path / "refused" / "3-7.csv").read_text() == (
         "b,a%2Cb%20%2B%25/%C3%BC,v1,InternalError: try later\nb,c,,InternalError: try later\n"
     )
@@ -98,3 +99,16 @@ def test_the_objects_of_a_refused_message_are_listed(
         "not_sent_reasons": {"InternalError: try later": 2},
         "not_sent_report": f"{folder}/refused",
     }
+
+
+def test_a_closed_queue_is_reported_behind_many_other_reasons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the run would count as finished, but for the messages that were refused."""
+    answers = iter([{0: f"reason {number}"} for number in range(8)])
+    monkeypatch.setattr(sender, "client", lambda _: None)
+    monkeypatch.setattr(Queue, "send", lambda *_: next(answers))
+    queues = ["https://sqs/a"] * 7 + ["https://sqs/b.fifo"]
+    chunks = [Chunk(3, n, queue, 1, ["body"], [""], [1]) for n, queue in enumerate(queues)]
+    refusals = [*sender.run_task(Task(tmp_path.as_uri(), 0, 1, "", pace.FOREVER), chunks)]
+    assert [refusal.closed for refusal in refusals] == [True, False, False, False, False]
