@@ -53,11 +53,6 @@ def find_destination(settings: Sending, possible: frozenset[str] = NAMES) -> Des
     return Destination(arn.plain, settings.queue, rules)
 
 
-def matches_listed(rule: Rule) -> bool:
-    """Return True if the rule matches an event that a listed object can produce."""
-    return _matches(rule, NAMES)
-
-
 def _matches(rule: Rule, names: frozenset[str]) -> bool:
     return not names.isdisjoint(single for name in rule.events for single in expand(name))
 

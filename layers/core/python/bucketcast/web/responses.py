@@ -11,17 +11,11 @@ Handler = Callable[[AuthenticatedRequest, Send], Awaitable[None]]
 
 
 async def send_response(
-    send: Send,
-    body: bytes = b"",
-    *,
-    status: HTTPStatus = HTTPStatus.OK,
-    content_type: str = "application/xml",
+    send: Send, body: bytes = b"", *, content_type: str = "application/xml"
 ) -> None:
-    """Send a response."""
-    headers = [(b"server", b"Bucketcast")]
-    if status != HTTPStatus.NO_CONTENT:
-        headers.append((b"content-length", str(len(body)).encode()))
+    """Send a response of status 200."""
+    headers = [(b"server", b"Bucketcast"), (b"content-length", str(len(body)).encode())]
     if body:
         headers.append((b"content-type", content_type.encode()))
-    await send({"type": "http.response.start", "status": status.value, "headers": headers})
+    await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
