@@ -50,12 +50,11 @@ class Sender:
         self._connection.close()
 
     def open(self, received: Received) -> Sequence[Delivery]:
-        return open_envelope(received)
+        return deliveries(received.message)
 
     def begin_batch(self, policy: Policy) -> Waiting | None:
         """Return the obstacle, if any; where tries are limited, only a pause is one."""
         self._breaker.longest_pause = policy.pause
-        self._probing = False
         if policy.retries:
             state = BreakerState.PAUSED if self._breaker.is_paused() else BreakerState.CLOSED
         else:
@@ -189,16 +188,6 @@ class Sender:
         return [item for item in items if item.delivery.created >= oldest], rejected
 
 
-def open_envelope(received: Received) -> Sequence[Delivery]:
-    """Return the events of an envelope, each with its rule and when it arrived.
-
-    Raises:
-        NewerVersion: only a newer release reads it.
-        ValueError: the body is no envelope.
-    """
-    return deliveries(received.message)
-
-
 def _is_final(error: DeliveryError, item: Item) -> bool:
     return isinstance(error, FINAL) or item.received.term.expired
 
@@ -223,7 +212,7 @@ class Absent:
     def close(self) -> None: ...
 
     def open(self, received: Received) -> Sequence[Delivery]:
-        return open_envelope(received)
+        return deliveries(received.message)
 
     def begin_batch(self, policy: Policy) -> Waiting | None:  # noqa: ARG002
         return Waiting(self._reason)
