@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.chaos import report
 from tests.chaos.plan import plan
-from tests.chaos.run import Result, prepare, run, shorten_visibility
+from tests.chaos.run import Result, add_rules, prepare, run, shorten_visibility
 from tests.e2e.all_servers import AllServers, all_running
 from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
@@ -80,13 +80,11 @@ def _deploy_and_run(options: argparse.Namespace, folder: Path) -> Result:
 
 
 def _run(options: argparse.Namespace, system: Deployed, all_servers: AllServers) -> Result:
-    targets = sorted(system.targets)
-    for name in targets:
-        system.add_rule(BUCKET, name)
+    add_rules(system, BUCKET)
     prepare(system, all_servers)
     if options.visibility:
         shorten_visibility(system, options.visibility)
-    planned = plan(options.events, options.seed, targets, together=options.together)
+    planned = plan(options.events, options.seed, sorted(system.targets), together=options.together)
     bucket_and_prefix = (BUCKET, "chaos/")
     result = run(planned, system, all_servers, bucket_and_prefix, settle=SETTLE_SECONDS, log=log)
     section = report.markdown(result)

@@ -44,6 +44,12 @@ def prepare(system: Deployed, all_servers: AllServers) -> None:
     The bucket itself stays empty: it exists so that it can have rules.
     """
     system.s3.create_bucket(Bucket=BUCKET)
+    add_rules(system, BUCKET)
+    webhook(all_servers).always_answer(Answer(status=422, match=f'"Key":"{BUCKET}/{REFUSED}'))
+
+
+def add_rules(system: Deployed, bucket: str) -> None:
+    """Make a rule for each target, by the gateway."""
     rules: Any = [
         {"Id": name.replace(".", "-"), "QueueArn": target["arn"], "Events": _EVENTS + _READS}
         for name, target in system.targets.items()
@@ -51,11 +57,10 @@ def prepare(system: Deployed, all_servers: AllServers) -> None:
     through = system.through("s3")
     try:
         through.put_bucket_notification_configuration(
-            Bucket=BUCKET, NotificationConfiguration={"QueueConfigurations": rules}
+            Bucket=bucket, NotificationConfiguration={"QueueConfigurations": rules}
         )
     finally:
         through.close()
-    webhook(all_servers).always_answer(Answer(status=422, match=f'"Key":"{BUCKET}/{REFUSED}'))
 
 
 def shorten_visibility(system: Deployed, seconds: int) -> None:
