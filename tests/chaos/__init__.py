@@ -6,6 +6,7 @@
     run ──► load      performs the operations, sends the messages
         ├─► faults    kills, freezes, cuts and changes logins meanwhile
         └─► judge     when nothing waits any more: logs, mirrors and dead letters beside the plan
+    log         what one log holds, and what it shows of each event
     causes      why an event came twice, from the functions' own traces
     report      what is printed, and what `benchmarks/chaos.md` quotes
 

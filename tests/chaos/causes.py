@@ -36,6 +36,10 @@ class Traces:
                 for trace_id in ids.split():
                     self._retried[line.target][trace_id].append(reason)
 
+    def delivered(self, target: str) -> Counter[str]:
+        """How often the function said of each event that it delivered it."""
+        return self._delivered[target]
+
     def causes(self, target: str, trace_id: str, copies: int, sent: int) -> Iterator[str]:
         """The cause of each copy but the first; `sent` is how often its message was sent."""
         unfinished = copies - 1

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.contract.bucket import Bucket, Happened, Step, perform
-from tests.contract.bucket_records import Dialect, body
+from tests.contract.bucket_records import Dialect, Shown, body, shown
 
 BUCKET = "records"
 DIALECT: Dialect = "s3"
@@ -54,15 +54,17 @@ class Send(NamedTuple):
 class Injected:
     """The model with its history, the messages in the order in which they are sent, and the poison.
 
-    `sent_counts` counts the messages of each event. `dead` are the events that a target must
-    dead-letter, by `<kind>.<id>`, and `broken` the messages that are no events, by their queue (the
-    ingress queue is ""), which must be among its dead letters in the end.
+    `sent_counts` counts the messages of each event; `shown` is what a log has to show of it. `dead`
+    are the events that a target must dead-letter, by `<kind>.<id>`, and `broken` the messages that
+    are no events, by their queue (the ingress queue is ""), which must be among its dead letters in
+    the end.
     """
 
     bucket: Bucket
     history: list[Happened] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
     sent_counts: Counter[Identity] = field(default_factory=Counter)
+    shown: dict[Identity, Shown] = field(default_factory=dict)
     dead: dict[str, set[Identity]] = field(default_factory=dict)
     broken: dict[str, set[str]] = field(default_factory=dict)
 
@@ -109,6 +111,7 @@ def _bodies(
             injected.history.append(happened)
             if document := body(DIALECT, BUCKET, happened, source, BY_EVENTBRIDGE):
                 identity = Identity(f"{BUCKET}/{happened.key}", f"{happened.at:016X}")
+                injected.shown[identity] = shown(happened, document)
                 _plant(injected, identity, happened.key)
                 yield _dated(document, happened.key, source), identity
                 count += 1

@@ -1,20 +1,22 @@
 """Compare the end of a run with its plan: lost events, wrong ones, and repeats by cause.
 
 It knows the bucket by its listing, the model by its own, and each injected event by its request. It
-uses no code of the targets, of the rules or of the mirrors.
+uses no code of the targets, of the rules or of the mirrors. A mirror shows only the last event of a
+key: whether it was given the others is read from the functions' traces.
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from bucketcast.delivery.envelope import unpack
-from bucketcast.event import object_id
 from tests.chaos.causes import Traces
-from tests.chaos.injected import BUCKET, DIALECT, UNTAKEN, Identity, Injected
+from tests.chaos.injected import DIALECT, UNTAKEN, Identity, Injected
 from tests.chaos.load import Load
+from tests.chaos.log import MODEL_PREFIX, Event, Log
+from tests.chaos.operations import remaining
 from tests.chaos.plan import Plan
 from tests.contract.bucket import NULL
 from tests.contract.bucket_listing import VisibleObject, wrong
@@ -23,15 +25,7 @@ from tests.e2e.all_servers import ID, AllServers
 from tests.e2e.system import DeadLetter, Deployed, dead_of
 from tests.servers import Arrival
 
-MODEL_PREFIX = f"{BUCKET}/"
-
-
-class LoggedEvent(NamedTuple):
-    """An event of the real bucket as a log has it; no two have the same sequencer."""
-
-    name: str
-    path: str
-    sequencer: str
+TRACED_WITHIN = 60.0
 
 
 @dataclass
@@ -68,16 +62,25 @@ class Judge:
     real: tuple[str, str]
     traces: Traces
     verdict: Verdict = field(default_factory=Verdict)
+    trace_ids: dict[Event, str] = field(default_factory=dict)
+    """Of each event that a log has."""
 
     def __call__(self) -> Verdict:
         bucket, prefix = self.real
         listing = arrivals.bucket(self.system, bucket, prefix)
-        for kind, server in self.all_servers.running.items():
-            arrivals_there = server.received()
-            if kind in self.all_servers.mirrors:
-                self.check_mirror(kind, arrivals_there, listing)
-            else:
-                self.check_log(kind, arrivals_there)
+        planned = {f"{bucket}/{prefix}{key}" for key in remaining(self.plan.real)}
+        assert listing.keys() == planned, "the bucket holds what the operations left"
+        running = self.all_servers.running
+        for kind in self.all_servers.logs:
+            log = Log(running[kind].received(), f"{bucket}/{prefix}")
+            self.check_log(kind, log, listing)
+            self.trace_ids |= log.trace_ids
+        for kind in self.all_servers.mirrors:
+            self.check_mirror(kind, running[kind].received(), listing)
+        self._await_traces()
+        for kind in self.all_servers.mirrors:
+            self.check_deliveries(kind)
+        assert self.verdict.arrived.keys() == self.system.targets.keys(), "each target is judged"
         for target in ("", *self.system.targets):
             self._check_dead_letters(target)
         return self.verdict
@@ -86,6 +89,9 @@ class Judge:
         self, kind: str, rows: list[Arrival], listing: Mapping[str, tuple[int, str]]
     ) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
+        self._report_strangers(name, (row.key for row in rows))
+        twice = [key for key, count in Counter(row.key for row in rows).items() if count > 1]
+        verdict.add(verdict.wrong, name, (f"{key}: more than one row" for key in twice))
         real = arrivals.as_listed(arrivals.rows_of(rows, "/".join(self.real)))
         verdict.add(verdict.lost, name, listing.keys() - real.keys())
         verdict.add(verdict.wrong, name, real.keys() - listing.keys())
@@ -93,7 +99,7 @@ class Judge:
         differ = [path for path in both if real[path] != listing[path]]
         verdict.add(verdict.wrong, name, (f"{p}: {real[p]}, not {listing[p]}" for p in differ))
         model_rows = {
-            row.key.removeprefix(MODEL_PREFIX): _shown(row)
+            row.key.removeprefix(MODEL_PREFIX): _visible(row)
             for row in rows
             if row.key.startswith(MODEL_PREFIX)
         }
@@ -106,43 +112,58 @@ class Judge:
             verdict.add(findings, name, [f"{MODEL_PREFIX}{key}: {row}, not {wanted}"])
         verdict.arrived[name] = len(real) + len(model_rows)
 
-    def check_log(self, kind: str, arrived: list[Arrival]) -> None:
+    def check_deliveries(self, kind: str) -> None:
+        never = (f"{event}: never delivered" for event in self._undelivered(kind))
+        self.verdict.add(self.verdict.lost, f"{kind}.{ID}", never)
+
+    def _undelivered(self, kind: str) -> list[Event]:
+        """Return what the logs have and the mirror's function never said it delivered."""
+        name = f"{kind}.{ID}"
+        dead = self.plan.injected.dead.get(name, set())
+        wanted = {event: each for event, each in self.trace_ids.items() if event not in dead}
+        delivered = self.traces.delivered(self.system.targets[name]["arn"])
+        missing = Counter(wanted.values()) - delivered
+        return [event for event, each in wanted.items() if each in missing]
+
+    def _await_traces(self) -> None:
+        """Read the traces again for a while, if some are missing.
+
+        The local AWS logs what a function printed after it has deleted the messages.
+        """
+        deadline = time.monotonic() + TRACED_WITHIN
+        while any(map(self._undelivered, self.all_servers.mirrors)):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(1)
+            self.traces = Traces(self.system.local.log)
+
+    def check_log(self, kind: str, log: Log, listing: Mapping[str, tuple[int, str]]) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
-        events: Counter[Identity | LoggedEvent] = Counter()
-        trace_ids: dict[Identity | LoggedEvent, str] = {}
-        for arrival in arrived:
-            document = json.loads(arrival.body)
-            (record,) = document["Records"]
-            if event := self._event(document["Key"], record):
-                events[event] += 1
-                trace_ids[event] = _trace_id(document["Key"], record["eventTime"])
-        sent_counts = self.plan.injected.sent_counts
-        sent: dict[Identity | LoggedEvent, int] = dict(sent_counts.items())
-        refused = self.plan.injected.dead.get(name, set())
-        injected = {event for event in events if isinstance(event, Identity)}
-        verdict.add(verdict.lost, name, sent_counts.keys() - refused - injected)
-        verdict.add(verdict.wrong, name, injected - (sent_counts.keys() - refused))
-        happened = Counter(
-            (event.name, event.path) for event in events if isinstance(event, LoggedEvent)
-        )
-        verdict.add(verdict.lost, name, (self.load.happened - happened).elements())
-        verdict.add(verdict.wrong, name, (happened - self.load.happened).elements())
-        verdict.arrived[name] = len(events)
+        injected, happened = self.plan.injected, self.load.happened
+        wanted = injected.sent_counts.keys() - injected.dead.get(name, set())
+        verdict.add(verdict.lost, name, wanted - log.injected)
+        verdict.add(verdict.wrong, name, log.injected - wanted)
+        verdict.add(verdict.lost, name, (happened - log.happened).elements())
+        verdict.add(verdict.wrong, name, (log.happened - happened).elements())
+        verdict.add(verdict.wrong, name, log.differing(injected.shown, listing))
+        self._report_strangers(name, log.paths)
+        verdict.arrived[name] = len(log.copies)
+        sent: dict[Event, int] = dict(injected.sent_counts.items())
         arn = self.system.targets[name]["arn"]
         verdict.repeats[name] = Counter(
             cause
-            for event, copies in events.items()
+            for event, copies in log.copies.items()
             if copies > 1
-            for cause in self.traces.causes(arn, trace_ids[event], copies, sent.get(event, 1))
+            for cause in self.traces.causes(arn, log.trace_ids[event], copies, sent.get(event, 1))
         )
 
-    def _event(self, path: str, record: Any) -> Identity | LoggedEvent | None:
-        """Return the event of a log's record; None for one of another run."""
-        if path.startswith(MODEL_PREFIX):
-            return Identity(path, record["responseElements"]["x-amz-request-id"])
-        if path.startswith("/".join(self.real)):
-            return LoggedEvent(record["eventName"], path, record["s3"]["object"]["sequencer"])
-        return None
+    def _report_strangers(self, name: str, paths: Iterable[str]) -> None:
+        """Report what is of no bucket in which anything happened."""
+        buckets = (MODEL_PREFIX, f"{self.real[0]}/")
+        strangers = (path for path in paths if not path.startswith(buckets))
+        self.verdict.add(
+            self.verdict.wrong, name, (f"{path}: no such bucket" for path in strangers)
+        )
 
     def _check_dead_letters(self, target: str) -> None:
         """Compare a dead-letter queue with the poison, and empty it."""
@@ -180,14 +201,9 @@ def _in_letter(letter: DeadLetter, plan: Injected) -> Iterator[str]:
         yield str(Identity(f"{event.bucket}/{event.key}", event.request_id))
 
 
-def _shown(row: Arrival) -> VisibleObject:
+def _visible(row: Arrival) -> VisibleObject:
     (record,) = json.loads(row.body)["Records"]
     s3_object = record["s3"]["object"]
     return VisibleObject(
         s3_object.get("versionId") or NULL, s3_object.get("eTag", ""), s3_object.get("size", 0)
     )
-
-
-def _trace_id(path: str, time: str) -> str:
-    bucket, _, key = path.partition("/")
-    return f"{object_id(bucket, key)}@{time[11:23]}"

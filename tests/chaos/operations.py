@@ -1,7 +1,7 @@
 """The planned operations on a real bucket."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 WORKERS = 3
@@ -40,6 +40,17 @@ def operations(events: int, source: random.Random) -> list[list[RealOperation]]:
     """What each worker does; each has keys of its own, so that a plan is one order of events."""
     share = -(-events // WORKERS)
     return [list(_of_worker(f"{worker}/", share, source)) for worker in range(WORKERS)]
+
+
+def remaining(performed: Iterable[Sequence[RealOperation]]) -> set[str]:
+    """Return the keys that are there when all workers have done this."""
+    keys: set[str] = set()
+    for one in (operation for worker in performed for operation in worker):
+        if one.kind.startswith("delete"):
+            keys.difference_update(one.keys)
+        else:
+            keys.update(one.keys)
+    return keys
 
 
 def _of_worker(prefix: str, events: int, source: random.Random) -> Iterator[RealOperation]:

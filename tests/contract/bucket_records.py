@@ -65,6 +65,11 @@ _MINIO = {
     What.MOVED: "s3:ObjectTransition:Complete",
     What.READ: "s3:ObjectAccessed:Get",
 }
+_OF_S3_IN_MINIO = {
+    **_MINIO,
+    What.UNMARKED: "s3:ObjectRemoved:Delete",
+    What.EXPIRED_MARKED: "s3:ObjectRemoved:DeleteMarkerCreated",
+}
 _OLD_SEQUENCER = (What.TAGGED, What.UNTAGGED, What.MOVED, What.READ)
 """What leaves an object's modification time as it is, which MinIO's sequencer is."""
 
@@ -78,6 +83,26 @@ class Untold(NamedTuple):
 
     may_be_absent: set[str]
     may_be_stale: set[str]
+
+
+class Shown(NamedTuple):
+    """What MinIO's record of an event shows: its name, and what it says of the object."""
+
+    name: str
+    version: str
+    etag: str
+    size: int
+
+
+def shown(it: Happened, sent: Mapping[str, Any]) -> Shown:
+    """Return what has to be shown of an event that S3 sent in such a body."""
+    creates, tags = it.what in CREATIONS, it.what in (What.TAGGED, What.UNTAGGED)
+    return Shown(
+        _OF_S3_IN_MINIO[it.what],
+        it.named or "",
+        it.about.etag if creates or (tags and "Records" in sent) else "",
+        it.about.size if creates else 0,
+    )
 
 
 def unreported(dialect: Dialect, history: Iterable[Happened]) -> Untold:

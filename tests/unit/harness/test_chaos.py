@@ -2,6 +2,8 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +15,11 @@ from tests.chaos.causes import DELIVERED_TWICE, NEVER_ENDED, SENT_TWICE, Traces
 from tests.chaos.injected import BUCKET, REFUSED, UNTAKEN
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.load import Progress
+from tests.chaos.log import Log, RealEvent
+from tests.chaos.operations import RealOperation, remaining
 from tests.chaos.plan import Plan, plan
 from tests.contract.bucket_listing import listed
+from tests.e2e import arrivals
 from tests.servers import Arrival
 
 TARGETS = [
@@ -25,6 +30,11 @@ TARGETS = [
     )
 ]
 LOG, MIRROR = "kafka", "redis"
+PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+HAPPENED = [(PUT, "uploads/p/kept"), (PUT, "uploads/p/kept"), (PUT, "uploads/p/gone")]
+HAPPENED += [(DELETE, "uploads/p/gone")]
+LISTING = {"uploads/p/kept": (1, "etag 1")}
+"""What is left of it."""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +59,22 @@ def test_small_plan_has_every_fault_and_every_poison(seed: int) -> None:
     assert all(text in sent for texts in small.injected.broken.values() for text in texts)
 
 
+def test_log_has_to_show_what_was_sent(planned: Plan) -> None:
+    found = {}
+    for body in (json.loads(send.body) for send in planned.injected.sends if send.events):
+        for record in body.get("Records", ()):
+            one = record["s3"]["object"]
+            request = record["responseElements"]["x-amz-request-id"]
+            found[request] = one.get("versionId", ""), one.get("eTag", ""), one.get("size", 0)
+        if "object" in body.get("detail", ()):
+            one, request = body["detail"]["object"], body["detail"]["request-id"]
+            found[request] = one.get("version-id", ""), one.get("etag", ""), one.get("size", 0)
+    shown = {event.request: each[1:] for event, each in planned.injected.shown.items()}
+    by_cloudtrail = shown.keys() - found.keys()
+    assert found == {request: shown[request] for request in found}
+    assert len(by_cloudtrail) < len(found) / 10
+
+
 def test_empty_and_ended_streams_delay_no_other() -> None:
     progress = Progress({"one": 10, "none": 0, "other": 10})
     progress.end("other")
@@ -65,47 +91,59 @@ def test_failure_of_one_stream_ends_all_waiting() -> None:
 
 
 def log_of(planned: Plan) -> list[Arrival]:
-    """What a log has that got each injected event once."""
+    """What a log has that got each event once."""
     found = []
     for one in planned.injected.sent_counts:
-        record = {
-            "eventName": "s3:ObjectCreated:Put",
-            "eventTime": "2026-01-02T03:04:05.678Z",
-            "responseElements": {"x-amz-request-id": one.request},
-            "s3": {"object": {"sequencer": ""}},
-        }
-        found.append(Arrival(json.dumps({"Key": one.path, "Records": [record]}).encode()))
+        name, version, etag, size = planned.injected.shown[one]
+        s3_object = {"versionId": version, "eTag": etag, "size": size}
+        found.append(arrival(name, one.path, s3_object, one.request))
+    for number, (name, path) in enumerate(HAPPENED):
+        of_object = {"eTag": f"etag {number}", "size": number} if name == PUT else {}
+        found.append(arrival(name, path, {**of_object, "sequencer": f"{number:018X}"}))
     return found
+
+
+def arrival(name: str, path: str, s3_object: dict[str, Any], request: str = "") -> Arrival:
+    record = {
+        "eventName": name,
+        "eventTime": "2026-01-02T03:04:05.678Z",
+        "responseElements": {"x-amz-request-id": request},
+        "s3": {"object": s3_object},
+    }
+    return Arrival(json.dumps({"EventName": name, "Key": path, "Records": [record]}).encode())
+
+
+def changed(one: Arrival, change: Callable[[Any], object]) -> Arrival:
+    document = json.loads(one.body)
+    change(document)
+    return Arrival(json.dumps(document).encode(), one.key)
 
 
 def rows_of(planned: Plan) -> list[Arrival]:
-    """What a mirror has that shows the model."""
-    found = []
-    for key, listed_object in listed(planned.injected.bucket).items():
-        fields = {
-            "versionId": listed_object.version,
-            "eTag": listed_object.etag,
-            "size": listed_object.size,
-        }
-        body = json.dumps({"Records": [{"s3": {"object": fields}}]}).encode()
-        found.append(Arrival(body, f"{BUCKET}/{key}"))
-    return found
+    """What a mirror has that shows the model and the real bucket."""
+    rows = {
+        f"{BUCKET}/{key}": {"versionId": one.version, "eTag": one.etag, "size": one.size}
+        for key, one in listed(planned.injected.bucket).items()
+    }
+    for path, (size, etag) in LISTING.items():
+        rows[path] = {"eTag": etag, "size": size, "sequencer": ""}
+    return [replace(arrival(PUT, path, one), key=path) for path, one in rows.items()]
 
 
 def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verdict:
     """Return the verdict on one target that has received this, if nothing else happened."""
     judge = Judge(
         planned,
-        SimpleNamespace(happened=Counter()),  # type: ignore[arg-type]
+        SimpleNamespace(happened=Counter(HAPPENED)),  # type: ignore[arg-type]
         SimpleNamespace(targets={f"{kind}.ten": {"arn": "arn"}}),  # type: ignore[arg-type]
         SimpleNamespace(mirrors=[MIRROR]),  # type: ignore[arg-type]
         ("uploads", "p/"),
         Traces(traces),
     )
     if kind == MIRROR:
-        judge.check_mirror(kind, found, {})
+        judge.check_mirror(kind, found, LISTING)
     else:
-        judge.check_log(kind, found)
+        judge.check_log(kind, Log(found, "uploads/p/"), LISTING)
     return judge.verdict
 
 
@@ -122,29 +160,101 @@ def test_complete_log_and_correct_mirror_are_good(planned: Plan, traces: Path) -
 
 
 def test_event_missing_from_a_log_is_lost(planned: Plan, traces: Path) -> None:
-    missing, *others = log_of(planned)
+    first, *others, last = log_of(planned)
     verdict = judged(planned, LOG, others, traces)
-    assert verdict.lost == {"kafka.ten": [str(next(iter(planned.injected.sent_counts)))]}
-    assert json.loads(missing.body)["Key"] in verdict.lost["kafka.ten"][0]
+    request = json.loads(first.body)["Records"][0]["responseElements"]["x-amz-request-id"]
+    assert [text for text in verdict.lost["kafka.ten"] if request in text]
+    assert [text for text in verdict.lost["kafka.ten"] if DELETE in text]
+    assert len(verdict.lost["kafka.ten"]) == 2
+    assert len(judged(planned, LOG, [], traces).lost["kafka.ten"]) == len([*others, first, last])
 
 
 def test_event_that_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
     found = log_of(planned)
-    invented: Any = json.loads(found[0].body)
-    invented["Records"][0]["responseElements"]["x-amz-request-id"] = "invented"
-    verdict = judged(planned, LOG, [*found, Arrival(json.dumps(invented).encode())], traces)
+
+    def invent(document: Any) -> None:
+        document["Records"][0]["responseElements"]["x-amz-request-id"] = "invented"
+
+    verdict = judged(planned, LOG, [*found, changed(found[0], invent)], traces)
     assert len(verdict.wrong["kafka.ten"]) == 1
-    assert not verdict.good
+
+
+def _of_another_bucket(document: Any) -> None:
+    document["Key"] = f"other/{document['Key']}"
+
+
+def _of_another_name(document: Any) -> None:
+    document["EventName"] = DELETE
+
+
+def _of_another_size(document: Any) -> None:
+    document["Records"][0]["s3"]["object"]["size"] = 99
+
+
+@pytest.mark.parametrize(
+    "garble",
+    [_of_another_bucket, _of_another_name, _of_another_size],
+    ids=lambda each: each.__name__,
+)
+@pytest.mark.parametrize("which", ["an injected event", "a real one"])
+def test_garbled_copy_of_an_event_is_wrong(
+    planned: Plan, traces: Path, which: str, garble: Callable[[Any], None]
+) -> None:
+    found = log_of(planned)
+    copy = (
+        found[0] if which == "an injected event" else found[len(planned.injected.sent_counts) + 1]
+    )
+    verdict = judged(planned, LOG, [*found, changed(copy, garble)], traces)
+    assert verdict.wrong["kafka.ten"]
+    assert not verdict.lost
 
 
 def test_missing_stale_and_extra_rows_are_reported(planned: Plan, traces: Path) -> None:
-    _, second, *others = rows_of(planned)
-    stale: Any = json.loads(second.body)
-    stale["Records"][0]["s3"]["object"]["size"] = 99
-    rows = [Arrival(json.dumps(stale).encode(), second.key), Arrival(second.body, f"{BUCKET}/gone")]
-    verdict = judged(planned, MIRROR, [*rows, *others], traces)
-    assert len(verdict.lost["redis.ten"]) == 1
+    _, second, *others, real = rows_of(planned)
+    stale = changed(second, _of_another_size)
+    extra = replace(second, key=f"{BUCKET}/gone")
+    verdict = judged(planned, MIRROR, [stale, extra, *others], traces)
+    assert len(verdict.lost["redis.ten"]) == 2, "one of the model, one of the real bucket"
     assert len(verdict.wrong["redis.ten"]) == 2
+    stale, extra = changed(real, _of_another_size), replace(real, key="uploads/p/gone")
+    verdict = judged(planned, MIRROR, [*rows_of(planned)[:-1], stale, extra], traces)
+    assert len(verdict.wrong["redis.ten"]) == 2
+
+
+def test_second_row_of_a_key_and_row_of_no_bucket_are_wrong(planned: Plan, traces: Path) -> None:
+    rows = rows_of(planned)
+    verdict = judged(planned, MIRROR, [*rows, rows[0], replace(rows[0], key="")], traces)
+    assert verdict.wrong == {"redis.ten": [": no such bucket", f"{rows[0].key}: more than one row"]}
+
+
+def test_event_that_a_mirror_was_never_given_is_lost(planned: Plan, tmp_path: Path) -> None:
+    """Also if a later event of its key makes the row right."""
+    log = tmp_path / "log"
+    one = {"trace": "dispatched", "target": "arn", "delivered": "a@1 b@1"}
+    log.write_text(json.dumps(one, separators=(",", ":")))
+    system: Any = SimpleNamespace(targets={"redis.ten": {"arn": "arn"}})
+    nothing: Any = None
+    judge = Judge(planned, nothing, system, nothing, ("uploads", "p/"), Traces(log))
+    events = [RealEvent(PUT, f"uploads/p/{number}", "1") for number in range(3)]
+    judge.trace_ids = dict(zip(events, ("a@1", "b@1", "c@1"), strict=True))
+    judge.check_deliveries(MIRROR)
+    assert judge.verdict.lost == {"redis.ten": [f"{events[2]}: never delivered"]}
+
+
+def test_empty_listing_and_target_that_is_not_judged_are_no_verdict(
+    planned: Plan, traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers: Any = SimpleNamespace(running={}, logs=[], mirrors=[])
+    system: Any = SimpleNamespace(targets={"kafka.ten": {}})
+    nothing: Any = None
+    judge = Judge(planned, nothing, system, servers, ("uploads", "p/"), Traces(traces))
+    monkeypatch.setattr(arrivals, "bucket", lambda *_: {})
+    with pytest.raises(AssertionError, match="what the operations left"):
+        judge()
+    left = dict.fromkeys(f"uploads/p/{key}" for key in remaining(planned.real))
+    monkeypatch.setattr(arrivals, "bucket", lambda *_: left)
+    with pytest.raises(AssertionError, match="each target is judged"):
+        judge()
 
 
 def test_poison_must_be_dead_lettered_and_not_delivered(planned: Plan, traces: Path) -> None:
@@ -155,6 +265,13 @@ def test_poison_must_be_dead_lettered_and_not_delivered(planned: Plan, traces: P
     assert not judged(planned, "webhook", found, traces).good
     rows = [each for each in rows_of(planned) if f"/{UNTAKEN}" not in each.key]
     assert not judged(planned, MIRROR, rows, traces).good
+
+
+def test_keys_that_remain_are_those_not_deleted_again() -> None:
+    worker = [RealOperation("put", (key,)) for key in "abc"]
+    worker += [RealOperation("copy", ("d",), origin="a"), RealOperation("overwrite", ("a",))]
+    worker += [RealOperation("delete many", ("a", "b")), RealOperation("delete", ("c",))]
+    assert remaining([worker, [RealOperation("multipart", ("e",))]]) == {"d", "e"}
 
 
 def test_repeat_is_attributed_to_its_cause(tmp_path: Path) -> None:
