@@ -7,6 +7,7 @@ median of the rounds, with the least and the most. The ratio is what to look at:
 on the machine. Run: `python -m benchmarks.dispatch [SERVER ...]`.
 """
 
+import gc
 import json
 import os
 import statistics
@@ -181,6 +182,8 @@ def _write_all(write: raw.Writer, batches: list[raw.Batch]) -> None:
 
 def measure(run: Callable[[], object]) -> Figure:
     """Return the figure of a run with `EVENTS` events."""
+    gc.collect()
+    gc.freeze()  # as a function does once it has started: modules are not searched for garbage
     cpu, start = time.process_time(), time.perf_counter()
     run()
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
