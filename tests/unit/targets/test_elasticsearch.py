@@ -99,7 +99,7 @@ class Store:
 
 def delivery(store: Store, events: Sequence[Event]) -> Generator[None]:
     """Perform one send, which can be interrupted or abandoned after each of its requests."""
-    object_ = Object(b'"b/k"', "b/k")
+    object_ = Object("b/k", b"", {ANY: b"", VISIBLE: b""})
     for entry in fold(events):
         object_.add((entry, msgspec.Raw(minio.records(entry.event))))
     while not object_.done:
@@ -183,7 +183,7 @@ def test_a_put_written_without_seeing_the_guard_is_not_lost() -> None:
 
 
 def test_each_document_is_read_again_after_the_writes_of_others() -> None:
-    object_ = Object(b'"b/k"', "b/k")
+    object_ = Object("b/k", b"", {ANY: b"", VISIBLE: b""})
     for entry in fold([event(DELETE, 1, version_id="v1"), event(MARKER, 2)]):
         object_.add((entry, msgspec.Raw(b"null")))
     object_.current = dict.fromkeys(object_.unread)

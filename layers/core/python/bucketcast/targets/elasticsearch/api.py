@@ -1,6 +1,7 @@
 """The server's calls: many writes or reads by id in few requests, and searches."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -62,6 +63,11 @@ def send_writes(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
     Raises:
         DeliveryError: this and all later writes were not confirmed.
     """
+    return chain.from_iterable(_send_parts(requests, writes))
+
+
+def _send_parts(requests: Requests, writes: Sequence[bytes]) -> Iterator[Sequence[Item]]:
+    """Yield the results of each request."""
     start = size = 0
     for end, write in enumerate(writes):
         if size and size + len(write) > MAX_REQUEST_BYTES:
@@ -72,7 +78,7 @@ def send_writes(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
         yield from _send_part(requests, writes[start:])
 
 
-def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
+def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Sequence[Item]]:
     """Send one request; halve it if a server or proxy refuses its size."""
     response = requests.send("POST", _BULK, b"".join(writes), accepted=(TOO_LARGE,))
     if response.status == TOO_LARGE and len(writes) > 1:
@@ -80,12 +86,12 @@ def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
         yield from _send_part(requests, writes[:half])
         yield from _send_part(requests, writes[half:])
     elif response.status == TOO_LARGE:
-        yield Item(TOO_LARGE, error=Error("413", f"{len(writes[0])} bytes"))
+        yield [Item(TOO_LARGE, error=Error("413", f"{len(writes[0])} bytes"))]
     else:
-        yield from _items(response.body, len(writes))
+        yield _items(response.body, len(writes))
 
 
-def _items(body: bytes, count: int) -> Iterator[Item]:
+def _items(body: bytes, count: int) -> Sequence[Item]:
     try:
         entries = _decode(body).items
     except msgspec.DecodeError as error:
@@ -93,7 +99,7 @@ def _items(body: bytes, count: int) -> Iterator[Item]:
     items = [item for each in entries if (item := each.create or each.index or each.delete)]
     if len(items) != count:
         raise Retryable(f"the answer to _bulk is about {len(items)} writes instead of {count}")
-    yield from items
+    return items
 
 
 class Document(msgspec.Struct, gc=False):

@@ -49,16 +49,17 @@ class Write(msgspec.Struct, gc=False):
 
 
 class Object(msgspec.Struct, gc=False):
-    """The state of one object during a delivery; `id` is the visible document's, as JSON.
+    """The state of one object during a delivery.
 
-    `current` has the document of each slot that was read, None for none. `unread` are the slots to
-    read before the next writes, `done` is set once all are written.
+    `references` have the index and the id of each slot's document, as JSON; those of the guard
+    begin with `guard`. `current` has the document of each slot that was read, None for none.
+    `unread` are the slots to read before the next writes, `done` is set once all are written.
     """
 
-    id: bytes
     path: str
+    guard: bytes
+    references: dict[str, bytes]
     moves: list[Move] = []
-    indexes: list[int] = []
     current: dict[str, StoredDocument | None] = {}
     unread: tuple[str, ...] = (ANY, VISIBLE)
     done: bool = False
@@ -66,20 +67,23 @@ class Object(msgspec.Struct, gc=False):
     _without_overlay: bool = False
     _known_at_write: dict[str, StoredDocument | None] = {}
 
+    @property
+    def indexes(self) -> list[int]:
+        """The indexes of its events."""
+        return [index for entry, _ in self.moves for index in entry.indexes]
+
     def add(self, move: Move) -> None:
         """Add an entry of the batch."""
         self.moves.append(move)
-        self.indexes += move[0].indexes
         self.read(slot_of(move[0].version))
 
     def read(self, slot: str) -> None:
         """Have a slot read before the next writes."""
-        if slot not in self.unread:
-            self.unread += (slot,)
-
-    def id_of(self, slot: str) -> bytes:
-        """Return the id of a slot's document, as JSON."""
-        return self.id if slot in (ANY, VISIBLE) else encode(version_id(self.path, slot))
+        if slot in self.unread:
+            return
+        self.unread += (slot,)
+        if slot not in self.references:
+            self.references[slot] = b"%b%b}" % (self.guard, encode(version_id(self.path, slot)))
 
     def plan_writes(self, now: int) -> list[Write]:
         """Return the next writes; with none, slots are `unread`, or the object is `done`."""

@@ -18,7 +18,7 @@ import msgspec
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.join import HIDDEN
-from bucketcast.mirror.registers import Register, RegisterUpdate, fold
+from bucketcast.mirror.registers import ANY, Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import encode, records
 from bucketcast.targets.base import Failures
 from bucketcast.targets.elasticsearch import errors
@@ -62,15 +62,14 @@ def _deliver_once(
 ) -> WriteResult:
     result = WriteResult({}, [])
     objects = _build_objects(fold(events, without), names, result)
-    prefixes = tuple(b'{"_index":%b,"_id":' % encode(name) for name in names[:2])
     reason: DeliveryError = Retryable(f"others were faster to write it, {ROUNDS} times")
     try:
         for _ in range(ROUNDS):
             if not objects:
                 break
-            _fetch_unread(requests, prefixes, objects, result)
+            _fetch_unread(requests, objects, result)
             writes = [(object_, write) for object_ in objects for write in object_.plan_writes(now)]
-            lines = [_bulk_line(prefixes, object_, write) for object_, write in writes]
+            lines = [_bulk_line(object_, write) for object_, write in writes]
             for (object_, write), item in zip(writes, send_writes(requests, lines), strict=True):
                 if item.error and item.status != errors.CONFLICT:
                     error = errors.of_document(item.status, item.error)
@@ -90,6 +89,7 @@ def _build_objects(
     entries: Iterable[RegisterUpdate], names: Names, result: WriteResult
 ) -> list[Object]:
     objects: dict[str, Object] = {}
+    guard, visible = (b'{"_index":%b,"_id":' % encode(name) for name in names[:2])
     for entry in entries:
         try:
             id_ = document_id(entry.key, always_hashed=names.hashed)
@@ -100,19 +100,17 @@ def _build_objects(
             continue
         current = objects.get(id_)
         if current is None:
-            current = objects[id_] = Object(encode(id_), entry.key)
+            end = encode(id_) + b"}"
+            references = {ANY: guard + end, VISIBLE: visible + end}
+            current = objects[id_] = Object(entry.key, guard, references)
         current.add(move)
     return list(objects.values())
 
 
-def _fetch_unread(
-    requests: Requests, prefixes: Sequence[bytes], objects: Sequence[Object], result: WriteResult
-) -> None:
+def _fetch_unread(requests: Requests, objects: Sequence[Object], result: WriteResult) -> None:
     """Fetch unread documents by id, which sees every confirmed write, unlike a search."""
     missing = [(object_, slot) for object_ in objects for slot in object_.unread]
-    references = [
-        b"%b%b}" % (prefixes[slot == VISIBLE], object_.id_of(slot)) for object_, slot in missing
-    ]
+    references = [object_.references[slot] for object_, slot in missing]
     for (object_, slot), document in zip(missing, fetch(requests, references), strict=True):
         if document.error:
             result.fail(object_.indexes, errors.of_document(0, document.error))
@@ -146,14 +144,13 @@ def _fail(
     object_.done = True
 
 
-def _bulk_line(prefixes: Sequence[bytes], object_: Object, write: Write) -> bytes:
+def _bulk_line(object_: Object, write: Write) -> bytes:
     """Return a write in the format of `_bulk`."""
-    slot, current, document = write.slot, write.current, write.document
-    begin, id_ = prefixes[slot == VISIBLE], object_.id_of(slot)
-    version = (
-        b',"if_seq_no":%d,"if_primary_term":%d' % (current.seq_no, current.term) if current else b""
-    )
-    if document is None:
-        return b'{"delete":%b%b%b}}\n' % (begin, id_, version)
-    verb = b"index" if current else b"create"
-    return b'{"%b":%b%b%b}}\n%b\n' % (verb, begin, id_, version, document)
+    verb, action = b"create", object_.references[write.slot]
+    if current := write.current:
+        verb = b"index"
+        version = b'"if_seq_no":%d,"if_primary_term":%d' % (current.seq_no, current.term)
+        action = b"%b,%b}" % (action[:-1], version)
+    if write.document is None:
+        return b'{"delete":%b}\n' % action
+    return b'{"%b":%b}\n%b\n' % (verb, action, write.document)
