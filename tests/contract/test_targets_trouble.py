@@ -11,7 +11,14 @@ from itertools import count
 
 import pytest
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
+from bucketcast.errors import (
+    BreakerOpen,
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Retryable,
+    TimedOut,
+)
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.contract.case import HANGS_AFTER, SHORT_TIMEOUT, Case, Sender, event, events
@@ -87,7 +94,8 @@ def test_a_server_killed_between_sends_loses_nothing(case: Case) -> None:
     run.join(HANGS_AFTER)
     run.stopped = True
     assert run.failed, "no send failed, although the server is gone"
-    assert {type(error) for _, error in run.failed.values()} <= {NotConnected, Retryable, TimedOut}
+    expected = {NotConnected, Retryable, TimedOut, BreakerOpen}
+    assert {type(error) for _, error in run.failed.values()} <= expected
     case.server.start_again()
     delivered = {minio.path(event_) for event_ in run.delivered}
     kept = delivered if case.server.keeps_what_it_confirmed else set()
