@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.errors import NotConnected
+from bucketcast.errors import BreakerOpen, NotConnected
 from bucketcast.settings import options
 from bucketcast.settings.egress import VARIABLE
 from bucketcast.targets.webhook import Target, client
@@ -35,7 +35,7 @@ def outcome(webhook: WebhookServer, host: str) -> str:
             return ""
         with pytest.raises(NotConnected) as refused:
             target.probe()
-        assert {type(error) for error in failures.values()} == {NotConnected}
+        assert {type(error) for error in failures.values()} == {NotConnected, BreakerOpen}
         assert {str(error) for error in failures.values()} == {str(refused.value)}
         return str(refused.value)
 
