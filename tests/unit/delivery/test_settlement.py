@@ -47,6 +47,25 @@ def test_rejected_event_without_a_dead_letter_is_tried_again() -> None:
     assert bench.queue.reasons == ["too long"]
 
 
+def test_event_that_is_given_up_without_a_dead_letter_keeps_its_try() -> None:
+    bench = Bench(everything(BUSY), Policy(retries=1, pause=0))
+    bench.queue.no_dead = True
+    outcome = bench(message("1", "ab", failed(tries=1)))
+    assert (counts(outcome), outcome.waiting) == ((0, 2, 0), 0)
+    assert [back.history.tries for back in bench.queue.sent] == [2]
+
+
+def test_events_at_their_end_without_a_dead_letter_keep_their_reasons() -> None:
+    bench = Bench()
+    reasons = {"a": "one", "b": "two"}
+    messages = [message(key, key, failed(3, reason)) for key, reason in reasons.items()]
+    for no_dead in (True, False):
+        bench.queue.no_dead = no_dead
+        bench(*messages, now=SENT + TERM_MS + 1)
+        messages = bench.again()
+    assert [reason.split(" (")[0] for reason in bench.queue.reasons] == [*reasons.values()]
+
+
 def test_rejected_and_retryable_of_one_message_go_their_own_ways() -> None:
     bench = Bench(only({"a": Rejected("never"), "b": BUSY}))
     outcome = bench(message("1", "abc"))

@@ -46,11 +46,9 @@ class Settlement:
 
     def settle(self, failed: Sequence[Failed], batch: Batch) -> None:
         """Dead-letter or send back each event; its message stays where SQS takes neither."""
-        judged = [failure._replace(error=_judge(failure)) for failure in failed]
-        retried = [failure for failure in judged if not isinstance(failure.error, FINAL)]
-        retried += self._dead_letter(
-            [failure for failure in judged if isinstance(failure.error, FINAL)], batch
-        )
+        judged = [(failure, _judge(failure)) for failure in failed]
+        retried = [failure for failure, error in judged if not isinstance(error, FINAL)]
+        retried += self._dead_letter([one for one in judged if isinstance(one[1], FINAL)], batch)
         for failure in retried:
             _count(failure, batch)
         kept: dict[str, tuple[Received, int]] = {}
@@ -61,18 +59,20 @@ class Settlement:
         for received, pause in kept.values():
             batch.keep(received, pause)
 
-    def _dead_letter(self, final: Sequence[Failed], batch: Batch) -> list[Failed]:
-        """Dead-letter events; return those that SQS did not take."""
+    def _dead_letter(
+        self, final: Sequence[tuple[Failed, DeliveryError]], batch: Batch
+    ) -> list[Failed]:
+        """Dead-letter events with these errors; return those that SQS did not take."""
         outcome = batch.outcome
-        letters = [_dead(failure) for failure in final]
+        letters = [_dead(failure, error) for failure, error in final]
         refused = send_while_time(self._queue.dead_letter, letters, batch)
-        for index, failure in enumerate(final):
-            outcome.reason = failure.error
+        for index, (failure, error) in enumerate(final):
+            outcome.reason = error
             if index not in refused:
                 outcome.dead += 1
-                events = outcome.outcomes.dead.setdefault(str(failure.error), [])
+                events = outcome.outcomes.dead.setdefault(str(error), [])
                 events.append(failure.delivery.event)
-        return [final[index] for index in refused]
+        return [final[index][0] for index in refused]
 
     def _send_back(self, failed: Sequence[Failed], batch: Batch) -> list[Failed]:
         """Send events back in as few messages as hold them; return those that SQS did not take."""
@@ -117,10 +117,10 @@ def _count(failure: Failed, batch: Batch) -> None:
     events.append(failure.delivery.event)
 
 
-def _dead(failure: Failed) -> Dead:
+def _dead(failure: Failed, error: DeliveryError) -> Dead:
     history = failure.received.message.history
     history = history._replace(to=failure.to or history.to)
-    return of_event(failure.delivery, history, name_of(failure.error), str(failure.error))
+    return of_event(failure.delivery, history, name_of(error), str(error))
 
 
 def _group(failed: Sequence[Failed]) -> Iterable[list[Failed]]:
@@ -146,16 +146,16 @@ def _likeness(failure: Failed) -> Any:
 
 def _merge(
     group: Sequence[Failed], batch: Batch
-) -> tuple[list[tuple[Outgoing, Sequence[Failed]]], list[Failed]]:
+) -> tuple[list[tuple[Outgoing, Sequence[Failed]]], list[tuple[Failed, DeliveryError]]]:
     """Return the messages that hold these events, and the events that are too large for any."""
-    too_large: list[Failed] = []
+    too_large: list[tuple[Failed, DeliveryError]] = []
     while group:
         history = _merge_histories(group)
         try:
             packed = list(pack([_with_reason(failure, history) for failure in group]))
         except TooLarge as error:
             lone = group[error.index]
-            too_large.append(lone._replace(error=GivenUp(str(error), type(error).__name__)))
+            too_large.append((lone, GivenUp(str(error), type(error).__name__)))
             group = [failure for failure in group if failure is not lone]
             continue
         messages: list[tuple[Outgoing, Sequence[Failed]]] = []
@@ -184,7 +184,7 @@ def _merge_histories(group: Sequence[Failed]) -> History:
 
 def _with_reason(failure: Failed, history: History) -> Delivery:
     """Return an event with the reason of its last failure, if its message has another one."""
-    if not failure.error.is_try:
+    if isinstance(failure.error, Waiting | OutOfTime):
         return failure.delivery
     reason, error = last_reason(failure.error), name_of(failure.error)
     own = ("", "") if reason == history.reason else (reason, error)
