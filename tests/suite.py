@@ -5,7 +5,8 @@ python -m tests.suite [PART ...]    all parts unless some are named; exit 1 if o
 `glue` names `glue-4.1` and `glue-3.5`; `contract`, the contract tests of each kind of target, where
 no other kind's client is installed. Each part writes a log into .local/tests. Printed are a line as
 a part begins and as it ends, what has passed so far, the log of a part that failed, and the slowest
-tests of all. Much of a part is waiting, for servers that start, time-outs and pauses, so that more
+tests of all. A part ends at its third failure: behind a server that is gone each test waits for
+minutes. Much of a part is waiting, for servers that start, time-outs and pauses, so that more
 parts run at once than there are processors; JOBS says how many.
 """
 
@@ -22,7 +23,7 @@ from typing import Final
 from tests import servers
 from tests.environment import ROOT, SPARK
 
-PYTEST: Final = ("-m", "pytest", "-q")
+PYTEST: Final = ("-m", "pytest", "-q", "--maxfail", "3")
 
 
 def contract(*kinds: str) -> dict[str, tuple[str, ...]]:
