@@ -44,8 +44,7 @@ class Feed:
                             self._changed.wait_for(lambda: self._fragment != shown),  # noqa: B023
                             _KEEP_ALIVE_SECONDS,
                         )
-                        shown = self._fragment
-                        news = shown
+                        news = shown = self._fragment
                     except TimeoutError:
                         if self._task.done():
                             self._task.result()  # the browser tries again
@@ -78,9 +77,8 @@ class Feeds:
 
     def stream(self, address: str, read: Read, seconds: float) -> StreamingResponse:
         """Return the response to an `EventSource`; only the first one's `read` is called."""
-        return StreamingResponse(
-            self._events(address, read, seconds), media_type="text/event-stream"
-        )
+        events = self._events(address, read, seconds)
+        return StreamingResponse(events, media_type="text/event-stream")
 
     async def _events(self, address: str, read: Read, seconds: float) -> AsyncIterator[str]:
         feed = self._feeds.setdefault(address, Feed(read, seconds))

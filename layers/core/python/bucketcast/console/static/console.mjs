@@ -82,15 +82,11 @@ document.addEventListener("visibilitychange", () => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, select, textarea")) return;
-  if (event.key === "/") {
-    const field = document.querySelector("main input");
-    if (field) {
-      event.preventDefault();
-      field.focus();
-    }
-    return;
-  }
-  document.querySelector(`nav [data-key="${CSS.escape(event.key)}"]`)?.click();
+  if (event.key !== "/") return document.querySelector(`nav [data-key="${CSS.escape(event.key)}"]`)?.click();
+  const field = document.querySelector("main input");
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
 });
 
 showTimes(document);
