@@ -127,6 +127,16 @@ def test_what_a_target_did_not_send_behind_one_without_an_answer_waits(
     assert [key for key in bench.queue.dead_keys if key in "bc"] == dead
 
 
+@pytest.mark.parametrize("pause", [None, 1])
+def test_where_tries_are_limited_what_was_not_sent_comes_back_soon(pause: int | None) -> None:
+    """Each call tries a few: if the others waited for a part of their age, it would take days."""
+    policy = Policy(retries=3, pause=pause)
+    bench = Bench(only({"a": SILENT, "b": BreakerOpen.behind(SILENT)}), policy)
+    bench(message("1", "ab", failed(tries=1, since=NOW - DAY_MS)))
+    assert bench.queue.back == [["a"], ["b"]]
+    assert max(back.delay for back in bench.queue.sent) <= 2
+
+
 def test_lost_connection_keeps_the_events_that_arrived() -> None:
     bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
     outcome = bench(message("1", "abc"), message("2", "d"))

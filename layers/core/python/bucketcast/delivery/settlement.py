@@ -202,6 +202,9 @@ def _pause(failure: Failed, now: int) -> int:
         pause = failure.pause
     elif isinstance(error, Waiting) and error.seconds is not None:
         pause = error.seconds
+    elif isinstance(error, BreakerOpen) and term.policy.retries:
+        # Without a breaker a part of its age would grow, while few are tried in each call.
+        pause = term.pause(tries=failure.tries)
     elif not error.is_try:
         pause = term.recheck_seconds
     else:
