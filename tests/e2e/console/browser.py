@@ -38,11 +38,7 @@ class Browser:
             "args": [*_OPTIONS, f"--user-data-dir={folder / 'profile'}"],
             "binary": find_program("chromium"),
         }
-        wanted = {
-            "goog:chromeOptions": options,
-            "goog:loggingPrefs": {"browser": "ALL"},
-            "timeouts": {"script": round(WAIT_SECONDS * 1_000)},
-        }
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         session = self._call("POST", "/session", capabilities={"alwaysMatch": wanted})
         self._url += f"/session/{session['sessionId']}"
 
@@ -90,15 +86,6 @@ class Browser:
         """Press a key where the focus is, once the page's script can take it."""
         self.until("the page", lambda: self.run("return document.readyState === 'complete'"))
         self.command("Input.dispatchKeyEvent", type="keyDown", key=key)
-
-    def mouse(self, action: str, selector: str) -> None:
-        """Let the mouse do one thing, such as `mousePressed`, on the middle of an element."""
-        x, y = self.run(
-            "const at = document.querySelector(arguments[0]).getBoundingClientRect();"
-            "return [at.x + at.width / 2, at.y + at.height / 2]",
-            selector,
-        )
-        self.command("Input.dispatchMouseEvent", type=action, x=x, y=y, button="left", clickCount=1)
 
     def _on(self, selector: str, action: str, **body: object) -> None:
         def act() -> bool:

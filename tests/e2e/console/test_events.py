@@ -13,18 +13,6 @@ SCRIPT: Final = "<script>window.evil=1</script><img src=x onerror=window.evil=1>
 """Harmless if it is seen: as a text it has no effect."""
 ROW: Final = "#events tbody tr:first-child"
 
-HEARD: Final = """
-return new Promise((heard) => {
-  const source = new EventSource(document.body.dataset.live);
-  source.onmessage = (event) => {
-    if (!event.data.includes(arguments[0])) return;
-    source.close();
-    heard();
-  };
-});
-"""
-"""Waits until the page's live part has a text."""
-
 
 def listen(browser: Browser, address: str) -> None:
     """Open a list of events, and mark its page."""
@@ -51,14 +39,8 @@ def test_an_upload_arrives_live_and_explains_itself(
     browser.until_text("webhook:primary delivered", ROW)
     assert browser.run("return window.marked"), "the page was loaded again"
     assert browser.run("return document.querySelectorAll('#events tbody tr').length") == 2
-    browser.mouse("mousePressed", f"{ROW} a")
-    system.put("uploads", f"{prefix}third.jpg")
-    browser.run(HEARD, "third.jpg")
-    browser.mouse("mouseReleased", f"{ROW} a")
-    text = browser.until_text(r"(?s)received.*queued.*delivered\s+webhook:primary", "#steps")
-    assert re.findall(r"\t(received|queued|delivered)\t", text) == [
-        *("received", "queued", "delivered")
-    ]
+    browser.click(f"{ROW} a")
+    browser.until_text(r"(?s)received.*queued.*delivered\s+webhook:primary", "#steps")
     page = browser.text("main")
     assert re.search(r"webhook:primary\s+yes", page)
     assert re.search(r"webhook:bulk\s+no\s+the key '.*' does not end with '\.png'", page)
