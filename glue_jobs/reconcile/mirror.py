@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bucketcast import targets
 from bucketcast.errors import ConfigErrors, NotAuthorized
 from bucketcast.settings.options import read
-from bucketcast.targets.base import Mirror
+from bucketcast.targets.base.mirror import Mirror
 from glue_jobs.columns import schema
 
 _PARTITIONS_PER_READER: Final = 4

@@ -19,7 +19,7 @@ from bucketcast.errors import (
 )
 from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.settings.options import read
-from bucketcast.targets.base.tables import SWEEP_LIMIT
+from bucketcast.targets.base.mirror import SWEEP_LIMIT
 from bucketcast.targets.mysql import Target, client
 from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.case import HANGS_AFTER

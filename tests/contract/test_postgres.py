@@ -23,7 +23,7 @@ from bucketcast.event import padded
 from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
-from bucketcast.targets.base.tables import SWEEP_LIMIT
+from bucketcast.targets.base.mirror import SWEEP_LIMIT
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
 from tests.contract.case import HANGS_AFTER

@@ -201,6 +201,7 @@ def test_old_guard_entries_are_deleted(
     # A second removal of the key, on another day, which hides nothing.
     assert target.send([event(DELETE, "gone", 3, version_id="v2")]) == {}
     day[0] = TOMBSTONE_DAYS + 1
+    target = make()
     assert target.send([event(TAGGED, "other", 9)]) == {}
     with redis.connect() as client:
         guarded = client.hkeys(f"{redis.destination}:guard")
@@ -215,7 +216,7 @@ def test_old_guard_entries_are_deleted(
         assert rows(redis.received())["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
         assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
         day[0] += TOMBSTONE_DAYS + 9
-        assert target.send([put("back", 1)]) == {}
+        assert make().send([put("back", 1)]) == {}
         assert client.exists(f"{redis.destination}:guard", f"{redis.destination}:guard:aged") == 0
     assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
 

@@ -10,7 +10,7 @@ from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.event import Event, padded
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes import minio
-from bucketcast.targets.base import Mirror
+from bucketcast.targets.base.mirror import Mirror
 from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, Sender, bounded, event, events
 
 TAGGED = "s3:ObjectCreated:PutTagging"

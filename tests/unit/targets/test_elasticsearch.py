@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bucketcast.errors import DeliveryError, NotConnected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.registers import ANY, fold
 from bucketcast.settings.options import read
@@ -18,6 +19,7 @@ from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
+from bucketcast.targets.elasticsearch.errors import of_response
 from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
 from tests.contract.oracle import visible
@@ -291,3 +293,23 @@ def test_valid_settings_are_accepted(options: dict[str, str]) -> None:
 def test_the_address_is_shown_without_the_login() -> None:
     configured = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
     assert Target(configured).where == "https://[::1]:9200/search, index events"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (503, b'{"error":{"type":"search_phase_execution_exception"}}', Retryable),
+        (503, b'{"error":{"type":"no_shard_available_action_exception"}}', Retryable),
+        (503, b'{"error":{"type":"unavailable_shards_exception"}}', Retryable),
+        (503, b'{"error":{"type":"process_cluster_event_timeout_exception"}}', Retryable),
+        (503, b'{"error":{"type":"master_not_discovered_exception"}}', NotConnected),
+        (503, b'{"error":{"type":"cluster_manager_not_discovered_exception"}}', NotConnected),
+        (503, b'{"error":{"type":"cluster_block_exception"}}', NotConnected),
+        (503, b"<h1>503 Service Unavailable</h1>", NotConnected),
+        (502, b"<h1>502 Bad Gateway</h1>", NotConnected),
+    ],
+)
+def test_a_503_is_an_outage_only_if_the_whole_cluster_cannot_answer(
+    status: int, body: bytes, expected: type[DeliveryError]
+) -> None:
+    assert type(of_response(status, {}, body, "search.example:9200")) is expected

@@ -10,7 +10,7 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.settings.options import options_of
-from bucketcast.targets.base import Mirror
+from bucketcast.targets.base.mirror import Mirror
 from bucketcast.targets.base.options import Common
 
 ROOT = Path(__file__).parents[3]
@@ -93,7 +93,7 @@ SPECIFIC = {
         *("protobuf.py", "streaming.py"),
     },
     "postgres": {"sql.py"},
-    "redis": {"mirror.lua", "dry_run.py"},
+    "redis": {"mirror.lua", "sweep.lua", "dry_run.py"},
     "webhook": {"guard.py", "limiter.py", "signature.py"},
 }
 """Files that only one kind has."""

@@ -16,14 +16,11 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 from bucketcast import shapes
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
-from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.settings.options import unused_notes
 from bucketcast.targets.base import options
 from bucketcast.targets.base.endpoint import Endpoint as Endpoint
 from bucketcast.targets.base.options import ValidationError
 
-READ_TIMEOUT_FACTOR = 10
-"""Reading rows may take this many times the time-out of a batch."""
 CONNECT_SECONDS = 5.0
 """Limit for connecting, including TLS and login where the client library allows it."""
 IDLE_SECONDS = 300.0
@@ -234,42 +231,3 @@ class Connected(Target, Generic[C]):
         connection, self._open = self._open, None
         if connection is not None:
             connection.close()
-
-
-class Mirror(Target):
-    """A kind that can keep a readable row per object (`format = "namespace"`).
-
-    Call these methods in that format only. They create nothing: a missing table has no rows. Do
-    not use the target for anything else while `stored_rows` is iterated.
-    """
-
-    @property
-    def keeps_rows(self) -> bool:
-        return str(self.settings.format) == "namespace"
-
-    @abc.abstractmethod
-    def partitions(self, count: int) -> list[str]:
-        """Return about `count` partitions that cover all rows and can be read in parallel.
-
-        Each is a string that another process can pass to `stored_rows`. A row that is written
-        during the reading may be in none of them, or in two.
-
-        Raises:
-            DeliveryError: the target cannot be queried.
-        """
-
-    @abc.abstractmethod
-    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        """Yield the rows of a partition whose path begins with `prefix`, in the server's order.
-
-        Raises:
-            DeliveryError: the target cannot be queried, or stopped answering.
-        """
-
-    @abc.abstractmethod
-    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        """Return the current state of each path; paths without any state are left out.
-
-        Raises:
-            DeliveryError: the target cannot be queried.
-        """

@@ -2,20 +2,17 @@
 
 import abc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
 from bucketcast.event import SEQUENCER_DIGITS, Event
 from bucketcast.mirror.join import Moment
-from bucketcast.targets.base import Connected, Failures, Mirror
+from bucketcast.targets.base import Connected, Failures
+from bucketcast.targets.base.mirror import Mirror
 from bucketcast.targets.base.sockets import LibraryConnection
-
-SWEEP_LIMIT = 10_000
-"""Maximum number of expired guard rows that are deleted at once."""
-_SWEEP_EVERY = 3600.0
 
 L = TypeVar("L", bound=LibraryConnection)
 
@@ -26,11 +23,7 @@ class TableTarget(Connected[L], Mirror):
     timeout: ClassVar[float] = 20.0
     """Seconds to wait for the end of a transaction."""
 
-    def __init__(self, settings: Any) -> None:
-        super().__init__(settings)
-        self._sweep_at = 0.0
-
-    def send(self, events: Sequence[Event]) -> Failures:
+    def _deliver(self, events: Sequence[Event]) -> Failures:
         """Write the batch; if a row is refused, halve the batch until that row is alone.
 
         No transaction begins after `timeout`, or after an error that is not about a row; the other
@@ -83,18 +76,10 @@ class TableTarget(Connected[L], Mirror):
         """
 
     @contextmanager
-    def _session(self) -> Iterator[L]:
-        """Provide the connection for at most `timeout`."""
-        with self._connection() as connection, connection.close_after(self.timeout):
+    def _session(self, seconds: float = 0.0) -> Iterator[L]:
+        """Provide the connection for at most `seconds`, by default `timeout`."""
+        with self._connection() as connection, connection.close_after(seconds or self.timeout):
             yield connection
-
-    def _sweep(self, delete: Callable[[], int]) -> None:
-        """Delete expired rows of the guard hourly; while there are many, some with each batch.
-
-        `delete` deletes up to `SWEEP_LIMIT` of them and returns their number.
-        """
-        if self.keeps_rows and time.monotonic() > self._sweep_at and delete() < SWEEP_LIMIT:
-            self._sweep_at = time.monotonic() + _SWEEP_EVERY
 
 
 def strip_zone(time: str) -> str:

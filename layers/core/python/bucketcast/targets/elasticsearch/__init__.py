@@ -46,15 +46,14 @@ from bucketcast.mirror.registers import moves
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
+from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS, Mirror
 from bucketcast.targets.elasticsearch import access, index, mirror, state
 from bucketcast.targets.elasticsearch.client import SEND_SECONDS, Client, Requests
 from bucketcast.targets.elasticsearch.errors import Missing
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
-SWEEP_SECONDS = 3600.0
 
-
-class Target(base.Mirror):
+class Target(Mirror):
     """One index, and its guard, behind one address."""
 
     arn_type: ClassVar[str] = "elasticsearch"
@@ -67,7 +66,6 @@ class Target(base.Mirror):
         super().__init__(settings)
         self._client: Client | None = None
         self._names: index.Names | None = None
-        self._sweep_at = 0.0
         self._lock = Lock()
 
     @property
@@ -78,7 +76,7 @@ class Target(base.Mirror):
     def where(self) -> str:
         return f"{where(self.settings.url)}, index {self.settings.index}"
 
-    def send(self, events: Sequence[Event]) -> base.Failures:
+    def _deliver(self, events: Sequence[Event]) -> base.Failures:
         mirrors = self.settings.format == "namespace"
         if not events or (mirrors and not any(map(moves, events))):
             return {}
@@ -120,7 +118,7 @@ class Target(base.Mirror):
             self._find_indexes(),
             partition,
             prefix,
-            self.timeout * base.READ_TIMEOUT_FACTOR,
+            self.timeout * READ_TIMEOUT_FACTOR,
         )
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
@@ -136,14 +134,14 @@ class Target(base.Mirror):
     def _find_indexes(self) -> index.Names:
         return index.find(self._requests(), self.settings.index, self.settings.format)
 
-    def _requests(self) -> Requests:
+    def _requests(self, seconds: float = SEND_SECONDS) -> Requests:
         with self._lock:
             if self._client is None:
                 self._client = Client(self.settings, self.timeout)
-            return self._client.requests()
+            return self._client.requests(seconds)
 
     def _prepare_indexes(self, requests: Requests) -> index.Names:
-        """Return the indexes; check or create them once, and sweep the guard regularly."""
+        """Return the indexes; check or create them once."""
         settings = self.settings
         with self._lock:  # an index that another thread creates exists before it can be used
             names = self._names
@@ -152,10 +150,11 @@ class Target(base.Mirror):
                 names = self._names = index.prepare(
                     requests, settings.index, settings.format, time_field
                 )
-            if settings.format == "namespace" and time.monotonic() > self._sweep_at:
-                has_more = index.sweep(requests, names.guard, _now())
-                self._sweep_at = 0.0 if has_more else time.monotonic() + SWEEP_SECONDS
             return names
+
+    def _sweep(self, limit: int) -> int:
+        requests = self._requests(SWEEP_SECONDS)
+        return index.sweep(requests, self._prepare_indexes(requests).guard, _now(), limit)
 
 
 def _now() -> int:

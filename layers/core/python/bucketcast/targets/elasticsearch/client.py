@@ -49,8 +49,8 @@ class Client:
             **tls_options,
         )
 
-    def requests(self) -> "Requests":
-        return Requests(self)
+    def requests(self, seconds: float = SEND_SECONDS) -> "Requests":
+        return Requests(self, seconds)
 
     def headers(self, method: str, path: str, body: bytes | None) -> dict[str, str] | None:
         """Return the headers of one request, or None if all requests have the same.
@@ -70,11 +70,12 @@ class Client:
 
 
 class Requests:
-    """The requests of one send; none begins after its time limit."""
+    """The requests of one send; none begins after `seconds`, or waits longer than them."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, seconds: float) -> None:
         self._client = client
-        self._deadline = time.monotonic() + SEND_SECONDS
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
 
     def send(
         self,
@@ -94,14 +95,17 @@ class Requests:
 
         client = self._client
         if time.monotonic() > self._deadline:
-            raise TimedOut(f"{client.where} took more than {SEND_SECONDS:.0f} s for the batch")
+            raise TimedOut(f"{client.where} took more than {self._seconds:.0f} s for the batch")
         try:
             response = client.pool.request(
                 method,
                 client.prefix + path,
                 body=body,
                 headers=client.headers(method, client.prefix + path, body),
-                timeout=Timeout(connect=CONNECT_SECONDS, read=max(client.timeout, timeout)),
+                timeout=Timeout(
+                    connect=CONNECT_SECONDS,
+                    read=min(self._seconds, max(client.timeout, timeout)),
+                ),
             )
         except (HTTPError, OSError) as error:
             raise errors.of_connection(error, client.where) from None

@@ -32,6 +32,19 @@ _MAPPING = re.compile(
     r"|illegal_argument_exception: (mapper \[|Limit of |Document contains)"
 )
 """The errors of a document that does not fit the index's mapping, in any version."""
+_NO_JSON = "no JSON"
+_NOBODY = frozenset(
+    {
+        _NO_JSON,  # a proxy whose server is away
+        "cluster_block_exception",
+        "cluster_manager_not_discovered_exception",
+        "master_not_discovered_exception",
+    }
+)
+"""The types of a 502 or 503 when the whole cluster cannot answer.
+
+Others, such as `search_phase_execution_exception`, are about a shard that is just starting.
+"""
 
 
 class Missing(Retryable):
@@ -72,7 +85,7 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes, where: str
     after = min(float(retry_after), MAX_PAUSE) if retry_after.isdecimal() else DEFAULT_PAUSE
     if status == 503 and retry_after.isdecimal():  # noqa: PLR2004 - asks for a pause
         return Throttled(reason, after)
-    if status in (502, 503):  # a proxy whose server is away, or a cluster without its master
+    if status in (502, 503) and error.type in _NOBODY:
         return NotConnected(reason)
     if status == 504:  # noqa: PLR2004 - a proxy whose server is slow
         return TimedOut(reason)
@@ -112,4 +125,4 @@ def _parse_error(body: bytes) -> Error:
         return msgspec.json.decode(body, type=_ErrorBody).error
     except msgspec.DecodeError:  # a proxy's page, or an error in one word
         page = re.sub(r"<[^>]*>", " ", body[:2000].decode(errors="replace"))
-        return Error("no JSON", " ".join(page.split())[:300])
+        return Error(_NO_JSON, " ".join(page.split())[:300])

@@ -16,7 +16,6 @@ from bucketcast.targets.elasticsearch.settings import GUARD
 
 CREATE_SECONDS = 15.0
 """Seconds to wait for the creation of an index, which involves the whole cluster."""
-SWEEP_LIMIT = 1000
 SAMPLE_SIZE = 100
 _NOT_FOUND, _BAD_REQUEST, _FORBIDDEN = 404, 400, 403
 _BLOCKS = frozenset(
@@ -131,11 +130,11 @@ def check_writable(requests: Requests, names: Names, form: str) -> None:
             )
 
 
-def sweep(requests: Requests, guard: str, now: int) -> bool:
-    """Delete up to `SWEEP_LIMIT` expired documents; return True if there may be more."""
+def sweep(requests: Requests, guard: str, now: int, limit: int) -> int:
+    """Delete up to `limit` expired documents; return their number."""
     query = {
         "query": {"range": {"noted_at": {"lt": now - TOMBSTONE_DAYS * DAY_MS}}},
-        "size": SWEEP_LIMIT,
+        "size": limit,
         "_source": False,
         "seq_no_primary_term": True,
     }
@@ -147,7 +146,7 @@ def sweep(requests: Requests, guard: str, now: int) -> bool:
     deletes = [encode({"delete": reference}) + b"\n" for reference in references]
     for _ in send_writes(requests, deletes):
         pass  # a document that was written meanwhile stays
-    return len(hits) == SWEEP_LIMIT
+    return len(hits)
 
 
 def _layout(requests: Requests, index: str) -> Layout | None:

@@ -52,6 +52,7 @@ from bucketcast.event import Event
 from bucketcast.mirror.registers import fold
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
+from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables
 from bucketcast.targets.mysql.client import Client, tls_context, upgrade
@@ -95,7 +96,7 @@ class Target(TableTarget[Client]):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            limit = partial(connection.close_after, self.timeout * base.READ_TIMEOUT_FACTOR)
+            limit = partial(connection.close_after, self.timeout * READ_TIMEOUT_FACTOR)
             yield from state.read_rows(connection, self._names, partition, prefix, limit)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
@@ -145,11 +146,14 @@ class Target(TableTarget[Client]):
         )
 
     def _prepare(self, connection: Client) -> None:
-        """Create missing tables, and sweep."""
+        """Create missing tables."""
         if not self._max_row_bytes:
             tables.create_missing(connection, self._names, self.settings.format)
             self._max_row_bytes = connection.packet - sql.STATEMENT_OVERHEAD
-        self._sweep(lambda: connection.change(sql.sweep(self._names)))
+
+    def _sweep(self, limit: int) -> int:
+        with self._session(SWEEP_SECONDS) as connection:
+            return connection.change(sql.sweep(self._names, limit))
 
     def _address(self) -> str:
         return dsn(self.settings).where

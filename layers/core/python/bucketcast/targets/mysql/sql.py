@@ -19,7 +19,7 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.mirror.join import UNKNOWN, Stored
 from bucketcast.mirror.registers import ANY
 from bucketcast.shapes import Shape
-from bucketcast.targets.base.tables import SWEEP_LIMIT, format_moment, strip_zone
+from bucketcast.targets.base.tables import format_moment, strip_zone
 from bucketcast.targets.mysql.names import Form, Names
 
 SLOTS = 64
@@ -186,11 +186,11 @@ def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     return statements(head, rows, b"")
 
 
-def sweep(names: Names) -> bytes:
-    """Delete up to `SWEEP_LIMIT` expired rows."""
+def sweep(names: Names, limit: int) -> bytes:
+    """Delete up to `limit` expired rows."""
     return (
         f"DELETE FROM {names.guard} WHERE noted_at < UTC_TIMESTAMP() - INTERVAL"
-        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT {SWEEP_LIMIT}"
+        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT {limit}"
     ).encode()
 
 

@@ -43,6 +43,7 @@ from bucketcast.event import Event
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
+from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
 from bucketcast.targets.postgres.client import Client, connect, endpoints
@@ -92,7 +93,7 @@ class Target(TableTarget[Client]):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
-            limit = partial(connection.close_after, self.timeout * base.READ_TIMEOUT_FACTOR)
+            limit = partial(connection.close_after, self.timeout * READ_TIMEOUT_FACTOR)
             names = sql.Names.of(self.settings.table)
             yield from state.read_rows(connection, names, partition, prefix, limit)
 
@@ -133,7 +134,7 @@ class Target(TableTarget[Client]):
         connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
     def _prepare(self, connection: Client) -> sql.Names:
-        """Return the tables; create missing ones, prepare a new connection, and sweep."""
+        """Return the tables; create missing ones, and prepare a new connection."""
         if self._names is None:
             connection.execute(sql.SET_SESSION)
             names = _find_table(connection, self.settings)
@@ -143,9 +144,11 @@ class Target(TableTarget[Client]):
                 connection.execute(sql.CREATE_STAGE)
                 connection.execute(mirror.create_join(names))
             self._names = names
-        names = self._names
-        self._sweep(lambda: connection.execute(sql.sweep(names)))
-        return names
+        return self._names
+
+    def _sweep(self, limit: int) -> int:
+        with self._session(SWEEP_SECONDS) as connection:
+            return connection.execute(sql.sweep(self._prepare(connection), limit))
 
     def _address(self) -> str:
         return login(self.settings).where

@@ -22,7 +22,7 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.mirror.registers import RegisterUpdate
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
-from bucketcast.targets.base.tables import SWEEP_LIMIT, strip_zone
+from bucketcast.targets.base.tables import strip_zone
 from bucketcast.targets.postgres.settings import GUARD
 
 if TYPE_CHECKING:
@@ -159,12 +159,12 @@ create index on {names.guard} (noted_at)
 """
 
 
-def sweep(names: Names) -> str:
-    """Delete up to `SWEEP_LIMIT` expired rows, without those that are locked."""
+def sweep(names: Names, limit: int) -> str:
+    """Delete up to `limit` expired rows, without those that are locked."""
     return f"""
 delete from {names.guard} where (key, version) in (
     select key, version from {names.guard}
     where noted_at < now() - interval '{TOMBSTONE_DAYS} days'
-    order by noted_at limit {SWEEP_LIMIT} for update skip locked
+    order by noted_at limit {limit} for update skip locked
 )
 """  # noqa: S608 - names are checked, nothing else is inserted

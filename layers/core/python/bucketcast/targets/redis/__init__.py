@@ -38,6 +38,7 @@ from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.base.batch_result import BatchResult
+from bucketcast.targets.base.mirror import SWEEP_SECONDS, Mirror
 from bucketcast.targets.redis import access, mirror, state
 from bucketcast.targets.redis.client import Client, execute, pipeline
 from bucketcast.targets.redis.dry_run import find_refused_command
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     import redis
 
 
-class Target(base.Mirror):
+class Target(Mirror):
     """One hash or list on one server; each thread that sends has a connection."""
 
     arn_type: ClassVar[str] = "redis"
@@ -66,7 +67,7 @@ class Target(base.Mirror):
         settings = self.settings
         return f"{settings.server}, {settings.type} {settings.key}"
 
-    def send(self, events: Sequence[Event]) -> base.Failures:
+    def _deliver(self, events: Sequence[Event]) -> base.Failures:
         """Write the batch in parts; the server executes a part while the next one is built.
 
         A refused part fails alone, and so does an event that makes the script fail. If the
@@ -129,6 +130,11 @@ class Target(base.Mirror):
             events, result, self.settings.key, int(time.time()), self._translate
         )
         delivery.run(partial(pipeline, connection))
+
+    def _sweep(self, limit: int) -> int:
+        with self._connection() as connection:
+            call = mirror.sweep_call(self.settings.key, int(time.time()), limit)
+            return int(execute(connection, *call, timeout=SWEEP_SECONDS))
 
     def _append(
         self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult

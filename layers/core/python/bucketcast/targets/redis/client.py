@@ -61,10 +61,12 @@ class Client:
         self._pool.disconnect()
 
 
-def execute(connection: "redis.Connection", *command: str | bytes | int) -> Any:
-    """Return the reply to a command."""
+def execute(
+    connection: "redis.Connection", *command: str | bytes | int, timeout: float | None = None
+) -> Any:
+    """Return the reply to a command, for which it waits `timeout` seconds, or the connection's."""
     connection.send_command(*command)  # type: ignore[no-untyped-call]
-    return connection.read_response()
+    return connection.read_response(**({} if timeout is None else {"timeout": timeout}))
 
 
 def pipeline(

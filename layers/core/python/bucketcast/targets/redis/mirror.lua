@@ -1,9 +1,9 @@
 -- Keep a hash in step with a bucket; `bucketcast.mirror` has the rules.
 --
--- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now, expiry}, each list flat:
+-- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now}, each list flat:
 -- (number, path, sequencer, time, version, text, whether to check it, eTag if it was only seen, else
 -- "")…, (number, path, version, time,
--- text)…, (path, version, sequencer, time)…; `now` and `expiry` in s since 1970. Returns the numbers
+-- text)…, (path, version, sequencer, time)…; `now` in s since 1970. Returns the numbers
 -- of the entries whose text is not a record with these values; nothing is done for them.
 --
 -- A new put's sequencer, time and version are arguments; those of a stored row, and the position of
@@ -19,8 +19,8 @@
 -- time of the last removal or overlay of each field; a state there is never older than the other
 -- fields of its key.
 --
--- Puts of keys without a state, nearly all, are written first. Then expired fields are deleted, and
--- the other entries are read, merged and written in bulk. Reads come before the first write, so a key
+-- Puts of keys without a state, nearly all, are written first. Then the other entries are read, merged
+-- and written in bulk. Reads come before the first write, so a key
 -- of the wrong type fails before anything is written.
 
 local find, sub, byte, match = string.find, string.sub, string.byte, string.match
@@ -102,7 +102,7 @@ local function read(text, wanted)
 end
 
 local rows, guard, aged = KEYS[1], KEYS[2], KEYS[3]
-local puts, overlays, removals, now, expiry = unpack(cmsgpack.unpack(ARGV[1]))
+local puts, overlays, removals, now = unpack(cmsgpack.unpack(ARGV[1]))
 local call, pack_value, unpack_value = redis.call, cmsgpack.pack, cmsgpack.unpack
 local refused, ANY = {}, ''
 
@@ -118,7 +118,6 @@ local function matches(text, seq, time, version)
   return record and record.seq == seq and record.time == time and record.version == version
 end
 
-local expired = call('ZRANGEBYSCORE', aged, '-inf', expiry, 'LIMIT', 0, 1000)
 local guarded = call('HLEN', guard) > 0
 local guarded_puts = {}
 if #puts > 0 then
@@ -150,9 +149,6 @@ if #puts > 0 then
   end
   call_bulk('HSET', rows, fields)
 end
-
-call_bulk('HDEL', guard, expired)
-call_bulk('ZREM', aged, expired)
 
 local entries, order, paths = {}, {}, {}
 local function entry_of(path)

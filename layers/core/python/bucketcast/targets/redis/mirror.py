@@ -14,7 +14,7 @@ import msgspec
 
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
-from bucketcast.limits import TOMBSTONE_DAYS
+from bucketcast.limits import DAY, TOMBSTONE_DAYS
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
 from bucketcast.targets.base.batch_result import BatchResult
@@ -22,6 +22,7 @@ from bucketcast.targets.redis.client import EVENTS_PER_CALL, Command, check_size
 from bucketcast.targets.redis.errors import is_script_error
 
 SCRIPT = files(__package__).joinpath("mirror.lua").read_text()
+_SWEEP = files(__package__).joinpath("sweep.lua").read_text()
 UNREADABLE = (
     "a mirror could not read its record again: sequencer, time, version or object are not as MinIO "
     "writes them"
@@ -40,6 +41,11 @@ Pipeline = Callable[[Iterable[tuple[Part, Command]]], Iterator[tuple[Part, Any]]
 def guard_keys(key: str) -> tuple[str, str]:
     """Return the guard's hash for the hash `key`, and the sorted set of its entries' ages."""
     return f"{key}:guard", f"{key}:guard:aged"
+
+
+def sweep_call(key: str, now: int, limit: int) -> Command:
+    """Return the call that deletes up to `limit` expired fields of the guard; `now` is Unix s."""
+    return ("EVAL", _SWEEP, 2, *guard_keys(key), now - TOMBSTONE_DAYS * DAY, limit)
 
 
 class Delivery:
@@ -101,8 +107,7 @@ class Delivery:
             if entry.register is not Register.REMOVAL:
                 lists[entry.register].append(number)
             lists[entry.register] += fields
-        expired = self._now - TOMBSTONE_DAYS * 86_400
-        batch = _pack((*(lists[register] for register in _ARGUMENT_ORDER), self._now, expired))
+        batch = _pack((*(lists[register] for register in _ARGUMENT_ORDER), self._now))
         command = ("EVAL", SCRIPT) if self._sends_script else ("EVALSHA", _sha1(SCRIPT))
         self._sends_script = False
         return (*command, 3, self._key, *guard_keys(self._key), batch)

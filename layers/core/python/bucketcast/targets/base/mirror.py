@@ -1,0 +1,101 @@
+"""The interface of a target that can mirror a bucket: rows to read, and tombstones to sweep.
+
+Expired tombstones are deleted after a batch is written: hourly, and after each batch while there
+are many. What goes wrong then is logged, and is no failure of the batch.
+"""
+
+import abc
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bucketcast.errors import DeliveryError
+from bucketcast.event import Event
+from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.targets.base import Failures, Target
+from bucketcast.telemetry import logger
+
+READ_TIMEOUT_FACTOR = 10
+"""Reading rows may take this many times the time-out of a batch."""
+SWEEP_LIMIT = 1_000
+"""Tombstones that are deleted at once; fewer after a deletion that failed."""
+SWEEP_SECONDS = 2.0
+"""Time limit of a deletion: a function has `limits.SPARE` after its last batch."""
+SWEEP_EVERY = 3600.0
+"""Seconds between two deletions, if the last one left nothing or failed."""
+
+
+class Mirror(Target):
+    """A kind that can keep a readable row per object (`format = "namespace"`).
+
+    Call `partitions`, `stored_rows` and `merged_states` in that format only. They create nothing: a
+    missing table has no rows. Do not use the target for anything else while `stored_rows` is
+    iterated.
+    """
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self._sweep_at = 0.0
+        self._sweep_limit = SWEEP_LIMIT
+
+    def send(self, events: Sequence[Event]) -> Failures:
+        failures = self._deliver(events)
+        is_due = self.keeps_rows and time.monotonic() > self._sweep_at
+        if is_due and len(failures) < len(events):  # the server is there
+            self._sweep_or_log()
+        return failures
+
+    @property
+    def keeps_rows(self) -> bool:
+        return str(self.settings.format) == "namespace"
+
+    @abc.abstractmethod
+    def partitions(self, count: int) -> list[str]:
+        """Return about `count` partitions that cover all rows and can be read in parallel.
+
+        Each is a string that another process can pass to `stored_rows`. A row that is written
+        during the reading may be in none of them, or in two.
+
+        Raises:
+            DeliveryError: the target cannot be queried.
+        """
+
+    @abc.abstractmethod
+    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
+        """Yield the rows of a partition whose path begins with `prefix`, in the server's order.
+
+        Raises:
+            DeliveryError: the target cannot be queried, or stopped answering.
+        """
+
+    @abc.abstractmethod
+    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
+        """Return the current state of each path; paths without any state are left out.
+
+        Raises:
+            DeliveryError: the target cannot be queried.
+        """
+
+    @abc.abstractmethod
+    def _deliver(self, events: Sequence[Event]) -> Failures:
+        """Do what `send` promises."""
+
+    @abc.abstractmethod
+    def _sweep(self, limit: int) -> int:
+        """Delete up to `limit` expired tombstones, within `SWEEP_SECONDS`; return their number.
+
+        Raises:
+            DeliveryError: the server did not do it in that time.
+        """
+
+    def _sweep_or_log(self) -> None:
+        try:
+            deleted = self._sweep(self._sweep_limit)
+        except DeliveryError as error:
+            logger.warning("expired tombstones stay for now", target=self.where, reason=str(error))
+            self._sweep_limit = max(1, self._sweep_limit // 2)
+            self._sweep_at = time.monotonic() + SWEEP_EVERY
+            return
+        if deleted < self._sweep_limit:
+            self._sweep_at = time.monotonic() + SWEEP_EVERY
+        self._sweep_limit = min(SWEEP_LIMIT, self._sweep_limit * 2)
