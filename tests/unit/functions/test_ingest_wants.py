@@ -16,7 +16,8 @@ from bucketcast.event import Event
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import ANY_BUCKET, DeployedTargets, ObjectFacts
-from bucketcast.shapes import ceph, minio
+from bucketcast.shapes import minio
+from bucketcast.shapes.ceph import writer
 from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
@@ -143,7 +144,7 @@ def test_a_topics_record_has_metadata_and_tags_as_rgws_has(
     stack.add_rule(HOOK, *conditions)
     stack.handler()(put(stack))
     (event,) = stack.sent("Bucketcast-dynamic-webhook-once")
-    (sent,) = json.loads(ceph.writer("")(event))["Records"]
+    (sent,) = json.loads(writer("")(event))["Records"]
     assert sent["s3"]["object"]["metadata"] == [{"key": "x-amz-meta-color", "val": "Blue"}]
     assert sent["s3"]["object"]["tags"] == [
         {"key": "env", "val": "prod"},

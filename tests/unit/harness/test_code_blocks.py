@@ -39,7 +39,7 @@ TYPED: Final = re.compile(r"^\$ (.*(?:(?<=\\)\n.*|\n> .*)*)", re.MULTILINE)
 PROGRAMS: Final = (
     *("aws", "bucketcast", ".venv/bin/bucketcast", "make", "python", ".venv/bin/python"),
     *(".venv/bin/pytest", "localstack/spark-submit", "node_modules/.bin/cdk"),
-    *("cat", "cp", "curl", "git", "mc", "radosgw-admin", "sleep", "unzip"),
+    *("cat", "cp", "curl", "git", "mc", "sleep", "tee", "unzip"),
 )
 RECORD: Final = r"""{ printf '%s\037' "$@" >> called; printf '\036' >> called; echo VALUE; }"""
 SESSION: Final = botocore.session.get_session()

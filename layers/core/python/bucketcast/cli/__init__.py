@@ -54,7 +54,7 @@ _COMMANDS: Final = {
         "gateway.command",
         "Serve S3, notifications and topics at one address for mc and the SDKs.",
     ),
-    "import": ("migrate.command", "Import the configuration of MinIO or Ceph."),
+    "import": ("migrate.command", "Import the configuration of MinIO."),
     "listen": ("listen.command", "Show a bucket's events as they happen."),
     "notification": (
         "notifications.command.notification",

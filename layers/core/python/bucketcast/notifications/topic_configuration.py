@@ -131,14 +131,7 @@ def _events(names_given: Iterable[str]) -> tuple[str, ...]:
 
 def _order_key_filters(key: Iterable[tuple[str, str]]) -> Pairs:
     """Return the key's filters in RGW's order, without empty ones."""
-    values: dict[str, str] = {}
-    for name, value in key:
-        if name not in KEY_FILTERS:
-            allowed = ", ".join(KEY_FILTERS)
-            raise WrongFilterError(f"S3Key: found {name!r}; allowed are {allowed}")
-        if name in values:
-            raise WrongFilterError(f"S3Key: found {name} twice; allowed is one")
-        values[name] = value
+    values = dict(key)
     return tuple((name, values[name]) for name in KEY_FILTERS if values.get(name))
 
 

@@ -32,7 +32,6 @@ from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.attachments import Attachments, Via
 from bucketcast.notifications.aws.checks import queue_targets
 from bucketcast.notifications.document import WHOLE, Part
-from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.telemetry import logger
@@ -158,17 +157,6 @@ class Notifications:
             deployment = self._find()
             given = document.read(text, queue_targets(deployment, self._aws), self._region)
             self._store(deployment, bucket, given, user, whole=whole)
-
-    def add(self, bucket: str, given: Sequence[Notification], user: User) -> None:
-        """Add notifications of topics to the bucket's.
-
-        Raises:
-            S3Error: as for `put`, or the bucket does not exist.
-        """
-        self.exists(bucket)
-        with _s3_errors():
-            deployment = self._find()
-            self._store(deployment, bucket, Document([], [*given]), user)
 
     def _store(
         self,

@@ -52,7 +52,7 @@ from urllib.parse import urlsplit
 from bucketcast.display import redacted_url
 from bucketcast.event import Event
 from bucketcast.settings.egress import Egress
-from bucketcast.shapes import ceph
+from bucketcast.shapes.ceph import attributes
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
@@ -127,11 +127,11 @@ class Target(base.Connected["Client"]):
 
     def _attributes(self, event: Event) -> dict[str, str]:
         """Return the headers of a CloudEvent; none if the shape has none."""
-        attributes: Mapping[str, str]
+        values: Mapping[str, str]
         if self.settings.cloudevents:
-            attributes = ceph.attributes(event)
+            values = attributes(event)
         elif self.shape.attributes:
-            attributes = self.shape.attributes(event)
+            values = self.shape.attributes(event)
         else:
             return {}
-        return {self.attributes_prefix + name: in_header(v) for name, v in attributes.items()}
+        return {self.attributes_prefix + name: in_header(v) for name, v in values.items()}

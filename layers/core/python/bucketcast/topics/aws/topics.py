@@ -76,15 +76,6 @@ class Topics:
         """The most topics of a user, 0 for no limit."""
         return self._setup.topics_per_user
 
-    def check(self, arn: TopicArn, desired: DesiredTopic) -> None:
-        """Check a new topic as `put` does, and change nothing.
-
-        Raises:
-            TopicError: the deployment does not support its endpoint.
-        """
-        topic = self._plan(arn, desired, None, {})
-        self._resolve_target(topic, desired.attributes.hidden)
-
     def put(self, arn: TopicArn, change: Change) -> Topic:
         """Create or change a topic; call `change` again after a conflict with another call.
 

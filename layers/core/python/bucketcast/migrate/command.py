@@ -1,4 +1,4 @@
-"""`bucketcast import`: convert configurations of other systems."""
+"""`bucketcast import`: convert the configuration of a MinIO server."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,6 @@ import click
 
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import files, merge, render
-from bucketcast.migrate.command import ceph as import_ceph
 from bucketcast.rules import Rule
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared, yes_option
@@ -62,9 +61,9 @@ def minio(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Convert the configuration of a MinIO server into bucketcast.toml.
 
-    FILE is the output of `mc admin config export`, a file of MINIO_NOTIFY_... variables such as
-    /etc/default/minio, or a bucket's notification XML, which is converted into `bucketcast event
-    add` commands. Several files are merged as MinIO merges them. - is standard input.
+    FILE is the output of `mc admin config export`, which has the server's variables too, or a
+    bucket's notification XML, which is converted into `bucketcast event add` commands. Several
+    files are merged. - is standard input.
 
     Configuration and commands go to standard output; with both, --output is required. Secrets
     become references; the commands that store them are printed, or written with --secrets. Settings
@@ -101,9 +100,6 @@ def minio(  # noqa: PLR0913 - one parameter an option
     document = {"output": str(output) if output and rendered.toml else None}
     document |= _document(merged, rendered, notes)
     out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
-
-
-command.add_command(import_ceph.command)
 
 
 def _file(path: Path) -> tuple[str, str]:
