@@ -37,6 +37,14 @@ from bucketcast.errors import ConfigErrors
             ),
         ),
         (
+            "notify_postgres connection_string=host=h application_name=minio queue_dir=/q",
+            Line(
+                "notify_postgres",
+                "",
+                {"connection_string": "host=h application_name=minio", "queue_dir": "/q"},
+            ),
+        ),
+        (
             "notify_mysql dsn_string=u:p@tcp(h:3306)/db?a=b table=t",
             Line("notify_mysql", "", {"dsn_string": "u:p@tcp(h:3306)/db?a=b", "table": "t"}),
         ),

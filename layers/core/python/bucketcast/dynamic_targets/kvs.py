@@ -1,28 +1,32 @@
 r"""MinIO's lines of configuration: `notify_webhook:1 endpoint="http://…" queue_limit="0"`.
 
 The shell removes quotes and `mc` joins its arguments by blanks, so a value ends at the next key. A
-connection string has keys of its own; it ends at the next key of the target::
+connection string has keys of its own; it ends at the next key of the target. In the lines of an
+export a value with blanks is in quotes, in which nothing is escaped: a quote ends its value where a
+key or nothing follows::
 
     notify_postgres:1 connection_string=host=localhost port=5432 table=events format=access
+    notify_webhook:1 endpoint=http://localhost comment="two words"
 """
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from bucketcast import targets
 from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.settings.options import options_of
 
 DEFAULT_ID: Final = "_"
-_HEAD: Final = re.compile(r"(?P<system>[a-z_]+)(?::(?P<id>\S+))?(?:\s+|$)")
+_HEAD: Final = re.compile(r"(?P<system>[a-z][a-z0-9_]*)(?::(?P<id>\S+))?(?:\s+|$)")
 _KEY: Final = re.compile(r"(?:^|(?<=\s))(?P<key>[a-z][a-z0-9_]*)=")
 _QUOTED: Final = re.compile(
     r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)(?=\s+[a-z][a-z0-9_]*=|\s*$)\s*"""
 )
 _PEM: Final = "-----BEGIN "
-_STRINGS: Final = ("connection_string", "dsn_string")
-_OF_STRINGS: Final = frozenset(
-    {"host", "port", "user", "username", "password", "database", "dbname", "sslmode", "options"}
-)
+_STRINGS: Final[Mapping[str, str]] = {"connection_string": "postgres", "dsn_string": "mysql"}
+_OF_STRINGS: Final = frozenset({"host", "port", "username", "password", "database"})
+"""Keys of a target that are keys of its connection string, too."""
 
 
 class Line(NamedTuple):
@@ -64,15 +68,20 @@ def _pairs(text: str) -> list[tuple[str, str]]:
                 continue
             line_end = text.find("\n", start)
             unclosed_until[quote] = line_end if line_end >= 0 else len(text)
-        following = (
-            match
-            for match in _KEY.finditer(text, start)
-            if not (key in _STRINGS and match["key"] in _OF_STRINGS)
-        )
+        following = _KEY.finditer(text, start)
+        if key in _STRINGS:
+            ends = _ends_string(_STRINGS[key])
+            following = (match for match in following if match["key"] in ends)
         end = next((match.start() for match in following), len(text))
         pairs.append((key, text[start:end].strip()))
         position = end
     return pairs
+
+
+def _ends_string(kind: str) -> frozenset[str]:
+    """Return the keys that end the connection string of a kind."""
+    declared: Any = targets.load(kind).Settings
+    return frozenset(options_of(declared)) - _OF_STRINGS
 
 
 def format_line(system: str, id: str, values: Mapping[str, str], *, off: bool = False) -> str:  # noqa: A002

@@ -7,27 +7,20 @@
     # notify_kafka enable=off brokers= topic= …      switched off, unless a variable says otherwise
     api requests_max=0 sync_events=on
 
-`enable` is absent where it is on. MinIO puts a value in double quotes where it has a space, its
-older releases always, and escapes nothing: a quote ends its value where a key or nothing follows.
+`enable` is absent where it is on. A line is parsed as that of `mc admin config set`.
 """
 
 import re
 
-from bucketcast.errors import did_you_mean
+from bucketcast.dynamic_targets.kvs import DEFAULT_ID, parse_line
+from bucketcast.errors import ConfigErrors, did_you_mean
 from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER
 from bucketcast.migrate.parsed import Parsed, TargetId
 from bucketcast.targets import kinds
 
 NOTIFY = "notify_"
-_SUB_SYSTEM = re.compile(r"[a-z][a-z0-9_]*")
 _VARIABLE = re.compile(r"#\s*(MINIO_[A-Z0-9_]\S*?)=(.*)")
 _OFF = re.compile(r"#\s*(notify_([a-z]+)(?::\S+)?\s(?:.*\s)?enable=\"?off\b.*)")
-_SYNC_EVENTS = re.compile(r"(?:^|\s)sync_events=\"?(\w+)")
-_NEXT = r"(?=\s+[a-z][a-z0-9_]*=|\s*$)"
-_PAIR = re.compile(
-    rf"""\s*(?P<key>[a-z][a-z0-9_]*)=(?:"(?P<double>.*?)"{_NEXT}|'(?P<single>.*?)'{_NEXT}"""
-    r"""|(?P<bare>(?!["'])\S*))(?=\s|$)"""
-)
 
 
 def read(text: str, name: str, parsed: Parsed) -> None:
@@ -44,40 +37,27 @@ def read(text: str, name: str, parsed: Parsed) -> None:
             _read_line(content, f"{name}:{number}", parsed)
 
 
-def _read_line(line: str, where: str, parsed: Parsed) -> None:
-    head, _, rest = line.partition(" ")
-    sub_system, _, target = head.partition(":")
-    kind = sub_system.removeprefix(NOTIFY)
+def _read_line(text: str, where: str, parsed: Parsed) -> None:
+    try:
+        line = parse_line(text)
+    except ConfigErrors as refused:
+        for error in refused.errors:  # its key is text of the line, which may be a secret
+            parsed.error(where, error.found, error.allowed)
+        return
     known = [NOTIFY + kind for kind in kinds()]
-    if sub_system in known:
-        parsed.store(where, TargetId(kind, target or "_"), _pairs(rest, where, parsed))
-    elif _SUB_SYSTEM.fullmatch(sub_system) and not sub_system.startswith(NOTIFY):
-        sync_events = _SYNC_EVENTS.search(rest) if sub_system == "api" else None
+    if line.system in known:
+        target = TargetId(line.system.removeprefix(NOTIFY), line.id or DEFAULT_ID)
+        parsed.store(where, target, dict(line.values))
+    elif not line.system.startswith(NOTIFY):
+        sync_events = line.values.get("sync_events") if line.system == "api" else None
         if sync_events:
-            parsed.sync_events = sync_events[1]
+            parsed.sync_events = sync_events
         exception = " except sync_events" if sync_events else ""
-        parsed.leave_out(sub_system + exception, ABOUT_THE_SERVER)
+        parsed.leave_out(line.system + exception, ABOUT_THE_SERVER)
     else:
         parsed.error(
             where,
-            f"unknown sub-system '{sub_system}'",
-            f"{did_you_mean(sub_system, known)}correct or delete the line; supported are "
+            f"unknown sub-system '{line.system}'",
+            f"{did_you_mean(line.system, known)}correct or delete the line; supported are "
             f"{', '.join(known)}, and MinIO's other sub-systems are skipped",
         )
-
-
-def _pairs(settings: str, where: str, parsed: Parsed) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    position = 0
-    while settings[position:].strip():
-        pair = _PAIR.match(settings, position)
-        if pair is None:
-            # The text may be a secret, so it is not shown.
-            after = f"after {list(pairs)[-1]}" if pairs else "after the sub-system"
-            allowed = 'key=value, or key="…" for a value with spaces'
-            parsed.error(where, f"found no key=value {after}", f"allowed is {allowed}")
-            break
-        quoted = pair["double"] if pair["double"] is not None else pair["single"]
-        pairs[pair["key"]] = pair["bare"] if quoted is None else quoted
-        position = pair.end()
-    return pairs

@@ -1,13 +1,12 @@
 """Detect each file's format by its content and parse it."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import PurePath
 
-from bucketcast.migrate import environment, export, notification
+from bucketcast.migrate import export, notification
 from bucketcast.migrate.parsed import Parsed
 
-_ASSIGNED = re.compile(r"(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=")
 _EXPORT_LINE = re.compile(
     r"#\s*MINIO_\S+=|(?:#\s*)?[a-z][a-z0-9_]*(?::\S*)?\s+[a-z0-9_]+=|notify_[a-z]+(?::\S*)?$"
 )
@@ -21,28 +20,19 @@ def read(files: Iterable[tuple[str, str]], *, bucket: str = "") -> Parsed:
     """
     parsed = Parsed()
     for name, text in files:
-        reader = _reader(text)
-        if reader is not None:
-            reader(text, name, parsed)
-        elif text.lstrip().startswith("<"):
+        if text.lstrip().startswith("<"):
             notification.read(text, name, parsed, bucket=bucket or _folder(name))
+        elif any(_EXPORT_LINE.match(line.strip()) for line in text.splitlines()):
+            export.read(text, name, parsed)
         else:
             parsed.error(
                 name,
                 "unknown format",
-                "allowed are the output of `mc admin config export`, MINIO_… variables, "
-                "notification XML",
+                "allowed are the output of `mc admin config export`, and notification XML; a "
+                "deploy itself reads MINIO_NOTIFY_… variables",
             )
     parsed.raise_errors()
     return parsed
-
-
-def _reader(text: str) -> Callable[[str, str, Parsed], None] | None:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    first = next((line for line in lines if line[0] not in "#;"), "")
-    if _ASSIGNED.match(first):
-        return environment.read
-    return export.read if any(map(_EXPORT_LINE.match, lines)) else None
 
 
 def _folder(name: str) -> str:
