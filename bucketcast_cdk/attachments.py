@@ -6,7 +6,7 @@ from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
-from bucketcast.config import Bucket, Deployment
+from bucketcast.config import Bucket
 from bucketcast.config.deployable import report_buckets
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.eventbridge import (
@@ -29,14 +29,12 @@ class Attachments(Construct):
         construct_id: str,
         context: Context,
         *,
-        trail: str | None,
         ingest: Ingest,
         labels: Mapping[str, str],
     ) -> None:
         """Attach the configured buckets, and let those with reports send events to EventBridge.
 
-        `trail` is the ARN of what logs access events, `labels` are words for buckets whose names
-        only the deploy knows.
+        `labels` are words for buckets whose names only the deploy knows.
         """
         super().__init__(scope, construct_id)
         config = context.config
@@ -44,8 +42,6 @@ class Attachments(Construct):
         self._labels = labels
         self.custom_resources = CustomResources(self, context, ingest)
         policies: list[IDependable] = [self.custom_resources.rights]
-        if config.trail.name and trail and config.trail.manage_selectors:
-            policies.append(self.custom_resources.allow_trail(config.trail.name, trail))
         reports = report_buckets(config.scans)
         if notifying := {self._label(name): name for name in [*config.buckets, *reports]}:
             policies.append(self.custom_resources.allow_notifications(notifying))
@@ -56,7 +52,6 @@ class Attachments(Construct):
                 context,
                 name=name,
                 bucket=bucket,
-                trail=trail if bucket.access_events else None,
                 custom_resources=self.custom_resources,
                 ingest=ingest,
                 policies=policies,
@@ -89,7 +84,6 @@ class AttachedBucket(Construct):
         *,
         name: str,
         bucket: Bucket,
-        trail: str | None,
         custom_resources: CustomResources,
         ingest: Ingest,
         policies: Sequence[IDependable],
@@ -107,7 +101,6 @@ class AttachedBucket(Construct):
                 "Overlap": str(overlap.to_seconds()),
                 # A deploy may encrypt the queue by a key that S3 may not use.
                 **({"Key": config.kms_key} if config.kms_key else {}),
-                **(_trail_properties(trail, stack.stack_name, config) if trail else {}),
             },
             custom_resources,
             ingest,
@@ -134,11 +127,11 @@ class AttachedBucket(Construct):
                 "AccessRule",
                 name=fit_rule_name(f"{stack.stack_name}-access-", label),
                 description=f"Access events of bucket {label}",
-                pattern=access_pattern(name, bucket_events=config.trail.bucket_events),
+                pattern=access_pattern(name, bucket.access_events),
                 target=eventbridge.ingress(ingest),
             )
-        document = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}
-        summary = stack.to_json_string(document)
+        events = list(bucket.access_events)
+        summary = stack.to_json_string({"bucket": name, "via": bucket.via, "access_events": events})
         CfnOutput(self, "Output", value=summary)
 
     def _create(self, name: str, removal_policy: RemovalPolicy) -> s3.Bucket:
@@ -153,14 +146,6 @@ class AttachedBucket(Construct):
         )
         nag.accept(bucket, nag.NO_ACCESS_LOG)
         return bucket
-
-
-def _trail_properties(trail: str, stack: str, config: Deployment) -> dict[str, str]:
-    """Return the properties for the trail; `BucketEvents` makes CloudFormation write selectors."""
-    if not config.trail.manage_selectors:
-        return {}
-    bucket_events = "on" if config.trail.bucket_events else "off"
-    return {"Trail": trail, "Stack": stack, "BucketEvents": bucket_events}
 
 
 def _entry(

@@ -27,11 +27,10 @@ from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
 from bucketcast_cdk.failures import failures_queue
 from bucketcast_cdk.gateway import Gateway
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.permissions import allow
 from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.pipeline.scans import Scans
 from bucketcast_cdk.platform import LAMBDA, local_platform
-from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
+from bucketcast_cdk.trail import make_trail
 from bucketcast_cdk.waiting_events import WaitingEvents
 
 _OUTPUT_NAME: Final = 240
@@ -99,14 +98,12 @@ class Bucketcast(Construct):
         ingest.allow_rules(eventbridge.rules_arn(stack))
         eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
         dynamic = DynamicTargets(self, "DynamicTargets", context, ingest=ingest)
-        trail = None if local else trail_arn(self, context)
-        if trail:
-            add_outputs(self, trail, config)
+        if config.access_events and config.trail.create and not local:
+            make_trail(Construct(self, "Access"), context)
         attachments = Attachments(
             self,
             "Attachments",
             context,
-            trail=trail,
             ingest=ingest,
             labels={bucket.bucket_name: name for name, bucket in constructs.items()},
         )
@@ -128,8 +125,6 @@ class Bucketcast(Construct):
             gateway = Gateway(self, "Gateway", context, ingest=ingest)
             dynamic.allow_managing(gateway.role)
             allow_inspecting(gateway.role, deliveries)
-            if trail and config.trail.manage_selectors:
-                allow(gateway.role, SELECTORS, [trail])
             CfnOutput(self, "GatewayUrl", value=gateway.url)
             if gateway.listen_url:
                 CfnOutput(self, "ListenUrl", value=gateway.listen_url)

@@ -13,12 +13,10 @@ from constructs import Construct
 
 from bucketcast.deployment import TAKES_EFFECT
 from bucketcast.notifications.aws import cutover
-from bucketcast.state import lock
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.permissions import arn, bucket_arn, leading_keys
-from bucketcast_cdk.trail import SELECTORS, trail_name
+from bucketcast_cdk.permissions import bucket_arn, leading_keys
 
 # If the function does not even start, CloudFormation gives up then; its own default is an hour.
 SERVICE_TIMEOUT: Final = Duration.minutes(5)
@@ -64,15 +62,8 @@ class CustomResources:
         return self._function.function.function_arn
 
     def _rights(self, ingest: Ingest) -> iam.Policy:
-        """Return the permissions to store attachments, set our trail's selectors, see a rollback.
-
-        They are the same with and without access events: if these are switched off, or their bucket
-        is removed, the trail is changed after the policies. Buckets are attached in parallel and
-        share one trail: hence the lock.
-        """
+        """Return the permissions to store attachments, and to see a rollback."""
         stack = Stack.of(self._scope)
-        table = ingest.table.table_arn
-        trail = arn(self._scope, "cloudtrail", f"trail/{trail_name(stack.stack_name)}")
         return iam.Policy(
             self._scope,
             "Rights",
@@ -80,29 +71,13 @@ class CustomResources:
             statements=[
                 iam.PolicyStatement(
                     actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
-                    resources=[table],
-                    conditions=leading_keys(cutover.KEY, lock.KEY),
+                    resources=[ingest.table.table_arn],
+                    conditions=leading_keys(cutover.KEY),
                 ),
-                iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
-                iam.PolicyStatement(actions=list(SELECTORS), resources=[trail]),
                 iam.PolicyStatement(
                     actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
                 ),
             ],
-        )
-
-    def allow_trail(self, name: str, trail: str) -> iam.Policy:
-        """Allow to set the selectors of an existing trail, and return the policy.
-
-        The policy's id is derived from the trail's `name`: for another trail there is a new policy,
-        and CloudFormation removes the old one only after the selectors of the earlier trail were
-        changed.
-        """
-        return iam.Policy(
-            self._scope,
-            f"Trail-{_digest(name)}",
-            roles=[self.role],
-            statements=[iam.PolicyStatement(actions=list(SELECTORS), resources=[trail])],
         )
 
     def allow_notifications(self, buckets: Mapping[str, str]) -> iam.ManagedPolicy:

@@ -35,7 +35,6 @@ REASONS: Final = (
     ("*", "logs:*", "by Lambda and Glue"),
     ("*", "kms:Decrypt", "by services, with `kms_key` or `kms_keys`"),
     ("*", "kms:*", "by services, with `kms_key`"),
-    ("*", "cloudtrail:*", "only with `access_events`"),
     ("ingest", "sqs:GetQueueAttributes", f"{_POLLER}; queues may have a limit"),
     *(
         (name, f"sqs:{action}", _POLLER)
@@ -245,7 +244,7 @@ EXAMPLE: Final[dict[str, Any]] = {
     "kms_key": "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000",
     "kms_keys": ["arn:aws:kms:eu-central-1:111122223333:key/0f0f0f0f-0000-4000-8000-000000000000"],
     "bucket": {
-        "uploads": {"access_events": True},
+        "uploads": {"access_events": ["get"]},
         "archive": {"create": False, "via": "eventbridge"},
     },
     "dynamic_targets": {"kinds": "webhook"},

@@ -4,15 +4,12 @@ Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs`
 and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). For
 events of our own also `StateTable` and `Overlap`: for how many seconds both transports are kept
 when `Via` changes. `Key` is the ARN of the customer's key that encrypts the queue, if there is one:
-when it changes, S3 tries whether it may use it, and the deploy fails if not. With access events
-also `Trail` (ARN), `Stack` and `BucketEvents`: when that changes, CloudFormation writes the trail's
-selectors anew. The trail then logs the calls that the bucket's rules ask for.
+when it changes, S3 tries whether it may use it, and the deploy fails if not.
 
 Created and attached buckets are treated alike: other entries in the bucket's notifications stay,
 and so does what `bucketcast bucket attach` had made where a deploy is rolled back.
 """
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -22,10 +19,7 @@ from botocore.exceptions import ClientError
 from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.cutover import Cutover, Cutovers
 from bucketcast.notifications.aws.deployed_bucket import DeployedBucket
-from bucketcast.notifications.aws.trail import Trail
 from bucketcast.notifications.document import Overlap
-from bucketcast.state.lock import Lock
-from bucketcast.state.rules import Rules
 from bucketcast.telemetry import logger
 from functions.custom_resources.request import DELETE, Clients, client, is_rolled_back
 
@@ -90,41 +84,3 @@ def _attach_again(bucket: DeployedBucket, attached: Cutover) -> bool:
         return False
     logger.info("%s: stays attached", bucket.name)
     return True
-
-
-def follow(
-    event: Mapping[str, Any],
-    clients: Clients = client,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Let a trail log what the bucket's rules ask for, if access events are on.
-
-    Raises:
-        BucketcastError: the trail's selectors cannot be shared.
-        ClientError: AWS refused, also after a while where waiting could have helped.
-    """
-    properties = event["ResourceProperties"]
-    before = event.get("OldResourceProperties", {})
-    if "Trail" in properties and event["RequestType"] != DELETE:
-        rules = Rules(properties["StateTable"], clients("dynamodb"))
-        trail = _trail(properties, clients, sleep)
-        propagation.retry(lambda: trail.follow(properties["Bucket"], rules), sleep)
-    old = {**properties, **before}
-    leaves = event["RequestType"] == DELETE or old.get("Trail") != properties.get("Trail")
-    if "Trail" in old and leaves:
-        cloudtrail = clients("cloudtrail")
-        own = {"cloudtrail": cloudtrail}
-        trail = _trail(old, lambda name: own.get(name) or clients(name), sleep)
-        try:
-            propagation.retry(lambda: trail.remove(old["Bucket"]), sleep)
-        except cloudtrail.exceptions.TrailNotFoundException:
-            return  # the selectors for the bucket went with it
-
-
-def _trail(
-    properties: Mapping[str, str], clients: Clients, sleep: Callable[[float], None]
-) -> Trail:
-    partition = properties["Trail"].split(":")[1]
-    # All buckets of a deploy may wait for it: `sleep` ends that while there is time to respond.
-    lock = Lock(properties["StateTable"], clients("dynamodb"), timeout=math.inf, sleep=sleep)
-    return Trail(properties["Trail"], properties["Stack"], clients("cloudtrail"), lock, partition)

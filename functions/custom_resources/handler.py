@@ -25,7 +25,6 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
             targets.keep(event, sleep=sleep)
         else:
             bucket.apply(event, _s3, sleep=sleep)
-            bucket.follow(event, sleep=sleep)
     except Exception as error:  # noqa: BLE001 - unreported, it would block the deploy
         logger.exception("custom resource failed")
         status, reason = "FAILED", f"{type(error).__name__}: {error}"

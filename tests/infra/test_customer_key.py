@@ -25,7 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 def resources(make: Make) -> list[dict[str, Any]]:
     """The resources of a stack with all that keeps something."""
     head = f'kms_key = "{KEY}"\n{MORE}'
-    access = '[bucket.uploads]\ncreate = true\naccess_events = "on"\n'
+    access = '[bucket.uploads]\ncreate = true\naccess_events = ["get"]\n'
     found = make(head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + PIPELINE)
     return list(found.json["Resources"].values())
 

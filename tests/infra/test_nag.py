@@ -29,7 +29,7 @@ iam_resource = "arn:aws:es:us-east-1:111122223333:domain/events"
 [alarms]
 email = "ops@example.org"
 [bucket.reads]
-access_events = "on"
+access_events = ["get"]
 [pipeline]
 metadata = "on"
 subnet = "subnet-0123456789abcdef0"

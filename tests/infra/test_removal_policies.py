@@ -6,7 +6,7 @@ WHOLE = f"""{TYPICAL}
 [alarms]
 email = "ops@example.org"
 [bucket.reads]
-access_events = "on"
+access_events = ["get"]
 {PIPELINE}"""
 
 

@@ -144,36 +144,6 @@ def event_patterns() -> dict[str, Any]:
     return {each["Name"]: json.loads(each["EventPattern"]) for each in rules}
 
 
-def make_trail(name: str) -> None:
-    """Make a trail of CloudTrail with the selectors that it has at first."""
-    if "trails" not in s3_backends[ACCOUNT]["aws"].buckets:
-        make_bucket("trails")
-    client("cloudtrail").create_trail(Name=name, S3BucketName="trails")
-    select(name, EventSelectors=[{"ReadWriteType": "All", "DataResources": []}])
-
-
-def select(trail: str, **selectors: Any) -> None:
-    """Replace the event selectors of a trail."""
-    client("cloudtrail").put_event_selectors(TrailName=trail, **selectors)
-
-
-def selectors(trail: str) -> list[dict[str, Any]]:
-    """Return the advanced event selectors of a trail."""
-    found: Any = client("cloudtrail").get_event_selectors(TrailName=trail)
-    return list(found["AdvancedEventSelectors"])
-
-
-def logged_calls(trail: str) -> list[str]:
-    """Return the operations whose data events of S3 a trail logs."""
-    return [
-        call
-        for selector in selectors(trail)
-        for field in selector["FieldSelectors"]
-        if field["Field"] == "eventName"
-        for call in field["Equals"]
-    ]
-
-
 class MotoAws(Aws):
     """A stack with these targets, each a kind, a type and an id.
 

@@ -7,7 +7,7 @@ from bucketcast import targets
 from bucketcast.config import reference
 from bucketcast.settings.options import options_of
 from bucketcast.terminal import page
-from tests.unit.conftest import Run
+from tests.unit.conftest import Run, cells
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "targets"
@@ -44,7 +44,15 @@ def test_config_prints_json(run: Run, file: Path) -> None:
     assert [target["arn"] for target in document["targets"]] == ["arn:minio:sqs::primary:webhook"]
     assert document["targets"][0]["settings"]["auth_token"] == "***"
     assert document["targets"][0]["deploy"]["profile"] == "latency"
-    assert document["buckets"]["uploads"] == {"create": True, "via": "sqs", "access_events": False}
+    assert document["buckets"]["uploads"] == {"create": True, "via": "sqs", "access_events": []}
+
+
+def test_access_events_have_their_price_beside_them(run: Run, file: Path) -> None:
+    file.write_text('[bucket.uploads]\naccess_events = ["get"]\n')
+    rows = cells(run("config", "--local", "--file", str(file)).out)
+    assert ["bucket.uploads", "access_events", "s3:ObjectAccessed:Get"] in [
+        row[:3] for row in rows if row[3:] == ["($1.00 per million calls logged, failed ones too)"]
+    ]
 
 
 def test_environment_overrides_the_file(

@@ -1,51 +1,81 @@
-"""The trail of access events: an own one or one that exists."""
+"""Access events: what a bucket names, and what a trail has to log for it."""
+
+from itertools import combinations
 
 import pytest
 
-from bucketcast.errors import ConfigErrors
+from bucketcast.config import deployable
+from bucketcast.config.trail import BUCKET_EVENTS, selectors
+from bucketcast.rules.access_events import NAMES
 from tests.unit.config.folder import Folder
 
-
-def test_access_events_are_noted_with_their_cost(folder: Folder) -> None:
-    deployment = folder.load("[bucket.uploads]\naccess_events = 'on'")
-    assert deployment.buckets["uploads"].access_events
-    assert "$1.00 per million" in deployment.notes[0]
-    assert (deployment.trail.name, deployment.trail.bucket_events) == ("", False)
+GET, HEAD = NAMES["get"], NAMES["head"]
+MOST_VALUES = 500
+"""CloudTrail's limit of a trail, for all fields of all its selectors."""
 
 
-@pytest.mark.parametrize(
-    "name", ["everything", "arn:aws:cloudtrail:eu-central-1:111122223333:trail/every.thing-1"]
-)
-def test_existing_trail_can_be_named(folder: Folder, name: str) -> None:
-    deployment = folder.load(f"[trail]\nname = '{name}'\nbucket_events = 'on'")
-    assert (deployment.trail.name, deployment.trail.bucket_events) == (name, True)
-    assert "which the deploy does not switch on" in deployment.notes[0]
+def values(made: list[dict[str, list[dict[str, list[str]]]]]) -> int:
+    fields = [field for selector in made for field in selector["FieldSelectors"]]
+    return sum(len(texts) for field in fields for key, texts in field.items() if key != "Field")
 
 
-@pytest.mark.parametrize("name", ["a/b", "x", "arn:aws:s3:::everything", "arn:aws:cloudtrail:x:y"])
-def test_invalid_trail_is_refused(folder: Folder, name: str) -> None:
-    with pytest.raises(ConfigErrors, match=r"trail\.name: found .* or its ARN"):
-        folder.load(f"[trail]\nname = '{name}'")
-
-
-@pytest.mark.parametrize(("buckets", "expected"), [(55, False), (56, True)])
-def test_too_many_buckets_for_a_trail_are_noted(
-    folder: Folder, buckets: int, *, expected: bool
-) -> None:
-    text = "".join(f"[bucket.b-{number:03}]\naccess_events = 'on'\n" for number in range(buckets))
-    notes = [note for note in folder.load(text).notes if "prefixes of rules may be" in note]
-    assert bool(notes) == expected
-
-
-def test_trail_with_foreign_selectors_needs_a_name(folder: Folder) -> None:
-    (problem,) = folder.problems("[trail]\nmanage_selectors = 'off'")
-    assert problem.startswith(
-        "trail.manage_selectors: found 'off'; allowed is off with a name only"
+def test_events_are_named_by_word_or_name_and_their_price_is_noted(folder: Folder) -> None:
+    deployment = folder.load(f"[bucket.uploads]\naccess_events = ['get', '{HEAD}']\n[bucket.other]")
+    assert deployment.access_events == {"uploads": (GET, HEAD)}
+    assert deployment.trail.create
+    (note,) = [note for note in deployment.notes if "access_events" in note]
+    assert note == (
+        "bucket.uploads.access_events: a trail logs GetObject, HeadObject, at $1.00 per million "
+        "calls logged, failed ones too"
     )
-    name = "arn:aws:cloudtrail:eu-west-1:444455556666:trail/everybody"
-    on = f"[bucket.uploads]\naccess_events = 'on'\n[trail]\nname = '{name}'\n"
-    assert folder.load(on).trail.manage_selectors
-    deployment = folder.load(f"{on}manage_selectors = 'off'", local=False)
-    assert not deployment.trail.manage_selectors
-    (note,) = [note for note in deployment.notes if note.startswith("trail.")]
-    assert note.startswith("trail.manage_selectors: uploads: events of GetObject, ")
+
+
+def test_bucket_events_have_a_price_of_their_own(folder: Folder) -> None:
+    deployment = folder.load("[bucket.uploads]\naccess_events = ['bucket-removal']")
+    (note,) = [note for note in deployment.notes if "access_events" in note]
+    assert "a trail logs DeleteBucket, with all management events" in note
+    assert "$2.00 per 100,000" in note
+
+
+@pytest.mark.parametrize("word", ["on", "put", "s3:ObjectCreated:Put", "s3:ObjectAccessed:*"])
+def test_event_that_is_none_of_cloudtrails_is_refused(folder: Folder, word: str) -> None:
+    (problem,) = folder.problems(f"[bucket.uploads]\naccess_events = ['get', '{word}']")
+    assert problem.startswith(f"bucket.uploads.access_events: found '{word}'; allowed is one of")
+    assert all(allowed in problem for pair in NAMES.items() for allowed in pair)
+
+
+def test_another_trail_is_left_to_its_owner(folder: Folder) -> None:
+    text = "[bucket.uploads]\naccess_events = ['get']\n[trail]\ncreate = false"
+    (note,) = [note for note in folder.load(text).notes if "access_events" in note]
+    assert "the owner of another trail has to let it log GetObject, at $1.00" in note
+
+
+def test_buckets_with_the_same_events_share_a_selector() -> None:
+    made = selectors({"a": (GET, HEAD), "b": (HEAD,), "c": (HEAD, GET), "d": ()}, "aws-cn")
+    assert [selector["Name"] for selector in made] == ["GetObject, HeadObject", "HeadObject"]
+    assert made[0]["FieldSelectors"] == [
+        {"Field": "eventCategory", "Equals": ["Data"]},
+        {"Field": "resources.type", "Equals": ["AWS::S3::Object"]},
+        {"Field": "eventName", "Equals": ["GetObject", "HeadObject"]},
+        {
+            "Field": "resources.ARN",
+            "StartsWith": ["arn:aws-cn:s3:::a/", "arn:aws-cn:s3:::c/"],
+        },
+    ]
+
+
+def test_bucket_events_are_management_events() -> None:
+    (selector,) = selectors({"a": (NAMES["bucket-creation"],)}, "aws")
+    assert selector["FieldSelectors"] == [
+        {"Field": "eventCategory", "Equals": ["Management"]},
+        {"Field": "readOnly", "Equals": ["false"]},
+    ]
+
+
+def test_most_buckets_of_a_stack_fit_into_a_trail_whatever_their_events() -> None:
+    events = set(NAMES.values()) - BUCKET_EVENTS
+    lists = [each for size in range(1, 7) for each in combinations(sorted(events), size)]
+    longest = sorted(lists, key=len)[-deployable.MOST_BUCKETS :]
+    buckets = {f"b-{number}": (*each, *BUCKET_EVENTS) for number, each in enumerate(longest)}
+    assert len(buckets) == deployable.MOST_BUCKETS
+    assert values(selectors(buckets, "aws")) <= MOST_VALUES

@@ -39,6 +39,17 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     assert {"date", "source"} < document["lines"][0]["price"].keys()
 
 
+def test_price_of_access_events_is_shown(run: Run, file: str) -> None:
+    cost = ("cost", "--events-per-day", "1", "--file", file)
+    assert "access events" not in run(*cost).err
+    Path(file).write_text(f"{CONFIG}[bucket.uploads]\naccess_events = ['get']\n")
+    assert "access events of uploads: $1.00 per million calls logged" in run(*cost).err
+    ran = run(*cost, "--reads-per-day", "1000000")
+    assert ["CloudTrail", "calls logged for access events", "30,000,000", "30.00"] in [
+        row[:4] for row in cells(ran.out)
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

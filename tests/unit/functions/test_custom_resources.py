@@ -14,8 +14,6 @@ from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws.cutover import Cutover, Cutovers
 from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
 from bucketcast.notifications.document import Overlap, Part, part_of
-from bucketcast.rules import Rule
-from bucketcast.state.rules import Rules
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.request import RESERVE, Deadline
@@ -25,20 +23,14 @@ from tests.unit.moto_aws import (
     ENTRY,
     INGRESS_ARN,
     REGION,
-    TABLE,
-    client,
-    logged_calls,
     make_bucket,
-    make_trail,
     notification,
     notify,
     refusal,
-    select,
 )
 from tests.unit.samples import lambda_context
 
 apply: Any = custom_bucket.apply  # the tests hand in fakes
-follow_trail: Any = custom_bucket.follow  # the tests hand in fakes
 OTHERS = {
     "TopicConfigurations": [
         {
@@ -443,58 +435,3 @@ def test_an_answer_that_is_not_accepted_is_sent_again(
     answers.refusals = 2
     function.handler(event(answers, "Create"), CONTEXT)
     assert len(answers.taken) == 1
-
-
-@pytest.fixture
-def trails(mocked_aws: None, dynamodb: Any, state_table: str) -> Any:  # noqa: ARG001 - it answers
-    """Two trails, and what makes the clients; a rule needs reads of the bucket."""
-    for name in ("ours", "theirs"):
-        make_trail(name)
-    rule = Rule(bucket="uploads", arn="arn:minio:sqs::a:webhook", events=("s3:ObjectAccessed:Get",))
-    Rules(state_table, dynamodb).add(rule)
-    return client
-
-
-def logging(trail: str) -> dict[str, str]:
-    arn = f"arn:aws:cloudtrail:{REGION}:{ACCOUNT}:trail/{trail}"
-    return {**properties(), "Trail": arn, "StateTable": TABLE, "Stack": "Bucketcast"}
-
-
-def follow(clients: Any, kind: str, wanted: Any, before: Any = None) -> None:
-    follow_trail(request(kind, wanted, before), clients, no_sleep)
-
-
-def test_trail_logs_the_calls_that_the_bucket_s_rules_need(trails: Any, watch: Watch) -> None:
-    own, cloudtrail = logging("ours"), trails("cloudtrail")
-    written = watch(cloudtrail, "put_event_selectors")
-    follow(trails, "Create", properties())
-    assert not written.called
-    # The right to it is not in effect everywhere yet.
-    watch(cloudtrail, "get_event_selectors", refusal("AccessDeniedException"))
-    follow(trails, "Create", own)
-    assert logged_calls("ours") == ["GetObject"]
-    watch(cloudtrail, "get_event_selectors", refusal("AccessDeniedException"))
-    follow(trails, "Update", properties(), own)
-    assert logged_calls("ours") == []
-    follow(trails, "Update", own, properties())
-    follow(trails, "Delete", own)
-    assert logged_calls("ours") == []
-    cloudtrail.delete_trail(Name="ours")
-    follow(trails, "Delete", own)  # with the trail all is gone
-
-
-def test_the_trail_of_before_logs_nothing_more_where_another_is_named(trails: Any) -> None:
-    follow(trails, "Create", logging("ours"))
-    follow(trails, "Update", logging("theirs"), logging("ours"))
-    assert (logged_calls("ours"), logged_calls("theirs")) == ([], ["GetObject"])
-
-
-def test_refused_trail_does_not_block_a_rollback(trails: Any, watch: Watch) -> None:
-    """CloudFormation then removes the entry, and could not if that were refused too."""
-    data = [{"Type": "AWS::S3::Object", "Values": ["arn:aws:s3:::theirs/"]}]
-    select("theirs", EventSelectors=[{"ReadWriteType": "All", "DataResources": data}])
-    written = watch(trails("cloudtrail"), "put_event_selectors")
-    with pytest.raises(BucketcastError, match="name another trail"):
-        follow(trails, "Create", logging("theirs"))
-    follow(trails, "Delete", logging("theirs"))
-    assert not written.called

@@ -32,8 +32,9 @@ def events_of(
     async def test() -> None:
         sent: list[MutableMapping[str, Any]] = []
 
-        def notify(bucket: str, body: str) -> None:
+        def notify(bucket: str, name: str, body: str) -> None:
             assert bucket == "fresh"
+            assert f'"eventName":"{name}"' in body
             notifications.append(body)
 
         async def send(message: MutableMapping[str, Any]) -> None:

@@ -1,67 +1,58 @@
-"""Which calls are logged for which rules."""
+"""Which events of a rule nobody reports."""
 
 import pytest
 
-from bucketcast.notifications.eventbridge import access_pattern, access_rule_name
-from bucketcast.rules import Rule, access_events
-from bucketcast.rules.access_events import AccessCalls
+from bucketcast.notifications.document import is_notified
+from bucketcast.notifications.eventbridge import access_pattern
+from bucketcast.rules.access_events import NAMES, api_calls, hint, not_logged
+from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
+
+READS = "s3:ObjectAccessed:*"
+GET, HEAD = "s3:ObjectAccessed:Get", "s3:ObjectAccessed:Head"
 
 
-def rule(*events: str, prefix: str = "") -> Rule:
-    return Rule(bucket="uploads", arn="arn:minio:sqs::a:webhook", events=events, prefix=prefix)
+def test_names_are_all_events_of_cloudtrail_that_s3_does_not_notify_of() -> None:
+    of_calls = {*OBJECT_CALLS.values(), *BUCKET_CALLS.values()}
+    assert is_notified("s3:ObjectRetention:Put")
+    assert sorted(NAMES.values()) == sorted(of_calls - {"s3:ObjectCreated:PutRetention"})
 
 
 @pytest.mark.parametrize(
-    ("rules", "expected"),
+    ("events", "logged", "expected"),
     [
-        ((), AccessCalls((), ())),
-        ((rule("s3:ObjectCreated:Put", "s3:ObjectRemoved:*"),), AccessCalls((), ())),
-        ((rule("s3:ObjectAccessed:Head"),), AccessCalls(("HeadObject",), ("",))),
-        # S3 itself notifies of retention: the events would come twice.
-        (
-            (rule("s3:ObjectCreated:*", prefix="in/"),),
-            AccessCalls(("PutObjectLegalHold",), ("in/",)),
-        ),
-        (
-            (rule("s3:ObjectAccessed:Get", prefix="a/"), rule("s3:ObjectAccessed:Get", prefix="b")),
-            AccessCalls(("GetObject",), ("a/", "b")),
-        ),
-        (
-            (
-                rule("s3:ObjectAccessed:Get", prefix="a/b*c"),
-                rule("s3:ObjectAccessed:Get", prefix="a/"),
-            ),
-            AccessCalls(("GetObject",), ("a/",)),
-        ),
-        (
-            (rule("s3:ObjectAccessed:Get", prefix="a/"), rule("s3:ObjectAccessed:Head")),
-            AccessCalls(("GetObject", "HeadObject"), ("",)),
-        ),
+        ((GET,), (), [GET]),
+        ((GET, HEAD), (HEAD,), [GET]),
+        ((READS,), (), [READS]),
+        ((READS,), (HEAD,), []),
+        (("s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"), (), []),
+        (("s3:ObjectCreated:*", "s3:ObjectCreated:PutLegalHold"), (GET,), 1),
+        (("s3:ObjectCreated:*", READS), (), [READS]),
+        (("s3:ObjectAccessed:*", "s3:ObjectRemoved:*", "s3:ObjectCreated:*"), (), []),
     ],
 )
-def test_required_calls_are_those_of_the_rules(
-    rules: tuple[Rule, ...], expected: AccessCalls
+def test_events_that_nobody_logs(
+    events: tuple[str, ...], logged: tuple[str, ...], expected: list[str] | int
 ) -> None:
-    assert access_events.required_calls(rules) == expected
+    wanted = [events[expected]] if isinstance(expected, int) else expected
+    assert not_logged(events, logged) == wanted
 
 
-def test_required_calls_drop_too_many_prefixes() -> None:
-    many = [rule("s3:ObjectAccessed:Get", prefix=f"{number:03}/") for number in range(51)]
-    assert access_events.required_calls(many) == AccessCalls(("GetObject",), ("",))
+def test_hint_has_the_key_and_the_price() -> None:
+    text = hint("uploads", [READS, "s3:ObjectCreated:PutLegalHold"])
+    assert f"does not notify of {READS}, s3:ObjectCreated:PutLegalHold: put" in text
+    assert 'access_events = ["get", "put-legal-hold"] into [bucket.uploads]' in text
+    assert "$1.00 per million" in text
 
 
 def test_access_pattern_matches_only_the_buckets_successful_calls() -> None:
-    detail = access_pattern("uploads")["detail"]
-    assert detail["errorCode"] == [{"exists": False}]
-    assert detail["requestParameters"] == {"bucketName": ["uploads"]}
-    assert {"GetObject", "PutObjectLegalHold"} <= set(detail["eventName"])
-    assert not {"PutObjectRetention", "CreateBucket"} & set(detail["eventName"])
+    detail = access_pattern("uploads", [HEAD, "s3:BucketCreated:*"])["detail"]
+    assert detail == {
+        "eventSource": ["s3.amazonaws.com"],
+        "eventName": ["HeadObject", "CreateBucket"],
+        "requestParameters": {"bucketName": ["uploads"]},
+        "errorCode": [{"exists": False}],
+    }
 
 
-def test_access_pattern_includes_bucket_events_if_wanted() -> None:
-    detail = access_pattern("uploads", bucket_events=True)["detail"]
-    assert {"GetObject", "CreateBucket", "DeleteBucket"} <= set(detail["eventName"])
-
-
-def test_access_rule_name_is_no_bucket_name() -> None:
-    assert access_rule_name("Bucketcast", "uploads") == "Bucketcast-attached-access_uploads"
+def test_an_event_has_one_call() -> None:
+    assert api_calls([GET, GET]) == ["GetObject"]

@@ -307,6 +307,21 @@ def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: Mo
     assert problems(run) == (0, [])
 
 
+def test_a_rule_for_events_that_no_trail_logs_is_found(run: Run, deployment: MotoAws) -> None:
+    table = Rules(TABLE, deployment.dynamodb)
+    default = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:ObjectAccessed:*")
+    table.add(Rule(bucket="uploads", arn=WEBHOOK, events=default))
+    rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAccessed:Get",))
+    table.add(rule)
+    code, (finding,) = problems(run)
+    assert (code, finding["check"], finding["subject"]) == (0, "rule", "uploads")
+    assert finding["found"] == f"rule {rule.id} has events that no trail of the deploy logs"
+    assert 'put access_events = ["get"] into [bucket.uploads]' in finding["hint"]
+    logged = {"bucket": "uploads", "via": "sqs", "access_events": ["s3:ObjectAccessed:Get"]}
+    deployment.outputs["Attachmentsuploads"] = json.dumps(logged)
+    assert problems(run) == (0, [])
+
+
 def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     run: Run, deployment: MotoAws
 ) -> None:

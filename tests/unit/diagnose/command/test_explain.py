@@ -134,6 +134,18 @@ def test_rule_with_a_missing_target_is_reported(run: Run, aws: MotoAws) -> None:
     assert "arn:minio:sqs::gone:webhook is not deployed" in ran.err
 
 
+def test_an_event_that_no_trail_logs_is_reported(run: Run, aws: MotoAws) -> None:
+    add(aws, events=("s3:ObjectAccessed:*",))
+    head = ("explain", "s3://uploads/a", "--event", "s3:ObjectAccessed:Head")
+    ran = run(*head, "--json")
+    assert [answer["matched"] for answer in ran.document["rules"]] == [True]
+    (hint,) = ran.document["not_logged"]
+    assert 'put access_events = ["head"] into [bucket.uploads]' in hint
+    assert f"note: {hint}" in run(*head).err
+    of_a_trail = RECORDED / "cloudtrail" / "head-object.json"
+    assert run("explain", str(of_a_trail), "--json").document["not_logged"] == []
+
+
 def test_a_bucket_without_rules_is_reported(run: Run) -> None:
     ran = run("explain", str(PUT))
     assert (ran.code, ran.err) == (0, "uploads has no rules\n")

@@ -306,21 +306,25 @@ def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
 def test_ls_shows_transports_and_other_entries(run: Run, aws: MotoAws) -> None:
     run("bucket", "attach", "archive")
     run("bucket", "attach", "photos", "--via", "eventbridge")
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+    logged = ["s3:ObjectAccessed:Get", "s3:ObjectAccessed:Head"]
+    uploads = {"bucket": "uploads", "via": "eventbridge", "access_events": logged}
+    aws.outputs["Attachmentsuploads"] = json.dumps(uploads)
     notify("uploads", EventBridgeConfiguration={})
     make_bucket("theirs")
     assert cells(run("bucket", "ls").out) == [
         ["BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATIONS"],
-        ["archive", "via sqs", "off", "0", f"'audit' to {AUDIT}: s3:Older:*, s3:Other"],
+        ["archive", "via sqs", "none", "0", f"'audit' to {AUDIT}: s3:Older:*, s3:Other"],
         [
             "photos",
             "via eventbridge",
-            "off",
+            "none",
             "0",
             f"'thumbs' to {THUMBNAILER} (prefix 'in/'): s3:ObjectCreated:*",
         ],
-        ["uploads", "via eventbridge, by the deploy", "off", "0"],
+        ["uploads", "via eventbridge, by the deploy", "get, head", "0"],
     ]
+    (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
+    assert seen["access_events"] == logged
 
 
 @pytest.mark.parametrize(

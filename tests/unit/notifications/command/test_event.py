@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from bucketcast.rules import Rule
@@ -40,6 +42,17 @@ def test_add_notes_a_target_that_writes_into_the_bucket(run: Run, aws: MotoAws) 
     )
     assert "itself" not in run("event", "add", "uploads", POSTGRES).err
     assert "itself" not in run("event", "add", "others", WEBHOOK, "--ahead").err
+
+
+def test_add_notes_events_that_no_trail_logs(run: Run, aws: MotoAws) -> None:
+    get = ("event", "add", "uploads", WEBHOOK, "--event", "get", "--json")
+    ran = run(*get, "--prefix", "a/")
+    assert 'put access_events = ["get"] into [bucket.uploads]' in ran.document["note"]
+    logged = {"bucket": "uploads", "via": "sqs", "access_events": ["s3:ObjectAccessed:Head"]}
+    aws.outputs["Attachmentsuploads"] = json.dumps(logged)
+    assert run(*get, "--prefix", "b/").document["note"] == ""
+    get_object = ("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
+    assert "does not notify of s3:ObjectAccessed:Get" in run(*get_object).err
 
 
 def test_add_drops_the_region_of_an_arn(run: Run, aws: MotoAws) -> None:

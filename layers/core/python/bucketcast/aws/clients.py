@@ -10,7 +10,6 @@ from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
-    from mypy_boto3_cloudtrail import CloudTrailClient
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
@@ -78,7 +77,6 @@ class Aws:
     """Clients with the usual AWS environment, each created on first use."""
 
     cloudformation: "cached_property[CloudFormationClient]" = _client("cloudformation")
-    cloudtrail: "cached_property[CloudTrailClient]" = _client("cloudtrail")
     # It takes 3 alarms a second from an account, and asks for a pause beyond that.
     cloudwatch: "cached_property[CloudWatchClient]" = _client("cloudwatch", attempts=10)
     dynamodb: "cached_property[DynamoDBClient]" = _client("dynamodb")

@@ -12,7 +12,7 @@ from bucketcast.errors import BucketcastError, ConfigError
 from bucketcast.settings import egress
 from bucketcast.settings.options import read
 
-_BUCKETS: Final = 60
+MOST_BUCKETS: Final = 60
 """ARNs of buckets that fit in a managed policy of 6,144 characters, whatever their names."""
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
@@ -48,12 +48,12 @@ def deploy_errors(config: Deployment, stack: str, *, local: bool) -> list[Config
                 f'Lambda has room for {_ROOM:,}: object_facts = "all" names no bucket',
             )
         )
-    if (count := len({*config.buckets, *report_buckets(config.scans)})) > _BUCKETS:
+    if (count := len({*config.buckets, *report_buckets(config.scans)})) > MOST_BUCKETS:
         errors.append(
             ConfigError(
                 "bucket",
                 f"{count} buckets are configured",
-                f"IAM takes {_BUCKETS} in a stack: attach others by `bucketcast bucket attach`",
+                f"IAM takes {MOST_BUCKETS} in a stack: attach others by `bucketcast bucket attach`",
             )
         )
     for target in config.targets:

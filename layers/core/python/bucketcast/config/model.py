@@ -11,10 +11,11 @@ from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.topics import TopicOptions
-from bucketcast.config.trail import TrailOptions
+from bucketcast.config.trail import TrailOptions, access_event
 from bucketcast.delivery.policy import FIFO
 from bucketcast.destination import TargetArn
 from bucketcast.limits import WINDOW
+from bucketcast.rules.access_events import NAMES, PRICE
 from bucketcast.rules.conditions import FACTS
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import Limits, option, options_of
@@ -79,9 +80,10 @@ class Bucket:
 
     create: OnOff = option("create the bucket; off for an existing one", default="on")
     via: Literal["sqs", "eventbridge"] = option("how S3 delivers its events", default="sqs")
-    access_events: OnOff = option(
-        "also deliver the read events that rules need, by CloudTrail, $1.00 per million",
-        default="off",
+    access_events: Csv = option(
+        f"events that only CloudTrail reports, {PRICE}: {', '.join(NAMES)}, or their names",
+        default="",
+        parse=access_event,
     )
 
 
@@ -182,6 +184,15 @@ class Deployment(StackOptions):
     removed: RemovedOptions
     alarms: AlarmOptions | None
     pipeline: PipelineOptions | None
+
+    @property
+    def access_events(self) -> dict[str, tuple[str, ...]]:
+        """The names of the access events of buckets that have some, by bucket."""
+        return {
+            name: bucket.access_events
+            for name, bucket in self.buckets.items()
+            if bucket.access_events
+        }
 
     @property
     def queue_end(self) -> str:

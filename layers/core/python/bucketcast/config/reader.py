@@ -62,8 +62,8 @@ class Reader:
         buckets = dict(self._buckets())
         options = {name: self._table_options(name, declared) for name, declared in TABLES.items()}
         if options["trail"]:
-            logged = [name for name, bucket in buckets.items() if bucket.access_events]
-            tables.notes += trail.notes(options["trail"], logged)
+            events = {name: bucket.access_events for name, bucket in buckets.items()}
+            tables.notes += trail.notes(options["trail"], events)
         source = self._source()
         reader = TargetReader(tables, self._folder, stack.object_facts)
         if stack.object_facts == "off" and self._wants_facts(options["topics"]):

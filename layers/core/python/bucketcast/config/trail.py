@@ -1,69 +1,90 @@
-"""The table `[trail]`: the trail of CloudTrail that logs access events."""
+"""The table `[trail]`, and what a trail of CloudTrail has to log for the buckets' access events."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from bucketcast.rules import trail_selectors
-from bucketcast.rules.access_events import CALLS, PRICE
+from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
+from bucketcast.rules.access_events import NAMES, PRICE, api_calls
 from bucketcast.settings.options import option
-from bucketcast.settings.types import OnOff, matching
-from bucketcast.targets.base.options import ValidationError
+from bucketcast.settings.types import OnOff, choice
 
-_A_BUCKET: Final = trail_selectors.min_values(1)
+BUCKET_EVENTS: Final = frozenset({BUCKET_CREATED, BUCKET_REMOVED})
+_EVENT: Final = choice((*NAMES, *NAMES.values()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrailOptions:
     """The trail of all buckets with access events."""
 
-    name: str = option(
-        "name or ARN of an existing trail, whose other selectors stay; without it the deploy "
-        "makes one, if a bucket has access_events",
-        default="",
-        example="everything",
-        parse=matching(
-            r"(arn:aws[a-z-]*:cloudtrail:[a-z0-9-]+:[0-9]{12}:trail/)?"
-            r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]",
-            "the name of a trail of the stack's account and region, or its ARN",
-        ),
-    )
-    manage_selectors: OnOff = option(
-        "let the trail log the calls that rules need; off if its owner selects what it logs",
+    create: OnOff = option(
+        "make a trail that logs the access events of the buckets; off if another trail of this "
+        "account or its Organization logs them, whose owner selects what",
         default="on",
     )
-    bucket_events: OnOff = option(
-        "also report the creation and removal of these buckets, for which an existing trail has to "
-        "log management events that write; a second copy of these in an account and region costs "
-        "$2.00 per 100,000",
-        default="off",
-    )
-
-    def validation_errors(self) -> Iterator[ValidationError]:
-        """Yield an error if nothing would select the events to log."""
-        if not self.name and not self.manage_selectors:
-            allowed = "allowed is off with a name only: the deploy's own trail has no other owner"
-            yield "manage_selectors", "found 'off'", allowed
 
 
-def notes(options: TrailOptions, logged: Sequence[str]) -> Iterator[str]:
-    """Yield notes for the deploy on the buckets with access events."""
-    if logged and not options.manage_selectors:
-        yield (
-            f"trail.manage_selectors: {', '.join(logged)}: events of {', '.join(CALLS)} come if "
-            f"{options.name} logs them, which its owner decides"
-        )
-        return
-    for name in logged:
-        yield f"bucket.{name}.access_events: a trail logs the calls that rules need, at {PRICE}"
-    if len(logged) * _A_BUCKET > trail_selectors.MOST_VALUES:
-        yield (
-            f"access_events of {len(logged)} buckets: a trail takes {trail_selectors.MOST_VALUES} "
-            "values in its event selectors, so prefixes of rules may be dropped, and whole buckets "
-            f"logged, each with any of the {len(CALLS)} calls that a rule of another asks for"
-        )
-    if options.name and options.bucket_events:
-        yield (
-            f"trail.bucket_events: the trail {options.name} has to log management events that "
-            "write, which the deploy does not switch on"
-        )
+def access_event(text: str) -> str:
+    """Return the name of an access event by its word or name.
+
+    Raises:
+        ValueError: it is neither, or S3 itself notifies of the event.
+    """
+    event = _EVENT(text)
+    return NAMES.get(event, event)
+
+
+def selectors(buckets: Mapping[str, tuple[str, ...]], partition: str) -> list[dict[str, Any]]:
+    """Return the advanced event selectors for the access events of buckets, by bucket.
+
+    A trail takes 500 values in all fields of its selectors. Buckets with the same events share a
+    selector, so that the buckets of a stack always fit.
+
+    Source: "PutEventSelectors" of the CloudTrail documentation.
+    """
+    buckets_by_calls: dict[tuple[str, ...], list[str]] = {}
+    for bucket, events in buckets.items():
+        if calls := tuple(api_calls(set(events) - BUCKET_EVENTS)):
+            buckets_by_calls.setdefault(calls, []).append(bucket)
+    made = [_data_events(calls, names, partition) for calls, names in buckets_by_calls.items()]
+    if any(not BUCKET_EVENTS.isdisjoint(events) for events in buckets.values()):
+        made.append(_management_events())
+    return made
+
+
+def _data_events(calls: tuple[str, ...], buckets: list[str], partition: str) -> dict[str, Any]:
+    starts = [f"arn:{partition}:s3:::{bucket}/" for bucket in buckets]
+    return {
+        "Name": ", ".join(calls),
+        "FieldSelectors": [
+            {"Field": "eventCategory", "Equals": ["Data"]},
+            {"Field": "resources.type", "Equals": ["AWS::S3::Object"]},
+            {"Field": "eventName", "Equals": list(calls)},
+            {"Field": "resources.ARN", "StartsWith": starts},
+        ],
+    }
+
+
+def _management_events() -> dict[str, Any]:
+    """Return the narrowest selector of a trail for created and removed buckets."""
+    return {
+        "Name": "Management events, writing",
+        "FieldSelectors": [
+            {"Field": "eventCategory", "Equals": ["Management"]},
+            {"Field": "readOnly", "Equals": ["false"]},
+        ],
+    }
+
+
+def notes(options: TrailOptions, buckets: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield notes for the deploy on the access events of buckets, by bucket."""
+    trail = "a trail logs" if options.create else "the owner of another trail has to let it log"
+    for bucket, events in buckets.items():
+        if calls := api_calls(set(events) - BUCKET_EVENTS):
+            yield f"bucket.{bucket}.access_events: {trail} {', '.join(calls)}, at {PRICE}"
+        if calls := api_calls(BUCKET_EVENTS & set(events)):
+            yield (
+                f"bucket.{bucket}.access_events: {trail} {', '.join(calls)}, with all management "
+                "events that write: a second copy of these in an account and region costs $2.00 "
+                "per 100,000"
+            )

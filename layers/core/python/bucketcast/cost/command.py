@@ -12,6 +12,7 @@ from bucketcast.cost import comparison
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
 from bucketcast.destination import Destination, TargetArn
+from bucketcast.rules.access_events import PRICE
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
@@ -93,7 +94,7 @@ def _share(text: str) -> Share:
     "reads_a_day",
     type=click.IntRange(0, 10**12),
     default=0,
-    help="Reads that are reported as access events. [default: 0]",
+    help="Calls that a trail logs for access_events. [default: 0]",
 )
 @click.option(
     "--listeners",
@@ -138,6 +139,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         **demand,
     )
     _show(out, estimate(config, demanded), at_once(config, demanded))
+    if config.access_events and not demanded.reads_a_day:
+        logged = ", ".join(config.access_events)
+        out.note(f"access events of {logged}: {PRICE}; --reads-per-day adds them")
 
 
 def _compare(out: Output) -> None:

@@ -63,8 +63,8 @@ class Load:
     ARN; without one a target gets all. `at_once` is the number of events that ingest gets at once,
     if it is known. `target_seconds` is the time that a target takes to answer, `scan_minutes` that
     of a scan, `scan_versions` the versions that it lists where it reads no report, and
-    `reads_a_day` the object reads that arrive as access events. `listeners` are connected to the
-    function for listeners all month.
+    `reads_a_day` the calls that a trail logs. `listeners` are connected to the function for
+    listeners all month.
     """
 
     events_a_day: float
@@ -103,7 +103,7 @@ def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     reads = load.reads_a_day * DAYS_A_MONTH
     units = calls.billed(load.size)
     yield Line("EventBridge", "events of buckets", "", bridged * units, "eventbridge")
-    yield Line("CloudTrail", "reads of objects", "", reads, "cloudtrail")
+    yield Line("CloudTrail", "calls logged for access events", "", reads, "cloudtrail")
     sent = (events + reads) * units
     yield Line("SQS", "sent to the ingress queue by S3", "", sent, "sqs")
 

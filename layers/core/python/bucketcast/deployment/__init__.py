@@ -5,7 +5,7 @@ functions, `removal` protects waiting messages during a deploy.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import msgspec
 from bucketcast.aws.clients import LOCAL_HINT, Aws, aws_errors
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, NoAnswer, did_you_mean
-from bucketcast.rules import loops
+from bucketcast.rules import access_events, loops
 from bucketcast.settings.environment import ANY_BUCKET
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
 
@@ -117,9 +117,8 @@ class Deployed:
     """A stack's outputs.
 
     `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
-    attached, with their transports. `trail` logs the access events of the buckets `access_events`;
-    it is "" if there are none. Its selectors follow the rules if `trail_selectors`, and it logs
-    created and removed buckets if `bucket_events`.
+    attached, with their transports. `access_events` are the names of events whose calls CloudTrail
+    logs, by bucket.
     `pipeline` is None if the configuration has no `[pipeline]`. `dynamic` is the setup for dynamic
     targets. `inactive` are dynamic targets that get no events: removed while messages waited, or
     with the ARN of a deployed one.
@@ -134,14 +133,11 @@ class Deployed:
     targets: tuple[DeployedTarget, ...]
     object_facts: frozenset[str] = frozenset()
     buckets: Mapping[str, str] = field(default_factory=dict)
-    trail: str = ""
-    bucket_events: bool = False
-    access_events: frozenset[str] = frozenset()
+    access_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pipeline: DeployedPipeline | None = None
     dynamic: DynamicSetup | None = None
     inactive: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
-    trail_selectors: bool = True
     kms_key: str = ""
 
     @property
@@ -154,6 +150,11 @@ class Deployed:
         """Ingest, and the functions of all targets: their logs have the steps of events."""
         functions = (target.function for target in self.all_targets)
         return list(dict.fromkeys([self.ingest_function, *filter(None, functions)]))
+
+    def not_logged(self, bucket: str, events: Iterable[str]) -> str:
+        """Return a hint if only CloudTrail reports some of these events, and logs none, else ""."""
+        missing = access_events.not_logged(events, self.access_events.get(bucket, ()))
+        return access_events.hint(bucket, missing) if missing else ""
 
     def looks_into(self, bucket: str) -> bool:
         """Return True if ingest may read the bucket's objects."""
@@ -237,14 +238,11 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
         tuple(sorted(targets, key=lambda target: target.arn)),
         _object_facts(outputs),
         {entry["bucket"]: entry["via"] for entry in attached},
-        outputs.get("AccessTrail", ""),
-        "BucketEvents" in outputs,
-        frozenset(entry["bucket"] for entry in attached if entry.get("access_events") == "on"),
+        {entry["bucket"]: tuple(entry.get("access_events", ())) for entry in attached},
         pipelines[0] if pipelines else None,
         _dynamic(outputs),
         (),
         float(outputs.get(_TAKES_EFFECT, TAKES_EFFECT)),
-        outputs.get("TrailSelectors") != "off",
         outputs.get(_KMS_KEY, ""),
     )
 

@@ -50,13 +50,15 @@ class Message:
 class Explanation:
     """All answers, in the order of events and rules, and their consequences.
 
-    `missing` are matched ARNs without a deployed target.
+    `missing` are matched ARNs without a deployed target, `not_logged` hints about events that only
+    CloudTrail reports, and does not log.
     """
 
     events: Sequence[Event]
     answers: Sequence[Answer]
     messages: Sequence[Message]
     missing: Sequence[str]
+    not_logged: Sequence[str] = ()
 
 
 def explain(

@@ -1,8 +1,9 @@
-"""Check that the targets and topics of rules and notifications exist."""
+"""Check that rules and notifications have existing targets and topics, and events that arrive."""
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator
 
+from bucketcast.deployment import Deployed
 from bucketcast.finding import Finding
 from bucketcast.notifications.topic_configuration import is_notification
 from bucketcast.rules import Rule
@@ -15,6 +16,15 @@ def missing_targets(rules: Iterable[Rule], existing: Collection[str]) -> Iterato
     for rule in rules:
         if rule.arn not in existing:
             yield _missing(rule)
+
+
+def not_logged(rules: Iterable[Rule], deployment: Deployed) -> Iterator[Finding]:
+    """Yield a finding for each rule with events that only CloudTrail reports, and does not log."""
+    for rule in rules:
+        if hint := deployment.not_logged(rule.bucket, rule.events):
+            found = f"rule {rule.id} has events that no trail of the deploy logs"
+            hint += "; nothing is wrong if another trail logs them"
+            yield Finding(CHECK, rule.bucket, "warn", found, hint)
 
 
 def _missing(rule: Rule) -> Finding:

@@ -23,7 +23,6 @@ from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.listen.queue import Queue, Sqs
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws import checks
-from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.table import TopicTable
@@ -74,9 +73,9 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     owners = Owners(table, aws.dynamodb)
     judge = Judge(owners)
 
-    def notify(bucket: str, body: str) -> None:
-        """Send a bucket's notification to ingest, unless CloudTrail logs it."""
-        if not (deployment().bucket_events and AccessEvents(deployment(), aws).are_enabled(bucket)):
+    def notify(bucket: str, name: str, body: str) -> None:
+        """Send a bucket's notification of an event to ingest, unless CloudTrail logs it."""
+        if name not in deployment().access_events.get(bucket, ()):
             with aws_errors():
                 aws.sqs.send_message(QueueUrl=deployment().ingress_queue, MessageBody=body)
 

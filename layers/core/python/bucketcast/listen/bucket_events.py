@@ -25,7 +25,7 @@ _publications: set["asyncio.Task[None]"] = set()
 
 
 class BucketEvents:
-    """Wraps the proxy to S3; `notify` gets a bucket and a notification, and may block.
+    """Wraps the proxy to S3; `notify` gets a bucket, an event and its record, and may block.
 
     `attach` gets a created bucket and `forget` a removed one, before S3's answer is sent on: the
     client may use the bucket, or take its name again, at once.
@@ -34,7 +34,7 @@ class BucketEvents:
     def __init__(
         self,
         forward: Handler,
-        notify: Callable[[str, str], None],
+        notify: Callable[[str, str, str], None],
         region: str,
         *,
         attach: Callable[[str], object],
@@ -85,7 +85,8 @@ class BucketEvents:
     async def _publish(self, record: dict[str, Any]) -> None:
         try:
             body = msgspec.json.encode({"Records": [record]}).decode()
-            await asyncio.to_thread(self._notify, record["s3"]["bucket"]["name"], body)
+            bucket = record["s3"]["bucket"]["name"]
+            await asyncio.to_thread(self._notify, bucket, record["eventName"], body)
         except Exception as error:  # noqa: BLE001 - S3 has already answered
             logger.error("listeners were not notified of a bucket", reason=str(error))
 

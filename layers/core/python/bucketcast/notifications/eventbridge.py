@@ -1,10 +1,10 @@
 """The names and patterns of the EventBridge rules of buckets."""
 
 import hashlib
+from collections.abc import Collection
 from typing import Any, Final
 
-from bucketcast.rules.access_events import CALLS
-from bucketcast.sources.cloudtrail import BUCKET_CALLS
+from bucketcast.rules.access_events import api_calls
 
 _RULE_NAME: Final = 64
 
@@ -32,22 +32,14 @@ def event_pattern(bucket: str) -> dict[str, Any]:
     return {"source": ["aws.s3"], "detail": {"bucket": {"name": [bucket]}}}
 
 
-def access_rule_name(stack: str, bucket: str) -> str:
-    """Return the name of the rule for a bucket's access events; no bucket's rule has this name."""
-    return rule_name(stack, f"access_{bucket}")
-
-
-def access_pattern(bucket: str, *, bucket_events: bool = False) -> dict[str, Any]:
-    """Return the event pattern for a bucket's successful calls.
-
-    `bucket_events` adds its creation and removal, which a trail of management events logs.
-    """
+def access_pattern(bucket: str, events: Collection[str]) -> dict[str, Any]:
+    """Return the event pattern for a bucket's successful calls that cause these access events."""
     return {
         "source": ["aws.s3"],
         "detail-type": ["AWS API Call via CloudTrail"],
         "detail": {
             "eventSource": ["s3.amazonaws.com"],
-            "eventName": [*CALLS, *(BUCKET_CALLS if bucket_events else ())],
+            "eventName": api_calls(events),
             "requestParameters": {"bucketName": [bucket]},
             "errorCode": [{"exists": False}],
         },

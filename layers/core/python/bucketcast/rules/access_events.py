@@ -1,67 +1,62 @@
-"""Access events: the calls that CloudTrail must log for the rules of a bucket.
+"""Access events: events of calls that S3 does not notify of, and that CloudTrail logs for money.
 
-S3 sends no notifications for reads, nor for changes of a bucket itself. CloudTrail logs both, but
-its data events cost money: so a trail's selectors name only the operations and prefixes that rules
-need (`trail_selectors`). These functions do not call AWS.
+A bucket's `access_events` name them, and a trail logs those calls only. These functions tell which
+events of a rule nobody logs. They do not call AWS.
 """
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from bucketcast.event.names import expand
-from bucketcast.rules import Rule
-from bucketcast.sources.cloudtrail import OBJECT_CALLS
+from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, expand, from_words
+from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
 
-PRICE: Final = "$1.00 per million calls logged, found or not"
-CALLS: Final = MappingProxyType(
-    {call: name for call, name in OBJECT_CALLS.items() if call != "PutObjectRetention"}
+PRICE: Final = "$1.00 per million calls logged, failed ones too"
+NAMES: Final = MappingProxyType(
+    {
+        "get": "s3:ObjectAccessed:Get",
+        "head": "s3:ObjectAccessed:Head",
+        "attributes": "s3:ObjectAccessed:Attributes",
+        "get-retention": "s3:ObjectAccessed:GetRetention",
+        "get-legal-hold": "s3:ObjectAccessed:GetLegalHold",
+        "put-legal-hold": "s3:ObjectCreated:PutLegalHold",
+        "bucket-creation": BUCKET_CREATED,
+        "bucket-removal": BUCKET_REMOVED,
+    }
 )
-"""Event names by API call, without those that S3 sends notifications of."""
-_MOST_PREFIXES: Final = 50
-"""Limit of a bucket: a trail takes 500 values in all its selectors."""
-_WILD = re.compile(r"[*?]")
+"""Event names by their words. S3 itself notifies of a changed retention, so it is not here."""
+_WORDS: Final = MappingProxyType({name: word for word, name in NAMES.items()})
+_DEFAULT: Final = frozenset(from_words("put,delete,get"))
+"""The events of a rule of `mc` and `event add` whose user named none."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessCalls:
-    """The S3 API calls to log for a bucket, and the prefixes of their keys ("" is any)."""
-
-    calls: tuple[str, ...]
-    prefixes: tuple[str, ...]
-
-    @property
-    def all_keys(self) -> "AccessCalls":
-        """The same calls for every key of the bucket."""
-        return AccessCalls(self.calls, ("",))
-
-    def covers(self, other: "AccessCalls") -> bool:
-        """Return True if this includes all calls and keys of `other`."""
-        return set(other.calls) <= set(self.calls) and all(
-            prefix.startswith(self.prefixes) for prefix in other.prefixes
-        )
+def api_calls(events: Collection[str]) -> list[str]:
+    """Return the S3 API calls whose events these are."""
+    names = {**OBJECT_CALLS, **BUCKET_CALLS}
+    return [call for call, name in names.items() if name in events]
 
 
-def required_calls(rules: Iterable[Rule]) -> AccessCalls:
-    """Return the calls and keys that CloudTrail must log for these rules."""
-    calls: set[str] = set()
-    prefixes: set[str] = set()
-    for rule in rules:
-        names = {name for family in rule.events for name in expand(family)}
-        logged = {call for call, name in CALLS.items() if name in names}
-        if logged:
-            calls |= logged
-            prefixes.add(_WILD.split(rule.prefix, maxsplit=1)[0])
-    shortest = [
-        prefix for prefix in sorted(prefixes) if not prefix.startswith(tuple(prefixes - {prefix}))
+def not_logged(events: Iterable[str], logged: Collection[str]) -> list[str]:
+    """Return the events and families of a rule that only CloudTrail reports, and does not log.
+
+    `logged` are the access events of the rule's bucket. Reads do not count in a rule with the
+    default events, whose user may not have asked for them.
+    """
+    asked = list(events)
+    if set(asked) == _DEFAULT:
+        return []
+    return [
+        event
+        for event in asked
+        if (names := set(expand(event))) <= _WORDS.keys() and names.isdisjoint(logged)
     ]
-    return AccessCalls(
-        tuple(sorted(calls)), tuple(shortest) if len(shortest) <= _MOST_PREFIXES else ("",)
+
+
+def hint(bucket: str, events: Iterable[str]) -> str:
+    """Return a text about events of a bucket that no trail logs, and the key that changes that."""
+    missing = list(events)
+    words = ", ".join(f'"{_WORDS[expand(event)[0]]}"' for event in missing)
+    return (
+        f"S3 does not notify of {', '.join(missing)}: put access_events = [{words}] into "
+        f"[bucket.{bucket}] and deploy, so that CloudTrail logs the calls ({PRICE})"
     )
-
-
-def is_logged_only(events: Iterable[str]) -> bool:
-    """Return True if all of these events come from CloudTrail only."""
-    return {name for family in events for name in expand(family)} <= set(CALLS.values())

@@ -8,7 +8,7 @@ from bucketcast.deployment import Deployed
 from bucketcast.diagnose import buckets as checks
 from bucketcast.diagnose.aws import run_parallel
 from bucketcast.diagnose.buckets import Connection
-from bucketcast.diagnose.rules import missing_targets
+from bucketcast.diagnose.rules import missing_targets, not_logged
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.aws.checks import existing_targets
@@ -51,6 +51,7 @@ def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
         rules = [rule for bucket in table.buckets() for rule in table.of(bucket)]
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))
+    yield from not_logged(rules, deployment)
 
 
 def _event_rules(queue: str, aws: Aws) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,10 @@ def explain_deployed(
             stored = sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
         return [*(rule for rule in drafts if rule.bucket == bucket), *stored]
 
-    return explain(events, rules, lambda to: offline_target(to, deployment, aws))
+    explanation = explain(events, rules, lambda to: offline_target(to, deployment, aws))
+    asked = {(event.bucket, event.name) for event in events if event.dialect != "cloudtrail"}
+    hints = [deployment.not_logged(bucket, [name]) for bucket, name in sorted(asked)]
+    return replace(explanation, not_logged=list(filter(None, hints)))
 
 
 def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
@@ -149,6 +153,7 @@ def show(out: Output, event: Event, explanation: Explanation) -> None:
                 out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
+    out.notes(explanation.not_logged)
 
 
 def _rows(answers: Iterable[Answer], missing: Sequence[str]) -> list[tuple[str, ...]]:
@@ -203,4 +208,5 @@ def _document(explanation: Explanation) -> dict[str, Any]:
             for message in explanation.messages
         ],
         "not_deployed": list(explanation.missing),
+        "not_logged": list(explanation.not_logged),
     }

@@ -28,7 +28,6 @@ from bucketcast.notifications.api.checks import (
     stored_topic_arn,
 )
 from bucketcast.notifications.api.document import Document
-from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.attachments import Attachments, Via
 from bucketcast.notifications.aws.checks import queue_targets
 from bucketcast.notifications.document import WHOLE, Part
@@ -168,7 +167,6 @@ class Notifications:
         whole: bool = False,
     ) -> None:
         rules = Rules(deployment.state_table, self._aws.dynamodb)
-        logs = AccessEvents(deployment, self._aws)
 
         def edit(stored: list[Rule]) -> list[Rule]:
             wanted = conversion.apply_document(bucket, document_given, stored, whole=whole)
@@ -179,11 +177,10 @@ class Notifications:
         stored = rules.in_order(bucket)
         document_given = self._bound(bucket, document_given, stored, user, deployment, whole=whole)
         wanted = edit(stored)
-        require_logged(wanted, stored, lambda: logs.are_enabled(bucket))
+        require_logged(wanted, stored, deployment.access_events.get(bucket, ()))
         if not document_given.empty:
             require_covered(wanted, stored, self._attach(deployment, bucket))
         rules.change(bucket, edit)
-        self._follow(deployment, bucket)
 
     def attach(self, bucket: str) -> None:
         """Attach a bucket, unless it is attached.
@@ -241,7 +238,6 @@ class Notifications:
         Rules(deployment.state_table, self._aws.dynamodb).change(
             bucket, lambda stored: conversion.remove(stored, id) if id else []
         )
-        self._follow(deployment, bucket)
 
     def _bound(
         self,
@@ -270,13 +266,6 @@ class Notifications:
             )
         ]
         return Document(document_given.queues, resolved)
-
-    def _follow(self, deployment: Deployed, bucket: str) -> None:
-        """Update the trail for the new rules; log its errors, and keep the rules."""
-        try:
-            AccessEvents(deployment, self._aws).follow(bucket)
-        except BucketcastError as error:
-            logger.error("the trail could not be changed", bucket=bucket, reason=str(error))
 
 
 def requested_id(call: RawRequest) -> str:

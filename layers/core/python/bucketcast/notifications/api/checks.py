@@ -1,7 +1,7 @@
 """Checks of new rules: their topic, their events, their size, and the limits of ingest."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal
 
 from bucketcast.aws.clients import Aws
@@ -43,27 +43,22 @@ def stored_topic_arn(arn: str, user: User, deployment: Deployed, aws: Aws) -> st
 
 
 def require_logged(
-    wanted: Iterable[Rule], current: Collection[Rule], are_logged: Callable[[], bool]
+    wanted: Iterable[Rule], current: Collection[Rule], logged: Collection[str]
 ) -> None:
-    """Refuse new rules for access events only, unless `are_logged` says that a trail logs them.
+    """Refuse new rules for access events only of which none is `logged` for their bucket.
 
     Accept rules that also have other events, as by default in `mc event add`, and stored ones.
 
     Raises:
         S3Error: a new rule would never match.
     """
-    silent = [
-        rule for rule in _new_rules(wanted, current) if access_events.is_logged_only(rule.events)
-    ]
-    if silent and not are_logged():
-        rule = silent[0]
-        raise S3Error(
-            "InvalidArgument",
-            f"{', '.join(rule.events)}: S3 does not notify of these, CloudTrail logs them "
-            f"({access_events.PRICE}), and no trail does for {rule.bucket}: access_events = "
-            f'"on" in [bucket.{rule.bucket}] and a deploy, or `bucketcast bucket attach '
-            f"{rule.bucket} --access-events`, switch that on",
-        )
+    for rule in _new_rules(wanted, current):
+        if access_events.not_logged(rule.events, logged) == list(rule.events):
+            hint = access_events.hint(rule.bucket, rule.events)
+            raise S3Error(
+                "InvalidArgument",
+                f"{hint}; if another trail logs them, use `bucketcast event add`",
+            )
 
 
 def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:

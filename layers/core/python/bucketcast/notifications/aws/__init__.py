@@ -2,6 +2,6 @@
 
 `attachments` attaches a bucket for the command line, `deployed_bucket` for a deploy; both write
 with `writer` and remember the last change in `cutover`. `ingress` has the queue's policy and
-EventBridge rules, `access_events` and `trail` let CloudTrail log reads, `checks` checks buckets and
+EventBridge rules, `checks` checks buckets and
 rules, `propagation` retries while new permissions take effect.
 """

@@ -4,11 +4,9 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications import document as notifications
-from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.attachments import Attachments, AttachResult, Via
 from bucketcast.notifications.command.bucket_ls import ls
 from bucketcast.notifications.document import EVENTS, Part
-from bucketcast.rules.access_events import PRICE
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -52,19 +50,8 @@ def notified_events(text: str) -> tuple[str, ...]:
 )
 @click.option("--prefix", default="", help="Only events of keys with this prefix.")
 @click.option("--suffix", default="", help="Only events of keys with this suffix.")
-@click.option(
-    "--access-events",
-    is_flag=True,
-    help=f"Also deliver the read events that rules ask for, by CloudTrail ({PRICE}).",
-)
-@click.option(
-    "--trail",
-    default="",
-    metavar="NAME",
-    help="CloudTrail trail to use. [default: the deployment's own]",
-)
 @shared
-def attach(  # noqa: PLR0913 - one per option
+def attach(
     out: Output,
     bucket: str,
     *,
@@ -72,8 +59,6 @@ def attach(  # noqa: PLR0913 - one per option
     events: tuple[str, ...] | None,
     prefix: str,
     suffix: str,
-    access_events: bool,
-    trail: str,
 ) -> None:
     """Connect an existing bucket to the deployment, without a deploy.
 
@@ -87,18 +72,14 @@ def attach(  # noqa: PLR0913 - one per option
     are both kept meanwhile, and events may arrive twice: run the same command again after the time
     printed to remove the old one.
 
-    Rules decide which events go where: see `bucketcast event add`. With --access-events the trail
-    logs only the calls that some rule needs, so nothing else is billed.
+    Rules decide which events go where: see `bucketcast event add`.
 
     \b
     Example:
       bucketcast bucket attach archive
       bucketcast bucket attach archive --via eventbridge
       bucketcast bucket attach archive --event put,delete --prefix photos/
-      bucketcast bucket attach archive --access-events --trail everything
     """  # noqa: D301 - click reads the character
-    if trail and not access_events:
-        raise click.UsageError("--trail is for --access-events")
     part = Part(events or EVENTS, prefix, suffix)
     if via == "eventbridge" and not part.is_whole:
         raise click.UsageError(
@@ -109,8 +90,6 @@ def attach(  # noqa: PLR0913 - one per option
     attachments = Attachments(deployment, aws)
     attached = attachments.attach(bucket, via, part)
     changed = attached.changed
-    if access_events:
-        changed += AccessEvents(deployment, aws).enable(bucket, attachments.ingress, trail)
     others = attachments.read_status(bucket).others
     document = {
         "bucket": bucket,
@@ -159,11 +138,7 @@ def detach(out: Output, bucket: str) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
-    by_deploy = bucket in deployment.access_events
-    changed = []
-    if not by_deploy:
-        changed += AccessEvents(deployment, aws).disable(bucket, attachments.ingress)
-    changed += attachments.detach(bucket)
+    changed = attachments.detach(bucket)
     status = attachments.read_status(bucket)
     with aws_errors():
         rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))

@@ -1,15 +1,14 @@
 """`bucketcast bucket ls`: connected buckets and their other notifications."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import click
 
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.notifications.aws.access_events import AccessEvents, describe_excess
+from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
-from bucketcast.notifications.aws.trail import Logged
+from bucketcast.rules.access_events import NAMES
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -19,11 +18,11 @@ _AT_ONCE = 16
 
 
 class _Row(NamedTuple):
-    """A row of the table; `logged` is None if access events are off, an error text if unknown."""
+    """A row of the table; `access_events` are names of events that a trail logs."""
 
     state: AttachmentStatus
     rules: int
-    logged: Logged | str | None
+    access_events: tuple[str, ...]
 
 
 @click.command()
@@ -33,7 +32,7 @@ def ls(out: Output, bucket: str | None) -> None:
     """List connected buckets: how they are connected, and their other notifications.
 
     Without BUCKET, it lists every bucket of the account that is connected or has rules. ACCESS
-    EVENTS are the calls that CloudTrail logs because a rule asks for them.
+    EVENTS are those that the deploy lets CloudTrail log.
 
     \b
     Example:
@@ -50,16 +49,16 @@ def ls(out: Output, bucket: str | None) -> None:
         for status in states
         if bucket or status.via or status.by_deploy or rules[status.bucket]
     ]
-    events = AccessEvents(deployment, aws)
     rows_listed = [
-        _Row(status, rules[status.bucket], _logged(events, status.bucket)) for status in listed
+        _Row(status, rules[status.bucket], deployment.access_events.get(status.bucket, ()))
+        for status in listed
     ]
     document = {"buckets": [_document(status) for status in rows_listed]}
     rows = [
         (
             status.state.bucket,
             _transport(status.state),
-            _access(status.logged),
+            _words(status.access_events),
             str(status.rules),
             "; ".join(status.state.others),
         )
@@ -84,13 +83,6 @@ def _rules(table: str, names: Iterable[str], aws: Aws) -> dict[str, int]:
         return {name: len(rules.of(name)) if name in existing else 0 for name in names}
 
 
-def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
-    try:
-        return events.read(bucket)
-    except AwsError as error:
-        return str(error)
-
-
 def _transport(state: AttachmentStatus) -> str:
     if not state.via:
         return f"no ({state.problem})" if state.problem else "no"
@@ -107,20 +99,12 @@ def _transport(state: AttachmentStatus) -> str:
     return f"{text}, and still by the old entry{again}"
 
 
-def _access(logged: Logged | str | None) -> str:
-    if not isinstance(logged, Logged):
-        return f"? ({logged})" if logged else "off"
-    if not logged.managed:
-        calls = ", ".join(logged.required.calls) or "no rule needs any"
-        return f"on, if its owner selected them: {calls}, by {logged.trail}"
-    if not logged.is_complete:
-        return f"on, but {logged.trail} does not log all that the rules need: attach again"
-    calls = ", ".join(logged.logged.calls) if logged.logged else "no rule needs any"
-    return f"on: {calls}, by {logged.trail}{describe_excess(logged)}"
+def _words(events: Collection[str]) -> str:
+    """Return the words of access events, as in the configuration."""
+    return ", ".join(word for word, name in NAMES.items() if name in events) or "none"
 
 
 def _document(row: _Row) -> dict[str, Any]:
-    unknown = row.logged if isinstance(row.logged, str) else ""
     return {
         "bucket": row.state.bucket,
         "via": row.state.via or None,
@@ -128,18 +112,7 @@ def _document(row: _Row) -> dict[str, Any]:
         "by_deploy": row.state.by_deploy,
         "both": row.state.both,
         "others": list(row.state.others),
-        "why": row.state.problem or unknown,
+        "why": row.state.problem,
         "rules": row.rules,
-        "access_events": _calls(row.logged) if isinstance(row.logged, Logged) else None,
-    }
-
-
-def _calls(logged: Logged) -> dict[str, Any]:
-    return {
-        "trail": logged.trail,
-        "asked": list(logged.required.calls),
-        "managed": logged.managed,
-        "logged": list(logged.logged.calls) if logged.logged else [],
-        "as_asked": logged.is_complete if logged.managed else None,
-        "more_than_asked": logged.is_wider,
+        "access_events": list(row.access_events),
     }

@@ -14,13 +14,10 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws import checks
-from bucketcast.notifications.aws.access_events import AccessEvents
 from bucketcast.notifications.aws.checks import existing_targets, missing_permission
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.event_apply import apply
-from bucketcast.notifications.command.trail import follow
 from bucketcast.rules import Rule, patterns
-from bucketcast.rules.access_events import PRICE
 from bucketcast.rules.listing import document
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import RuleExistsError, Rules
@@ -55,7 +52,7 @@ command.add_command(apply)
     type=params.events,
     metavar="EVENTS",
     default="put,delete,get",
-    show_default="put,delete,get; required if access events are enabled",
+    show_default=True,
     help=_WORDS,
 )
 @filters.options
@@ -97,7 +94,6 @@ def add(
             f"{why}: check the name, or add --ahead for a bucket to be created or of another "
             "account"
         )
-    _refuse_implicit_costs(rule, deployment, aws)
     with aws_errors():
         _refuse_large(rule, Rules(deployment.state_table, aws.dynamodb))
         try:
@@ -114,8 +110,11 @@ def add(
     loop = _loop(rule, deployment.target(arn))
     if loop:
         out.note(f"note: {loop}")
-    notes = (why, loop, *follow(out, bucket, deployment, aws, rule))
-    answer = {"bucket": bucket, **document(rule), "note": "; ".join(filter(None, notes))}
+    not_logged = deployment.not_logged(bucket, rule.events)
+    if not_logged:
+        out.note(f"note: {not_logged}")
+    notes = filter(None, (why, loop, not_logged))
+    answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
     out.answer(answer, f"Successfully added {rule.arn}")
 
 
@@ -253,7 +252,6 @@ def rm(
         out.confirm(question, *(f"  {filters.line(rule)}" for rule in rules))
     with aws_errors():
         Rules(deployment.state_table, aws.dynamodb).remove(rules)
-    follow(out, bucket, deployment, aws)
     answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
     out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
 
@@ -277,19 +275,6 @@ def _is_exact_match(rule: Rule, events: Sequence[str] | None, fields: Mapping[st
         and set(rule.conditions) == set(fields["conditions"])
         and rule.name == fields["name"]
     )
-
-
-def _refuse_implicit_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -> None:
-    """Refuse the default events if they would make CloudTrail log reads, for money."""
-    source = click.get_current_context().get_parameter_source("events")
-    if source is click.core.ParameterSource.DEFAULT and AccessEvents(deployment, aws).are_enabled(
-        rule.bucket
-    ):
-        raise click.UsageError(
-            f"--event: missing. Access events of {rule.bucket} are enabled, so the default "
-            f"put,delete,get would make CloudTrail log reads ({PRICE}); "
-            "give --event put,delete, or --event put,delete,get to accept that"
-        )
 
 
 def _refuse_large(rule: Rule, rules: Rules) -> None:

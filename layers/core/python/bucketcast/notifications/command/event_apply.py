@@ -12,7 +12,6 @@ from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, ConfigError, ConfigErrors
 from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.command import filters
-from bucketcast.notifications.command.trail import follow
 from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import Rules
@@ -69,7 +68,6 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         for change in changes:
             with aws_errors():
                 rules.change(change.bucket, _edit(change))
-            follow(out, change.bucket, deployment, aws)
     added = sum(len(change.added) for change in changes)
     would = "would be " if dry_run else ""
     summary = f"{counted(added, 'rule')} {would}added, {removed:,} {would}removed"

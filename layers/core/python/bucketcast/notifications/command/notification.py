@@ -9,7 +9,6 @@ from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import topic_configuration
 from bucketcast.notifications import topic_configuration as notification
-from bucketcast.notifications.command.trail import follow
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
@@ -101,7 +100,6 @@ def rm(out: Output, *, bucket: str, id_: str, yes: bool) -> None:
         Rules(deployment.state_table, aws.dynamodb).change(
             bucket, lambda stored: [rule for rule in stored if stays(rule)]
         )
-    follow(out, bucket, deployment, aws)
     lines = [f"Removed {entry}" for entry in removed] or ["No such notification"]
     out.answer({"bucket": bucket, "removed": removed}, *lines)
 
