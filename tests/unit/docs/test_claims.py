@@ -1,0 +1,93 @@
+"""What pages and docstrings say about the code: names, files, imports and figures that exist."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bucketcast import limits
+
+ROOT: Final = Path(__file__).parents[3]
+CODE: Final = ("layers/core/python", "functions", "glue_jobs", "bucketcast_cdk", "localstack")
+PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+_PATH: Final = re.compile(r"`([a-z_]+(?:/[\w.-]+)*/[\w-]+\.(?:py|lua|toml|sh|json|md))`")
+_CONSTANT: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z_]+)\.([A-Z][A-Z_]+)`")
+_KIB: Final = 1_024
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_the_files_that_a_page_names_are_there(page: Path, ours: str) -> None:
+    named = set(_PATH.findall(page.read_text("utf-8")))
+    missing = {path for path in named if f"/{path}\n" not in ours}
+    assert missing == {path for path in missing if OTHERS.get(page.name, "no other") in path}
+
+
+@pytest.fixture(scope="module")
+def ours() -> str:
+    """The paths of all files that git knows, each behind a slash."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return "".join(f"/{path}\n" for path in listed.splitlines())
+
+
+OTHERS: Final = {"adding-a-target.md": "lines", "clients.md": "tests/functional/"}
+"""By page: what the reader makes there, or is another project's."""
+
+
+def test_the_constants_that_docstrings_name_are_there() -> None:
+    files = [file for folder in CODE for file in (ROOT / folder).rglob("*.py")]
+    defined = {(file.stem, name) for file in files for name in _constants(file)}
+    defined |= {(file.parent.name, name) for file in files for name in _constants(file)}
+    named = {pair for file in files for pair in _CONSTANT.findall(file.read_text("utf-8"))}
+    assert named - defined == set()
+
+
+def _constants(file: Path) -> Iterator[str]:
+    for statement in ast.parse(file.read_text("utf-8")).body:
+        if isinstance(statement, ast.Assign):
+            yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement.target.id
+
+
+def test_architecture_names_those_who_may_import_commands_and_the_sdk() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    by_type = {contract["type"]: contract for contract in reversed(contracts["contracts"])}
+    importers = [name.split(".")[1] for name in by_type["protected"]["allowed_importers"]]
+    sdk = {line.split(" ->")[0] for line in by_type["forbidden"]["ignore_imports"]}
+    modules = {re.sub(r"^bucketcast\.|\*\*\.|\.\*\*", "", name) for name in sdk}
+    page = " ".join((ROOT / "docs/architecture.md").read_text("utf-8").split())
+    assert f"only {' and '.join(f'`{name}`' for name in importers)} import `command`" in page
+    (listed,) = re.findall(r"Only modules named ([^.]*(?:\.queue)[^.]*) import AWS's SDK", page)
+    assert set(re.findall(r"`([\w.]+)`", listed)) == modules
+
+
+@pytest.mark.parametrize(
+    ("page", "claim"),
+    [
+        ("architecture.md", f"waits there for up to {limits.RETENTION_DAYS} days"),
+        ("architecture.md", f"with a pause that doubles, for {limits.TERM_DAYS} days"),
+        ("architecture.md", f"After {limits.TERM_DAYS} days an event goes to the dead-letter"),
+        (
+            "architecture.md",
+            f"in chunks of {limits.CHUNK_EVENTS:,} events or {limits.CHUNK_BYTES // _KIB**2} MiB",
+        ),
+        ("architecture.md", f"unpacks to over {limits.MAX_UNPACKED // _KIB**2} MiB goes to"),
+        ("architecture.md", f"or several of up to {limits.MESSAGE_BYTES // _KIB**2} MiB"),
+        ("architecture.md", f"at most {limits.LONGEST_DELAY // 60} minutes, or as long"),
+        ("architecture.md", f"at most {round(limits.LONGEST_IN_ORDER / 60)} minutes, and nothing"),
+        ("architecture.md", f"an alarm fires on day {limits.NEARLY_DROPPED_DAYS}."),
+        ("architecture.md", f"SQS would move a message after {limits.MAX_RECEIVES:,} receives"),
+        ("architecture.md", f"without a reason. After {limits.RENEW_AFTER} it is sent again"),
+        ("architecture.md", f"until {limits.LONGEST_LIFE_DAYS} days after the event arrived"),
+        ("architecture.md", f"come back within {limits.VISIBILITY} seconds, or, if it ran for"),
+    ],
+)
+def test_a_page_has_the_figure_of_the_code(page: str, claim: str) -> None:
+    assert claim in " ".join((ROOT / "docs" / page).read_text("utf-8").split())
