@@ -61,8 +61,9 @@ class Change(NamedTuple):
         return [re.split("[.:;]", first)[0], *others]
 
     @property
-    def removes(self) -> bool:
-        return self.text[0].startswith(("Remove", "Delete"))
+    def destroys(self) -> bool:
+        """True if the command says so: it would ask, unless it gets `--yes`."""
+        return any(param.name == "yes" for param in self.command.params)
 
     def next(self, values: Mapping[str, str]) -> str:
         """Return the page to go on with."""
