@@ -203,33 +203,6 @@ def test_latency_is_measured_of_delivered_events(
     assert {"Name": "DeliveryLatency"} in metrics
 
 
-def test_empty_message_is_no_outcome(dispatch: Dispatch) -> None:
-    assert dispatch('{"v":1,"events":[]}') == []
-    assert Fake.sent == []
-
-
-class OneByOne(Fake):
-    batch_size = 1
-
-
-@pytest.mark.parametrize(
-    ("left", "sent"),
-    [(60 * SECONDS, ["a", "b"]), (24 * SECONDS, ["a"]), (1 * SECONDS, ["a"])],
-)
-def test_function_begins_no_batch_that_it_might_not_end(
-    dispatch: Dispatch, left: int, sent: list[str]
-) -> None:
-    """A request may take 10 s, the last of a batch begins 10 s after its first."""
-    dispatch.kind = OneByOne
-    stay = dispatch(body("a"), body("b"), context=Context(left))
-    assert [key for _, keys in Fake.sent for key in keys] == sent
-    assert stay == []
-    left_over = [
-        e.event.key for m in received(dispatch.sqs, dispatch.own) for e in unpack(m["Body"])
-    ]
-    assert left_over == (["b"] if len(sent) == 1 else [])
-
-
 def probe(dispatch: Dispatch) -> dict[str, Any]:
     return dispatch.handler()({"probe": True}, Context(60 * SECONDS))
 

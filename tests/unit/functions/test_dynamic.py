@@ -1,7 +1,6 @@
 """The function of a kind, called for the queues of many dynamic targets."""
 
 import json
-import time
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +10,7 @@ from botocore.exceptions import ClientError
 from bucketcast.aws import secrets
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import TargetArn
-from bucketcast.errors import NotAuthorized
+from bucketcast.errors import NotAuthorized, Rejected
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, Handler, body, invocation
 from tests.unit.samples import received
@@ -102,56 +101,31 @@ def test_a_secret_replaced_while_a_batch_is_under_way_is_found(setup: DynamicFun
     assert Fake.sent == [("two", ["x"])]
 
 
-def waiting(
-    setup: DynamicFunction, queue: str, *, since: int = 0, receives: int = 1
-) -> tuple[int, History]:
-    """Pass a message that has waited since then (ms ago); return its delay and history."""
-    now = round(time.time() * 1_000)
-    history = History(since=now - since if since else 0)
-    event = invocation(body("x"), history=history)
-    event["Records"][0]["eventSourceARN"] = DYNAMIC.arn(queue)
-    event["Records"][0]["attributes"] = {
-        "SentTimestamp": str(now),
-        "ApproximateReceiveCount": str(receives),
-    }
-    sent: list[Any] = []
-    events = setup.handler._sqs.meta.events  # type: ignore[attr-defined]
-    name = "provide-client-params.sqs.SendMessageBatch"
-    note = events.register(name, lambda params, **_: sent.extend(params["Entries"]), "note")
-    answer = setup.handler(event, Context(60 * SECONDS))
-    events.unregister(name, note, "note")
-    assert answer == {"batchItemFailures": []}
-    assert Fake.sent == []
-    (entry,) = sent
-    told = History.read(entry["MessageAttributes"][ATTRIBUTE]["StringValue"])
-    return entry.get("DelaySeconds", 0), told
-
-
 @pytest.mark.parametrize("how", ["off", "removed", "unknown"])
 def test_messages_wait_while_their_target_is_not_there(
     setup: DynamicFunction, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Each is sent again after a sixth of the time it has waited, and it is no try."""
+    """It is no try."""
     queue = setup.put("audit", **({"enable": "off"} if how == "off" else {}))
     if how == "removed":
         setup.account.fill(queue)
         (target,) = setup.account.table.targets()
         setup.account.targets().remove(TargetArn.parse(target.arn))
+        received(setup.account.sqs, DYNAMIC.url(queue))  # what filled it is out of sight now
     if how == "unknown":
 
         def denied(_: str) -> None:
             raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetItem")
 
         monkeypatch.setattr(setup.handler._table, "target", denied)  # type: ignore[attr-defined]
-    for minutes, delay in ((0, 1), (10, 100), (24 * 60, 900)):
-        seconds, told = waiting(setup, queue, since=minutes * 60_000)
-        assert seconds == pytest.approx(delay, abs=1)
-        assert (told.tries, told.reason) == (0, "")
+    assert setup(queue, body("x")) == []
+    assert Fake.sent == []
+    (waiting,) = received(setup.account.sqs, DYNAMIC.url(queue), wait=2)
+    history = History.read(waiting["texts"][ATTRIBUTE])
+    assert (history.tries, history.reason) == (0, "")
 
 
 def test_rejected_event_goes_to_the_dead_letters_of_its_queue(setup: DynamicFunction) -> None:
-    from bucketcast.errors import Rejected  # noqa: PLC0415 - only here
-
     queue = setup.put("audit")
     Fake.answers = {"x": Rejected("too long")}
     assert setup(queue, body("x", "y")) == []

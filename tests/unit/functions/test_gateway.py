@@ -76,12 +76,6 @@ def test_a_header_beyond_ascii_may_come_decoded_in_any_way(note: str) -> None:
     assert answer["statusCode"] == 200
 
 
-def test_changed_request_is_refused() -> None:
-    answer = called("PUT", "/images?notification", b"<xml/>", host="other.example")
-    assert answer["statusCode"] == 403
-    assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
-
-
 def test_headers_that_are_added_on_the_way_need_no_signature() -> None:
     """By the function URL itself, and by CloudFront or another proxy of AWS."""
     added = {
@@ -121,24 +115,6 @@ def test_half_an_answer_is_none() -> None:
     app = build(s3, is_ready=ready)
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         asyncio.run(url.answer(app, event("GET", "/")))
-
-
-@pytest.mark.parametrize(
-    ("method", "target"), [("GET", "/"), ("HEAD", "/images"), ("GET", "/images?location")]
-)
-def test_first_request_of_every_client_is_forwarded_to_s3(method: str, target: str) -> None:
-    assert called(method, target)["statusCode"] == 200
-
-
-@pytest.mark.parametrize(
-    ("method", "target"),
-    [("GET", "/images/a.jpg"), ("PUT", "/images"), ("GET", "/images"), ("HEAD", "/images/a.jpg")],
-)
-def test_a_listing_through_the_gateway_is_redirected(method: str, target: str) -> None:
-    answer = called(method, target)
-    assert answer["statusCode"] == 501
-    if method != "HEAD":
-        assert "objects are at S3" in answer["body"]
 
 
 def test_an_answer_of_s3_in_chunks_is_whole() -> None:

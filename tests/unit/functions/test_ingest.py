@@ -18,11 +18,9 @@ from bucketcast.listen.aws.listeners import Listeners
 from bucketcast.listen.aws.listeners import Table as ListenerTable
 from bucketcast.listen.listener import ListenFilter
 from bucketcast.rules import Rule
-from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
-from tests.unit.moto_aws import refusal
 from tests.unit.samples import lambda_context, message, received, record, recorded
 
 if TYPE_CHECKING:
@@ -179,22 +177,6 @@ def test_broken_message_is_dead_lettered_with_its_reason(ingest: Ingest) -> None
     assert {each["texts"]["error"] for each in dead} == {"BadEvent"}
 
 
-@pytest.mark.parametrize("body", ["", '{"Records": []}', recorded("s3/test-event")])
-def test_message_without_events_makes_none(ingest: Ingest, body: str) -> None:
-    ingest.put()
-    ingest.sqs.purge_queue(QueueUrl=ingest.urls["ingress-dead"])
-    assert ingest(body) == []
-    assert ingest.keys("webhook-primary") == []
-    assert len(ingest.dead()) == (0 if body else 1)
-
-
-def test_broken_message_stays_without_a_dead_letter(ingest: Ingest) -> None:
-    ingest.put()
-    ingest.sqs.delete_queue(QueueUrl=ingest.urls["ingress-dead"])
-    assert ingest(message(record("a")), "rubbish") == ["1"]
-    assert ingest.keys("webhook-primary") == [["a"]]
-
-
 def test_counts_are_written_for_cloudwatch(
     ingest: Ingest, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,39 +190,6 @@ def test_counts_are_written_for_cloudwatch(
         1,
         1,
     )
-
-
-def test_a_rule_on_a_tag_matches_only_objects_with_it(ingest: Ingest) -> None:
-    public = Condition("tag:class", ("public",))
-    ingest.rules.add(
-        Rule(bucket="uploads", arn=HOOK, events=("s3:ObjectCreated:*",), conditions=(public,))
-    )
-    for key in ("public", "private"):
-        ingest.s3.put_object(Bucket="uploads", Key=key, Body=b"x", Tagging=f"class={key}")
-    keys = ("public", "private", "gone")
-    assert ingest(*(message(record(key, eventTime=LATER)) for key in keys)) == []
-    # It cannot be read of an object that is gone, and no event is lost by that.
-    assert ingest.keys("webhook-primary") == [["public", "gone"]]
-
-
-def test_without_the_right_to_look_the_events_wait_in_the_queue(
-    ingest: Ingest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*_: object) -> None:
-        raise refusal("AccessDenied", "GetObjectTagging")
-
-    ingest.put(TABLE)
-    ingest.put(bucket="photos")
-    monkeypatch.setattr("bucketcast.ingest.aws.object_facts.ObjectReader._read", refuse)
-    other = record("b", s3__bucket__name="photos")
-    assert ingest(message(record("payroll"), other), message(other), message(record("c"))) == []
-    assert ingest.keys("webhook-primary") == [["b", "b"]]
-    assert ingest.keys("postgres-_") == []
-    logged = str([vars(each) for each in caplog.records])
-    assert "S3 could not be asked about an object of uploads" in logged
-    assert "payroll" not in logged
-    keys, history = ingest.left()
-    assert (keys, history.tries, history.to) == (["payroll", "c"], 1, "")
 
 
 def test_silent_s3_leaves_time_to_send_other_events(
@@ -267,27 +216,6 @@ def test_silent_s3_leaves_time_to_send_other_events(
     assert sorted(key for one in ingest.waiting() for key in _keys(one)) == ["a", "c", "d"]
 
 
-def test_refusing_queue_alone_gets_its_events_again(
-    ingest: Ingest,
-) -> None:
-    """The messages were read again until it did: neighbours got their events a hundred times."""
-    ingest.put()
-    ingest.put(LOST)
-    assert ingest(message(record("a"))) == []
-    assert ingest.keys("webhook-primary") == [["a"]]
-    (back,) = ingest.waiting()
-    assert ingest.handle(back) == []
-    (back,) = ingest.waiting()
-    told = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
-    assert (told.to, told.tries, _keys(back)) == (LOST, 2, ["a"])
-    url = ingest.sqs.create_queue(QueueName="Bucketcast-redis-lost")["QueueUrl"]
-    ingest.urls["redis-lost"] = url
-    assert ingest.handle(back) == []
-    assert ingest.keys("redis-lost") == [["a"]]
-    assert ingest.keys("webhook-primary") == []
-    assert not ingest.any_waiting()
-
-
 def test_unreadable_addressed_message_stops_no_other(ingest: Ingest) -> None:
     ingest.put()
     strange = _record(0, "x", to="no arn")
@@ -305,12 +233,6 @@ def test_addressed_records_go_to_their_target_without_a_rule(
     assert ingest.keys("postgres-_") == [["a"]]
     assert ingest.keys("webhook-primary") == [["b"]]
     assert f'"{TABLE} bucketcast-test":[' in capsys.readouterr().out
-
-
-def test_addressed_records_wait_where_their_queue_refuses(ingest: Ingest) -> None:
-    assert ingest.handle(_record(0, message(record("a")), to=LOST)) == []
-    keys, history = ingest.left()
-    assert (keys, history.to) == (["a"], LOST)
 
 
 def test_bug_of_ours_stops_one_message_only(
@@ -336,39 +258,6 @@ def test_bug_of_ours_stops_one_message_only(
     assert letter["texts"]["reason"] == "unexpected KeyError: 'a bug'"
     created = History.read(letter["texts"][ATTRIBUTE]).created
     assert created == int(old["attributes"]["SentTimestamp"])
-
-
-def test_while_the_rules_cannot_be_read_everything_waits(
-    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise refusal("InternalServerError", "BatchGetItem")
-
-    ingest.put()
-    with monkeypatch.context() as broken:
-        broken.setattr("bucketcast.state.rule_cache.RuleCache.__call__", refuse)
-        assert ingest(message(record("a")), message(record("b"))) == []
-    (back,) = ingest.waiting()
-    assert _keys(back) == ["a", "b"]
-    assert ingest.dead() == []
-    assert ingest.handle(back) == []
-    assert ingest.keys("webhook-primary") == [["a", "b"]]
-
-
-def test_aged_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
-    ingest.put()
-    aged = _record(0, message(record("a")), receives=500, age=3 * DAY)
-    assert ingest.handle(aged) == []
-    assert ingest.keys("webhook-primary") == []
-    (back,) = ingest.waiting()
-    history = History.read(back["messageAttributes"][ATTRIBUTE]["stringValue"])
-    assert back["body"] == aged["body"]
-    sent = int(aged["attributes"]["SentTimestamp"])
-    assert (history.since, history.created) == (sent, sent)
-    assert ingest.handle(back) == []
-    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
-    (delivery,) = unpack(found["Body"])
-    assert delivery.created == sent
 
 
 def test_event_knows_when_it_came(ingest: Ingest) -> None:

@@ -220,13 +220,6 @@ def test_first_batch_of_a_short_function_is_sent(stack: Stack) -> None:
     assert [each.event.key for each in unpack(again["Body"])] == ["y"]
 
 
-def test_event_that_crashes_the_function_is_given_up(stack: Stack) -> None:
-    topic = stack.put("once")
-    assert stack(body(topic.arn, "x"), receives=4) == []
-    assert Fake.sent == []
-    assert stack.counts() == {topic.arn: Counts(dead=1)}
-
-
 def test_untried_events_are_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table refuses for as long as it does: a received message that is not tried is new."""
     topic = stack.put("once")
@@ -279,21 +272,6 @@ def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
 
 
-def test_a_redriven_dead_letter_has_no_limits(stack: Stack) -> None:
-    topic, queue = with_queue(stack, {"max_retries": "1", "time_to_live": "1"})
-    Fake.answers = {"x": Retryable("busy")}
-    (_, text) = body(topic.arn, "x")
-    assert stack((topic.arn, text), queue=queue, history=History(tries=5, redriven=True)) == []
-    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
-
-
-def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stack) -> None:
-    topic, queue = with_queue(stack, {})
-    Fake.answers = {"x": Retryable("busy")}
-    assert stack(body(topic.arn, "x"), queue=queue) == []
-    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
-
-
 @pytest.mark.parametrize("limits", [{}, {"max_retries": "1"}])
 def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[str, str]) -> None:
     topic, queue = with_queue(stack, limits)
@@ -303,13 +281,3 @@ def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[s
     assert Fake.sent == []
     (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=10)
     assert History.read(again["texts"][ATTRIBUTE]).tries == 0
-
-
-def test_an_endpoint_that_is_away_delays_no_other_topic(stack: Stack) -> None:
-    """Its events are lost at once and counted, until a probe gets through."""
-    away, well = stack.put("away"), stack.put("well")
-    Fake.answers = {"a": NotConnected("gone")}
-    assert stack(body(away.arn, "a")) == []
-    assert stack(body(away.arn, "b"), body(well.arn, "c")) == []
-    assert [keys for _, keys in Fake.sent] == [["a"], ["c"]]
-    assert stack.counts() == {away.arn: Counts(dead=2), well.arn: Counts(sent=1)}
