@@ -14,7 +14,6 @@ from pika.frame import decode_frame
 
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.targets.amqp import Target
-from bucketcast.targets.amqp import client as amqp_client
 from tests.contract.case import HANGS_AFTER, event, events
 from tests.contract.diagnoses import fault
 from tests.contract.target_factory import target_factory
@@ -88,15 +87,6 @@ def test_message_has_minios_properties_and_an_id(
     assert len(amqp.messages()) == 2
 
 
-def test_cloud_event_has_its_attributes_in_headers(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
-    assert make(shape="cloudevents-binary").send([event("a")]) == {}
-    ((properties, _),) = amqp.messages()
-    assert properties.headers["cloudEvents_type"]
-    assert properties.headers["minio-bucket"] == "uploads"
-
-
 def test_routing_key_selects_the_queue(amqp: AmqpServer, make: Callable[..., Target]) -> None:
     with amqp.channel() as channel:
         channel.exchange_declare(OTHER_EXCHANGE, "direct")
@@ -150,19 +140,6 @@ def test_exchange_is_declared_as_configured(
             OTHER_EXCHANGE, exchange_type, durable=durable, auto_delete=auto_delete
         )
     target.probe()
-
-
-@pytest.mark.parametrize(("auto_deleted", "stays"), [("on", False), ("off", True)])
-def test_auto_deleted_exchange_is_deleted_with_its_last_queue(
-    amqp: AmqpServer, make: Callable[..., Target], auto_deleted: str, *, stays: bool
-) -> None:
-    target = make(exchange=OTHER_EXCHANGE, mandatory="off", auto_deleted=auto_deleted)
-    assert target.send(events(1)) == {}
-    with amqp.channel() as channel:
-        channel.queue_declare(OTHER_QUEUE)
-        channel.queue_bind(OTHER_QUEUE, OTHER_EXCHANGE)
-        channel.queue_unbind(OTHER_QUEUE, OTHER_EXCHANGE)
-    assert exists(amqp, OTHER_EXCHANGE) is stays
 
 
 @pytest.mark.parametrize(
@@ -444,44 +421,12 @@ def test_port_of_the_other_scheme_is_reported(
 # The connection.
 
 
-def test_connection_is_kept(amqp: AmqpServer, make: Callable[..., Target]) -> None:
-    target = make()
-    assert target.send(events(1)) == {}
-    first = target._open
-    assert target.send(events(1)) == {}
-    assert target._open is first
-    assert len(amqp.messages()) == 2
-
-
 def test_connection_closed_by_the_broker_is_replaced(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make()
     assert target.send(events(1, "before")) == {}
     amqp.control("close_all_connections", "for a test")
-    assert target.send(events(3)) == {}
-    assert len(amqp.messages()) == 4
-
-
-def test_connection_is_replaced_after_missed_heartbeats(
-    amqp: AmqpServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(amqp_client, "HEARTBEAT", 1)
-    target = make()
-    assert target.send(events(1, "before")) == {}
-    assert target._open is not None
-    connected = target._open._socket._socket
-    end = time.monotonic() + HANGS_AFTER
-    while time.monotonic() < end:  # until the broker, which gets no heartbeat, disconnects
-        select([connected], [], [], 1.0)
-        try:
-            if not connected.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
-                break
-            target._open._read()
-        except BlockingIOError:
-            continue
-        except OSError:
-            break
     assert target.send(events(3)) == {}
     assert len(amqp.messages()) == 4
 

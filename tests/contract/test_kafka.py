@@ -72,24 +72,6 @@ def test_message_is_minios_with_a_stable_id(kafka: KafkaServer, make: Make) -> N
     assert arrival.headers == {"event-id": photo.id, "content-type": "application/json"}
 
 
-def test_cloud_event_has_its_attributes_in_headers(kafka: KafkaServer, make: Make) -> None:
-    put = event('a "é"')
-    assert make(shape="cloudevents-binary").send([put]) == {}
-    (arrival,) = kafka.received()
-    assert (arrival.key, arrival.body) == ('uploads/a "é"', b"{}")
-    assert arrival.headers == {
-        "event-id": put.id,
-        "content-type": "application/json",
-        "ce_specversion": "1.0",
-        "ce_id": put.id[:16],
-        "ce_source": "aws:s3..uploads",
-        "ce_type": "com.amazonaws.s3.ObjectCreated:Put",
-        "ce_subject": "a+%22%C3%A9%22",
-        "ce_time": put.time,
-        "ce_sequence": f"{1:032}",
-    }
-
-
 def test_events_go_to_the_partitions_that_minio_chooses(kafka: KafkaServer, make: Make) -> None:
     kafka.create_topic("wide", partitions=7)
     batch = [*events(200), *(event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1))]

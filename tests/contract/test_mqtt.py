@@ -4,7 +4,6 @@ import queue
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -171,32 +170,6 @@ def test_event_without_subscribers_is_delivered(make: Make) -> None:
         assert make(topic="no/subscribers", version=version, **login).send(events(2)) == {}
 
 
-def test_binary_cloudevent_has_attributes_in_user_properties(
-    mosquitto: MqttServer, make: Make
-) -> None:
-    """Follow CloudEvents' MQTT binding: no prefix, and the content type is not an attribute."""
-    photo = event("photo", request_id="R", host_id="H", region="eu-west-1")
-    assert make(shape="cloudevents-binary").send([photo]) == {}
-    (arrival,) = mosquitto.received()
-    assert arrival.headers == {
-        "content-type": "application/json",
-        "event-id": photo.id,
-        "specversion": "1.0",
-        "id": f"R.H.{photo.id[:16]}",
-        "source": "aws:s3.eu-west-1.uploads",
-        "type": "com.amazonaws.s3.ObjectCreated:Put",
-        "subject": "photo",
-        "time": photo.time,
-        "sequence": photo.sequencer.rjust(32, "0"),
-    }
-
-
-@pytest.mark.parametrize("scheme", ["tls", "ssl", "tcps"])
-def test_all_schemes_for_tls_encrypt(mosquitto: MqttServer, make: Make, scheme: str) -> None:
-    url = mosquitto.url("tls").replace("tls", scheme)
-    assert deliver(mosquitto, make(mosquitto.tls_settings(broker=url))) == expected_paths()
-
-
 @QOS
 @pytest.mark.parametrize("listener", ["ws", "wss"])
 def test_websockets_carry_events(
@@ -269,17 +242,6 @@ def test_version_is_the_configured_one(
     assert logins(mosquitto)[-1][1] == number  # Mosquitto's 1 is 3.1, its 2 is 3.1.1
 
 
-@pytest.mark.parametrize("listener", ["ws", "tls"])
-def test_mqtt_3_1_works_over_websockets_and_tls(
-    mosquitto: MqttServer, make: Make, listener: str
-) -> None:
-    texts = mosquitto.tls_settings(broker=mosquitto.url(listener), version="3.1")
-    if listener == "ws":
-        texts["cert_authority"] = ""
-    assert deliver(mosquitto, make(texts)) == expected_paths()
-    assert logins(mosquitto)[-1][1] == "1"
-
-
 @pytest.mark.parametrize(
     ("interval", "seconds"), [("0s", "10"), ("7s", "7"), ("1m30s", "90"), ("500ms", "1")]
 )
@@ -314,30 +276,6 @@ def test_connection_is_kept_and_reopened_with_its_client_id(
     target.close()
     assert target.send(events(1)) == {}
     assert logins(mosquitto)[-1] == logins(mosquitto)[-2]
-
-
-def test_connection_that_the_broker_timed_out_is_replaced(
-    mosquitto: MqttServer, make: Make
-) -> None:
-    target = make(keep_alive_interval="2s")
-    assert target.send(events(1)) == {}
-    client_id = logins(mosquitto)[-1][0]
-    until = time.monotonic() + HANGS_AFTER
-    while f"Client {client_id} has exceeded timeout" not in mosquitto.log():
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    assert deliver(mosquitto, target)[1:] == expected_paths()
-
-
-def test_session_takeover_loses_no_event(mosquitto: MqttServer, make: Make) -> None:
-    target = make()
-    assert target.send(events(1)) == {}
-    other = mqtt.client(OBSERVER, OBSERVER_PASSWORD, logins(mosquitto)[-1][0])
-    other.connect("127.0.0.1", mosquitto.ports["tcp"])
-    while not other.is_connected():
-        other.loop(0.1)
-    assert deliver(mosquitto, target)[1:] == expected_paths()
-    other.disconnect()
 
 
 @QOS

@@ -1,7 +1,7 @@
 """How MySQL is reached: the DSN, logins, rights, TLS and time-outs."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -151,34 +151,6 @@ def test_a_missing_database_is_reported(mysql: MysqlServer) -> None:
         target(mysql, dsn_string=dsn.replace("/nope", "/")) as mirror,
         pytest.raises(Retryable, match=r"database\.table"),
     ):
-        mirror.probe()
-
-
-@pytest.fixture
-def odd_database(mysql: MysqlServer) -> Iterator[str]:
-    """A database with a name that needs an escape."""
-    mysql.rows("CREATE DATABASE `a/b ü`")
-    mysql.rows("GRANT ALL ON `a/b ü`.* TO alice@'%'")
-    yield "a/b ü"
-    mysql.rows("DROP DATABASE `a/b ü`")
-
-
-def test_a_databases_name_is_unescaped(mysql: MysqlServer, odd_database: str) -> None:
-    dsn = mysql.dsn().replace("/bucketcast", "/a%2Fb%20%C3%BC")
-    with target(mysql, dsn_string=dsn) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
-    with target(mysql, table=f"`{odd_database}`.log", format="access") as log:
-        assert log.send([put("a", 1)]) == {}
-        log.probe()
-    assert len(mysql.rows("SELECT * FROM `a/b ü`.events")) == 1
-    assert len(mysql.rows("SELECT * FROM `a/b ü`.log")) == 1
-
-
-def test_a_password_may_contain_any_character(mysql: MysqlServer) -> None:
-    password = "s3cret p@ss:w/rd?é&(%zz)"
-    mysql.rows("CREATE OR REPLACE USER odd@'%%' IDENTIFIED BY %s", [password])
-    mysql.rows("GRANT ALL ON bucketcast.* TO odd@'%'")
-    with target(mysql, dsn_string=mysql.dsn("odd", password)) as mirror:
         mirror.probe()
 
 

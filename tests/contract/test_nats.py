@@ -66,15 +66,6 @@ def paths(server: NatsServer, subject: str = "") -> list[str]:
 COPIES = [("one", True), ("two", True), ("0123456789abcdef", False)]
 
 
-@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream"])
-def test_event_id_is_a_header(server: Callable[[str], Server], make: Make, name: str) -> None:
-    batch = events(2)
-    assert make(server(name).settings()).send(batch) == {}
-    headers = [arrival.headers for arrival in server(name).received()]
-    content_type = {"Content-Type": "application/json"}
-    assert headers == [{"Nats-Msg-Id": put.id, **content_type} for put in batch]
-
-
 def test_stream_stores_a_copy_for_each_named_rule(
     server: Callable[[str], Server], make: Make
 ) -> None:
@@ -85,25 +76,6 @@ def test_stream_stores_a_copy_for_each_named_rule(
     ids = [arrival.headers["Nats-Msg-Id"] for arrival in jetstream.received()]
     assert ids == [copy.copy_id for copy in copies]
     assert (len(set(ids)), ids[2]) == (3, put.id)
-
-
-def test_cloud_event_has_all_attributes_in_headers(core: NatsServer, make: Make) -> None:
-    put = event('a "é"')
-    assert make(core.settings(shape="cloudevents-binary")).send([put]) == {}
-    (arrival,) = core.received()
-    assert arrival.body == b"{}"
-    assert arrival.headers == {
-        "Nats-Msg-Id": put.id,
-        "Content-Type": "application/json",
-        "ce-specversion": "1.0",
-        "ce-id": put.id[:16],
-        "ce-source": "aws:s3..uploads",
-        "ce-type": "com.amazonaws.s3.ObjectCreated:Put",
-        "ce-subject": "a+%2522%25C3%25A9%2522",
-        "ce-time": put.time,
-        "ce-sequence": f"{1:032}",
-        "ce-datacontenttype": "application/json",
-    }
 
 
 def test_server_without_headers_gets_none(core: NatsServer, make: Make) -> None:

@@ -61,17 +61,6 @@ def test_events_go_to_an_ephemeral_topic(nsqd: NsqServer, make: Callable[..., Ta
     assert len(nsqd.received("brief#ephemeral")) == 3
 
 
-def test_each_channel_gets_every_event(nsqd: NsqServer, make: Callable[..., Target]) -> None:
-    for channel in ("first", "second"):
-        nsqd.request(f"/topic/create?topic={nsqd.destination}", "POST")
-        nsqd.request(f"/channel/create?topic={nsqd.destination}&channel={channel}", "POST")
-    assert make().send(events(2)) == {}
-    for channel in ("first", "second"):
-        with nsqd.client() as client:
-            messages = client.messages(nsqd.destination, channel)
-            assert [next(messages).body for _ in range(2)] == [minio.log(e) for e in events(2)]
-
-
 def test_invalid_topic_of_a_secret_is_reported(make: Callable[..., Target]) -> None:
     """The value of a secret is not checked before."""
     failures = make(topic="a/b").send(events(2))
@@ -184,14 +173,6 @@ def test_connection_that_nsqd_closed_is_replaced(
         nsqd.start_again()
         assert target.send(events(1)) == {}
     assert len(nsqd.received()) == 4
-
-
-def test_deleted_topic_is_created_again(nsqd: NsqServer, make: Callable[..., Target]) -> None:
-    target = make()
-    assert target.send(events(1)) == {}
-    nsqd.request(f"/topic/delete?topic={nsqd.destination}", "POST")
-    assert target.send(events(2)) == {}
-    assert len(nsqd.received()) == 2
 
 
 def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target]) -> None:

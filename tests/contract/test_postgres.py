@@ -32,7 +32,7 @@ from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
 from tests.servers import Server
-from tests.servers.postgres import DATABASE, PASSWORD, USER, PostgresServer
+from tests.servers.postgres import PASSWORD, USER, PostgresServer
 
 Admin = psycopg.Connection[tuple[Any, ...]]
 
@@ -231,33 +231,6 @@ def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
     assert admin.execute(
         "select count(*) from pg_tables where schemaname = 'public'"
     ).fetchone() == (0,)
-
-
-def test_deprecated_keys_make_a_login(postgres: PostgresServer) -> None:
-    older = {
-        "connection_string": "sslmode=disable",
-        "host": "127.0.0.1",
-        "port": str(postgres.port),
-        "username": USER,
-        "password": PASSWORD,
-        "database": DATABASE,
-    }
-    with target(postgres, **older) as mirror:
-        mirror.probe()
-        assert mirror.send([put("a", 1)]) == {}
-    assert set(rows(postgres.received())) == {"b/a"}
-    for key in ("password", "username", "database", "port"):
-        with target(postgres, **older | {key: "1"}) as astray, pytest.raises(Retryable):
-            astray.send([put("b", 2)])
-
-
-def test_the_login_of_minios_guide_works(postgres: PostgresServer) -> None:
-    string = (
-        f"host=127.0.0.1 port={postgres.port} username={USER} password={PASSWORD}"
-        f" database={DATABASE} sslmode=disable"
-    )
-    with target(postgres, connection_string=string) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
 
 
 def test_the_first_server_that_takes_writes_is_used(postgres: PostgresServer, admin: Admin) -> None:

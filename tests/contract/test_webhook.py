@@ -101,23 +101,6 @@ def endpoint(answer: bytes, context: ssl.SSLContext | None = None) -> Iterator[s
             thread.join()
 
 
-def test_a_cloud_event_has_its_attributes_in_headers(make: Make, webhook: WebhookServer) -> None:
-    event_ = event('a "é"')
-    assert make(shape="cloudevents-binary").send([event_]) == {}
-    (arrival,) = webhook.received()
-    assert arrival.body == b"{}"
-    assert arrival.headers["content-type"] == "application/json"
-    assert {name: value for name, value in arrival.headers.items() if name.startswith("ce-")} == {
-        "ce-specversion": "1.0",
-        "ce-id": event_.id[:16],
-        "ce-source": "aws:s3..uploads",
-        "ce-type": "com.amazonaws.s3.ObjectCreated:Put",
-        "ce-subject": "a+%2522%25C3%25A9%2522",
-        "ce-time": event_.time,
-        "ce-sequence": f"{1:032}",
-    }
-
-
 def test_a_ceph_record_may_have_cloud_events_attributes_in_headers(
     make: Make, webhook: WebhookServer
 ) -> None:

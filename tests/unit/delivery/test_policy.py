@@ -146,30 +146,6 @@ def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
     assert bench.queue.sent[0].delay == 10
 
 
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (Policy(time_to_live=7, retries=10, pause=3), "time_to_live of 7 s"),
-        (Policy(time_to_live=60, retries=1, pause=3), "max_retries of 1"),
-    ],
-)
-def test_first_limit_reached_gives_an_event_up(policy: Policy, expected: str) -> None:
-    run = Run(policy, a=BUSY)
-    run.give("a")
-    run.to_the_end()
-    (reason,) = run.bench.queue.reasons
-    assert expected in reason
-
-
-def test_untried_event_counts_no_try() -> None:
-    bench = Bench(everything(BUSY), Policy(retries=1, pause=2))
-    bench(message("1", "a"), remaining=[60, 5.0])
-    assert bench.target.batches == []
-    for _ in range(2):
-        bench(*bench.again())
-    assert (len(bench.target.batches), len(bench.queue.dead)) == (2, 1)
-
-
 def test_with_an_endpoint_that_is_gone_the_rest_waits_without_a_try() -> None:
     bench = Bench(only({"a": NotConnected("refused")}), Policy(retries=1, pause=2), batch_size=2)
     outcome = bench(message("1", "abcd", sent=NOW - 60_000))

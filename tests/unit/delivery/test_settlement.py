@@ -66,13 +66,6 @@ def test_events_at_their_end_without_a_dead_letter_keep_their_reasons() -> None:
     assert [reason.split(" (")[0] for reason in bench.queue.reasons] == [*reasons.values()]
 
 
-def test_rejected_and_retryable_of_one_message_go_their_own_ways() -> None:
-    bench = Bench(only({"a": Rejected("never"), "b": BUSY}))
-    outcome = bench(message("1", "abc"))
-    assert (outcome.stay, counts(outcome)) == ([], (1, 1, 1))
-    assert (bench.queue.dead_keys, bench.queue.back) == (["a"], [["b"]])
-
-
 def test_failed_event_is_sent_again_with_its_history() -> None:
     bench = Bench(only({"b": BUSY}))
     outcome = bench(message("1", "abc", failed(4, since=NOW - 9_000, topic="t"), receives=3))

@@ -8,51 +8,6 @@ from bucketcast.event.names import FAMILIES, SINGLES, WORDS, expand, from_words,
 @pytest.mark.parametrize(
     ("family", "singles"),
     [
-        (
-            "s3:ObjectAccessed:*",
-            {
-                "s3:ObjectAccessed:Get",
-                "s3:ObjectAccessed:Head",
-                "s3:ObjectAccessed:GetRetention",
-                "s3:ObjectAccessed:GetLegalHold",
-                "s3:ObjectAccessed:Attributes",
-            },
-        ),
-        (
-            "s3:ObjectCreated:*",
-            {
-                "s3:ObjectCreated:Put",
-                "s3:ObjectCreated:Post",
-                "s3:ObjectCreated:Copy",
-                "s3:ObjectCreated:CompleteMultipartUpload",
-                "s3:ObjectCreated:PutRetention",
-                "s3:ObjectCreated:PutLegalHold",
-                "s3:ObjectCreated:PutTagging",
-                "s3:ObjectCreated:DeleteTagging",
-            },
-        ),
-        (
-            "s3:ObjectRemoved:*",
-            {
-                "s3:ObjectRemoved:Delete",
-                "s3:ObjectRemoved:DeleteMarkerCreated",
-                "s3:ObjectRemoved:NoOP",
-                "s3:ObjectRemoved:DeleteAllVersions",
-            },
-        ),
-        (
-            "s3:Replication:*",
-            {
-                "s3:Replication:OperationFailedReplication",
-                "s3:Replication:OperationCompletedReplication",
-                "s3:Replication:OperationNotTracked",
-                "s3:Replication:OperationMissedThreshold",
-                "s3:Replication:OperationReplicatedAfterThreshold",
-                "s3:Replication:Create",
-                "s3:Replication:Delete",
-                "s3:Replication:DeletionMarkerCreated",
-            },
-        ),
         ("s3:ObjectTransition:*", {"s3:ObjectTransition:Failed", "s3:ObjectTransition:Complete"}),
         ("s3:ObjectCreated:Put", {"s3:ObjectCreated:Put"}),
     ],
@@ -81,10 +36,6 @@ def test_unknown_name_of_s3_passes_through() -> None:
         ("get", ("s3:ObjectAccessed:*",)),
         ("replica", ("s3:Replication:*",)),
         ("ilm", ("s3:ObjectRestore:*", "s3:ObjectTransition:*")),
-        (
-            "scanner",
-            ("s3:Scanner:ManyVersions", "s3:Scanner:LargeVersions", "s3:Scanner:BigPrefix"),
-        ),
         (" put , delete,", ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")),
         ("put,put,s3:ObjectCreated:*", ("s3:ObjectCreated:*",)),
         ("s3:ObjectCreated:Copy,get", ("s3:ObjectCreated:Copy", "s3:ObjectAccessed:*")),

@@ -1,7 +1,6 @@
 """What arrives on the ingress queue from Amazon S3, and what only looks like it."""
 
 import json
-import random
 from contextlib import suppress
 from typing import Any
 
@@ -132,8 +131,6 @@ def test_fields_of_later_versions_are_ignored_and_kept_in_the_record() -> None:
 
 NO_JSON = {
     "empty": "",
-    "text": "hello",
-    "cut": message()[:-2],
     "two": message() + message(),
     "raw zero byte": '{"Records": "\0"}',
     "lone surrogate": message(record("\udead")),
@@ -145,11 +142,6 @@ NO_JSON = {
         '"?"', "[" * 50_000 + "]" * 50_000
     ),
     "array": "[]",
-    "array of records": json.dumps([record()]),
-    "string": json.dumps(message()),
-    "number": "1",
-    "null": "null",
-    "1 MiB of one letter": "x" * 1_048_576,
     "1 MiB of an unfinished string": '{"Records": "' + "x" * 1_048_576,
 }
 
@@ -158,12 +150,6 @@ NO_JSON = {
 def test_message_that_is_no_json_object_is_refused(body: str) -> None:
     with pytest.raises(BadEvent, match=r"the message is not a JSON object: .+"):
         sources.events(body)
-
-
-def test_1_mib_of_rubbish_is_refused() -> None:
-    rubbish = random.Random(7).randbytes(700_000).decode("latin-1")  # noqa: S311 - repeatable
-    with pytest.raises(BadEvent):
-        sources.events(rubbish)
 
 
 @pytest.mark.parametrize(
@@ -196,44 +182,21 @@ def test_records_that_are_no_list_are_refused(records: str) -> None:
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"eventVersion": None}, "eventVersion"),
-    ({"eventVersion": 2.1}, "$.eventVersion"),
     ({"eventVersion": "3.0"}, "eventVersion is '3.0'; only 2.x is known"),
     ({"eventVersion": "20.1"}, "eventVersion is '20.1'"),
     ({"eventVersion": ""}, "eventVersion is ''"),
-    ({"eventTime": None}, "eventTime"),
-    ({"eventTime": 1767323045}, "$.eventTime"),
     ({"eventTime": "yesterday"}, "$.eventTime"),
-    ({"eventTime": ""}, "$.eventTime"),
     ({"eventTime": "2026-03-14T09:26:53.589+02:00"}, "$.eventTime"),
     ({"eventTime": "2026-03-14T09:26:53.589Z\n"}, "$.eventTime"),
-    ({"eventName": None}, "eventName"),
     ({"eventName": ["ObjectCreated:Put"]}, "$.eventName"),
-    ({"awsRegion": 1}, "$.awsRegion"),
-    ({"userIdentity": "anna"}, "$.userIdentity"),
     ({"userIdentity": {"principalId": 7}}, "$.userIdentity.principalId"),
-    ({"requestParameters": []}, "$.requestParameters"),
-    ({"responseElements": {"x-amz-request-id": 1}}, "$.responseElements"),
-    ({"s3": None}, "s3"),
     ({"s3": "uploads/photos/cat.jpg"}, "$.s3"),
-    ({"s3": {}}, "$.s3"),
-    ({"s3__bucket": None}, "$.s3"),
-    ({"s3__bucket": "uploads"}, "$.s3.bucket"),
-    ({"s3__bucket__name": None}, "$.s3.bucket"),
-    ({"s3__bucket__name": 1}, "$.s3.bucket.name"),
     ({"s3__bucket__name": ""}, "$.s3.bucket.name"),
     ({"s3__bucket__name": "b" * 256}, "$.s3.bucket.name"),
-    ({"s3__object": None}, "$.s3"),
-    ({"s3__object": []}, "$.s3.object"),
-    ({"s3__object__key": None}, "$.s3.object"),
     ({"s3__object__key": 1}, "$.s3.object.key"),
-    ({"s3__object__size": "1024"}, "$.s3.object.size"),
     ({"s3__object__size": 1.5}, "$.s3.object.size"),
     ({"s3__object__size": -1}, "$.s3.object.size"),
     ({"s3__object__size": 2**63}, "$.s3.object.size"),
-    ({"s3__object__size": 10**4000}, "$.s3.object.size"),
-    ({"s3__object__eTag": 1}, "$.s3.object.eTag"),
-    ({"s3__object__versionId": {}}, "$.s3.object.versionId"),
-    ({"s3__object__sequencer": 1}, "$.s3.object.sequencer"),
     ({"s3__object__sequencer": "not hex"}, "$.s3.object.sequencer"),
     ({"s3__object__sequencer": "0" * 33}, "$.s3.object.sequencer"),
 ]

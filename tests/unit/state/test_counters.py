@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
+from botocore.exceptions import ConnectTimeoutError
 
 from bucketcast.state.counters import STEP, Counters, Counts, Last, Triggered
 
@@ -74,12 +74,6 @@ class Table:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
-
-
-def test_batch_is_one_call_and_an_empty_one_none(counters: Counters, operations: list[str]) -> None:
-    counters.add(HOOK, Counts(sent=10_000, failed=1, dead=1))
-    counters.add(HOOK, Counts())
-    assert operations == ["UpdateItem"]
 
 
 def test_counts_that_could_not_be_written_are_written_later(
@@ -168,22 +162,6 @@ def test_outage_is_written_at_once_and_then_once_a_minute(
         counters.read_last()[HOOK].reason,
         counters.read()[HOOK].failed,
     ) == ("down", 601)
-
-
-@pytest.mark.usefixtures("in_steps")
-def test_refusing_table_is_called_once_a_minute(
-    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
-) -> None:
-    table: Any = Table(dynamodb)
-    table.error = EndpointConnectionError(endpoint_url="https://dynamodb")
-    counters = Counters(state_table, lambda: table)
-    for _ in range(120):
-        counters.add(HOOK, Counts(sent=1))
-        clock[0] += 1
-    assert table.calls == 2
-    table.down = False
-    counters.add(HOOK, Counts(sent=1))
-    assert counters.read() == {HOOK: Counts(sent=121)}
 
 
 @pytest.mark.usefixtures("in_steps")

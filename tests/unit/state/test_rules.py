@@ -86,14 +86,6 @@ def test_every_change_is_seen_in_the_number_of_its_bucket(rules: Rules) -> None:
     assert rules.versions(["uploads", "photos"]) == {"uploads": 3, "photos": 1}
 
 
-def test_more_rules_than_one_transaction_holds_are_removed(rules: Rules) -> None:
-    made = [rule(f"{number:03}") for number in range(120)]
-    for each in (made[0], made[60], made[119]):
-        rules.add(each)
-    rules.remove(made)
-    assert rules.of("uploads") == []
-
-
 def test_rules_of_a_bucket_are_ordered_by_id(rules: Rules) -> None:
     made = [rule(f"{number:03}") for number in range(10)]
     for each in made:
@@ -209,15 +201,6 @@ class Refused(Rules):
 def test_without_buckets_no_rules_are_read(read: Read) -> None:
     assert RuleCache(read)(frozenset()) == {}
     assert read.reads == []
-
-
-def test_changes_of_another_are_seen_too(
-    read: Read, dynamodb: "DynamoDBClient", state_table: str
-) -> None:
-    rulebook = RuleCache(read)
-    rulebook(UPLOADS)
-    Rules(state_table, dynamodb).add(rule("a"))
-    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
 
 
 class Contended:

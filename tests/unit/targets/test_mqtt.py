@@ -4,7 +4,7 @@ The expected bytes are those of the OASIS standards and of RFC 6455.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from wsproto import ConnectionType, WSConnection
@@ -42,7 +42,7 @@ class ScriptedSocket(DeadlineSocket):
 
     def __init__(self, *answers: bytes) -> None:
         self.sent = b""
-        self._answers = list(answers)
+        self.answers: Iterator[bytes] = iter(answers)
 
     @property
     def has_input(self) -> bool:
@@ -54,14 +54,15 @@ class ScriptedSocket(DeadlineSocket):
 
     def receive(self, deadline: float, limit: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
-        if not self._answers:
+        answer = next(self.answers, None)
+        if answer is None:
             raise ConnectionError("the broker closed the connection")
-        if not (answer := self._answers.pop(0)):
+        if not answer:
             raise TimeoutError
         return answer
 
     def close(self) -> None:
-        self._answers = []
+        self.answers = iter(())
 
 
 @pytest.mark.parametrize(
@@ -278,53 +279,37 @@ def frames(*parts: tuple[int, bytes]) -> bytes:
     return b"".join(bytes([first, len(data)]) + data for first, data in parts)
 
 
-class Pipe(DeadlineSocket):
-    """A socket from which each `receive` returns the next of these answers."""
-
-    def __init__(self, answers: Iterable[bytes]) -> None:
-        self.sent = b""
-        self._answers = iter(answers)
-
-    def send(self, data: bytes, deadline: float) -> None:
-        assert deadline
-        self.sent += data
-
-    def receive(self, deadline: float, limit: int = 0) -> bytes:  # noqa: ARG002
-        assert deadline
-        return next(self._answers)
-
-
-def websocket(pipe: Pipe) -> WebSocket:
-    """Open a websocket; the server accepts it, and then sends the pipe's answers."""
-    answers, server = pipe._answers, WSConnection(ConnectionType.SERVER)
+def websocket(scripted: ScriptedSocket) -> WebSocket:
+    """Open a websocket; the server accepts it, and then sends the answers."""
+    answers, server = scripted.answers, WSConnection(ConnectionType.SERVER)
 
     def accept_and_answer() -> Iterator[bytes]:
-        server.receive_data(pipe.sent)
-        pipe.sent = b""
+        server.receive_data(scripted.sent)
+        scripted.sent = b""
         yield server.send(AcceptConnection(subprotocol="mqtt"))
         yield from answers
 
-    pipe._answers = accept_and_answer()
-    return upgrade(pipe, "broker.example", "/mqtt", soon())
+    scripted.answers = accept_and_answer()
+    return upgrade(scripted, "broker.example", "/mqtt", soon())
 
 
 def test_websocket_joins_frames_and_answers_pings() -> None:
     long = b"\x82\x7e\x01\x00" + b"l" * 256
     stream = frames((0x02, b"a"), (0x89, b"are you there"), (0x80, b"b"), (0x82, b"")) + long
-    pipe = Pipe(bytes([byte]) for byte in stream)
-    socket = websocket(pipe)
+    scripted = ScriptedSocket(*(bytes([byte]) for byte in stream))
+    socket = websocket(scripted)
     received = b""
     while len(received) < 258:
         received += socket.receive(soon())
     assert received == b"ab" + b"l" * 256
-    assert pipe.sent[:2] == bytes([0x8A, 0x80 | 13])
-    mask = pipe.sent[2:6]
-    unmasked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(pipe.sent[6:]))
+    assert scripted.sent[:2] == bytes([0x8A, 0x80 | 13])
+    mask = scripted.sent[2:6]
+    unmasked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(scripted.sent[6:]))
     assert unmasked == b"are you there"
 
 
 def test_closed_websocket_raises_connection_error() -> None:
-    socket = websocket(Pipe([frames((0x82, b"ab"), (0x88, b"\x03\xe8"))]))
+    socket = websocket(ScriptedSocket(frames((0x82, b"ab"), (0x88, b"\x03\xe8"))))
     assert socket.receive(soon()) == b"ab"
     assert socket.has_input
     with pytest.raises(ConnectionError, match="closed the websocket"):
@@ -408,6 +393,7 @@ def test_invalid_broker_url_from_a_secret_fails_at_first_use() -> None:
         ("tcp://h", "tcp://h:1883, topic t"),
         ("tls://u:p@h", "tls://h:8883, topic t"),
         ("ssl://h:1", "ssl://h:1, topic t"),
+        ("tcps://h", "tcps://h:8883, topic t"),
         ("ws://h/mqtt?token", "ws://h:80/mqtt, topic t"),
         ("wss://h", "wss://h:443/, topic t"),
         ("tcp://[::1]:7", "tcp://[::1]:7, topic t"),
