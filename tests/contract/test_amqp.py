@@ -1,11 +1,7 @@
 """AMQP alone: exchanges, queues, publisher confirms and its own errors."""
 
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from select import select
 from typing import Any
 
 import pytest
@@ -14,6 +10,7 @@ from pika.frame import decode_frame
 
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.targets.amqp import Target
+from bucketcast.targets.base.sockets import DeadlineSocket
 from tests.contract.case import HANGS_AFTER, event, events
 from tests.contract.diagnoses import fault
 from tests.contract.target_factory import target_factory
@@ -206,62 +203,35 @@ def test_broker_refuses_messages_to_an_internal_exchange(
     assert "only other exchanges may publish there" in reason
 
 
-class Relay:
-    """Forwards data between a client and the broker, and keeps the client's."""
-
-    def __init__(self, port: int) -> None:
-        self.sent = b""
-        self._broker = ("127.0.0.1", port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._forward, daemon=True)
-        self._thread.start()
-
-    def _forward(self) -> None:
-        """Serve one connection until either side closes it."""
-        client, _ = self._listener.accept()
-        with client, socket.create_connection(self._broker) as broker:
-            while True:
-                for source in select([client, broker], [], [])[0]:
-                    data = source.recv(65536)
-                    if not data:
-                        return
-                    (broker if source is client else client).sendall(data)
-                    self.sent += data if source is client else b""
-
-    def methods(self) -> list[Any]:
-        """The methods that the client sent."""
-        data, methods = self.sent, []
-        while data:
-            size, frame = decode_frame(data)
-            data = data[size:]
-            methods += [frame.method] if hasattr(frame, "method") else []
-        return methods
-
-    def close(self) -> None:
-        self._listener.close()
-        self._thread.join(HANGS_AFTER)
-
-
-@contextmanager
-def running_relay(port: int) -> Iterator[Relay]:
-    relay = Relay(port)
-    yield relay
-    relay.close()
-
-
 @pytest.mark.parametrize(("option", "nowait"), [("on", True), ("off", False)])
 def test_no_wait_declares_the_exchange_without_an_answer(
-    amqp: AmqpServer, make: Callable[..., Target], option: str, *, nowait: bool
+    amqp: AmqpServer,
+    make: Callable[..., Target],
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    *,
+    nowait: bool,
 ) -> None:
-    with running_relay(amqp.plain) as relay:
-        url = amqp.url().replace(amqp.address, relay.address)
-        target = make(url=url, no_wait=option)
-        assert target.send(events(2)) == {}
-        target.close()
-        (declare,) = (method for method in relay.methods() if method.NAME == "Exchange.Declare")
+    sent, send = bytearray(), DeadlineSocket.send
+
+    def record(socket: DeadlineSocket, data: bytes, deadline: float) -> None:
+        sent.extend(data)
+        send(socket, data, deadline)
+
+    monkeypatch.setattr(DeadlineSocket, "send", record)
+    assert make(no_wait=option).send(events(2)) == {}
+    (declare,) = (method for method in methods(sent) if method.NAME == "Exchange.Declare")
     assert declare.nowait is nowait
     assert len(amqp.messages()) == 2
+
+
+def methods(data: bytes) -> Iterator[Any]:
+    """Yield the methods that a client sent."""
+    while data:
+        size, frame = decode_frame(bytes(data))
+        data = data[size:]
+        if hasattr(frame, "method"):
+            yield frame.method
 
 
 # The broker's answers.
@@ -429,6 +399,3 @@ def test_connection_closed_by_the_broker_is_replaced(
     amqp.control("close_all_connections", "for a test")
     assert target.send(events(3)) == {}
     assert len(amqp.messages()) == 4
-
-
-# Invalid settings.

@@ -1,4 +1,4 @@
-"""MQTT alone: a real Mosquitto, and NATS as a broker that only supports 3.1.1."""
+"""MQTT alone: topics, versions, websockets, limits and its own errors."""
 
 import queue
 import re
@@ -18,9 +18,7 @@ from bucketcast.targets.mqtt import Target
 from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
-from tests.servers.machine import MissingProgramError, ports
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
-from tests.servers.process import Process
 from tests.servers.tls import Tls
 
 Make = Callable[..., Target]
@@ -278,7 +276,7 @@ def test_connection_is_kept_and_reopened_with_its_client_id(
     assert logins(mosquitto)[-1] == logins(mosquitto)[-2]
 
 
-@QOS
+@pytest.mark.parametrize("qos", ["0", "2"])
 def test_events_fail_if_the_broker_does_not_read_them(
     mosquitto: MqttServer, make: Make, qos: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,58 +351,27 @@ def test_unsupported_quality_of_service_is_reported(
     assert deliver(server, make(server.settings(qos="1"))) == expected_paths()
 
 
-# Brokers of 3.1.1, and servers that are no broker
+# Brokers of older versions, and servers that are no broker
 
 
-@pytest.fixture
-def nats(servers_folder: Path) -> Iterator[str]:
-    """The URL of a NATS server that only supports MQTT 3.1.1."""
-    folder = servers_folder / "mqtt-nats"
-    chosen = ports(folder, "nats", "mqtt")
-    program = Path(__file__).parents[2] / ".local/servers/nats-server/nats-server"
-    if not program.exists():
-        raise MissingProgramError(program.name)
-    (folder / "conf").write_text(
-        f"server_name: one\nlisten: 127.0.0.1:{chosen['nats']}\n"
-        f'jetstream {{ store_dir: "{folder}/store" }}\n'
-        f"mqtt {{ listen: 127.0.0.1:{chosen['mqtt']} }}\n"
-        f'authorization {{ user: {USER}, password: "{PASSWORD}" }}\n'
-    )
-    address = ("127.0.0.1", chosen["mqtt"])
-    process = Process(
-        [str(program), "-c", "conf"],
-        folder,
-        ready=lambda: socket.create_connection(address).close(),
-        not_ready_yet=(OSError,),
-    )
-    process.start()
-    yield f"tcp://127.0.0.1:{chosen['mqtt']}"
-    process.stop()
-
-
-def test_broker_of_version_3_gets_version_3(nats: str, make: Make) -> None:
-    make(broker=nats).probe()
-    with reader(int(nats.rpartition(":")[2]), USER, PASSWORD) as read_message:
-        for qos in ("0", "1", "2"):
-            target = make(broker=nats, qos=qos)
-            for put in (event("a"), event("b")):
-                assert target.send([put]) == {}
-                assert read_message().payload == minio.log(put)
-        assert target.send(events(100)) == {}
-    with pytest.raises(NotConnected, match=r"unsupported protocol version .* set version to one"):
-        make(broker=nats, version="5").send(events(1))
-    with pytest.raises(NotConnected, match="unsupported protocol version"):
-        make(broker=nats, shape="cloudevents-binary").send(events(1))
-
-
-def test_older_versions_are_tried_if_the_broker_disconnects(make: Make) -> None:
-    with endpoint(b"") as (address, received):
-        with pytest.raises(NotConnected, match="does it want a client certificate"):
-            make(broker=f"tcp://{address}").probe()
-        with pytest.raises(NotConnected):
-            make(broker=f"tcp://{address}", version="5").probe()
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"", "does it want a client certificate"),
+        (b"\x20\x02\x00\x01", "unsupported protocol version .* set version to one"),
+    ],
+    ids=["disconnects", "says so"],
+)
+def test_older_versions_are_tried_if_the_broker_does_not_know_the_newest(
+    make: Make, answer: bytes, reason: str
+) -> None:
+    with endpoint(answer) as (address, received):
+        for wanted in ({}, {"version": "5"}, {"shape": "cloudevents-binary"}):
+            with pytest.raises(NotConnected, match=reason):
+                make(broker=f"tcp://{address}", **wanted).probe()
+    newest = b"\x00\x04MQTT\x05"
+    names = [newest, b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03", newest, newest]
     # After the packet's type and length.
-    names = [b"\x00\x04MQTT\x05", b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03", b"\x00\x04MQTT\x05"]
     starts = [connect[2 : 2 + len(name)] for connect, name in zip(received, names, strict=True)]
     assert starts == names
 

@@ -9,16 +9,13 @@ import pytest
 import trustme
 
 from bucketcast.errors import NotAuthorized, NotConnected, Retryable
-from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.mysql import Target
-from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.diagnoses import fault
-from tests.contract.mirrors import rows
 from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.tables import DELETE, event, put
 from tests.servers import Server
-from tests.servers.mysql import DATABASE, PASSWORD, USER, MysqlServer
+from tests.servers.mysql import MysqlServer
 
 
 @pytest.fixture
@@ -57,39 +54,6 @@ def test_a_log_needs_insert_only(mysql: MysqlServer) -> None:
         log.probe()
         assert log.send([put("b", 2)]) == {}
     assert len(mysql.received()) == 2
-
-
-def deprecated_settings(mysql: MysqlServer, **overrides: str) -> MysqlSettings:
-    login = {
-        "host": "127.0.0.1",
-        "port": str(mysql.port),
-        "username": USER,
-        "password": PASSWORD,
-        "database": DATABASE,
-        "table": "events",
-    }
-    return read(MysqlSettings, login | overrides)
-
-
-def test_deprecated_keys_make_a_login_with_a_note(mysql: MysqlServer) -> None:
-    settings = deprecated_settings(mysql)
-    assert not Target.check(settings)
-    (note,) = Target.notes(settings)
-    assert note.startswith("host, port, username, password, database: deprecated, use dsn_string")
-    with Target(settings) as mirror:
-        assert mirror.where == f"127.0.0.1:{mysql.port}/bucketcast table events"
-        assert mirror.send([put("a", 1)]) == {}
-    assert set(rows(mysql.received())) == {"b/a"}
-
-
-def test_a_dsn_wins_over_deprecated_keys(mysql: MysqlServer) -> None:
-    settings = deprecated_settings(
-        mysql, dsn_string=mysql.dsn(), host="nowhere.invalid", password="other"
-    )
-    assert not Target.check(settings)
-    assert "do nothing" in Target.notes(settings)[0]
-    with Target(settings) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
 
 
 def is_encrypted(target: Target) -> bool:

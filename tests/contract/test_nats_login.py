@@ -77,18 +77,6 @@ def test_forbidden_subject_is_reported(
         assert len(restricted.received("ev.mine")) == 3
 
 
-def test_user_logs_in_with_a_password(nats: NatsServer, make: Make) -> None:
-    users = USERS.format(rights='publish: ">"')
-    login = 'username: admin, password: "adm1n-s3cret"'
-    more = login if nats.product == "streaming" else ""  # it is a client of the server itself
-    with nats.configured(users, more=more, **ADMIN):
-        assert make(nats.settings(**ALICE)).send(events(3)) == {}
-        assert len(nats.received()) == 3
-        error = reason(make(nats.settings(**{**ALICE, "password": "wr0ng-s3cret"})), events(1))
-        assert isinstance(error, NotAuthorized)
-        assert "s3cret" not in str(error)
-
-
 RIGHTS = {
     "core": 'publish: "ev.events", subscribe: { deny: ">" }',
     "jetstream": 'publish: "ev.events", subscribe: "_INBOX.>"',
@@ -97,7 +85,7 @@ RIGHTS = {
 """The rights that the target's page documents."""
 
 
-def test_documented_rights_are_enough(nats: NatsServer, make: Make) -> None:
+def test_a_password_and_the_documented_rights_are_enough(nats: NatsServer, make: Make) -> None:
     login = 'username: admin, password: "adm1n-s3cret"'
     more = login if nats.product == "streaming" else ""
     with nats.configured(USERS.format(rights=RIGHTS[nats.product]), more=more, **ADMIN):
@@ -107,6 +95,9 @@ def test_documented_rights_are_enough(nats: NatsServer, make: Make) -> None:
         target.probe()
         target.close()
         assert len(nats.received()) == 3
+        error = reason(make(nats.settings(**{**ALICE, "password": "wr0ng-s3cret"})), events(1))
+        assert isinstance(error, NotAuthorized)
+        assert "s3cret" not in str(error)
 
 
 def key(letter: str, prefix: int = nkeys.PREFIX_BYTE_USER) -> nkeys.KeyPair:

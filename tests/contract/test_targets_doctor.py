@@ -1,7 +1,5 @@
 """`bucketcast doctor` for every target, with the real server."""
 
-import socket
-
 import pytest
 
 from tests.contract.case import Case
@@ -18,25 +16,6 @@ def test_every_step_succeeds_without_a_write(server_case: Case, login: str) -> N
     encrypted = "the certificate is valid until" in by_check["tls"]
     assert encrypted == (login != "settings"), by_check
     assert server_case.arrivals() == []
-
-
-def test_a_closed_port_is_reported(server_case: Case) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        free = str(closed.getsockname()[1])
-    port = server_case.server.address.rpartition(":")[2]
-    settings = {
-        key: value.replace(port, free) for key, value in server_case.server.settings().items()
-    }
-    finding = fault(server_case.sender(settings).target, "tcp")
-    assert f":{free} refuses connections" in finding.found
-    assert "start the server, or correct host and port" in finding.hint
-
-
-def test_an_unknown_host_is_reported(server_case: Case) -> None:
-    sender = server_case.sender(server_case.settings_at("nowhere.invalid"))
-    finding = fault(sender.target, "dns")
-    assert "the host nowhere.invalid is unknown" in finding.found
-    assert "correct the host in the settings" in finding.hint
 
 
 def test_a_wrong_password_is_reported_at_login(server_case: Case) -> None:

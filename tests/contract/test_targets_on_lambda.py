@@ -47,22 +47,19 @@ def function(server_case: Case, tmp_path: Path) -> Iterator[Function]:
         yield running
 
 
-def test_the_function_delivers_within_its_memory(server_case: Case, function: Function) -> None:
+def test_the_function_delivers_within_its_memory_and_again_after_a_freeze(
+    server_case: Case, function: Function
+) -> None:
+    """Meanwhile the server was restarted."""
     assert _failed(function, _batch(events(500))) == [], function.log
     assert sorted(server_case.paths()) == sorted(map(minio.path, events(500)))
     assert function.peak < MEMORY
-
-
-def test_a_frozen_function_reconnects_to_a_restarted_server(
-    server_case: Case, function: Function
-) -> None:
-    assert _failed(function, _batch(events(2, "before"))) == [], function.log
     server_case.server.stop()
     server_case.server.start_again()
-    batch = _batch(events(5))
+    later = _batch(events(5, "later"))
     # A try that failed is repeated by the queue, and dispatch waits a while after it.
-    assert any(_failed(function, batch) == [] for _ in _tries()), function.log
-    assert {minio.path(each) for each in events(5)} <= set(server_case.paths())
+    assert any(_failed(function, later) == [] for _ in _tries()), function.log
+    assert {minio.path(put) for put in events(5, "later")} <= set(server_case.paths())
 
 
 def _tries() -> Iterator[int]:

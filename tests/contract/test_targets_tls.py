@@ -4,31 +4,16 @@ The plain connection, the login and where events go are the same as in the other
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from bucketcast.errors import NotConnected
 from bucketcast.shapes import minio
-from tests import servers
 from tests.contract.case import Case, events
-from tests.contract.diagnoses import fault
-from tests.servers import Server
 from tests.servers.tls import Tls
 
 CERTIFICATE = re.compile(r"certificate|cert_authority|client_cert|issuer|expired", re.IGNORECASE)
 CLIENT_CERTIFICATE = re.compile(r"client.?(s )?.?cert", re.IGNORECASE)
-
-
-@pytest.fixture
-def expired(server_case: Case, servers_folder: Path, tls: Tls) -> Iterator[Server]:
-    """Another server of the kind, whose certificate is over since yesterday."""
-    name = server_case.layout.server
-    server = servers.run(name, servers_folder / f"{name}-expired", tls.expired())
-    server.clear()
-    yield server
-    server.stop()
 
 
 @pytest.mark.parametrize("login", ["tls_settings", "mtls_settings"])
@@ -50,15 +35,6 @@ def test_a_server_of_another_authority_is_refused(server_case: Case, tls: Tls) -
 def test_a_server_of_an_unknown_authority_is_refused(server_case: Case) -> None:
     """Without `cert_authority` the machine's authorities count, and none of them signed it."""
     assert_refused(server_case, server_case.server.tls_settings(cert_authority=""), CERTIFICATE)
-
-
-def test_an_expired_certificate_is_refused(server_case: Case, expired: Server) -> None:
-    assert server_case.sender(expired.settings()).probe() is None
-    assert_refused(server_case, expired.tls_settings(), CERTIFICATE)
-    finding = fault(server_case.sender(expired.tls_settings()).target, "tls")
-    assert "certificate has expired" in finding.found
-    assert "renew the server's certificate" in finding.hint
-    assert expired.received() == []
 
 
 def test_tls_skip_verify_accepts_any_certificate(server_case: Case, tls: Tls) -> None:

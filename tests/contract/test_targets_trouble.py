@@ -26,12 +26,13 @@ from tests.contract.case import HANGS_AFTER, SHORT_TIMEOUT, Case, Sender, event,
 ABOUT_THE_LOGIN = re.compile(r"password|auth|login|token|credential|denied", re.IGNORECASE)
 
 
-def test_a_stopped_server_is_not_connected_until_it_runs_again(case: Case) -> None:
+def test_a_stopped_server_is_not_connected_until_it_runs_again(server_case: Case) -> None:
     """Dispatch closes a target that is not connected any more."""
-    senders = {name: case.sender() for name in ("new", "connected", "closed")}
-    before = events(2, "before")
+    senders = {name: server_case.sender() for name in ("new", "connected", "closed")}
+    resting, before = server_case.sender(), events(2, "before")
     assert senders["connected"].send(before) == senders["closed"].send(events(1, "first")) == {}
-    case.server.stop()
+    assert resting.send(events(1, "early")) == {}
+    server_case.server.stop()
     for sender in senders.values():
         for _ in range(2):
             reason = sender.refusal(events(3))
@@ -39,25 +40,26 @@ def test_a_stopped_server_is_not_connected_until_it_runs_again(case: Case) -> No
             assert not isinstance(reason, NotAuthorized)
         assert isinstance(sender.probe(), NotConnected)
     senders["closed"].close()
-    case.server.start_again()
-    delivered = [*before, *events(1, "first")]
-    assert sorted(case.paths()) == sorted(map(minio.path, delivered))
+    server_case.server.start_again()
+    delivered = [*before, *events(1, "first"), *events(1, "early")]
+    assert sorted(server_case.paths()) == sorted(map(minio.path, delivered))
     assert senders["closed"].send(events(3, "closed")) == {}
+    assert resting.send(events(3, "late")) == {}, "it replaces what the server closed"
     for name in ("new", "connected"):
         senders[name].send_twice_at_most(events(3, name))
-    delivered += [put for name in senders for put in events(3, name)]
-    assert sorted(case.paths()) == sorted(map(minio.path, delivered))
+    delivered += [put for name in (*senders, "late") for put in events(3, name)]
+    assert sorted(server_case.paths()) == sorted(map(minio.path, delivered))
     assert [sender.probe() for sender in senders.values()] == [None, None, None]
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_restart_between_two_batches_costs_one_attempt_at_most(case: Case, end: str) -> None:
-    sender = case.sender()
-    assert sender.send(events(2)) == {}
-    getattr(case.server, end)()
-    case.server.start_again()
-    sender.send_twice_at_most(events(5))
-    assert set(case.paths()) == {minio.path(event_) for event_ in events(5)}
+def test_a_connection_that_the_server_closed_is_replaced(server_case: Case) -> None:
+    sender = server_case.sender()
+    assert sender.send(events(2, "before")) == {}
+    server_case.server.stop()
+    server_case.server.start_again()
+    assert sender.send(events(5)) == {}
+    expected = [*events(2, "before"), *events(5)]
+    assert sorted(server_case.paths()) == sorted(map(minio.path, expected))
 
 
 class Run(threading.Thread):
@@ -112,9 +114,9 @@ def test_a_silent_server_times_out_and_is_used_again(
 ) -> None:
     settings = server_case.supported(SHORT_TIMEOUT)
     connected, new = server_case.sender(settings), server_case.sender(settings)
-    connected.send_until_delivered(events(1, "before"))
     with monkeypatch.context() as patched:
         server_case.shorten_waits(patched)
+        connected.send_until_delivered(events(1, "before"))
         server_case.server.pause()
         assert isinstance(connected.refusal(events(2, "connected")), TimedOut)
         assert isinstance(new.refusal(events(2, "new")), TimedOut)
@@ -152,12 +154,6 @@ def test_a_wrong_password_is_reported_and_nothing_arrives(server_case: Case) -> 
         assert isinstance(error, NotAuthorized)
         assert ABOUT_THE_LOGIN.search(str(error)), error
     assert server_case.arrivals() == []
-
-
-def test_a_probe_detects_a_wrong_password(server_case: Case) -> None:
-    error = server_case.sender(server_case.server.wrong_password_settings()).probe()
-    assert isinstance(error, NotAuthorized)
-    assert ABOUT_THE_LOGIN.search(str(error)), error
 
 
 def test_a_missing_password_is_reported(server_case: Case) -> None:

@@ -82,8 +82,8 @@ class Server(ABC):
         """What to give to `mtls_settings` to show another client's certificate, or none."""
         return dict(zip(self.client_options, (cert, key), strict=True))
 
-    def write(self, settings: Settings, key: str, body: bytes) -> None:
-        """Put one event where `settings` say, with the product's own client; not of all kinds."""
+    def write(self, key: str, body: bytes) -> None:
+        """Replace what the row of this key holds; only kinds with rows can."""
         raise NotImplementedError
 
     @abstractmethod
@@ -118,10 +118,10 @@ class Server(ABC):
 class Module(Protocol):
     """What a kind's module offers; with several `PRODUCTS`, its `start` takes one of them."""
 
-    def start(self, folder: Path, tls: Tls, *, outlives: bool = False, **product: str) -> Server:
-        """Start the server with its data in `folder`, or find the one that runs there already.
+    def start(self, folder: Path, tls: Tls, **product: str) -> Server:
+        """Start the server with its data in `folder`.
 
-        It ends with the calling program, unless `outlives`. Raises `machine.MissingProgramError`,
+        It ends with the calling program. Raises `machine.MissingProgramError`,
         `process.StartError`.
         """
 
@@ -144,11 +144,11 @@ def names(kind: str) -> list[str]:
     return [f"{kind}-{product}" for product in _products(kind)] or [kind]
 
 
-def run(name: str, folder: Path, tls: Tls, *, outlives: bool = False) -> Server:
+def run(name: str, folder: Path, tls: Tls) -> Server:
     """Start the server of that name; see `Module.start`."""
     kind, _, product = name.partition("-")
     more: dict[str, Any] = {"product": product} if product else {}
-    return load(kind).start(folder, tls, outlives=outlives, **more)
+    return load(kind).start(folder, tls, **more)
 
 
 # Read, not imported: where one kind is tested alone, no other's client is there.

@@ -208,7 +208,7 @@ class AmqpServer(Server):
             channel.queue_bind(self.destination, self.destination)
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
+def start(folder: Path, tls: Tls) -> AmqpServer:
     """Start RabbitMQ with its data in `folder`; see `servers.Module.start`."""
     # Debian's script in /usr/sbin would change the user; it is a link beside the real one.
     program = Path(find_program("rabbitmq-server", "/opt/homebrew/sbin", "/usr/local/sbin"))
@@ -244,7 +244,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
             "ERL_EPMD_PORT": str(chosen["epmd"]),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
         },
-        outlives=outlives,
     )
     server = AmqpServer(process, tls, chosen["plain"], chosen["tls"])
     process.start()

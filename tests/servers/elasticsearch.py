@@ -7,7 +7,6 @@ any server. No client library serves both products, so this uses plain HTTP.
 import base64
 import http.client
 import json
-import ssl
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -19,7 +18,7 @@ import msgspec
 from tests.servers import Arrival, Server, Settings, search_node
 from tests.servers.machine import find_program, ports
 from tests.servers.process import Process
-from tests.servers.tls import Tls, as_files
+from tests.servers.tls import Tls
 
 PRODUCTS = ("opensearch", "elasticsearch")
 
@@ -92,7 +91,9 @@ class SearchServer(Server):
         Raises:
             RefusedError: the server refused it.
         """
-        return json.loads(self._raw(method, path, body))
+        return json.loads(
+            self._raw(method, path, None if body is None else json.dumps(body).encode())
+        )
 
     def settings(self, **overrides: str) -> Settings:
         return self._settings("plain", **{"username": USER, "password": PASSWORD, **overrides})
@@ -128,12 +129,8 @@ class SearchServer(Server):
         url = f"http://127.0.0.1:{self._ports['narrow']}"
         return self.settings(**{"url": url, **overrides})
 
-    def write(self, settings: Settings, key: str, body: bytes) -> None:
-        path = f"/{settings['index']}/_doc"
-        if settings.get("format") == "access":
-            _request(settings, "POST", path, body, 60)
-        else:
-            _request(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 60)
+    def write(self, key: str, body: bytes) -> None:
+        self._raw("PUT", f"/{self.destination}/_doc/{quote(key, safe='')}", body)
 
     def received(self, destination: str = "") -> list[Arrival]:
         """See `Server`; a document whose id is no `bucket/key` has no key."""
@@ -157,7 +154,7 @@ class SearchServer(Server):
         """Yield all documents, in pages of the largest size."""
         query: Any = {"size": _PAGE, "sort": ["_seq_no"], "docvalue_fields": ["@timestamp"]}
         while True:
-            response = self._raw("POST", f"/{index}/_search", query)
+            response = self._raw("POST", f"/{index}/_search", json.dumps(query).encode())
             hits = msgspec.json.decode(response, type=_Answer).hits.hits
             yield from hits
             if len(hits) < _PAGE:
@@ -170,9 +167,9 @@ class SearchServer(Server):
         defaults = {"*": None}
         self.request("PUT", "/_cluster/settings", {"persistent": defaults, "transient": defaults})
 
-    def _raw(self, method: str, path: str, body: Any = None) -> bytes:
+    def _raw(self, method: str, path: str, body: bytes | None) -> bytes:
         node = {"url": f"http://127.0.0.1:{self._ports['node']}"}
-        return _request(node, method, path, None if body is None else json.dumps(body).encode(), 60)
+        return _request(node, method, path, body, 60)
 
 
 class _Hit(msgspec.Struct):
@@ -190,9 +187,7 @@ class _Answer(msgspec.Struct):
     hits: _Hits
 
 
-def start(
-    folder: Path, tls: Tls, *, outlives: bool = False, product: str = PRODUCTS[0]
-) -> SearchServer:
+def start(folder: Path, tls: Tls, *, product: str = PRODUCTS[0]) -> SearchServer:
     """Start the product with nginx before it; see `servers.Module.start`."""
     nginx, node = find_program("nginx"), search_node.command(product)
     folder.mkdir(parents=True, exist_ok=True)
@@ -224,7 +219,6 @@ def start(
         folder,
         ready=ready,
         not_ready_yet=SearchServer.refusals,
-        outlives=outlives,
     )
     server = SearchServer(process, tls, chosen)
     process.start()
@@ -234,17 +228,7 @@ def start(
 def _request(
     settings: Settings, method: str, path: str, body: bytes | None, timeout: float
 ) -> bytes:
-    parts = urlsplit(settings["url"])
-    host, port = str(parts.hostname), parts.port
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        with as_files(settings) as files:
-            context = ssl.create_default_context(cafile=files.get("cert_authority"))
-            if "client_cert" in files:
-                context.load_cert_chain(files["client_cert"], files["client_key"])
-        connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    connection = http.client.HTTPConnection(urlsplit(settings["url"]).netloc, timeout=timeout)
     headers = {"Authorization": authorization(settings), "Content-Type": "application/json"}
     try:
         connection.request(method, path, body, headers)

@@ -283,17 +283,17 @@ def _retry(call: Callable[[], T], seconds: float = _TIMEOUT) -> T:
             time.sleep(0.02)
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> KafkaServer:
+def start(folder: Path, tls: Tls) -> KafkaServer:
     """Start Kafka with its data in `folder`; see `servers.Module.start`."""
-    return _start(folder, tls, outlives=outlives, create_topics="false")
+    return _start(folder, tls, create_topics="false")
 
 
 def start_with_topic_creation(folder: Path, tls: Tls) -> KafkaServer:
     """Start a broker that creates missing topics when they are written to."""
-    return _start(folder, tls, outlives=False, create_topics="true")
+    return _start(folder, tls, create_topics="true")
 
 
-def _start(folder: Path, tls: Tls, *, outlives: bool, create_topics: str) -> KafkaServer:
+def _start(folder: Path, tls: Tls, create_topics: str) -> KafkaServer:
     java = find_program("java", "/usr/lib/jvm/*/bin", "/opt/homebrew/opt/openjdk/bin")
     if not list(_JARS.glob(_PRODUCT)):
         raise MissingProgramError("kafka")
@@ -306,13 +306,11 @@ def _start(folder: Path, tls: Tls, *, outlives: bool, create_topics: str) -> Kaf
         folder,
         ready=partial(_check_ready, _administrator(chosen)),
         not_ready_yet=(KafkaException,),
-        outlives=outlives,
     )
     server = KafkaServer(process, tls, chosen)
-    if not process.running:
-        _configure(folder, tls, create_topics, chosen)
-        if new:
-            _format(folder, command)
+    _configure(folder, tls, create_topics, chosen)
+    if new:
+        _format(folder, command)
     process.start()
     if new:
         server.clear()

@@ -241,7 +241,7 @@ def _arrival(message: paho.MQTTMessage) -> Arrival:
     return Arrival(body=bytes(message.payload), headers=headers)
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> MqttServer:
+def start(folder: Path, tls: Tls, *, more: str = "") -> MqttServer:
     """Start Mosquitto with its data in `folder`; see `servers.Module.start`.
 
     `more` has lines of configuration for the plain listener, such as a limit.
@@ -265,7 +265,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> 
         folder,
         ready=observer.connect,
         not_ready_yet=(OSError,),
-        outlives=outlives,
     )
     server = MqttServer(process, tls, chosen, observer)
     new = not (folder / "mosquitto.db").exists()

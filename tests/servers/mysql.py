@@ -6,7 +6,6 @@ its manual, and on these statements being such as both document.
 """
 
 import os
-import ssl
 import subprocess
 from contextlib import closing
 from datetime import UTC
@@ -18,7 +17,7 @@ import pymysql
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import find_program, ports
 from tests.servers.process import Process
-from tests.servers.tls import CLIENT_NAME, Tls, as_files
+from tests.servers.tls import CLIENT_NAME, Tls
 
 DATABASE = "bucketcast"
 USER = "alice"
@@ -108,34 +107,9 @@ class MysqlServer(Server):
         login = self.dsn(CLIENT_NAME, CLIENT_PASSWORD, "?tls=true")
         return self.settings(dsn_string=login, **verified)
 
-    def write(self, settings: Settings, key: str, body: bytes) -> None:
-        login, _, rest = settings["dsn_string"].rpartition("@")
-        user, _, password = login.partition(":")
-        connection = pymysql.connect(
-            host="127.0.0.1",
-            port=self.port,
-            user=user,
-            password=password,
-            database=DATABASE,
-            charset="utf8mb4",
-            autocommit=True,
-            ssl=_context(settings) if "tls=true" in rest else None,
-            ssl_disabled="tls=true" not in rest,
-            connect_timeout=60,
-            read_timeout=60,
-        )
-        table = f"`{settings['table']}`"
-        with closing(connection), connection.cursor() as cursor:
-            if settings.get("format") == "access":
-                cursor.execute(_LOG.format(table))
-                cursor.execute(f"INSERT INTO {table} VALUES (UTC_TIMESTAMP(), %s)", [body.decode()])
-            else:
-                cursor.execute(_MIRROR.format(table))
-                cursor.execute(
-                    f"INSERT INTO {table} (key_name, value) VALUES (%s, %s)"
-                    " ON DUPLICATE KEY UPDATE value = VALUES(value)",
-                    [key, body.decode()],
-                )
+    def write(self, key: str, body: bytes) -> None:
+        statement = f"UPDATE {self.destination} SET value = %s WHERE key_name = %s"
+        self.rows(statement, [body.decode(), key])
 
     def received(self, destination: str = "") -> list[Arrival]:
         table = destination or self.destination
@@ -164,15 +138,7 @@ class MysqlServer(Server):
                 cursor.execute(f"DROP {'VIEW' if sort == 'VIEW' else 'TABLE'} `{quoted}`")
 
 
-def _context(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=settings["cert_authority"])
-    with as_files(settings) as files:
-        if "client_cert" in files:
-            context.load_cert_chain(files["client_cert"], files["client_key"])
-    return context
-
-
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> MysqlServer:
+def start(folder: Path, tls: Tls) -> MysqlServer:
     """Start MariaDB with its data below `folder`; see `servers.Module.start`."""
     program, install = find_program("mariadbd"), find_program("mariadb-install-db")
     folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +177,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> MysqlServer:
         folder,
         ready=lambda: server.connect().close(),
         not_ready_yet=(pymysql.MySQLError,),
-        outlives=outlives,
     )
     server = MysqlServer(process, tls, port)
     process.start()

@@ -251,7 +251,7 @@ streaming {{
         asyncio.run(open_session())
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False, product: str) -> NatsServer:
+def start(folder: Path, tls: Tls, *, product: str) -> NatsServer:
     """Start a product with its data in `folder`; see `servers.Module.start`."""
     kind = StreamingServer if product == "streaming" else NatsServer
     program = _PROGRAMS / kind.program / kind.program
@@ -264,9 +264,7 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, product: str) -> Na
         folder,
         ready=server.check_ready,
         not_ready_yet=kind.refusals,
-        outlives=outlives,
     )
-    if not server.process.running:
-        server.write_configuration()
+    server.write_configuration()
     server.process.start()
     return server

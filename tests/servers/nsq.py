@@ -170,7 +170,7 @@ def _write_options(folder: Path, options: dict[str, Any]) -> None:
     (folder / "nsqd.cfg").write_text("".join(lines))
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
+def start(folder: Path, tls: Tls) -> NsqServer:
     """Start nsqd with its data in `folder`; see `servers.Module.start`."""
     if not _PROGRAM.is_file():
         raise MissingProgramError(_PROGRAM.name)
@@ -204,7 +204,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
         ready=ready,
         not_ready_yet=(OSError, NsqError),
         environment={"PYTHONPATH": str(_ROOT)},
-        outlives=outlives,
     )
     server = NsqServer(process, tls, chosen["tcp"], chosen["http"])
     process.start()

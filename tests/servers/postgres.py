@@ -12,7 +12,7 @@ from localstack import postgres
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.process import Process
-from tests.servers.tls import CLIENT_NAME, Tls, as_files
+from tests.servers.tls import CLIENT_NAME, Tls
 
 DATABASE = "bucketcast"
 USER = "alice"
@@ -102,30 +102,11 @@ class PostgresServer(Server):
         )
         return {"connection_string": string, "table": self.destination, **overrides}
 
-    def write(self, settings: Settings, key: str, body: bytes) -> None:
-        table = sql.Identifier(settings["table"])
-        with (
-            as_files(settings) as files,
-            psycopg.connect(
-                settings["connection_string"],
-                sslrootcert=files.get("cert_authority"),
-                sslcert=files.get("client_cert", ""),
-                sslkey=files.get("client_key", ""),
-                connect_timeout=60,
-            ) as connection,
-        ):
-            if settings.get("format") == "access":
-                make = "(event_time timestamptz NOT NULL, event_data jsonb)"
-                insert, values = "VALUES (now(), %s::jsonb)", [body.decode()]
-            else:
-                make = "(key varchar PRIMARY KEY, value jsonb)"
-                insert = (
-                    "VALUES (%s, %s::jsonb) ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value"
-                )
-                values = [key, body.decode()]
-            create = sql.SQL("CREATE TABLE IF NOT EXISTS {} ").format(table) + sql.SQL(make)
-            connection.execute(create)
-            connection.execute(sql.SQL("INSERT INTO {} ").format(table) + sql.SQL(insert), values)
+    def write(self, key: str, body: bytes) -> None:
+        table = sql.SQL("public.{}").format(sql.Identifier(self.destination))
+        statement = sql.SQL("UPDATE {} SET value = %s::jsonb WHERE key = %s").format(table)
+        with self.connect() as connection:
+            connection.execute(statement, [body.decode(), key])
 
     def received(self, destination: str = "") -> list[Arrival]:
         table = destination or self.destination
@@ -158,7 +139,7 @@ class PostgresServer(Server):
                 connection.execute(statement.encode())
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
+def start(folder: Path, tls: Tls) -> PostgresServer:
     """Start PostgreSQL with its data below `folder`; see `servers.Module.start`."""
     initdb = postgres.initdb()
     if initdb is None:
@@ -184,7 +165,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
         ready=lambda: server.connect(ADMIN).close(),
         not_ready_yet=(psycopg.OperationalError,),
         stop_signal=signal.SIGINT,
-        outlives=outlives,
     )
     server = PostgresServer(process, tls, port)
     process.start()

@@ -1,10 +1,9 @@
 """The one way to start, stop, kill and pause the program of a test server.
 
-A server's folder holds `log` (what it printed), `pid` and `ports.json`, so that a server that was
-started from one program can be found and stopped from another, and comes back on the ports it had.
+A server's folder holds `log` (what it printed) and `ports.json`, so that it comes back on the ports
+it had.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -36,7 +35,7 @@ class Process:
 
     `ready` is a client's first real request; while it raises one of `not_ready_yet` the server is
     given time. `stop_signal` is the one that makes it end in order at once. `environment` is put on
-    top of the caller's. It ends with the program that started it, unless `outlives` is set.
+    top of the caller's. It ends with the program that started it.
     """
 
     arguments: Sequence[str]
@@ -45,7 +44,6 @@ class Process:
     not_ready_yet: tuple[type[Exception], ...]
     stop_signal: signal.Signals = signal.SIGTERM
     environment: Mapping[str, str] = field(default_factory=dict)
-    outlives: bool = False
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _guard: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
@@ -69,11 +67,9 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        if not self.outlives:
-            self._guard = subprocess.Popen(
-                [*_GUARD, str(self._child.pid)], stdin=subprocess.PIPE, start_new_session=True
-            )
-        _remember(self.folder, self._child.pid, self.stop_signal)
+        self._guard = subprocess.Popen(
+            [*_GUARD, str(self._child.pid)], stdin=subprocess.PIPE, start_new_session=True
+        )
         try:
             self._wait_until_ready()
         except BaseException:
@@ -120,7 +116,8 @@ class Process:
         return process
 
     def _process(self) -> psutil.Process | None:
-        return _remembered(self.folder)[0]
+        child = self._child
+        return psutil.Process(child.pid) if child and child.poll() is None else None
 
     def _wait_until_ready(self) -> None:
         child = self._child
@@ -151,36 +148,6 @@ class Process:
             self._guard.kill()
             self._guard.communicate()
             self._guard = None
-        (self.folder / "pid").unlink(missing_ok=True)
-
-
-def stop_server_of(folder: Path) -> bool:
-    """End in order the server that some program started in `folder`; False if none runs."""
-    process, stop_signal = _remembered(folder)
-    if process is None:
-        return False
-    _resume(_tree(process))
-    _stop(process, stop_signal)
-    (folder / "pid").unlink(missing_ok=True)
-    return True
-
-
-def _remember(folder: Path, pid: int, stop_signal: signal.Signals) -> None:
-    # The time of its start tells it from a later process that was given the same number.
-    created = psutil.Process(pid).create_time()
-    text = json.dumps({"pid": pid, "created": created, "stop_signal": stop_signal.value})
-    (folder / "pid").write_text(text)
-
-
-def _remembered(folder: Path) -> tuple[psutil.Process | None, signal.Signals]:
-    try:
-        kept = json.loads((folder / "pid").read_text())
-        process = psutil.Process(kept["pid"])
-        same = abs(process.create_time() - kept["created"]) < 1
-        alive = same and process.status() != psutil.STATUS_ZOMBIE
-    except (FileNotFoundError, psutil.NoSuchProcess):
-        return None, signal.SIGTERM
-    return (process if alive else None), signal.Signals(kept["stop_signal"])
 
 
 def _tree(process: psutil.Process) -> list[psutil.Process]:

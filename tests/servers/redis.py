@@ -10,7 +10,7 @@ from localstack import redis_server
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.process import Process
-from tests.servers.tls import Tls, as_files
+from tests.servers.tls import Tls
 
 PASSWORD = "default-s3cret"
 LIMITED_USER = "alice"
@@ -106,26 +106,9 @@ class RedisServer(Server):
         with self.connect() as client:
             client.config_set("tls-auth-clients", wanted)
 
-    def write(self, settings: Settings, key: str, body: bytes) -> None:
-        host, port = settings["address"].rsplit(":", 1)
-        with as_files(settings) as files:
-            client = redis.Redis(
-                host=host,
-                port=int(port),
-                username=settings.get("user"),
-                password=settings.get("password"),
-                ssl=settings.get("tls") == "on",
-                ssl_ca_certs=files.get("cert_authority"),
-                ssl_certfile=files.get("client_cert"),
-                ssl_keyfile=files.get("client_key"),
-                socket_timeout=60,
-                retry=_ONCE,
-            )
-            with client:
-                if settings.get("format") == "access":
-                    client.rpush(settings["key"], body)
-                else:
-                    client.hset(settings["key"], key, body)
+    def write(self, key: str, body: bytes) -> None:
+        with self.connect() as client:
+            client.hset(self.destination, key, body)
 
     def received(self, destination: str = "") -> list[Arrival]:
         key = destination or self.destination
@@ -143,7 +126,7 @@ class RedisServer(Server):
             client.config_set("tls-auth-clients", "optional")
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> RedisServer:
+def start(folder: Path, tls: Tls) -> RedisServer:
     """Start Redis with its data in `folder`; see `servers.Module.start`."""
     program = redis_server.program()
     if program is None:
@@ -167,7 +150,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> RedisServer:
         folder,
         ready=ready,
         not_ready_yet=(redis.ConnectionError, redis.TimeoutError),
-        outlives=outlives,
     )
     server = RedisServer(process, tls, chosen["plain"], chosen["tls"])
     process.start()

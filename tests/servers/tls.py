@@ -1,16 +1,10 @@
 """Certificates for the test servers: one authority, what it signed, and what must be refused."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import trustme
-
-PEM_OPTIONS = ("cert_authority", "client_cert", "client_key")
-"""The settings that hold PEM text."""
 
 CLIENT_NAME = "carol"
 """Common name of the client certificate; PostgreSQL takes it for the role."""
@@ -61,17 +55,6 @@ def issue(folder: Path) -> Tls:
     _write(own_client, files.client_cert, files.client_key)
     _write(other_client, files.other_client_cert, files.other_client_key)
     return files
-
-
-@contextmanager
-def as_files(settings: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Paths of the PEM texts in `settings`, for clients that take nothing but files."""
-    with TemporaryDirectory() as folder:
-        paths = {name: Path(folder) / name for name in PEM_OPTIONS if settings.get(name)}
-        for name, path in paths.items():
-            path.touch(mode=0o600)
-            path.write_text(settings[name])
-        yield {name: str(path) for name, path in paths.items()}
 
 
 def _write(made: trustme.LeafCert, cert: Path, key: Path) -> None:

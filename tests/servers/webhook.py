@@ -2,7 +2,6 @@
 
 import ssl
 import sys
-import urllib.request
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -13,7 +12,7 @@ from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import ports
 from tests.servers.process import Process
 from tests.servers.receiver import Answer, Configuration, Request
-from tests.servers.tls import Tls, as_files
+from tests.servers.tls import Tls
 
 TOKEN = "webhook-s3cret"
 """Accepted as `Bearer`."""
@@ -64,21 +63,6 @@ class WebhookServer(Server):
             "client_key": self.tls.client_key.read_text(),
         }
         return self.tls_settings(**{**own, **overrides})
-
-    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002
-        """See `Server`; a webhook cannot carry the key."""
-        request = urllib.request.Request(settings["endpoint"], body, method="POST")  # noqa: S310
-        if settings.get("auth_token"):
-            request.add_header("Authorization", f"Bearer {settings['auth_token']}")
-        with as_files(settings) as files:
-            context = None
-            if "cert_authority" in files:
-                context = ssl.create_default_context(cafile=files["cert_authority"])
-                if "client_cert" in files:
-                    context.load_cert_chain(files["client_cert"], files["client_key"])
-            # Raises HTTPError, an OSError, for what is not 2xx.
-            with urllib.request.urlopen(request, timeout=60, context=context):  # noqa: S310
-                return
 
     def received(self, destination: str = "") -> list[Arrival]:
         """The events that were answered 2xx; `requests` has the others too."""
@@ -137,7 +121,7 @@ class WebhookServer(Server):
             raise RuntimeError(message)
 
 
-def start(folder: Path, tls: Tls, *, outlives: bool = False) -> WebhookServer:
+def start(folder: Path, tls: Tls) -> WebhookServer:
     """Start the receiver with its requests in `folder`; see `servers.Module.start`."""
     folder.mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, "plain", "tls", "mtls", "control")
@@ -159,7 +143,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> WebhookServer:
         ready=lambda: server.ask("GET"),
         not_ready_yet=(OSError, HTTPException),
         environment={"PYTHONPATH": str(_ROOT)},
-        outlives=outlives,
     )
     server = WebhookServer(process, tls, listeners)
     process.start()

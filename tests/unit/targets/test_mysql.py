@@ -6,7 +6,7 @@ from bucketcast.errors import NotAuthorized
 from bucketcast.settings import options
 from bucketcast.targets.mysql import Target
 from bucketcast.targets.mysql.address import Dsn, DsnError, parse
-from bucketcast.targets.mysql.settings import MysqlSettings
+from bucketcast.targets.mysql.settings import MysqlSettings, dsn
 from tests.unit.samples import event
 
 
@@ -129,6 +129,20 @@ def test_an_invalid_dsn_is_reported_without_the_secret() -> None:
     (problem,) = Target.check(broken.settings)
     assert problem[0] == "dsn_string"
     assert "s3cret" not in "".join(problem)
+
+
+def test_deprecated_keys_make_a_login_with_a_note() -> None:
+    keys = {"host": "h", "port": "3307", "username": "u", "password": "p", "database": "d"}
+    deprecated = settings(**keys)
+    assert dsn(deprecated) == Dsn(user="u", password="p", host="h", port=3307, database="d")
+    (note,) = Target.notes(deprecated)
+    assert note.startswith("host, port, username, password, database: deprecated, use dsn_string")
+
+
+def test_a_dsn_wins_over_deprecated_keys() -> None:
+    both = settings(dsn_string="u@tcp(h)/d", host="nowhere.invalid", password="other")
+    assert dsn(both) == Dsn(user="u", password="", host="h", database="d")
+    assert "do nothing" in Target.notes(both)[0]
 
 
 def test_a_reference_is_checked_when_it_is_resolved() -> None:
