@@ -225,7 +225,7 @@ def test_no_wait_declares_the_exchange_without_an_answer(
     assert len(amqp.messages()) == 2
 
 
-def methods(data: bytes) -> Iterator[Any]:
+def methods(data: bytearray) -> Iterator[Any]:
     """Yield the methods that a client sent."""
     while data:
         size, frame = decode_frame(bytes(data))
