@@ -58,8 +58,10 @@ def _local_s3(system: Deployed) -> Server:
 
 
 def _gateway(system: Deployed, name: str) -> Server:
-    """Return the gateway and an ordinary user of it, who has a topic and a bucket."""
-    added = system.bucketcast("user", "add", name, "--tenant", "acme", "--json")
+    """Return the gateway and a user of it with a topic, a bucket, and all rights on the suite's."""
+    patterns = ("of-*", "mc-*", "minio-py-*", "minio-go-*", "cli-suite")
+    rights = [f"--bucket={pattern}=read,write,notify,create,lock" for pattern in patterns]
+    added = system.bucketcast("user", "add", name, "--tenant", "acme", *rights, "--json")
     keys = json.loads(added.out)
     sns, s3 = (client(system, service, keys=keys) for service in ("sns", "s3"))
     endpoint = {"push-endpoint": TARGET["webhook.primary"]["endpoint"]}

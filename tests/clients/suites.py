@@ -76,7 +76,7 @@ def aws_cli(server: Server, folder: Path) -> Results:
     (files / "large").write_bytes(os.urandom(20 << 20))
     results = {}
     for line in (HERE / "aws-cli.txt").read_text("utf-8").splitlines():
-        words = line.format(bucket="aws-cli-suite", topic=server.topic).split()
+        words = line.format(bucket="cli-suite", topic=server.topic).split()
         ran = subprocess.run(
             [str(AWS_CLI_VENV / "bin" / "aws"), "--endpoint-url", server.url, *words],
             env=_environment(server),

@@ -30,16 +30,17 @@ class User:
         self.system = system
         self.name, self.tenant = name, tenant
         self.bucket, self.topic = f"{name}-bucket", f"arn:aws:sns:us-east-1:{tenant}:{name}"
-        self.add()
+        self.add(f"{name}-*=read,write,notify,create")
         self.mc = Mc(system, folder / name, self.keys)
         self.mc("mb", f"local/{self.bucket}")
         self.s3.put_object(Bucket=self.bucket, Key=KEY, Body=name.encode())
         self.sns.create_topic(Name=name, Attributes={"push-endpoint": "http://127.0.0.1:9/"})
         self.mc("event", "add", f"local/{self.bucket}", "arn:minio:sqs::primary:webhook")
 
-    def add(self) -> None:
+    def add(self, *rights: str) -> None:
         """Add the user; as often as it is called, it is another one."""
-        ran = self.system.bucketcast("user", "add", self.name, "--tenant", self.tenant, "--json")
+        words = ["--tenant", self.tenant, *(word for each in rights for word in ("--bucket", each))]
+        ran = self.system.bucketcast("user", "add", self.name, *words, "--json")
         assert ran.code == 0, ran.err
         self.use(ran.document)
 
@@ -96,7 +97,7 @@ def answer(act: Callable[[], object]) -> str:
 
 
 def calls(by: User, bucket: str) -> dict[str, Callable[[], object]]:
-    """Thirty calls of a user about a bucket, by boto3, presigned URLs, mc and curl."""
+    """The calls of a user about a bucket, by boto3, presigned URLs, mc and curl."""
     s3, at = by.s3, {"Bucket": bucket, "Key": KEY}
     source = {"CopySource": {"Bucket": bucket, "Key": KEY}}
     own = {"Bucket": by.bucket, "Key": "copy"}
@@ -154,6 +155,7 @@ def calls(by: User, bucket: str) -> dict[str, Callable[[], object]]:
         "PutBucketLifecycle": lambda: s3.put_bucket_lifecycle_configuration(
             Bucket=bucket, LifecycleConfiguration=lifecycle
         ),
+        "CreateBucket": lambda: s3.create_bucket(Bucket=bucket),
         "DeleteBucket": lambda: s3.delete_bucket(Bucket=bucket),
         "GET ?notification": lambda: s3.get_bucket_notification_configuration(Bucket=bucket),
         "PUT ?notification": lambda: s3.put_bucket_notification_configuration(
@@ -161,6 +163,7 @@ def calls(by: User, bucket: str) -> dict[str, Callable[[], object]]:
         ),
         "DELETE ?notification": lambda: by.curl("DELETE", f"/{bucket}?notification="),
         "GET ?events": lambda: by.curl("GET", f"/{bucket}?events=s3%3AObjectCreated%3A%2A"),
+        "mc mb": lambda: mc("mb", f"local/{bucket}"),
         "mc ls": lambda: mc("ls", f"local/{bucket}"),
         "mc cat": lambda: mc("cat", f"local/{bucket}/{KEY}"),
         "mc event add": lambda: mc(
@@ -191,7 +194,6 @@ def test_users_have_nothing_of_one_another(
     ]
     assert {answer(act) for act in of_topics} == {"403 AuthorizationError"}
     assert answer(lambda: bind(by, other.topic)) == DENIED
-    assert answer(lambda: by.s3.create_bucket(Bucket=other.bucket)) == "409 BucketAlreadyExists"
     # Every refusal is in the audit log; mc makes more calls than one.
     least = 2 * len(calls(by, absent)) + len(of_topics) + 1
     refused = system.until(
@@ -221,7 +223,7 @@ def refusals(system: System, user: User) -> list[dict[str, Any]]:
     return [line for line in lines if line["user"] == user.name and line["status"] == 403]
 
 
-def test_who_listens_to_all_buckets_hears_their_own(
+def test_who_listens_to_all_buckets_hears_of_those_with_notify(
     system: System, users: tuple[User, User]
 ) -> None:
     one, two = users
@@ -262,7 +264,7 @@ def test_rights_are_given_keys_rotated_and_users_removed(
     )
     two.use(new)
     assert two.s3.list_buckets()["Buckets"]
-    # Another user of the same name inherits nothing.
+    # Another user of the same name inherits nothing, also not what that user made.
     assert system.bucketcast("user", "rm", two.name).code == 0
     system.until_equal(
         "the removed user is refused", lambda: answer(two.s3.list_buckets), "403 InvalidAccessKeyId"
@@ -272,4 +274,33 @@ def test_rights_are_given_keys_rotated_and_users_removed(
     assert answer(lambda: two.s3.get_object(Bucket=two.bucket, Key=KEY)) == DENIED
     refused = answer(lambda: two.sns.get_topic_attributes(TopicArn=two.topic))
     assert refused == "403 AuthorizationError"
-    assert answer(lambda: two.s3.create_bucket(Bucket=two.bucket)) == "409 BucketAlreadyExists"
+    assert answer(lambda: two.s3.create_bucket(Bucket=two.bucket)) == DENIED
+
+
+def test_a_bucket_that_another_user_makes_again_starts_clean(
+    system: System, users: tuple[User, User]
+) -> None:
+    """Who made the first one has nothing of the second, and gets none of its events."""
+    one, two = users
+    name = f"{one.name}-again"
+    one.s3.create_bucket(Bucket=name)
+    one.mc("event", "add", f"local/{name}", "arn:minio:sqs::primary:webhook")
+    rights = ["--bucket", f"{name}=read,write,notify,create"]
+    for user, words in ((two, rights), (one, ["--bucket", f"{one.name}-*=none"])):
+        ran = system.bucketcast("user", "set", user.name, *words)
+        assert ran.code == 0, ran.err
+    system.until_equal(
+        "the other user removes it",
+        lambda: answer(lambda: two.s3.delete_bucket(Bucket=name)),
+        "done",
+    )
+    two.s3.create_bucket(Bucket=name)
+    found = two.s3.get_bucket_notification_configuration(Bucket=name)
+    assert "QueueConfigurations" not in found
+    system.until_equal(
+        "the first user is refused",
+        lambda: answer(lambda: one.s3.list_objects(Bucket=name)),
+        DENIED,
+    )
+    assert [each["Name"] for each in one.s3.list_buckets()["Buckets"]] == []
+    two.s3.delete_bucket(Bucket=name)

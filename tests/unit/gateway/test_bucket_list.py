@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from bucketcast.gateway.bucket_list import BucketList
-from bucketcast.gateway.judge import Judge
 from bucketcast.users import User
-from bucketcast.users.owners import Owner, Owners
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.responses import Send, send_response
 from tests.unit.web.requests import ANNA, Wire, authenticator, scope_of, signed
@@ -29,15 +27,7 @@ def bucket(name: str) -> bytes:
     ).encode()
 
 
-@pytest.fixture
-def judge(dynamodb: Any, state_table: str) -> Judge:
-    owners = Owners(state_table, dynamodb)
-    owners.replace("own", None, Owner(ANNA.id))
-    owners.replace("bobs", None, Owner("b2"))
-    return Judge(owners)
-
-
-def listed(judge: Judge, user: User, document: bytes) -> bytes:
+def listed(user: User, document: bytes) -> bytes:
     sent: list[MutableMapping[str, Any]] = []
 
     async def s3(admitted: AuthenticatedRequest, send: Send) -> None:
@@ -50,7 +40,7 @@ def listed(judge: Judge, user: User, document: bytes) -> bytes:
     async def run() -> None:
         scope = scope_of(signed("GET", "/?max-buckets=9"), accept_encoding="gzip")
         admitted = await authenticator().authenticate(scope, Wire(b""))
-        await BucketList(s3, judge)(replace(admitted, user=user), send)
+        await BucketList(s3)(replace(admitted, user=user), send)
 
     asyncio.run(run())
     body = b"".join(message.get("body", b"") for message in sent)
@@ -58,23 +48,23 @@ def listed(judge: Judge, user: User, document: bytes) -> bytes:
     return body
 
 
-NAMES = ("own", "bobs", "given-a", "deploys")
+NAMES = ("bobs", "given-a", "made", "deploys")
 
 
-def test_a_user_sees_their_own_buckets_and_those_with_any_right(judge: Judge) -> None:
-    user = replace(ANNA, grants={"given-*": ("notify",)})
-    found = listed(judge, user, DOCUMENT % b"".join(map(bucket, NAMES)))
-    assert found == DOCUMENT % (bucket("own") + bucket("given-a"))
+def test_a_user_sees_the_buckets_on_which_they_have_any_right() -> None:
+    user = replace(ANNA, grants={"given-*": ("notify",), "made": ("create",)})
+    found = listed(user, DOCUMENT % b"".join(map(bucket, NAMES)))
+    assert found == DOCUMENT % (bucket("given-a") + bucket("made"))
 
 
-def test_an_administrator_sees_what_s3_answers(judge: Judge) -> None:
+def test_an_administrator_sees_what_s3_answers() -> None:
     document = DOCUMENT % b"".join(map(bucket, NAMES))
-    assert listed(judge, replace(ANNA, admin=True), document) == document
+    assert listed(replace(ANNA, admin=True), document) == document
 
 
 @pytest.mark.parametrize(
     "document", [b"\x1f\x8b", DOCUMENT % b'<Bucket a=""><Name>x</Name></Bucket>']
 )
-def test_an_answer_in_another_form_reveals_nothing(judge: Judge, document: bytes) -> None:
+def test_an_answer_in_another_form_reveals_nothing(document: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        listed(judge, ANNA, document)
+        listed(ANNA, document)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from bucketcast.gateway.rights import Needed, denied, is_met, missing, needed
-from bucketcast.users import User
-from bucketcast.users.owners import Owner
+from bucketcast.gateway.rights import Needed, missing, needed, require
+from bucketcast.users import RIGHTS, Right, User
+from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 
 NOBODY: list[Needed] = []
@@ -35,6 +35,7 @@ SIGNED = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0&x-id=Any"
         ("GET", f"/bk/k?{SIGNED}", "bk read"),
         ("GET", "/bk/k?acl", "bk read"),
         ("GET", "/bk/k?uploadId=1", "bk read"),
+        ("GET", "/bk/k?retention", "bk read"),
         ("GET", "//k?tagging", "bk read"),  # the host names the bucket
         ("POST", "/bk/k?select&select-type=2", "bk read"),
         ("PUT", "/bk/k", "bk write"),
@@ -63,17 +64,19 @@ SIGNED = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0&x-id=Any"
         ("GET", "/bk?notification=1", "bk notify"),
         ("GET", "/bk?events=s3%3AObjectCreated%3A%2A&prefix=&ping=10", "bk notify"),
         ("GET", "//?events=x", "bk notify"),
-        ("DELETE", "/bk", "bk owner"),
-        ("DELETE", f"/bk?{SIGNED}", "bk owner"),
-        ("GET", "/bk?policy", "bk owner"),
-        ("PUT", "/bk?policy", "bk owner"),
-        ("PUT", "/bk?acl", "bk owner"),
-        ("PUT", "/bk?publicAccessBlock", "bk owner"),
-        ("PUT", "/bk?lifecycle", "bk owner"),
-        ("PUT", "/bk?versioning", "bk owner"),
-        ("DELETE", "/bk?tagging", "bk owner"),
-        ("PUT", "/bk?metrics&id=1", "bk owner"),
-        ("GET", "/bk?replication", "bk owner"),
+        ("PUT", "/bk", "bk create"),
+        ("PUT", f"/bk/?{SIGNED}", "bk create"),
+        ("DELETE", "/bk", "bk create"),
+        ("DELETE", f"/bk?{SIGNED}", "bk create"),
+        ("GET", "/bk?policy", "bk create"),
+        ("PUT", "/bk?policy", "bk create"),
+        ("PUT", "/bk?acl", "bk create"),
+        ("PUT", "/bk?publicAccessBlock", "bk create"),
+        ("PUT", "/bk?lifecycle", "bk create"),
+        ("PUT", "/bk?versioning", "bk create"),
+        ("DELETE", "/bk?tagging", "bk create"),
+        ("PUT", "/bk?metrics&id=1", "bk create"),
+        ("GET", "/bk?replication", "bk create"),
         # what may reach further, and what is not known
         ("PUT", "/bk?replication", "bk admin"),
         ("PUT", "/bk?logging", "bk admin"),
@@ -94,6 +97,15 @@ SIGNED = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0&x-id=Any"
         ("HEAD", "/", "admin"),
         ("GET", "/?unheard-of", "admin"),
         ("PUT", "/?events=x", "admin"),
+        # names that AWS's services use
+        ("PUT", "/aws-glue-assets-1", "aws-glue-assets-1 service"),
+        ("PUT", "/AWS-glue-assets-1", "AWS-glue-assets-1 service"),
+        ("PUT", "/cdk-hnb659fds-assets-1-eu-west-1", "cdk-hnb659fds-assets-1-eu-west-1 service"),
+        ("PUT", "/xn--1", "xn--1 service"),
+        ("DELETE", "/sagemaker-eu-1", "sagemaker-eu-1 service"),
+        ("PUT", "/cf-templates-1?policy", "cf-templates-1 service"),
+        ("PUT", "/my-aws-logs", "my-aws-logs create"),
+        ("GET", "/aws-logs-1", "aws-logs-1 read"),
     ],
 )
 def test_a_call_needs(method: str, target: str, need: str) -> None:
@@ -106,22 +118,19 @@ def test_a_call_needs(method: str, target: str, need: str) -> None:
         ("GET", "/"),
         ("GET", "/?x-id=ListBuckets&max-buckets=10&prefix=a"),
         ("GET", "/?events=s3%3AObjectCreated%3A%2A"),
-        ("PUT", "/bk"),
-        ("PUT", f"/bk/?{SIGNED}"),
     ],
 )
-def test_everybody_may_list_listen_and_create(method: str, target: str) -> None:
+def test_everybody_may_list_and_listen(method: str, target: str) -> None:
     assert needed(call(method, target)) == NOBODY
-    assert needed(call(method, target, {"x-amz-acl": "private"})) == NOBODY
 
 
 @pytest.mark.parametrize(
     ("target", "needs_all"),
     [
-        ("/bk?policy&list-type=2", {"bk owner"}),
-        ("/bk?notification&policy", {"bk notify", "bk owner"}),
+        ("/bk?policy&list-type=2", {"bk create"}),
+        ("/bk?notification&policy", {"bk notify", "bk create"}),
         ("/bk?events=x&session", {"bk notify", "bk admin"}),
-        ("/bk?uploads&policy", {"bk read", "bk owner"}),
+        ("/bk?uploads&policy", {"bk read", "bk create"}),
     ],
 )
 def test_a_call_with_several_names_needs_what_each_needs(target: str, needs_all: set[str]) -> None:
@@ -152,7 +161,8 @@ def test_headers_in_a_presigned_query_count() -> None:
     assert needs("PUT", "/bk/k?X-Amz-Copy-Source=%2Fother%2Fk") == {"bk write", "other read"}
     both = needs("PUT", "/bk/k?x-amz-copy-source=third%2Fk", {"x-amz-copy-source": "other/k"})
     assert both == {"bk write", "other read", "third read"}
-    assert needs("PUT", "/bk/k?X-Amz-Acl=public-read") == {"bk write", "bk owner"}
+    assert needs("PUT", "/bk/k?X-Amz-Acl=public-read") == {"bk write", "bk create"}
+    assert needs("PUT", "/bk/k?X-Amz-Object-Lock-Mode=COMPLIANCE") == {"bk write", "bk lock"}
 
 
 @pytest.mark.parametrize(
@@ -161,47 +171,80 @@ def test_headers_in_a_presigned_query_count() -> None:
         ("PUT", "/bk/k", {"x-amz-acl": "public-read"}),
         ("PUT", "/bk/k", {"x-amz-grant-read": 'uri="http://acs.amazonaws.com/groups/global/All"'}),
         ("PUT", "/bk/k?acl", {}),
-        ("DELETE", "/bk/k", {"x-amz-bypass-governance-retention": "true"}),
     ],
 )
-def test_rights_are_given_away_and_locks_broken_by_the_owner(
+def test_who_may_change_settings_may_open_objects_to_others(
     method: str, target: str, headers: Mapping[str, str]
 ) -> None:
-    assert needs(method, target, headers) == {"bk write", "bk owner"}
+    assert needs(method, target, headers) == {"bk write", "bk create"}
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "header", "besides"),
+    [
+        ("PUT", "/bk/k?retention", "", "write"),
+        ("PUT", "/bk/k?legal-hold&versionId=1", "", "write"),
+        ("PUT", "/bk/k?Retention", "", "write"),
+        ("PUT", "/bk/k", "x-amz-object-lock-mode", "write"),
+        ("PUT", "/bk/k", "x-amz-object-lock-legal-hold", "write"),
+        ("POST", "/bk/k?uploads", "x-amz-object-lock-retain-until-date", "write"),
+        ("DELETE", "/bk/k", "x-amz-bypass-governance-retention", "write"),
+        ("POST", "/bk?delete", "x-amz-bypass-governance-retention", "write"),
+        ("PUT", "/bk?object-lock", "", "create"),
+        ("PUT", "/bk", "x-amz-bucket-object-lock-enabled", "create"),
+    ],
+)
+def test_locks_are_set_and_broken_with_a_right_of_their_own(
+    method: str, target: str, header: str, besides: str
+) -> None:
+    headers = {header: "true"} if header else None
+    assert needs(method, target, headers) == {f"bk {besides}", "bk lock"}
 
 
 def test_a_restore_needs_an_administrator() -> None:
     assert needs("POST", "/bk/k?restore") == {"bk write", "bk admin"}
 
 
+def user(**grants: tuple[Right, ...]) -> User:
+    """Return a user with these rights on `photos-*` and on all buckets."""
+    patterns = {"photos": "photos-*", "every": "*"}
+    return User("1", "ann", "", (), grants={patterns[name]: grants[name] for name in grants})
+
+
 @pytest.mark.parametrize(
-    ("need", "given", "met"),
+    ("method", "target", "given", "lacks"),
     [
-        ("any", ("notify",), True),
-        ("read", ("read",), True),
-        ("read", ("write", "notify"), False),
-        ("write", ("write",), True),
-        ("notify", ("read", "write"), False),
-        ("owner", ("read", "write", "notify"), False),
-        ("any", (), False),
+        ("HEAD", "/photos-1", ("notify",), ""),
+        ("HEAD", "/photos-1", (), "photos-1 any"),
+        ("GET", "/photos-1/k", ("read",), ""),
+        ("GET", "/photos-1/k", ("write", "notify", "create", "lock"), "photos-1 read"),
+        ("PUT", "/photos-1/k", ("read",), "photos-1 write"),
+        ("GET", "/photos-1?notification", ("read", "write"), "photos-1 notify"),
+        ("PUT", "/photos-1", ("create",), ""),
+        ("PUT", "/photos-1", ("read", "write", "notify", "lock"), "photos-1 create"),
+        ("PUT", "/another", ("create",), "another create"),
+        ("PUT", "/photos-1/k?retention", ("write",), "photos-1 lock"),
+        ("PUT", "/photos-1?logging", RIGHTS, "photos-1 admin"),
     ],
 )
-def test_rights_on_other_buckets(need: str, given: tuple[str, ...], met: bool) -> None:  # noqa: FBT001
-    user = User("1", "ann", "", (), grants={"b*": given})  # type: ignore[dict-item]
-    it = Needed("bucket", need)  # type: ignore[arg-type]
-    assert is_met(user, {}, it) is met
-    assert is_met(user, {"bucket": Owner(user.id)}, it)
-    assert not is_met(user, {"bucket": Owner(user.id)}, Needed("another", need))  # type: ignore[arg-type]
-    assert not is_met(user, {"bucket": Owner(user.id)}, Needed("bucket", "admin"))
-    admin = User("2", "root", "", (), admin=True)
-    assert is_met(admin, {}, Needed("bucket", "admin"))
+def test_what_a_user_lacks_for_a_call(
+    method: str, target: str, given: tuple[Right, ...], lacks: str
+) -> None:
+    asked = call(method, target)
+    assert " ".join(missing(user(photos=given), asked) or ()) == lacks
+    assert missing(User("2", "root", "", (), admin=True), asked) is None
+
+
+def test_names_of_services_are_nobodys_to_create_but_an_administrators() -> None:
+    asked = call("PUT", "/aws-glue-assets-1")
+    with pytest.raises(S3Error, match="AWS's services use") as error:
+        require(user(every=RIGHTS), asked)
+    assert error.value.status == 403
+    require(User("2", "root", "", (), admin=True), asked)
 
 
 def test_a_refusal_says_how_the_right_is_given() -> None:
-    user = User("1", "ann", "", (), grants={"bk": ("read",)})
-    it = missing(user, {}, call("PUT", "/bk/k"))
-    assert it
-    error = denied(it)
-    assert (error.code, error.status) == ("AccessDenied", 403)
-    assert "`bucketcast user set NAME --bucket bk=write`" in error.message
-    assert missing(user, {}, call("GET", "/bk/k")) is None
+    with pytest.raises(S3Error) as error:
+        require(user(photos=("read",)), call("PUT", "/photos-1"))
+    assert (error.value.code, error.value.status) == ("AccessDenied", 403)
+    assert "`bucketcast user set NAME --bucket photos-1=create`" in error.value.message

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from bucketcast.listen import api
 from bucketcast.listen.api import Listen
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import KEEP_SECONDS, LEASE_SECONDS, ListenFilter
-from bucketcast.users import User
+from bucketcast.users import Right
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from tests.unit.listen.test_stream import MemoryQueue, wait_until
@@ -30,7 +30,8 @@ PING = b'{"Records":null}\n'
 class Client:
     """A client that listens, records messages, and can disconnect."""
 
-    def __init__(self) -> None:
+    def __init__(self, grants: Mapping[str, tuple[Right, ...]] | None = None) -> None:
+        self.user = replace(ANNA, grants=grants or {"uploads": ("notify",)})
         self.sent: list[MutableMapping[str, Any]] = []
         self.disconnected = asyncio.Event()
         self.aborted = False
@@ -57,7 +58,7 @@ class Client:
             if self.refused:
                 raise S3Error("InvalidAccessKeyId")
 
-        return replace(request, abort=abort, confirm=confirm)
+        return replace(request, user=self.user, abort=abort, confirm=confirm)
 
     @property
     def received(self) -> bytes:
@@ -75,19 +76,11 @@ class Deployment:
         )
         self.table = table
         self.queue = MemoryQueue()
-        self.hidden = ""
         self.attached: list[str] = []
         self.not_heard = ""
         self.looked = 0
 
     def listen(self, *, endless: bool = True) -> Listen:
-        async def may_hear_of(user: User, bucket: str, _: float) -> bool:
-            assert user == ANNA
-            return bucket != self.hidden
-
-        def attach(user: User, bucket: str) -> None:
-            self.attached.append(bucket or f"all of {user.name}")
-
         def not_heard() -> str:
             self.looked += 1
             return self.not_heard
@@ -95,8 +88,7 @@ class Deployment:
         return Listen(
             self.listeners,
             lambda _: self.queue,
-            attach,
-            may_hear_of,
+            self.attached.append,
             not_heard=not_heard,
             endless=endless,
         )
@@ -188,14 +180,20 @@ def test_events_wait_for_a_user_whose_rights_changed(deployment: Deployment) -> 
     asyncio.run(test())
 
 
-@pytest.mark.parametrize(("hidden", "count"), [("uploads", 0), ("archive", 1)])
-def test_who_listens_to_all_buckets_gets_events_of_their_own(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, hidden: str, count: int
+@pytest.mark.parametrize(
+    ("grants", "count"),
+    [({"up*": ("notify",)}, 1), ({"up*": ("read", "create")}, 0), ({"archive": ("notify",)}, 0)],
+)
+def test_who_listens_to_all_buckets_hears_of_those_with_notify(
+    deployment: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    grants: dict[str, tuple[Right, ...]],
+    count: int,
 ) -> None:
     monkeypatch.setattr(api, "LISTEN_SECONDS", 0.05)
 
     async def test() -> None:
-        client, deployment.hidden = Client(), hidden
+        client = Client(grants)
         deployment.queue.put("a")
         everywhere = "/?events=s3%3AObjectCreated%3A%2A"
         await answer(deployment.listen(endless=False), client, everywhere)
@@ -292,4 +290,4 @@ def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
 
     asyncio.run(test())
     assert (logged, deployment.looked) == ([deployment.not_heard], 1)
-    assert deployment.attached == ["uploads", "all of anna"]
+    assert deployment.attached == ["uploads"]

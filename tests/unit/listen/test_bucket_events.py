@@ -92,7 +92,7 @@ def test_other_calls_notify_no_listener(method: str, target: str, status: int) -
 
 
 @pytest.mark.parametrize(("method", "status", "hook"), [("PUT", 200, 0), ("DELETE", 204, 1)])
-def test_a_bucket_is_attached_or_its_rules_removed_if_s3_succeeds(
+def test_a_bucket_is_attached_or_forgotten_if_s3_succeeds(
     method: str, status: int, hook: int
 ) -> None:
     given: tuple[list[str], list[str]] = ([], [])
@@ -102,6 +102,12 @@ def test_a_bucket_is_attached_or_its_rules_removed_if_s3_succeeds(
     assert given == ([], [])
     events_of(method, "/fresh", status, **hooks)
     assert (given[hook], given[1 - hook]) == (["fresh"], [])
+
+
+def test_a_bucket_that_is_gone_already_is_forgotten() -> None:
+    forgotten: list[str] = []
+    assert events_of("DELETE", "/fresh", 404, forget=forgotten.append) == []
+    assert forgotten == ["fresh"]
 
 
 @pytest.mark.parametrize(("method", "status"), [("PUT", 200), ("DELETE", 204)])

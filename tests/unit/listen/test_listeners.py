@@ -141,6 +141,16 @@ def test_a_listener_is_removed_after_a_minute(gateway: Gateway) -> None:
     assert len(gateway.table.read().leases) == 1
 
 
+def test_the_listeners_of_a_removed_bucket_are_removed(gateway: Gateway) -> None:
+    process = gateway.process()
+    process.renew()
+    process.acquire(FILTER)
+    others = {process.acquire(ListenFilter("anna", bucket, PUTS)) for bucket in ("", "archive")}
+    gateway.process().forget("uploads")
+    assert set(gateway.table.read().listeners) == others
+    assert set(gateway.queues()) == {listener.queue for listener in others}
+
+
 def test_equal_concurrent_calls_get_a_queue_each(gateway: Gateway) -> None:
     process, other = gateway.process(), gateway.process()
     first, second = process.acquire(FILTER), process.acquire(FILTER)

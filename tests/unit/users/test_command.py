@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from bucketcast.users.aws import Users
-from bucketcast.users.owners import Owner, Owners
 from tests.unit.conftest import Run, cells
 from tests.unit.moto_aws import MotoAws
 
@@ -28,7 +27,6 @@ def test_a_user_is_added_shown_and_removed(run: Run) -> None:
             "access_keys": [key],
             "admin": False,
             "rights": {},
-            "owns": [],
         }
     ]
     assert cells(run("user", "ls").out)[1] == ["anna", "shop", key]
@@ -69,21 +67,20 @@ def test_an_empty_tenant_is_accepted(run: Run) -> None:
     assert run("user", "add", "anna", "--tenant", "", "--json").document["tenant"] == ""
 
 
-def test_rights_are_given_shown_and_taken(run: Run, aws: MotoAws) -> None:
-    given = ("--bucket", "photos-*=write,read", "--bucket", "logs=notify")
+def test_rights_are_given_shown_and_taken(run: Run) -> None:
+    given = ("--bucket", "photos-*=create,write,lock,read", "--bucket", "logs=notify")
     first = run("user", "add", "anna", "--tenant", "t", *given, "--json").document["access_key"]
     second = run("user", "key", "add", "anna", "--json").document["access_key"]
-    (anna,) = Users("Bucketcast", aws.outputs["StateTable"], aws.dynamodb, aws.secretsmanager).all()
-    Owners(aws.outputs["StateTable"], aws.dynamodb).replace("own", None, Owner(anna.id))
     assert cells(run("user", "ls").out)[1:] == [
-        ["anna", "t", first, "photos-*=read,write"],
+        ["anna", "t", first, "photos-*=read,write,create,lock"],
         ["", second, "logs=notify"],
-        ["", "own=owner"],
     ]
     (shown,) = run("user", "ls", "--json").document["users"]
     assert shown["access_keys"] == [first, second]
-    assert shown["rights"] == {"photos-*": ["read", "write"], "logs": ["notify"]}
-    assert shown["owns"] == ["own"]
+    assert shown["rights"] == {
+        "photos-*": ["read", "write", "create", "lock"],
+        "logs": ["notify"],
+    }
     changed = run("user", "set", "anna", "--admin", "--bucket", "photos-*=none")
     assert changed.out == "anna has: admin logs=notify\n"
     assert run("user", "set", "anna", "--no-admin").out == "anna has: logs=notify\n"

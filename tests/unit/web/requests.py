@@ -77,5 +77,5 @@ async def ready() -> None:
     """Be a deployment that AWS answers for."""
 
 
-async def allow(*_: Any) -> None:
+def allow(*_: Any) -> None:
     """Judge that a call may be made."""

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
@@ -41,7 +40,7 @@ class S3:
     def __init__(
         self,
         authenticator: Authenticator,
-        judge: Callable[[User, RawRequest], Awaitable[None]],
+        judge: Callable[[User, RawRequest], None],
         answers: Callable[[RawRequest], Handler | None],
         forward: Handler,
         *,
@@ -67,14 +66,8 @@ class S3:
         if self._preflight and scope["method"] == "OPTIONS":
             await self._preflight(self._authenticator.read(scope), send)
             return
-        authenticated = await self._authenticator.authenticate(scope, receive)
-
-        async def confirm() -> None:
-            await authenticated.confirm()
-            await self._judge(authenticated.user, authenticated.call)
-
-        request = replace(authenticated, confirm=confirm)
-        await self._judge(request.user, request.call)
+        request = await self._authenticator.authenticate(scope, receive)
+        self._judge(request.user, request.call)
         handler = self._answers(request.call)
         if handler is None:
             if self._refusal and not is_bucket_lookup(request.call):

@@ -1,14 +1,11 @@
 """ListBuckets for users who may see some buckets only: S3's answer without the others."""
 
 import re
-import time
 from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
-from bucketcast.gateway.judge import Judge
-from bucketcast.gateway.rights import Needed, is_met
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.responses import Handler, Send
 
@@ -20,9 +17,8 @@ _BUCKET: Final = re.compile(rb"<Bucket>.*?<Name>([^<]*)</Name>.*?</Bucket>", re.
 class BucketList:
     """Wraps the proxy to S3; administrators get its list of buckets as it is."""
 
-    def __init__(self, forward: Handler, judge: Judge) -> None:
+    def __init__(self, forward: Handler) -> None:
         self._forward = forward
-        self._judge = judge
 
     async def __call__(self, admitted: AuthenticatedRequest, send: Send) -> None:
         """Proxy a call; leave out of a list of buckets what the user may not see."""
@@ -40,8 +36,7 @@ class BucketList:
         await self._forward(_uncompressed(admitted), collect)
         content = bytes(body)
         if start["status"] == HTTPStatus.OK:
-            owners = await self._judge.owners(time.time())
-            content = _filter(content, lambda name: is_met(user, owners, Needed(name, "any")))
+            content = _filter(content, lambda name: bool(user.rights_on(name)))
         headers = [pair for pair in start["headers"] if pair[0] != b"content-length"]
         length = (b"content-length", str(len(content)).encode())
         await send({**start, "headers": [*headers, length]})

@@ -8,13 +8,12 @@ from starlette.applications import Starlette
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment.outputs import outputs_reader
+from bucketcast.gateway import rights
 from bucketcast.gateway.account_cache import AccountCache
 from bucketcast.gateway.admin.routes import Admin
 from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.audit import Audit
 from bucketcast.gateway.bucket_list import BucketList
-from bucketcast.gateway.judge import Judge
-from bucketcast.gateway.ownership import Ownership
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.listen.api import Listen, refuse_listening
 from bucketcast.listen.aws.credentials import CredentialsProvider
@@ -27,9 +26,8 @@ from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
-from bucketcast.users import Account, User
+from bucketcast.users import Account
 from bucketcast.users.aws import Users
-from bucketcast.users.owners import Owners
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler
@@ -70,8 +68,6 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     region, endpoint = aws.sqs.meta.region_name, aws.s3.meta.endpoint_url
     deployment = outputs_reader(stack, aws)
     accounts = _cache_accounts(Users(stack, table, aws.dynamodb, aws.secretsmanager))
-    owners = Owners(table, aws.dynamodb)
-    judge = Judge(owners)
 
     def notify(bucket: str, name: str, body: str) -> None:
         """Send a bucket's notification of an event to ingest, unless CloudTrail logs it."""
@@ -101,25 +97,24 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     listen = Listen(
         listeners,
         lambda listener: Queue(listeners.url(listener), sqs),
-        partial(_attach, notifications, owners),
-        judge.may_hear_of,
+        notifications.attach,
         not_heard=lambda: checks.not_heard(deployment(), aws),
         endless=serves == "all",
     )
 
     proxy = Proxy(endpoint, region, credentials)
     events = BucketEvents(
-        BucketList(proxy, judge),
+        BucketList(proxy),
         notify,
         region,
         attach=partial(_attach_if_heard, notifications, listeners),
-        forget=notifications.forget,
+        forget=partial(_forget, notifications, listeners),
     )
     s3 = S3(
         authenticator,
-        judge.require,
+        rights.require,
         answers,
-        Ownership(events, owners, notifications.exists, notifications.forget),
+        events,
         refusal=_REFUSALS[serves].format(endpoint),
         preflight=proxy.preflight if serves == "all" else None,
     )
@@ -150,19 +145,16 @@ def _cache_accounts(users: Users) -> AccountCache:
     return AccountCache(find_account, read_keys)
 
 
-def _attach(notifications: Notifications, owners: Owners, user: User, bucket: str) -> None:
-    """Attach a bucket that a user listens to, for "" all that the user owns."""
-    if bucket:
-        notifications.attach(bucket)
-        return
-    with aws_errors():
-        owned = [name for name, owner in owners.all().items() if owner.user == user.id]
-    notifications.attach_all(owned)
-
-
 def _attach_if_heard(notifications: Notifications, listeners: Listeners, bucket: str) -> None:
     """Attach a created bucket, if somebody listens to all."""
     with aws_errors():
         heard = listeners.any_of_all_objects()
     if heard:
         notifications.attach(bucket)
+
+
+def _forget(notifications: Notifications, listeners: Listeners, bucket: str) -> None:
+    """Remove what hangs on a bucket that is gone, for the next one of its name."""
+    with aws_errors():
+        listeners.forget(bucket)
+    notifications.forget(bucket)

@@ -99,7 +99,7 @@ class Proxy:
         call, body = request.call, request.body
         content, length = await _content(call, body)
         if isinstance(content, bytes):
-            # A client may send slowly, and the bucket may be another user's by now.
+            # A client may send slowly, and the user may have lost the right by now.
             await request.confirm()
         framed = isinstance(content, _StreamedBody) and content.framed
         headers = _headers(call, body, length, framed=framed)

@@ -1,24 +1,24 @@
 """What a call needs, and whether its user has it: the one place where S3 calls are judged.
 
-A need is a right on a bucket (`read`, `write`, `notify`), `any` of these, to be its `owner`, or to
-be an `admin`. Owners have all rights on their buckets, administrators on all buckets. What is not
-known here is for administrators: it might act on another bucket, or lend the gateway's own rights.
-So is a name in another case than S3's, which S3 may not know: it would list the bucket for
-`GET ?Notification`, and remove it for `DELETE ?Notification`.
+A need is a right on a bucket, `any` of them, or to be an administrator: `admin`, or `service` for
+what needs `create` on a name that AWS's services use. What is not known here is for administrators:
+it might act on another bucket, or lend the gateway's own rights. So is a name in another case than
+S3's, which S3 may not know: it would list the bucket for `GET ?Notification`, and remove it for
+`DELETE ?Notification`.
 
 A presigned call may have any `x-amz-` header in its query.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
+from bucketcast.gateway.service_names import is_of_service
 from bucketcast.users import Right, User
-from bucketcast.users.owners import Owner
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest, is_bucket_name
 
-Need = Right | Literal["any", "owner", "admin"]
+Need = Right | Literal["any", "service", "admin"]
 
 
 class Needed(NamedTuple):
@@ -86,45 +86,48 @@ _SELECT: Final = frozenset({"select", "select-type"})
 _COPY_SOURCE: Final = "x-amz-copy-source"
 _ACL: Final = "x-amz-acl"
 _GRANT: Final = "x-amz-grant-"
-_BYPASS: Final = "x-amz-bypass-governance-retention"
+_LOCKS: Final = frozenset({"legal-hold", "retention"})
+_LOCK_HEADERS: Final = (
+    "x-amz-bucket-object-lock-",
+    "x-amz-bypass-governance-retention",
+    "x-amz-object-lock-",
+)
 _HARMLESS_ACLS: Final = ("", "private", "bucket-owner-read", "bucket-owner-full-control")
 
 
 def needed(call: RawRequest) -> list[Needed]:
     """Return all that a call needs.
 
-    Nothing is needed to list buckets, to listen to all of them, and to create one: these answer
-    with the user's own.
+    Nothing is needed to list buckets, and to listen to all of them: these answer with those on
+    which the user has rights.
     """
     if not call.bucket:
         return [] if _is_for_everybody(call) else [Needed("", "admin")]
-    needs = set(_of_object(call) if call.key else _of_bucket(call))
-    return [Needed(call.bucket, need) for need in sorted(needs)] + _of_headers(call)
+    needs = {*(_of_object(call) if call.key else _of_bucket(call)), *_of_headers(call)}
+    if "create" in needs and is_of_service(call.bucket):
+        needs = {*needs - {"create"}, "service"}
+    return [Needed(call.bucket, need) for need in sorted(needs)] + _of_sources(call)
 
 
-def is_met(user: User, owners: Mapping[str, Owner], it: Needed) -> bool:
-    """Return True if a user has what is needed; `owners` are by bucket."""
-    if user.admin:
-        return True
-    if it.need == "admin":
-        return False
-    owner = owners.get(it.bucket)
-    if owner and owner.user == user.id:
-        return True
-    rights = user.rights_on(it.bucket)
-    return bool(rights) if it.need == "any" else it.need in rights
-
-
-def missing(user: User, owners: Mapping[str, Owner], call: RawRequest) -> Needed | None:
+def missing(user: User, call: RawRequest) -> Needed | None:
     """Return the first that a call needs and the user does not have; None if nothing is missing."""
     if user.admin:  # computing what a call needs takes time
         return None
-    return next((it for it in needed(call) if not is_met(user, owners, it)), None)
+    for it in needed(call):
+        rights = user.rights_on(it.bucket)
+        if not (rights if it.need == "any" else it.need in rights):
+            return it
+    return None
 
 
-def denied(it: Needed) -> S3Error:
-    """Return the error of a call, the same for a bucket that does not exist."""
-    return S3Error("AccessDenied", f"Access Denied: {_REASONS[it.need].format(it.bucket)}")
+def require(user: User, call: RawRequest) -> None:
+    """Require what a call needs.
+
+    Raises:
+        S3Error: the user does not have it; the same for a bucket that does not exist.
+    """
+    if it := missing(user, call):
+        raise S3Error("AccessDenied", f"Access Denied: {_REASONS[it.need].format(it.bucket)}")
 
 
 _GIVEN: Final = (
@@ -135,7 +138,9 @@ _REASONS: Final[dict[Need, str]] = {
     "read": _GIVEN.format("read"),
     "write": _GIVEN.format("write"),
     "notify": _GIVEN.format("notify"),
-    "owner": "needs the owner of bucket {0}, or an administrator",
+    "create": _GIVEN.format("create"),
+    "lock": _GIVEN.format("lock"),
+    "service": "the name {0} is one that AWS's services use, and needs an administrator",
     "admin": "needs an administrator",
 }
 
@@ -154,17 +159,18 @@ def _of_bucket(call: RawRequest) -> Iterator[Need]:
         for name in names:
             yield _of_reading(name)
     elif call.is_of_bucket:
-        if call.method != "PUT":
-            yield "owner" if call.method == "DELETE" else "admin"
+        yield "create" if call.method in ("PUT", "DELETE") else "admin"
     else:
         names = call.subresources - _PARAMETERS or call.subresources
         yield from (_of_changing(call.method, name) for name in names)
+        if "object-lock" in names:
+            yield "lock"
 
 
 def _of_reading(name: str) -> Need:
     if name == "notification":
         return "notify"
-    return _READABLE.get(name) or ("owner" if name in _SETTINGS | _REACHING else "admin")
+    return _READABLE.get(name) or ("create" if name in _SETTINGS | _REACHING else "admin")
 
 
 def _of_changing(method: str, name: str) -> Need:
@@ -174,7 +180,7 @@ def _of_changing(method: str, name: str) -> Need:
         return "admin"
     if name == "notification":
         return "notify"
-    return "owner" if name in _SETTINGS else "admin"
+    return "create" if name in _SETTINGS else "admin"
 
 
 def _of_object(call: RawRequest) -> Iterator[Need]:
@@ -187,24 +193,27 @@ def _of_object(call: RawRequest) -> Iterator[Need]:
         # What is selected may be stored in any bucket that the body names.
         yield "admin"
     if "acl" in names:
-        yield "owner"
+        yield "create"
+    if names & _LOCKS:
+        yield "lock"
 
 
-def _of_headers(call: RawRequest) -> list[Needed]:
-    """Return what a call's headers need: to read a source, and to give rights away."""
+def _of_headers(call: RawRequest) -> Iterator[Need]:
+    """Yield what headers need: those that give rights away, lock objects or break a lock."""
+    names = {name.lower() for name in (*call.headers, *call.params)}
+    opens = any(value not in _HARMLESS_ACLS for value in call.values(_ACL))
+    if opens or any(name.startswith(_GRANT) for name in names):
+        yield "create"
+    if any(name.startswith(_LOCK_HEADERS) for name in names):
+        yield "lock"
+
+
+def _of_sources(call: RawRequest) -> list[Needed]:
+    """Return what the sources of a copy need."""
     needs = []
     for source in call.values(_COPY_SOURCE):
         bucket, _, _ = unquote(source).removeprefix("/").partition("/")
         # An access point is named by an ARN, which does not name its bucket.
         known = is_bucket_name(bucket)
         needs.append(Needed(bucket, "read") if known else Needed("", "admin"))
-    names = {name.lower() for name in (*call.headers, *call.params)}
-    opens = any(value not in _HARMLESS_ACLS for value in call.values(_ACL))
-    opens |= any(name.startswith(_GRANT) for name in names)
-    if (opens and not _creates(call)) or _BYPASS in names:
-        needs.append(Needed(call.bucket, "owner"))
     return needs
-
-
-def _creates(call: RawRequest) -> bool:
-    return call.is_of_bucket and call.method == "PUT"

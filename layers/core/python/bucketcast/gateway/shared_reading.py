@@ -15,7 +15,7 @@ class SharedReading(Generic[T]):
     Readings begin at least `pause` seconds apart, for callers that anybody may send.
     """
 
-    def __init__(self, read: Callable[[], T], *, pause: float = 0.0) -> None:
+    def __init__(self, read: Callable[[], T], *, pause: float) -> None:
         self._read = read
         self._pause = pause
         self._thread = ThreadPoolExecutor(1, "shared reading")

@@ -27,7 +27,6 @@ from bucketcast.listen.listener import (
 from bucketcast.listen.queue import Queue, QueueNotFoundError
 from bucketcast.listen.stream import Stream, keep_alive
 from bucketcast.telemetry import logger
-from bucketcast.users import User
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
@@ -54,8 +53,7 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment.
 
-    `attach` and `not_heard` are those of `HeardBuckets`. `may_hear_of` returns True if a user may
-    see an event of a bucket at a time (Unix s). A call ends when its client disconnects if
+    `attach` and `not_heard` are those of `HeardBuckets`. A call ends when its client disconnects if
     `endless`, else after at most `LISTEN_SECONDS`.
     """
 
@@ -63,8 +61,7 @@ class Listen:
         self,
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
-        attach: Callable[[User, str], None],
-        may_hear_of: Callable[[User, str, float], Awaitable[bool]],
+        attach: Callable[[str], None],
         *,
         not_heard: Callable[[], str],
         endless: bool,
@@ -72,7 +69,6 @@ class Listen:
         self._listeners = listeners
         self._queue = queue
         self._buckets = HeardBuckets(attach, not_heard)
-        self._may_hear_of = may_hear_of
         self._endless = endless
         self._acquire_lock: asyncio.Lock | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -99,7 +95,7 @@ class Listen:
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
-        await self._buckets.make_heard(admitted.user, listen_filter)
+        await self._buckets.make_heard(listen_filter)
         ping = request.read_ping(admitted.call)
         self._acquire_lock = self._acquire_lock or asyncio.Lock()
         async with self._acquire_lock:
@@ -171,10 +167,10 @@ class Listen:
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
     ) -> None:
 
-        async def may_see(event: Event, at: float) -> bool:
+        async def may_see(event: Event) -> bool:
             while True:
                 try:
-                    return await self._may_see(admitted, event, at)
+                    return await _may_see(admitted, event)
                 except S3Error:
                     # The event stays in the queue, and goes to the user's next call.
                     stream.end()
@@ -204,19 +200,6 @@ class Listen:
             disconnect.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _may_see(self, admitted: AuthenticatedRequest, event: Event, at: float) -> bool:
-        """Return True if a call's user may see an event.
-
-        Raises:
-            S3Error: the call would be refused now, or its user has other rights now.
-        """
-        await admitted.confirm()
-        # A bucket that the user removed is nobody's, and the rights on that of a call are confirmed
-        # with it.
-        if event.principal in admitted.user.keys or admitted.call.bucket:
-            return True
-        return await self._may_hear_of(admitted.user, event.bucket, at)
-
     async def _poll(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
     ) -> None:
@@ -226,7 +209,7 @@ class Listen:
         async def write(content: bytes) -> None:
             body.extend(content)
 
-        stream = Stream(self._queue(listener), write, may_see=partial(self._may_see, admitted))
+        stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):
                 await stream.poll(LISTEN_SECONDS)
@@ -266,6 +249,16 @@ def refuse_listening(call: RawRequest, url: str) -> None:
     """
     if request.is_listen_call(call):
         raise S3Error("InvalidRequest", _ELSEWHERE.format(url) if url else _OFF)
+
+
+async def _may_see(admitted: AuthenticatedRequest, event: Event) -> bool:
+    """Return True if a call's user may see an event.
+
+    Raises:
+        S3Error: the call would be refused now, or its user has other rights now.
+    """
+    await admitted.confirm()
+    return "notify" in admitted.user.rights_on(event.bucket)
 
 
 def _response_start() -> dict[str, object]:

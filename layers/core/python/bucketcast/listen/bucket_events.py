@@ -28,7 +28,8 @@ class BucketEvents:
     """Wraps the proxy to S3; `notify` gets a bucket, an event and its record, and may block.
 
     `attach` gets a created bucket and `forget` a removed one, before S3's answer is sent on: the
-    client may use the bucket, or take its name again, at once.
+    client may use the bucket, or take its name again, at once. One that is gone already is
+    forgotten too: it was removed elsewhere, or the gateway ended before it had forgotten it.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class BucketEvents:
         async def send_on(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 start.update(message)
-                if HTTPStatus.OK <= message["status"] < HTTPStatus.MULTIPLE_CHOICES:
+                gone = name == BUCKET_REMOVED and message["status"] == HTTPStatus.NOT_FOUND
+                if gone or HTTPStatus.OK <= message["status"] < HTTPStatus.MULTIPLE_CHOICES:
                     await self._follow(name, admitted)
             await send(message)
 
@@ -71,11 +73,11 @@ class BucketEvents:
             task.add_done_callback(_publications.discard)
 
     async def _follow(self, name: str, admitted: AuthenticatedRequest) -> None:
-        """Attach the created bucket, or remove the rules of the removed one."""
+        """Attach the created bucket, or remove what hangs on the removed one."""
         bucket = admitted.call.bucket
         follow, failure = {
             BUCKET_CREATED: (self._attach, "listeners to all buckets do not hear a created bucket"),
-            BUCKET_REMOVED: (self._forget, "rules of a removed bucket are left"),
+            BUCKET_REMOVED: (self._forget, "rules of a removed bucket may be left"),
         }[name]
         try:
             await in_thread(admitted.confirmed(), follow, bucket)

@@ -8,7 +8,6 @@ from typing import Final
 from bucketcast.aws.clients import aws_errors
 from bucketcast.listen.listener import ListenFilter
 from bucketcast.telemetry import logger
-from bucketcast.users import User
 
 _ATTACHED_SECONDS: Final = 5.0
 _REPORT_SECONDS: Final = 3_600.0
@@ -17,43 +16,43 @@ _REPORT_SECONDS: Final = 3_600.0
 class HeardBuckets:
     """Makes buckets heard, and logs those that are not.
 
-    `attach` attaches a bucket that a user listens to, for "" all that the user owns. `not_heard`
-    returns which buckets a call for all buckets does not report, "" if none. Both may block.
+    `attach` attaches a bucket. `not_heard` returns which buckets a call for all buckets does not
+    report, "" if none. Both may block.
     """
 
-    def __init__(self, attach: Callable[[User, str], None], not_heard: Callable[[], str]) -> None:
+    def __init__(self, attach: Callable[[str], None], not_heard: Callable[[], str]) -> None:
         self._attach = attach
         self._not_heard = not_heard
-        self._attachments: dict[tuple[str, str], tuple[float, asyncio.Future[None]]] = {}
+        self._attachments: dict[str, tuple[float, asyncio.Future[None]]] = {}
         self._reported_at = -_REPORT_SECONDS
         self._report: asyncio.Task[None] | None = None
 
-    async def make_heard(self, user: User, listen_filter: ListenFilter) -> None:
+    async def make_heard(self, listen_filter: ListenFilter) -> None:
         """Attach what a call asks for.
 
         Raises:
             S3Error: the bucket cannot be attached.
         """
-        if listen_filter.bucket or listen_filter.of_all_objects:
-            await self._attach_once(user, listen_filter.bucket)
+        if listen_filter.bucket:
+            await self._attach_once(listen_filter.bucket)
         if listen_filter.of_all_objects:
             self._report_not_heard()
 
-    async def _attach_once(self, user: User, bucket: str) -> None:
-        """Attach a bucket, or all that a user owns, once for concurrent calls."""
-        key, now = (bucket or user.id, bucket), time.monotonic()
+    async def _attach_once(self, bucket: str) -> None:
+        """Attach a bucket, once for concurrent calls."""
+        now = time.monotonic()
         self._attachments = {
             other: (began, task)
             for other, (began, task) in self._attachments.items()
             if began > now - _ATTACHED_SECONDS
         }
-        if key not in self._attachments:
-            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, user, bucket))
-            self._attachments[key] = (now, attachment)
+        if bucket not in self._attachments:
+            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, bucket))
+            self._attachments[bucket] = (now, attachment)
         try:
-            await asyncio.shield(self._attachments[key][1])
+            await asyncio.shield(self._attachments[bucket][1])
         except Exception:
-            self._attachments.pop(key, None)
+            self._attachments.pop(bucket, None)
             raise
 
     def _report_not_heard(self) -> None:

@@ -20,8 +20,8 @@ from bucketcast.shapes import minio
 from bucketcast.telemetry import logger
 
 Write = Callable[[bytes], Awaitable[None]]
-MaySee = Callable[[Event, float], Awaitable[bool]]
-"""Returns True if an event, sent at a time (Unix s), may be written."""
+MaySee = Callable[[Event], Awaitable[bool]]
+"""Returns True if an event may be written."""
 DELETE_AFTER_SECONDS: Final = 1.0
 PING: Final = b'{"Records":null}\n'
 _SPACE_SECONDS: Final = 0.5
@@ -49,7 +49,7 @@ class _Pending:
     written_at: float | None = None
 
 
-async def _see_all(_event: Event, _at: float) -> bool:
+async def _see_all(_: Event) -> bool:
     return True
 
 
@@ -184,8 +184,7 @@ class Stream:
         except Exception as error:  # noqa: BLE001 - one message must not end the stream
             self.warn(f"a listener's message {message.id} cannot be read: {error}")
             return b""
-        at = message.sent / 1_000
-        return b"".join([line for event, line in lines if await self.may_see(event, at)])
+        return b"".join([line for event, line in lines if await self.may_see(event)])
 
     async def _send(self, content: bytes) -> None:
         if not content:

@@ -1,7 +1,6 @@
-"""Users of the gateway: their keys, their rights, and the buckets that they own.
+"""Users of the gateway: their keys, and their rights by patterns of buckets' names.
 
-`aws` stores users, `owners` who made which bucket; `command` is `bucketcast user`. What a call
-needs is decided by the gateway.
+`aws` stores users, `command` is `bucketcast user`. What a call needs is decided by the gateway.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, Literal, get_args
 
-Right = Literal["read", "write", "notify"]
+Right = Literal["read", "write", "notify", "create", "lock"]
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 MAX_KEYS: Final = 2
 """The keys of a user: a new one, and the old one until all clients have the new one."""
@@ -21,8 +20,8 @@ MAX_KEY_LENGTH: Final = 128
 class User:
     """A user; `tenant` owns its topics, `admin` may do everything.
 
-    Buckets, topics and listeners belong to the `id`: the name may be another user's one day.
-    `grants` are the rights on the buckets whose names match a pattern, besides the user's own.
+    Topics and listeners belong to the `id`: the name may be another user's one day. `grants` are
+    the rights on the buckets whose names match a pattern; nobody has any by creating a bucket.
     """
 
     id: str
@@ -33,7 +32,9 @@ class User:
     grants: Mapping[str, tuple[Right, ...]] = field(default_factory=dict)
 
     def rights_on(self, bucket: str) -> Collection[Right]:
-        """Return the rights that the user was given on a bucket."""
+        """Return the rights of the user on a bucket, whether it exists or not."""
+        if self.admin:
+            return RIGHTS
         return {
             right
             for pattern, rights in self.grants.items()

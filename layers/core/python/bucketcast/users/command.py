@@ -13,7 +13,6 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.users import RIGHTS, Right, User
 from bucketcast.users.aws import Users, new_id, new_keys
-from bucketcast.users.owners import Owners
 
 _MIN_LENGTH, _MAX_LENGTH = 8, 128
 _MAX_PATTERNS: Final = 100
@@ -59,7 +58,7 @@ _grants: Callable[[Any], Any] = click.option(
     type=_grant,
     multiple=True,
     metavar="PATTERN=RIGHTS",
-    help="Rights on the buckets with such names: read, write and notify, or none. May be repeated.",
+    help=f"Rights on buckets with such names: {', '.join(RIGHTS)}, or none. May be repeated.",
 )
 _own_access_key: Callable[[Any], Any] = click.option(
     "--access-key", type=_access_key, metavar="KEY", help="Access key. [default: generated]"
@@ -77,8 +76,8 @@ def command() -> None:
     """Manage the gateway's users, their keys and their rights.
 
     Users sign their calls to the gateway with their own key pairs, since the secret keys of AWS
-    users cannot be read. A user owns the buckets that they make through the gateway, and has the
-    rights on others that are given here. Every change takes effect within five seconds.
+    users cannot be read. A user has the rights that are given here, and none by making a bucket.
+    Every change takes effect within five seconds.
     """
 
 
@@ -106,7 +105,7 @@ def add(  # noqa: PLR0913 - one for each option
 
     \b
     Example:
-      bucketcast user add thumbnailer --bucket 'photos-*=read,write' --bucket logs=notify
+      bucketcast user add thumbnailer --bucket 'photos-*=read,write,create' --bucket logs=notify
       bucketcast user add backup --access-key BACKUP --secret-key-file key.txt
     """  # noqa: D301 - click reads the character
     access_key, secret = _keys(access_key, secret_key_file)
@@ -195,23 +194,17 @@ def ls(out: Output) -> None:
     Example:
       bucketcast user ls
     """  # noqa: D301 - click reads the character
-    deployment, aws = out.deployed()
     with aws_errors():
         users = _users(out).all()
-        owners = Owners(deployment.state_table, aws.dynamodb).all()
-    owned = {
-        user.id: [bucket for bucket, owner in owners.items() if owner.user == user.id]
-        for user in users
-    }
     rows = [
         (name, tenant, key, right)
         for user in users
         for name, tenant, key, right in zip_longest(
-            [user.name], [user.tenant], user.keys, _rights(user, owned[user.id]), fillvalue=""
+            [user.name], [user.tenant], user.keys, _rights(user), fillvalue=""
         )
     ]
     out.table(
-        {"users": [{**_document(user), "owns": owned[user.id]} for user in users]},
+        {"users": [_document(user) for user in users]},
         ("NAME", "TENANT", "ACCESS KEY", "RIGHTS"),
         rows,
         "there are no users; add one with `bucketcast user add NAME`",
@@ -222,7 +215,7 @@ def ls(out: Output) -> None:
 @click.argument("name", type=_name)
 @shared
 def rm(out: Output, name: str) -> None:
-    """Remove a user, but none of the user's buckets and topics.
+    """Remove a user, but none of the user's topics.
 
     These are for administrators then.
 
@@ -281,12 +274,11 @@ def _read_secret(file: Path) -> str:
     return secret
 
 
-def _rights(user: User, owned: Sequence[str] = ()) -> list[str]:
-    """Return a user's rights as `--bucket` takes them, and the buckets of the user."""
+def _rights(user: User) -> list[str]:
+    """Return a user's rights as `--bucket` takes them."""
     return [
         *(["admin"] if user.admin else []),
         *(f"{pattern}={','.join(rights)}" for pattern, rights in user.grants.items()),
-        *(f"{bucket}=owner" for bucket in owned),
     ]
 
 

@@ -28,17 +28,7 @@ class RequestBody:
 
     def __init__(self, receive: Receive, payload: Payload) -> None:
         self._receive = receive
-        self._held: bytes | None = None
         self.payload = payload
-
-    async def hold(self, limit: int) -> None:
-        """Receive the whole body now, for who reads it next.
-
-        Raises:
-            S3Error: as `read`.
-            ClientDisconnected: the client disconnected.
-        """
-        self._held = await self.read(limit)
 
     async def read(self, limit: int) -> bytes:
         """Return the whole body.
@@ -90,9 +80,6 @@ class RequestBody:
 
     async def _pieces(self, receive: Receive) -> AsyncIterator[bytes]:
         """Yield the content, and check it at the end."""
-        if self._held is not None:
-            yield self._held
-            return
         has_more = True
         while has_more:
             message = await receive()

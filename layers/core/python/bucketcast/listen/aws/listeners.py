@@ -221,6 +221,12 @@ class Listeners:
         self._remove_queue(listener)
         self.table.change(removed, None)
 
+    def forget(self, bucket: str) -> None:
+        """Remove the listeners of a bucket that is gone, whoever serves them; their calls end."""
+        for listener in self.table.read().listeners:
+            if listener.requested.bucket == bucket:
+                self.remove(listener)
+
     def sweep(self) -> int:
         """Remove expired listeners; return the number of the others, with lost ones."""
         snapshot, now = self.table.read(), self._now()

@@ -8,8 +8,7 @@ in `topics`; `conversion` converts it from and to rules, `checks` checks new rul
 sends `?notification&notification-id=ID`, which RGW ignores.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, cast
 
@@ -44,7 +43,6 @@ from bucketcast.web.threads import in_thread
 
 QUERY: Final = "notification"
 _ONE: Final = "notification-id"
-_AT_ONCE: Final = 16
 _MINIOS: Final = "MinIO ("
 """The prefix of MinIO clients' user agents; they write back all of what they read."""
 _HEAD_CODES: Final = {
@@ -199,23 +197,6 @@ class Notifications:
         if not status.via:
             buckets.attach(bucket, cast("Via", deployment.buckets.get(bucket, "sqs")))
         return status.part if status.via else WHOLE
-
-    def attach_all(self, buckets: Iterable[str]) -> None:
-        """Attach those buckets that never were; log those that cannot be attached.
-
-        Raises:
-            S3Error: AWS does not answer.
-        """
-        with _s3_errors():
-            new = Attachments(self._find(), self._aws).never_attached(buckets)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(self._attach_or_log, new))
-
-    def _attach_or_log(self, bucket: str) -> None:
-        try:
-            self.attach(bucket)
-        except S3Error as error:
-            logger.warning("a bucket is not attached", bucket=bucket, reason=str(error))
 
     def forget(self, bucket: str) -> None:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""

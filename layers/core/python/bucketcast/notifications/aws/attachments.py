@@ -1,7 +1,7 @@
 """`bucketcast bucket attach`, `detach` and `ls`: buckets without a deploy."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
@@ -74,13 +74,9 @@ class Attachments:
             aws.s3, entry_id=self._entry, account=self.ingress.account
         )
 
-    def never_attached(self, buckets: Iterable[str]) -> list[str]:
-        """Return the buckets that neither a deploy nor `attach` has ever attached."""
-        with aws_errors():
-            return sorted({*buckets} - self._deployment.buckets.keys() - self._cutovers.buckets())
-
     def forget(self, bucket: str) -> None:
         """Forget that a bucket, which is gone, was attached: its name may be taken again."""
+        self._rules.remove(self._rule(bucket))
         with aws_errors():
             self._cutovers.remove(bucket)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications.document import WHOLE, Part
-from bucketcast.state.table import SORT_KEY, Partition
+from bucketcast.state.table import Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -67,10 +67,6 @@ class Cutovers:
             part = Part(tuple(events), prefix, suffix)
         sure = float(item["sure"]["N"])
         return Cutover(item["via"]["S"], sure, item["by"]["S"], attached, part)
-
-    def buckets(self) -> frozenset[str]:
-        """Return the buckets whose last change is known: those that are, or were, attached."""
-        return frozenset(item[SORT_KEY]["S"] for item in self._items.items())
 
     def require(self, bucket: str, now: float) -> None:
         """Require that S3 has applied the last change.
