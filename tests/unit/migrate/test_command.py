@@ -214,6 +214,10 @@ def test_existing_files_are_not_overwritten(run: Run, export: Path, tmp_path: Pa
             "notify_webhook:1 endpoint=nowhere",
             "notify_webhook.1.endpoint: found 'nowhere'; allowed",
         ),
+        (
+            "notify_webhook:1 endpoint=http://h/ endpont=b",
+            "notify_webhook.1.endpont: unknown key; did you mean 'endpoint'? allowed are ",
+        ),
         ("notify_webhook:1 auth_token=x", "notify_webhook.1.endpoint: missing; a url is needed"),
         ("notify_webhook:a.b endpoint=http://h/", "found the id 'a.b'; 1 to 32 of"),
     ],
@@ -229,6 +233,19 @@ def test_invalid_files_are_misuse_and_nothing_is_written(
     assert not output.exists()
     assert not script.exists()
     assert run("import", "minio", str(export), "--json").document["errors"]
+
+
+def test_a_target_that_a_deploy_refuses_is_left_out_and_the_rest_is_written(
+    run: Run, export: Path, tmp_path: Path
+) -> None:
+    export.write_text(f"{export.read_text()}notify_webhook:p endpoint=http://h/ timeout=soon\n")
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), "--output", str(output))
+    assert ran.code == 1
+    assert "left out: notify_webhook.p.timeout: found 'soon'; " in ran.err
+    assert [target.id for target in load(output, {}, local=False).targets] == ["primary"]
+    (refused,) = run("import", "minio", str(export), "--json").document["refused"]
+    assert refused.startswith("notify_webhook.p.timeout: ")
 
 
 def test_rules_that_event_add_refuses_are_refused(run: Run, xml: Path) -> None:

@@ -132,13 +132,6 @@ def test_what_is_no_sub_system_is_not_skipped_as_one_of_the_server(line: str) ->
     assert problem.startswith("export.txt:2: found no sub-system")
 
 
-def test_an_unknown_key_is_refused() -> None:
-    (problem,) = problems("notify_webhook:primary endpoint=http://h/ endpont=b")
-    assert problem.startswith(
-        "notify_webhook.primary.endpont: unknown key; did you mean 'endpoint'? allowed are "
-    )
-
-
 def test_former_keys_have_their_present_names() -> None:
     found = settle(
         'notify_nsq:1 nsqd_address="127.0.0.1:4150" tls_enable="on" topic="minio"\n'

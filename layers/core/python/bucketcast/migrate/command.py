@@ -67,8 +67,9 @@ def minio(  # noqa: PLR0913 - one parameter an option
 
     Configuration and commands go to standard output; with both, --output is required. Secrets
     become references; the commands that store them are printed, or written with --secrets. Settings
-    that do not apply are listed with the reason. If anything cannot be converted, all errors are
-    listed, nothing is written, and the exit code is 2.
+    that do not apply are listed with the reason. A target that a deploy would refuse is left out,
+    with its errors, and the exit code is 1. If a file cannot be read, or nothing is left, nothing
+    is written, and the exit code is 2.
 
     \b
     Example:
@@ -81,7 +82,7 @@ def minio(  # noqa: PLR0913 - one parameter an option
     if existing and not yes:
         out.confirm(f"Overwrite {' and '.join(existing)}?")
     read = files.read(map(_file, paths), bucket=bucket or "")
-    merged = merge.merge(read)
+    merged, refused = render.deployable(merge.merge(read))
     for rule in merged.rules:
         _check(rule)
     rendered = render.configuration(merged, plain=plain_secrets)
@@ -97,9 +98,16 @@ def minio(  # noqa: PLR0913 - one parameter an option
     notes = [*rendered.notes, *_rule_notes(merged.rules, rendered)]
     _print_notes(out, merged, rendered, notes, script)
     toml = [] if output else rendered.toml.splitlines()
-    document = {"output": str(output) if output and rendered.toml else None}
-    document |= _document(merged, rendered, notes)
+    document = {
+        "output": str(output) if output and rendered.toml else None,
+        **_document(merged, rendered, notes),
+        "refused": [str(error) for error in refused],
+    }
     out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
+    for error in refused:
+        out.note(f"left out: {error}")
+    if refused:
+        click.get_current_context().exit(1)
 
 
 def _file(path: Path) -> tuple[str, str]:

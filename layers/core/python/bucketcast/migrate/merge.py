@@ -1,7 +1,8 @@
 """Merge variables over stored settings as MinIO does, and convert them to Bucketcast's options.
 
 A variable wins over a stored value, an empty one counts as unset, and a target that only variables
-define needs its `…_ENABLE…`. MinIO's switches accept only `on`, except `enable`.
+define needs its `…_ENABLE…`. MinIO's switches accept only `on`, except `enable`. Unknown keys are
+kept: the deploy's own reader names them.
 """
 
 from collections.abc import Mapping
@@ -116,8 +117,7 @@ def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dic
             if value not in ("", "0", "0s", "off"):
                 parsed.leave_out(where, without_use[key])
         elif option is None:
-            near = did_you_mean(key, options)
-            parsed.error(where, "unknown key", f"{near}allowed are {', '.join(options)}")
+            converted[key] = value
         elif option.key in _STORE:
             if value not in ("", "0"):
                 parsed.leave_out(where, "the target's SQS queue replaces it, without a limit")
@@ -126,7 +126,7 @@ def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dic
             if read_value and read_value != option.default:
                 converted[option.key] = read_value
     own_first = sorted(options, key=lambda key: key not in declared.__annotations__)
-    return {key: converted[key] for key in own_first if key in converted}
+    return {key: converted[key] for key in (*own_first, *converted) if key in converted}
 
 
 def _as_minio_reads(where: str, option: Option, value: str, parsed: Parsed) -> str:

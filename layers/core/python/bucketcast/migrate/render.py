@@ -5,12 +5,13 @@ The configuration is validated by the deploy's own reader first.
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from bucketcast import config, targets
+from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.merge import Merged
 from bucketcast.migrate.parsed import TargetId
 from bucketcast.rules import Rule
@@ -64,6 +65,27 @@ class Configuration:
     arns: tuple[str, ...]
     secrets: tuple[StoredSecret, ...]
     notes: tuple[str, ...]
+
+
+def deployable(merged: Merged) -> tuple[Merged, tuple[ConfigError, ...]]:
+    """Leave out the targets that a deploy would refuse; also return their errors.
+
+    Raises:
+        ConfigErrors: a deploy would refuse something else, or nothing is left.
+    """
+    try:
+        _validate(merged)
+    except ConfigErrors as refused:
+        prefixes = tuple(f"{error.key}." for error in refused.errors)
+        kept = {
+            target: values
+            for target, values in merged.targets.items()
+            if not any(prefix.startswith(f"{target}.") for prefix in prefixes)
+        }
+        if len(kept) == len(merged.targets) or not (kept or merged.rules):
+            raise
+        return replace(merged, targets=kept), refused.errors
+    return merged, ()
 
 
 def configuration(merged: Merged, *, plain: bool) -> Configuration:
@@ -148,4 +170,5 @@ def _option_values(configured: Configured) -> OptionValues:
     for target, values in configured.items():
         declared: Any = targets.load(target.kind).Settings
         options: Mapping[str, Option] = options_of(declared)
-        yield from ((target, options[key], value) for key, value in values.items())
+        known = ((key, value) for key, value in values.items() if key in options)
+        yield from ((target, options[key], value) for key, value in known)
