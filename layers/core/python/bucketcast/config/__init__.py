@@ -1,9 +1,10 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-`load` reads and checks it (`reader`, with `tables` for tables of options, `target` for targets, and
-`variables` for the environment) into a `model.Deployment`. `function`, `ingest`, `source`, `trail`,
-`topics`, `alarms` and `pipeline` declare the options of their tables; `encryption` and `deployable`
-find what a deploy to AWS would refuse. `command` is `bucketcast config`.
+`load` reads and checks it (`reader`, with `tables` for tables of options, `target_reader` for
+targets, and `variables` for the environment) into a `model.Deployment`, which assembles the tables.
+`stack`, `bucket`, `target`, `function`, `gateway`, `ingest`, `source`, `trail`, `topics`, `alarms`,
+`removed` and `pipeline` declare them; `encryption` and `deployable` find what a deploy to AWS would
+refuse. `command` is `bucketcast config`.
 
 Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
 `[removed]`, `[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
@@ -19,16 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast.config.alarms import AlarmOptions
+from bucketcast.config.bucket import Bucket
 from bucketcast.config.function import Deploy
-from bucketcast.config.model import (
-    NOT_FOR_THE_FUNCTION,
-    Bucket,
-    Deployment,
-    StackOptions,
-    TargetConfig,
-)
+from bucketcast.config.model import Deployment
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.reader import SOURCE_TABLES, TABLES, Reader
+from bucketcast.config.stack import StackOptions
+from bucketcast.config.target import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.errors import ConfigErrors
 
 __all__ = [

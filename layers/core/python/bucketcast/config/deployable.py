@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from bucketcast import targets
-from bucketcast.config.model import Deployment, TargetConfig
+from bucketcast.config.model import Deployment
 from bucketcast.config.pipeline import ScanConfig
+from bucketcast.config.target import TargetConfig
 from bucketcast.delivery.queue_names import dead_of, target_name
 from bucketcast.errors import BucketcastError, ConfigError
 from bucketcast.settings import egress

@@ -2,24 +2,27 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from bucketcast import targets
 from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
+from bucketcast.config.bucket import Bucket
 from bucketcast.config.deployable import deploy_errors
 from bucketcast.config.function import ALL, DynamicOptions
+from bucketcast.config.gateway import GatewayOptions
 from bucketcast.config.ingest import IngestOptions
-from bucketcast.config.model import Bucket, Deployment, GatewayOptions, RemovedOptions, StackOptions
+from bucketcast.config.model import Deployment
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
+from bucketcast.config.removed import RemovedOptions
 from bucketcast.config.source import SourceConfig
+from bucketcast.config.stack import StackOptions
 from bucketcast.config.tables import Tables
-from bucketcast.config.target import TargetReader
+from bucketcast.config.target_reader import TargetReader
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
-from bucketcast.destination import TargetArn
 from bucketcast.errors import ConfigErrors, did_you_mean
 from bucketcast.settings.options import options_of, read
 
@@ -70,9 +73,8 @@ class Reader:
             tables.errors.append(ingest.facts_error("topics.facts"))
         target_configs = tuple(reader.read(self._document, self._environ))
         if options["removed"]:
-            self._check_removed(
-                options["removed"].discard, {str(config.arn) for config in target_configs}
-            )
+            configured = {str(config.arn) for config in target_configs}
+            tables.errors += options["removed"].configured_errors(configured)
         scans = dict(self._scans(options["pipeline"]))
         for name in TABLES.keys() - _OPTIONAL:
             options[name] = options[name] or read(TABLES[name], {})  # what is wrong is an error
@@ -151,17 +153,6 @@ class Reader:
             for name, declared in SOURCE_TABLES.items()
         }
         return SourceConfig(**options)
-
-    def _check_removed(self, arns: Iterable[str], configured: set[str]) -> None:
-        where = "removed.discard"
-        for text in arns:
-            try:
-                TargetArn.parse(text)
-            except ValueError as error:
-                self._tables.error(where, f"found {text!r}", f"the ARN of a target: {error}")
-            if text in configured:
-                problem = f"found {text!r}, which is configured"
-                self._tables.error(where, problem, "only removed targets")
 
     def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
         # A pipeline table with errors of its own is not missing.

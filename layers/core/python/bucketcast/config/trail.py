@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
-from bucketcast.rules.access_events import NAMES, PRICE, api_calls
+from bucketcast.rules.access_events import PRICE, api_calls
 from bucketcast.settings.options import option
-from bucketcast.settings.types import OnOff, choice
+from bucketcast.settings.types import OnOff
 
 BUCKET_EVENTS: Final = frozenset({BUCKET_CREATED, BUCKET_REMOVED})
-_EVENT: Final = choice((*NAMES, *NAMES.values()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,16 +21,6 @@ class TrailOptions:
         "account or its Organization logs them, whose owner selects what",
         default="on",
     )
-
-
-def access_event(text: str) -> str:
-    """Return the name of an access event by its word or name.
-
-    Raises:
-        ValueError: it is neither, or S3 itself notifies of the event.
-    """
-    event = _EVENT(text)
-    return NAMES.get(event, event)
 
 
 def selectors(buckets: Mapping[str, tuple[str, ...]], partition: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from bucketcast import targets
 from bucketcast.config import encryption
 from bucketcast.config.function import url_errors
 from bucketcast.config.ingest import facts_error
-from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, setting_errors, switch
+from bucketcast.config.target_reader import TARGET_ID, TARGET_ID_RULE, setting_errors, switch
 from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bucketcast import targets
-from bucketcast.config.target import switch
+from bucketcast.config.target_reader import switch
 from bucketcast.config.variables import overrides, prefix
 from bucketcast.errors import did_you_mean
 from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER, FORMER, WITHOUT_USE

@@ -5,7 +5,7 @@ from typing import Any
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.config.model import is_member, secret_names
+from bucketcast.config.target import is_member, secret_names
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
 from bucketcast.diagnose.aws import report_unread, run_parallel

@@ -9,7 +9,7 @@ import click
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.config.model import is_mirror
+from bucketcast.config.target import is_mirror
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.deployment import Deployed, DeployedTarget

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from bucketcast.config.model import is_mirror
+from bucketcast.config.target import is_mirror
 from bucketcast.delivery.queue_names import TOKEN_LENGTH
 from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import TargetArn

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from bucketcast.aws.clients import aws_errors
-from bucketcast.config.model import is_mirror
+from bucketcast.config.target import is_mirror
 from bucketcast.cost.prices import prices
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.deployment import settings

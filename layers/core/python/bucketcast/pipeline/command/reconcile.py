@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from bucketcast import deployment as deployed
-from bucketcast.config.model import is_mirror
+from bucketcast.config.target import is_mirror
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.pipeline.aws import Runs
