@@ -100,16 +100,6 @@ def test_secret_that_cannot_be_used_is_named_and_not_shown(
     assert "hunter2" not in str(refused.value)
 
 
-def test_secret_is_kept_until_a_fresh_one_is_wanted(secrets: "SecretsManagerClient") -> None:
-    settings = {"password": "secret:db"}
-    secrets.create_secret(Name="db", SecretString="old")
-    assert resolve(settings) == {"password": "old"}
-    secrets.put_secret_value(SecretId="db", SecretString="new")
-    assert resolve(settings) == {"password": "old"}
-    assert resolve(settings, fresh=True) == {"password": "new"}
-    assert resolve(settings) == {"password": "new"}
-
-
 class Calls:
     """What Secrets Manager was asked for, on a clock that is moved by hand."""
 

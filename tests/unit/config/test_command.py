@@ -55,15 +55,6 @@ def test_access_events_have_their_price_beside_them(run: Run, file: Path) -> Non
     ]
 
 
-def test_environment_overrides_the_file(
-    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary", "https://other.example.org/")
-    document = run("config", "--local", "--json", "--file", str(file)).document
-    endpoints = [target["settings"].get("endpoint") for target in document["targets"]]
-    assert "https://other.example.org/" in endpoints
-
-
 def test_all_errors_are_reported_as_misuse(run: Run, file: Path) -> None:
     file.write_text('[notify_webhook.primary]\nendpont = "x"\ntimeout = "10"\nauth_token = "t"\n')
     ran = run("config", "--file", str(file))
@@ -118,12 +109,6 @@ def test_limits_of_aws_are_reported_before_the_deploy(run: Run, file: Path) -> N
     file.write_text('[notify_webhook.one]\nendpoint = "https://example.org/"')
     ran = run("config", "--file", str(file), "--stack", "S" * 60)
     assert (ran.code, "at most 64: choose a shorter stack name or id" in ran.err) == (2, True)
-
-
-def test_a_missing_file_is_misuse(run: Run, tmp_path: Path) -> None:
-    ran = run("config", "--file", str(tmp_path / "none.toml"))
-    assert ran.code == 2
-    assert "no such file" in ran.err
 
 
 def test_help_lists_every_option_of_every_kind(run: Run) -> None:

@@ -17,11 +17,6 @@ def test_a_webhook_that_writes_into_a_bucket_is_noted(folder: Folder) -> None:
     assert not any("writes into" in note for note in folder.load(HOOK).notes)
 
 
-def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
-    (target,) = folder.load(TABLE).targets
-    assert (target.kind, str(target.arn)) == ("postgres", "arn:minio:sqs::db:postgresql")
-
-
 @pytest.mark.parametrize("off", ["off", "OFF", "false", "0", "disabled"])
 def test_disabled_target_is_deployed_and_its_events_wait(folder: Folder, off: str) -> None:
     for deployment in (
@@ -141,11 +136,6 @@ def test_file_without_pem_is_refused(folder: Folder) -> None:
     assert "PEM text" in folder.problems(HOOK + "cert_authority = 'ca.pem'")[0]
     assert "PEM text" in folder.problems(HOOK + "cert_authority = 'ca.der'")[0]
     assert "PEM text" in folder.problems(HOOK + "cert_authority = 'a\\u0000b'".replace("'", '"'))[0]
-
-
-def test_functions_leave_calls_of_the_account_free(folder: Folder) -> None:
-    (target,) = folder.load(HOOK).targets
-    assert target.deploy.max_concurrency == 4
 
 
 @pytest.mark.parametrize(

@@ -37,18 +37,6 @@ def notes(kind: str, **given: str) -> list[str]:
     return target.notes(read(target.Settings, least | given))
 
 
-def test_the_outputs_are_those_documented() -> None:
-    own = {(kind, key) for kind, key in UNUSED if key not in options_of(Common)}
-    assert own == {
-        ("kafka", "batch_commit_timeout"),
-        ("kafka", "batch_size"),
-        ("kafka", "tls_client_auth"),
-        ("kafka", "version"),
-        ("mqtt", "reconnect_interval"),
-    }
-    assert {key for _, key in UNUSED} & options_of(Common).keys() == {"queue_dir"}
-
-
 @pytest.mark.parametrize(("kind", "key"), UNUSED)
 def test_unused_option_that_is_set_is_noted_with_the_reason(kind: str, key: str) -> None:
     option = declared(kind)[key]
