@@ -14,13 +14,9 @@ HOOK = "arn:minio:sqs::primary:webhook"
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("s3://",), "invalid bucket name"),
-        (("s3://uploads/../x",), "found '.' or '..' between slashes"),
         (("s3://uploads/a", "--prefix", "b"), "found both --prefix 'b' and s3://uploads/a"),
-        (("s3://uploads", "--event", "puts"), "unknown event 'puts': did you mean 'put'"),
         (("s3://uploads", "--event", "bucket-created"), "did you mean 'bucket-creation'"),
         (("s3://uploads", "--event", "x"), "scanner, bucket-creation, bucket-removal and names"),
-        (("s3://uploads", "--suffix", "a\\b"), "found a backslash"),
     ],
 )
 def test_invalid_arguments_are_reported(

@@ -221,19 +221,29 @@ def test_hint_restores_a_removed_notification_of_the_deploy(run: Run) -> None:
     assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "attach", "uploads").err
 
 
-def test_error_of_a_function_is_reported(run: Run, deployment: MotoAws) -> None:
-    deployment.answers[FUNCTION] = {"errorMessage": "no module"}
-    code, (one,) = problems(run)
-    assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
-    assert "failed: no module" in one["found"]
-    assert f"aws logs tail /aws/lambda/{FUNCTION}" in one["command"]
-
-
-def test_missing_function_is_found(run: Run, deployment: MotoAws) -> None:
-    deployment.answers[FUNCTION] = refusal("ResourceNotFoundException", "Invoke")
-    code, (one,) = problems(run)
-    assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
-    assert f"the function {FUNCTION} does not exist" in one["found"]
+@pytest.mark.parametrize(
+    ("answer", "problem", "command"),
+    [
+        (
+            {"errorMessage": "no module"},
+            "failed: no module",
+            f"aws logs tail /aws/lambda/{FUNCTION}",
+        ),
+        (
+            refusal("ResourceNotFoundException", "Invoke"),
+            f"the function {FUNCTION} does not exist",
+            "",
+        ),
+    ],
+)
+def test_a_function_that_does_not_answer_is_found(
+    run: Run, deployment: MotoAws, answer: Any, problem: str, command: str
+) -> None:
+    deployment.answers[FUNCTION] = answer
+    code, (finding,) = problems(run)
+    assert (code, finding["check"], finding["subject"]) == (1, "probe", WEBHOOK)
+    assert problem in finding["found"]
+    assert command in finding["command"]
 
 
 def test_hint_creates_a_missing_secret(run: Run, deployment: MotoAws) -> None:

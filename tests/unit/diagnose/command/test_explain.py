@@ -38,66 +38,41 @@ def when(on: str, how: Any, *values: str, unless: bool = False) -> Condition:
     return Condition(on=on, how=how, values=values, unless=unless)
 
 
-QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, str]] = [
-    ([], {}, (), True, ""),
-    (["--event", "get"], {}, (), False, "the event is s3:ObjectAccessed:Get"),
-    (
-        ["--size", "2048"],
-        {},
-        (when("size", "range", "1MiB-"),),
-        False,
-        "size is 2048; the rule asks for size is in '1MiB-'",
-    ),
-    (
-        ["--tag", "class=private"],
-        {},
-        (when("tag:class", "equals", "public"),),
-        False,
-        "tag:class is 'private'; the rule asks for tag:class is 'public'",
-    ),
-    (
-        [],
-        {},
-        (when("tag:class", "equals", "public"),),
-        True,
-        "taken as met, as the values are unknown: tag:class is 'public'",
-    ),
-    (
-        ["--metadata", "Team=red"],
-        {},
-        (when("metadata:x-amz-meta-team", "equals", "red", unless=True),),
-        False,
-        "asks for not metadata:x-amz-meta-team is 'red'",
-    ),
-    (
-        ["--source-ip", "192.0.2.1"],
-        {},
-        (when("source_ip", "cidr", "10.0.0.0/8"),),
-        False,
-        "source_ip is '192.0.2.1'",
-    ),
-]
+NOT_RED = when("metadata:x-amz-meta-team", "equals", "red", unless=True)
+PUBLIC = when("tag:class", "equals", "public")
 
 
-@pytest.mark.parametrize(("expected", "more", "conditions", "matched", "because"), QUESTIONS)
-def test_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
-    run: Run,
-    aws: MotoAws,
-    expected: list[str],
-    more: dict[str, Any],
-    conditions: tuple[Condition, ...],
-    *,
-    matched: bool,
-    because: str,
+@pytest.mark.parametrize(
+    ("given", "condition", "because"),
+    [
+        ("--event get", None, "the event is s3:ObjectAccessed:Get"),
+        ("--size 2048", when("size", "range", "1MiB-"), "size is 2048; the rule asks for size"),
+        ("--tag class=private", PUBLIC, "tag:class is 'private'; the rule asks for"),
+        ("--metadata Team=red", NOT_RED, "asks for not metadata:x-amz-meta-team is 'red'"),
+        ("--source-ip 192.0.2.1", when("source_ip", "cidr", "10.0.0.0/8"), "is '192.0.2.1'"),
+    ],
+)
+def test_rule_that_does_not_match_gives_its_reason(
+    run: Run, aws: MotoAws, given: str, condition: Condition | None, because: str
 ) -> None:
-    rule = add(aws, *conditions, **more)
-    ran = run("explain", "s3://uploads/photos/cat.jpg", "--event", "put", *expected, "--json")
-    assert ran.code == 0, ran.err
-    (answer,) = ran.document["rules"]
-    assert (answer["id"], answer["target"], answer["matched"]) == (rule.id, WEBHOOK, matched)
+    rule = add(aws, *([condition] if condition else []))
+    words = ("s3://uploads/photos/cat.jpg", "--event", "put", *given.split())
+    document = run("explain", *words, "--json").document
+    (answer,) = document["rules"]
+    assert (answer["id"], answer["target"], answer["matched"]) == (rule.id, WEBHOOK, False)
     assert because in answer["because"]
-    assert bool(answer["because"]) == bool(because)
-    assert len(ran.document["deliveries"]) == int(matched)
+    assert document["deliveries"] == []
+
+
+def test_rule_that_may_match_says_what_is_unknown(run: Run, aws: MotoAws) -> None:
+    add(aws)
+    add(aws, PUBLIC)
+    document = run("explain", "s3://uploads/cat.jpg", "--event", "put", "--json").document
+    assert {(each["matched"], each["because"]) for each in document["rules"]} == {
+        (True, ""),
+        (True, "taken as met, as the values are unknown: tag:class is 'public'"),
+    }
+    assert len(document["deliveries"]) == 1
 
 
 def test_document_has_the_exact_bytes_and_headers(run: Run, aws: MotoAws) -> None:
@@ -162,11 +137,6 @@ def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
     ("arguments", "code", "expected"),
     [
         (["s3://uploads/a"], 2, "missing --event"),
-        (["s3://uploads/a", "--event", "putt"], 2, "invalid event 'putt'"),
-        (["s3://uploads", "--event", "put"], 2, "invalid object"),
-        (["s3://uploads/a", "--event", "put", "--tag", "x"], 2, "found 'x'; allowed is NAME=VALUE"),
-        (["s3://uploads/a", "--event", "put", "--size", "-1"], 2, "size"),
-        (["no-such-file.json"], 2, "No such file"),
         ([str(PUT), "--size", "5"], 2, "--size is allowed with s3://BUCKET/KEY only"),
         ([str(PUT), "--tag", "a=b"], 2, "--tag is allowed with s3://BUCKET/KEY only"),
         ([str(RECORDED / "README.md")], 1, "not a JSON object"),

@@ -175,21 +175,6 @@ def test_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployment
     assert run("test", "postgres:main", "--event", "put").code == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("webhook",), "invalid target"),
-        ((WEBHOOK, "--count", "0"), "1<=x<=10000"),
-        ((WEBHOOK, "--event", "pot"), "invalid event 'pot'"),
-        ((WEBHOOK, "--timeout", "5"), "a duration with its unit"),
-        ((WEBHOOK, "--key", "a/../b"), "between slashes"),
-    ],
-)
-def test_invalid_options_are_refused(run: Run, words: tuple[str, ...], expected: str) -> None:
-    ran = run("test", *words)
-    assert (ran.code, expected in ran.err) == (2, True), ran.err
-
-
 def test_unknown_target_is_refused(run: Run) -> None:
     ran = run("test", "webhook:nobody", "--json")
     assert (ran.code, "no target" in json.loads(ran.out)["error"]) == (1, True)

@@ -113,20 +113,6 @@ def test_functions_without_logs_are_no_error(run: Run) -> None:
     assert (ran.code, ran.out) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["uploads/cat.jpg"], "invalid object"),
-        (["s3://uploads"], "invalid object"),
-        (["s3://uploads/a", "--since", "5"], "a duration with its unit"),
-    ],
-)
-def test_invalid_object_is_refused(run: Run, arguments: list[str], expected: str) -> None:
-    ran = run("trace", *arguments)
-    assert ran.code == 2
-    assert expected in ran.err
-
-
 def test_trace_line_of_a_thousand_events_fits_a_log_event() -> None:
     many = [event(f"key-{number}") for number in range(12_000)]
     hit = (Hit(Destination.of(WEBHOOK), "r1"),)

@@ -62,18 +62,14 @@ def test_pause_without_the_right_to_invoke_is_unconfirmed(run: Run, aws: MotoAws
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 @pytest.mark.parametrize(
-    ("arn", "code", "expected"),
+    ("arn", "expected"),
     [
-        ("arn:minio:sqs::primray:webhook", 1, "did you mean"),
-        ("arn:aws:sns:us-east-1::none", 1, "there is no such topic"),
-        ("primary", 2, "allowed is KIND:ID"),
-        ("arn:minio:x", 2, "arn"),
+        ("arn:minio:sqs::primray:webhook", "did you mean"),
+        ("arn:aws:sns:us-east-1::none", "there is no such topic"),
     ],
 )
-def test_an_unknown_target_is_a_clear_error(
-    run: Run, verb: str, arn: str, code: int, expected: str
-) -> None:
+def test_an_unknown_target_is_a_clear_error(run: Run, verb: str, arn: str, expected: str) -> None:
     ran = run("target", verb, arn)
-    assert ran.code == code
+    assert ran.code == 1
     assert expected in ran.err
     assert json.loads(run("target", verb, arn, "--json").out)["status"] == "error"
