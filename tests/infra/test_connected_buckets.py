@@ -116,12 +116,6 @@ def _notification_rights(made: Synthesised) -> dict[str, list[str]]:
     }
 
 
-def test_custom_resources_may_write_to_the_configured_buckets_and_no_other(
-    typical: Synthesised,
-) -> None:
-    assert list(_notification_rights(typical).values()) == [["archive", "uploads"]]
-
-
 def test_removed_bucket_is_detached_before_its_permission_goes(make: Make) -> None:
     """A policy with another list is another policy: the old one goes after what depends on it."""
     (before,) = _notification_rights(make("[bucket.a1a]\n[bucket.b2b]\n"))
@@ -172,13 +166,6 @@ def test_eventbridge_rule_has_retries_and_dead_letters(
         "MaximumRetryAttempts": 185,
     }
     assert "Arn" in target["DeadLetterConfig"]
-
-
-@pytest.mark.parametrize(("via", "rules"), [("sqs", 0), ("eventbridge", 1)])
-def test_only_eventbridge_needs_a_rule(make: Make, via: str, rules: int) -> None:
-    found = make(CREATED.format(name="uploads", via=via))
-    assert len(found.event_rules()) == rules
-    assert len(found.of_type("Custom::BucketNotification")) == 1
 
 
 def test_stack_without_buckets_and_targets_has_an_ingress_queue(make: Make) -> None:

@@ -5,6 +5,7 @@ each service; the template is that of a configuration with every option that add
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -214,3 +215,7 @@ def test_each_role_is_assumed_by_its_service_only(stack: Resolved) -> None:
             context = {"aws:SourceAccount": ACCOUNT}
             may = allows(trust, Request(service, "sts:AssumeRole", arn, context))
             assert may == (service in users[arn]), (service, logical_id)
+        # Schedules of every account have one service; Lambda and Glue assume what they are given.
+        scheduled = Request("scheduler.amazonaws.com", "sts:AssumeRole", arn, {})
+        for account in (OTHER, STRANGER):
+            assert not allows(trust, replace(scheduled, context={"aws:SourceAccount": account}))
