@@ -55,10 +55,11 @@ def test_stack_has_no_findings(tmp_path: Path) -> None:
 
 
 def test_check_reports_a_finding(tmp_path: Path) -> None:
-    app = _app(tmp_path)
-    sqs.Queue(app.node.find_child("Bucketcast"), "Bare")  # type: ignore[arg-type] # a stack
-    found = {violation["ruleName"] for violation in _findings(app, tmp_path)}
-    assert found == {"AwsSolutions-SQS3", "AwsSolutions-SQS4"}
+    app = App(context=CONTEXT, outdir=str(tmp_path / "out"))
+    sqs.Queue(Stack(app, "Bare"), "Bare")
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    rules = {violation["ruleName"] for violation in _findings(app, tmp_path)}
+    assert rules == {"AwsSolutions-SQS3", "AwsSolutions-SQS4"}
 
 
 def _linted(folder: Path, *regions: str) -> set[str]:

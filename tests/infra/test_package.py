@@ -1,6 +1,5 @@
 """The jobs' package in an interpreter without other packages, as on Glue."""
 
-import json
 import os
 import re
 import subprocess
@@ -86,36 +85,6 @@ def test_every_module_has_wheels_for_glue() -> None:
 
 def test_the_package_has_the_kinds_with_a_mirror() -> None:
     assert mirrors() == ["elasticsearch", "mysql", "postgres", "redis"]
-
-
-def test_spark_workers_unpack_it(jobs_zip: Path, tmp_path: Path) -> None:
-    """`spark-submit` has only the file, as Glue with `--extra-py-files`."""
-    script = tmp_path / "job.py"
-    script.write_text(
-        "import json\n"
-        "from pyspark.sql import SparkSession\n"
-        "spark = SparkSession.builder.getOrCreate()\n"
-        "def paths(_):\n"
-        "    import bucketcast.rules, glue_jobs, msgspec\n"
-        "    yield [bucketcast.rules.__file__, glue_jobs.__file__, msgspec.__file__]\n"
-        "workers = spark.sparkContext.parallelize([1, 2], 2).mapPartitions(paths).collect()\n"
-        "print('PATHS', json.dumps(workers))\n"
-        "spark.stop()\n"
-    )
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    bin_ = Path(sys.executable).parent
-    environment = {**inherited, "PATH": f"{bin_}:{inherited['PATH']}", "TMPDIR": str(scratch)}
-    submit = [str(bin_ / "spark-submit"), "--master", "local[2]", "--py-files", str(jobs_zip)]
-    submit += ["--conf", "spark.driver.bindAddress=127.0.0.1", "--conf", "spark.ui.enabled=false"]
-    process = subprocess.run(
-        [*submit, str(script)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert not process.returncode, process.stderr[-3_000:]
-    (line,) = [line for line in process.stdout.splitlines() if line.startswith("PATHS")]
-    for paths in json.loads(line.removeprefix("PATHS")):
-        assert all(str(scratch) in path for path in paths), paths
 
 
 def _start(archive: Path, scratch: Path, code: str) -> "subprocess.Popen[str]":
