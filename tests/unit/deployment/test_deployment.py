@@ -33,7 +33,7 @@ def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
         deployment.target(TargetArn("b", "redis"))
 
 
-def test_find_without_a_stack_shows_the_hint(aws: MotoAws) -> None:
+def test_a_stack_without_targets_says_where_to_add_one(aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     deployment = deployed.find("Bucketcast", aws)

@@ -161,12 +161,9 @@ def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("notify_webhook:primary endpoint=http://h", "is in bucketcast.toml: change it there"),
-        ("notify_redis:1 format=sideways", "notify_redis.1.format: found 'sideways'"),
         ("notify_redis:1 password=hunter2 nokey=x", "nokey: unknown key"),
         ("notify_rediss:1 key=x", "did you mean 'notify_redis'?"),
         ("api sync_events=on", "is set by a deploy"),
-        ("notify_kafka:1 brokers=h:1 topic=x", "no function for dynamic targets of kind kafka"),
     ],
 )
 def test_invalid_lines_are_refused_with_a_message(server: Server, line: str, expected: str) -> None:

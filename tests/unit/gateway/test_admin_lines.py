@@ -44,12 +44,7 @@ from bucketcast.errors import ConfigErrors
                 {"connection_string": "host=h application_name=minio", "queue_dir": "/q"},
             ),
         ),
-        (
-            "notify_mysql dsn_string=u:p@tcp(h:3306)/db?a=b table=t",
-            Line("notify_mysql", "", {"dsn_string": "u:p@tcp(h:3306)/db?a=b", "table": "t"}),
-        ),
         ("notify_redis:1", Line("notify_redis", "1", {})),
-        ("notify_redis tiemout=1s", Line("notify_redis", "", {"tiemout": "1s"})),
         (
             'notify_webhook comment="never closed endpoint=http://h',
             Line("notify_webhook", "", {"comment": '"never closed', "endpoint": "http://h"}),

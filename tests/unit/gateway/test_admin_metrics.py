@@ -133,9 +133,7 @@ def test_the_token_that_mc_makes_is_accepted() -> None:
     "authorization",
     [
         "",
-        "Bearer",
         "Bearer a.b.c",
-        "Bearer ...",
         "Bearer " + "x" * 5_000,
         f"Bearer e30.{_encoded(b'[' * 2_000)}.x",
         token(secret="another"),

@@ -58,10 +58,6 @@ def test_other_calls_are_forwarded_to_s3() -> None:
     assert answered("GET", "/images/a")[2] == b"from S3"
 
 
-def test_health_checks_are_answered() -> None:
-    assert answered("GET", "/minio/health/live", authorization="none")[0] == 200
-
-
 @pytest.mark.parametrize(
     ("key", "status", "code"),
     [("broken", 500, b"InternalError"), ("no-aws", 503, b"ServiceUnavailable")],
@@ -111,10 +107,6 @@ def test_rest_of_a_refused_body_is_drained() -> None:
 )
 def test_large_or_unsent_body_is_not_drained(headers: dict[str, str]) -> None:
     assert drained(b"x" * 10_000, **headers) == 0
-
-
-def test_known_errors_have_a_status_and_a_message() -> None:
-    assert str(S3Error("NoSuchBucket")) == "NoSuchBucket: The specified bucket does not exist"
 
 
 async def unavailable() -> None:

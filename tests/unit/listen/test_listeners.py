@@ -15,7 +15,6 @@ from bucketcast.listen.listener import (
     KEEP_SECONDS,
     LEASE_SECONDS,
     MAX_IN_TOTAL,
-    PARTITION,
     EventsLostError,
     ListenFilter,
     Snapshot,
@@ -100,12 +99,6 @@ def table(dynamodb: "DynamoDBClient", state_table: str) -> Table:
 @pytest.fixture
 def gateway(table: Table, sqs: "SQSClient") -> Gateway:
     return Gateway(table, sqs)
-
-
-def test_a_listener_is_stored_with_its_queue_at_once(gateway: Gateway) -> None:
-    listener = gateway.process().acquire(FILTER)
-    assert gateway.queues() == [listener.queue]
-    assert gateway.table.read().listeners == (listener,)
 
 
 def test_a_queue_is_encrypted_with_the_configured_key(table: Table, sqs: "SQSClient") -> None:
@@ -352,7 +345,3 @@ def test_rules_match_while_listeners_cannot_be_read(
     monkeypatch.setattr(gateway.table, "read", fail)
     rules = {"uploads": RuleIndex([])}
     assert cache.add_to(rules, {"uploads"}, version) is rules
-
-
-def test_no_bucket_can_have_the_name_of_the_partition() -> None:
-    assert "#" in PARTITION

@@ -209,16 +209,6 @@ def test_ten_messages_are_received_while_the_client_does_not_read() -> None:
     asyncio.run(test())
 
 
-def test_a_client_that_does_not_read_in_time_gets_an_error() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client(reads=False)
-        queue.put("a")
-        with pytest.raises(EventsLostError, match="are lost: list the bucket"):
-            await stream_of(queue, reader, max_age=0.01).run()
-
-    asyncio.run(test())
-
-
 def test_a_slow_client_gets_an_error_before_messages_are_dropped() -> None:
     async def test() -> None:
         queue, reader = MemoryQueue(), new_client()

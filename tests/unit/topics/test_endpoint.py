@@ -52,28 +52,30 @@ def test_https_login_is_basic_and_the_ca_is_kept() -> None:
 
 @pytest.mark.parametrize(
     ("level", "mandatory", "mode"),
-    [("none", "off", "1"), ("broker", "off", "2"), ("routable", "on", "2")],
+    [
+        ({}, "off", "2"),
+        ({"amqp_ack_level": "none"}, "off", "1"),
+        ({"amqp_ack_level": "broker"}, "off", "2"),
+        ({"amqp_ack_level": "routable"}, "on", "2"),
+    ],
 )
-def test_amqp_routing_key_is_the_topics_name(level: str, mandatory: str, mode: str) -> None:
-    target = pushed(push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", amqp_ack_level=level)
+def test_amqp_is_confirmed_by_the_broker_unless_the_topic_wants_none(
+    level: dict[str, str], mandatory: str, mode: str
+) -> None:
+    target = pushed(push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", **level)
     assert target.kind == "amqp"
     assert target.settings["url"] == "amqp://u:p@r/v"
     assert target.settings["exchange"] == "ex"
-    assert target.settings["routing_key"] == "t1"
+    assert target.settings["routing_key"] == "t1", "the topic's name"
     assert target.settings["mandatory"] == mandatory
     assert target.settings["delivery_mode"] == mode
-    assert target.settings.get("ack") == ("none" if level == "none" else None)
+    assert target.settings.get("ack") == ("none" if mode == "1" else None)
 
 
 def test_http_attributes_reach_the_webhook() -> None:
     target = pushed(push_endpoint="https://h/", verify_ssl="false", cloudevents="true")
     assert target.settings["tls_skip_verify"] == "on"
     assert target.settings["cloudevents"] == "on"
-
-
-def test_amqp_confirms_by_default() -> None:
-    target = pushed(push_endpoint="amqps://r", amqp_exchange="ex", verify_ssl="false")
-    assert target.settings["tls_skip_verify"] == "on"
 
 
 def test_kafka_prefers_the_login_in_the_attributes() -> None:
@@ -103,8 +105,10 @@ def test_kafka_prefers_the_login_in_the_attributes() -> None:
 
 
 def test_a_certificate_and_a_login_of_the_url_reach_amqp_and_kafka() -> None:
-    amqp = pushed(push_endpoint="amqps://u:p@r/v", amqp_exchange="ex", ca_location=PEM)
+    amqps = {"push_endpoint": "amqps://u:p@r/v", "amqp_exchange": "ex", "ca_location": PEM}
+    amqp = pushed(**amqps, verify_ssl="false")
     assert (amqp.settings["url"], amqp.settings["cert_authority"]) == ("amqps://u:p@r/v", PEM)
+    assert amqp.settings["tls_skip_verify"] == "on"
     kafka = pushed(push_endpoint="kafka://u:p@b:9093", use_ssl="true", mechanism="PLAIN")
     assert kafka.settings["brokers"] == "b:9093"
     assert (kafka.settings["sasl_username"], kafka.settings["sasl_password"]) == ("u", "p")

@@ -60,7 +60,7 @@ def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: Mot
     assert run("dlq", "ls", "ingress").code == 1
 
 
-def test_error_names_the_command_to_use_instead(run: Run, aws: MotoAws) -> None:
+def test_letters_that_another_reader_holds_are_counted_apart(run: Run, aws: MotoAws) -> None:
     dead_letter_event(aws, "a")
     dead_letter_event(aws, "b")
     aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)

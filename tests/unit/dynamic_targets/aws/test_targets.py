@@ -8,6 +8,7 @@ import pytest
 from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
+from bucketcast.delivery.alarms import queue_alarms
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.aws.tasks import GRACE_SECONDS, LEASE_SECONDS, RECHECK_SECONDS
@@ -112,29 +113,13 @@ def test_put_updates_the_visibility_timeout(account: Account) -> None:
 def test_put_creates_the_alarms_of_a_deployed_target(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()
-    alarms = {
-        name.removeprefix(f"{target.queue}-"): alarm for name, alarm in account.alarms().items()
-    }
-    assert alarms.keys() == set(ALARMS)
-    metrics = {
-        (metric["MetricName"], dimension["Value"])
-        for alarm in alarms.values()
-        for query in alarm["Metrics"]
-        if (metric := query.get("MetricStat", {}).get("Metric"))
-        for dimension in metric["Dimensions"]
-    }
-    assert metrics == {
-        ("ApproximateNumberOfMessagesVisible", target.dead),
-        ("ApproximateAgeOfOldestMessage", target.queue),
-        ("OldestEventAge", target.queue),
-    }
-    assert [alarms[part]["Threshold"] for part in ALARMS] == [0, 900]
-    assert all(alarm["AlarmActions"] == [TOPIC] for alarm in alarms.values())
-    assert not any(alarm.get("OKActions") for alarm in alarms.values())
-    assert {alarm["TreatMissingData"] for alarm in alarms.values()} == {"notBreaching"}
-    put(account.targets(), {"enable": "off"}, merge=True)
-    off = account.alarms()[f"{target.queue}-waiting"]
-    assert off["Threshold"] == 10 * 86_400
+    queue, dead = target.queue, target.dead
+    for off in (False, True):
+        put(account.targets(), {"enable": "off" if off else "on"}, merge=True)
+        for wanted in queue_alarms("Bucketcast", queue, "webhook:audit", queue, dead, off=off):
+            alarm = account.alarms()[wanted["AlarmName"]]
+            assert alarm.items() >= {**wanted, "AlarmActions": [TOPIC]}.items()
+            assert not alarm.get("OKActions")
 
 
 def test_deleted_alarms_are_created_again_or_ignored(account: Account) -> None:

@@ -33,14 +33,7 @@ def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None
     ("words", "code", "expected"),
     [
         (("scan", "absent"), 1, "there is no bucket absent"),
-        (("scan", "uploads", "--alert-worse", "ten"), 2, "found 'ten'; allowed is a whole number"),
-        (
-            (*TO_WEBHOOK, "--modified-after", "10:00"),
-            2,
-            "found '10:00'; allowed is a date or",
-        ),
         ((*TO_WEBHOOK, "--modified-before", "9999-12-31T23:59-01:00"), 2, "allowed is a date or"),
-        ((*TO_WEBHOOK, "--source", "listin"), 2, "found 'listin'; allowed is listing, metadata, "),
         (("scan", "uploads", "--source", "journal"), 2, "found 'journal'; allowed is listing, "),
         ((*TO_WEBHOOK, "--source", "s3://b/x,listing"), 2, "found 's3://b/x,listing'; allowed"),
         ((*TO_WEBHOOK, "--source", "journal"), 2, "--modified-after: missing; --source journal"),
@@ -54,7 +47,6 @@ def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None
             2,
             "--versions all and --source journal: a journal has every change",
         ),
-        ((*TO_WEBHOOK, "--storage-class", "GLACIR"), 2, "allowed is one of STANDARD, "),
         ((*TO_WEBHOOK, "--min-size", "2", "--max-size", "1"), 2, "--min-size 2 is more than"),
         (
             (*TO_WEBHOOK, "--modified-after", "2026-03-15", "--modified-before", "2026-03-15"),
@@ -70,7 +62,6 @@ def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None
         (("backfill", "--target", WEBHOOK), 2, "Missing argument 'BUCKET'"),
         (("backfill", "--pause", "r", "--resume", "r"), 2, "--pause and --resume: allowed is one"),
         (("backfill", "--pause", "r", "--rate", "5"), 2, "--pause and --rate: allowed is one"),
-        (("backfill", "uploads"), 2, "Missing option '--target'"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
         (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),
     ],
