@@ -198,7 +198,7 @@ def test_limit_does_not_count_unusable_letters(run: Run, aws: MotoAws) -> None:
     document = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
     assert document["events"] == 1
     assert sum(document["unusable"].values()) == 3
-    assert "3 messages are no envelope" in run("dlq", "redrive", ARN).err
+    assert "3 events left: no envelope" in run("dlq", "redrive", ARN).err
     assert count(aws, DEAD) == 3
 
 
