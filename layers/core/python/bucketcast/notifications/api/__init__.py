@@ -152,33 +152,22 @@ class Notifications:
         """
         with _s3_errors():
             deployment = self._find()
+            rules = Rules(deployment.state_table, self._aws.dynamodb)
             given = document.read(text, queue_targets(deployment, self._aws), self._region)
-            self._store(deployment, bucket, given, user, whole=whole)
+            stored = rules.in_order(bucket)
+            bound = self._bound(bucket, given, stored, user, deployment, whole=whole)
 
-    def _store(
-        self,
-        deployment: Deployed,
-        bucket: str,
-        document_given: Document,
-        user: User,
-        *,
-        whole: bool = False,
-    ) -> None:
-        rules = Rules(deployment.state_table, self._aws.dynamodb)
+            def edit(stored: list[Rule]) -> list[Rule]:
+                wanted = conversion.apply_document(bucket, bound, stored, whole=whole)
+                check_size(wanted, stored)
+                check_supported(wanted, stored, deployment)
+                return wanted
 
-        def edit(stored: list[Rule]) -> list[Rule]:
-            wanted = conversion.apply_document(bucket, document_given, stored, whole=whole)
-            check_size(wanted, stored)
-            check_supported(wanted, stored, deployment)
-            return wanted
-
-        stored = rules.in_order(bucket)
-        document_given = self._bound(bucket, document_given, stored, user, deployment, whole=whole)
-        wanted = edit(stored)
-        require_logged(wanted, stored, deployment.access_events.get(bucket, ()))
-        if not document_given.empty:
-            require_covered(wanted, stored, self._attach(deployment, bucket))
-        rules.change(bucket, edit)
+            wanted = edit(stored)
+            require_logged(wanted, stored, deployment.access_events.get(bucket, ()))
+            if not bound.empty:
+                require_covered(wanted, stored, self._attach(deployment, bucket))
+            rules.change(bucket, edit)
 
     def attach(self, bucket: str) -> None:
         """Attach a bucket, unless it is attached.
