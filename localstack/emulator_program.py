@@ -1,4 +1,7 @@
-"""MiniStack, in its own environment, without two races that a busy machine loses.
+"""MiniStack, in its own environment: quicker starts, and no races that a busy machine loses.
+
+Starts: MiniStack unpacks the code and the layers of a function again for each of its processes,
+thousands of files, and answers nobody meanwhile. Here equal content is unpacked once.
 
 Logs: a thread of MiniStack reads what functions print. MiniStack gives it 50 ms after a call, and
 logs what is read later with the next call of the same process: last lines, such as a delivery's,
@@ -10,9 +13,15 @@ tell when all is delivered. Here it is on its queue by then.
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
+import threading
+import zipfile
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 from ministack.app import main
 from ministack.core import lambda_runtime
@@ -22,6 +31,35 @@ MARK = "\x04"
 PAUSE_SECONDS = 0.1
 END = "        _real_stdout.flush()\n\nrun()\n"
 """Where MiniStack's program in a process sends the answer."""
+
+
+class SharedZip(zipfile.ZipFile):
+    """A package of a function or layer, unpacked once for all that read it."""
+
+    _folders: ClassVar[dict[str, Path]] = {}
+    _unpacking = threading.Lock()
+
+    def namelist(self) -> list[str]:
+        """Return none: MiniStack looks each up on the disk, for what `extractall` leaves out."""
+        return []
+
+    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
+        """Let an empty folder be a link to the one in which the content is."""
+        del members, pwd
+        content = hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
+        with self._unpacking:
+            if content not in self._folders:
+                folder = Path(tempfile.mkdtemp(prefix="unpacked-"))
+                super().extractall(folder, super().namelist())
+                self._folders[content] = folder
+        link = Path(path)
+        link.rmdir()
+        link.symlink_to(self._folders[content], target_is_directory=True)
+
+
+def share_packages() -> None:
+    """Let the processes of functions share what they only read, as /opt and /var/task are."""
+    lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedZip})
 
 
 def take_log(worker: Any, **limits: float) -> str:
@@ -56,6 +94,7 @@ def notify(bucket: str, key: str, event: str, *what: Any, **more: Any) -> None:
 
 if __name__ == "__main__":
     mark_ends()
+    share_packages()
     assert s3._fire_s3_event_async
     s3._fire_s3_event_async = notify
     main()

@@ -1,4 +1,4 @@
-"""What a call of a function prints is in its own log, however late MiniStack reads it."""
+"""Functions of MiniStack: what a call prints is in its log, and processes share their package."""
 
 import json
 import subprocess
@@ -31,6 +31,7 @@ def read_late(worker):
         worker._stderr_queue.put(line.rstrip("\\n"))
 
 emulator_program.mark_ends()
+emulator_program.share_packages()
 Worker._read_stderr = read_late
 arn = "arn:aws:lambda:us-east-1:000000000000:function:f"
 config = {"Runtime": "python3.13", "Handler": "f.handler", "FunctionName": "f", "FunctionArn": arn}
@@ -41,6 +42,7 @@ worker.kill()
 
 
 def test_each_call_has_all_that_it_prints_in_its_log(tmp_path: Path) -> None:
+    """One of the calls ends its process: the next has another, with the same package."""
     code = tmp_path / "code.zip"
     with ZipFile(code, "w") as archive:
         archive.writestr("f.py", HANDLER)
@@ -64,3 +66,4 @@ def test_each_call_has_all_that_it_prints_in_its_log(tmp_path: Path) -> None:
         "die",
         "five",
     ]
+    assert len(list(tmp_path.glob("unpacked-*"))) == 1
