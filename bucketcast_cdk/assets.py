@@ -49,7 +49,7 @@ class Assets(Construct):
         layer = lambda_.LayerVersion(
             self,
             construct_id,
-            code=_code(path),
+            code=self._code(path),
             description=_DESCRIPTIONS.get(name, f"The client of {kind}"),
             compatible_runtimes=[self.platform.runtime],
             compatible_architectures=[self.platform.architecture],
@@ -59,7 +59,7 @@ class Assets(Construct):
     def function(self, name: str) -> lambda_.Code:
         """Return a function's own folder."""
         path = self._bundles.function(name) if self._bundles else self._root / "functions" / name
-        return _code(path)
+        return self._code(path)
 
     def package(self, platform: Platform) -> Path:
         """Return the jobs' package: a zip file in a folder named by its content."""
@@ -71,12 +71,12 @@ class Assets(Construct):
         """Return the script of a job."""
         return self._root / "glue_jobs" / folder / "job.py"
 
-
-def _code(path: Path) -> lambda_.Code:
-    """Return the code of a bundle, whose name already holds the hash of its content for CDK."""
-    return lambda_.Code.from_asset(
-        str(path), asset_hash=path.name, asset_hash_type=AssetHashType.CUSTOM
-    )
+    def _code(self, path: Path) -> lambda_.Code:
+        """Return the code of a bundle, whose name already holds the hash of its content for CDK."""
+        file = self._bundles.packed(path) if self._bundles else path
+        return lambda_.Code.from_asset(
+            str(file), asset_hash=path.name, asset_hash_type=AssetHashType.CUSTOM
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,16 @@ class Bundles:
             inputs += _contents(source)
         return self._build("jobs", inputs, fill) / package.NAME
 
+    def packed(self, bundle: Path) -> Path:
+        """Pack a bundle into a zip file beside it, once: CDK packs a folder for each assembly."""
+        file = self._cache / f"{bundle.name}.zip"
+        if not file.exists():
+            with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
+                whole = Path(scratch) / file.name
+                package.pack(whole, bundle)
+                whole.replace(file)
+        return file
+
     def _install(self, requirements: Path, pinned: Path, target: Path) -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
         command += ["--disable-pip-version-check", "--no-input", "--require-hashes"]

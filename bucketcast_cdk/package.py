@@ -1,6 +1,7 @@
-"""The jobs' package: one zip file with our code and the modules it needs, reproducible.
+"""Zip files of bundles, reproducible.
 
-It has a folder with everything, and two stand-ins that unpack that folder on first import.
+The jobs' package has a folder with our code and the modules it needs, and two stand-ins that unpack
+that folder on first import.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ _MODE: Final = 0o644 << 16
 
 
 def write(file: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
-    """Pack the files of folders, but for those whose path has an ignored part."""
+    """Pack the jobs' package: files of folders, but for those whose path has an ignored part."""
     skipped = set(ignored)
     files = {
         path.relative_to(folder).as_posix(): path
@@ -35,6 +36,14 @@ def write(file: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
             _add(archive, f"{name}/__init__.py", _STAND_IN.encode())
         for name in sorted(files):
             _add(archive, unpack.FOLDER + name, files[name].read_bytes())
+
+
+def pack(file: Path, folder: Path) -> None:
+    """Pack all files of a folder."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                _add(archive, path.relative_to(folder).as_posix(), path.read_bytes())
 
 
 def _digest(files: Mapping[str, Path]) -> str:

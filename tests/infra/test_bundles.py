@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,16 @@ def test_second_build_reuses_the_first_one(tmp_path: Path) -> None:
     assert first.stat().st_mtime_ns == before
     (tmp_path / "layers/core/python/bucketcast/__init__.py").write_text("CHANGED = True\n")
     assert bundles.core() != first
+
+
+def test_a_packed_bundle_holds_its_files_and_is_packed_once(here: Bundles) -> None:
+    bundle = here.function("ingest")
+    packed = here.packed(bundle)
+    files = {each.relative_to(bundle).as_posix() for each in bundle.rglob("*") if each.is_file()}
+    with zipfile.ZipFile(packed) as archive:
+        assert set(archive.namelist()) == files
+    before = packed.stat().st_ino
+    assert here.packed(bundle).stat().st_ino == before
 
 
 def test_bytecode_in_the_sources_does_not_change_a_bundle(tmp_path: Path) -> None:
