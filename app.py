@@ -34,7 +34,9 @@ def feature_flags() -> dict[str, object]:
     """
     (library,) = Path(aws_cdk.__file__).parent.glob("_jsii/aws-cdk-lib@*.tgz")
     with tarfile.open(library) as files:
-        recommended = files.extractfile("package/recommended-feature-flags.json")
+        # By its name alone, the whole library would be unpacked.
+        name = "package/recommended-feature-flags.json"
+        recommended = files.extractfile(next(each for each in files if each.name == name))
         return {
             **json.load(cast("IO[bytes]", recommended)),
             # `limits.check_size` counts the resources, and says what to do about too many.
