@@ -1,5 +1,6 @@
 """The parts of the Elasticsearch target that need no server."""
 
+import itertools
 import random
 import struct
 from collections import deque
@@ -182,6 +183,34 @@ def test_a_put_written_without_seeing_the_guard_is_not_lost() -> None:
         deque(delivery(store, [newer]), maxlen=0)
         deque(overlaid, maxlen=0)
         assert store.row() == visible(UNSEQUENCED)["b/k"]._asdict(), steps
+
+
+OVERLAID: tuple[tuple[list[tuple[str, str, int, int]], ...], ...] = (
+    ([], [(PUT, "v1", 0, 20)], [(PUT, "null", 0, 16), (HOLD, "null", 1, 35)]),
+    (
+        [(PUT, "null", 0, 13), (DELETE, "null", 0, 14)],
+        [(TAGGED, "v2", 0, 2)],
+        [(PUT, "v1", 0, 26), (TAGGED, "v1", 0, 27)],
+    ),
+)
+"""What is stored, and the batches of two writers; the second one shows a document with an overlay,
+whose time is not that of its put."""
+
+
+@pytest.mark.parametrize("batches", OVERLAID, ids=["older put", "removed put"])
+def test_a_writer_that_read_the_guard_before_an_overlay_came_changes_no_newer_row(
+    batches: Sequence[Sequence[tuple[str, str, int, int]]],
+) -> None:
+    events = make_events([*itertools.chain(*batches)])
+    stored, second = len(batches[0]), len(events) - len(batches[2])
+    for steps in range(12):
+        store = Store()
+        deliver_at_once(store, [events[:stored]], random.Random(1))  # noqa: S311 - a shuffle
+        late = delivery(store, events[stored:second])
+        deque(itertools.islice(late, steps), maxlen=0)
+        deque(delivery(store, events[second:]), maxlen=0)
+        deque(late, maxlen=0)
+        assert store.row() == visible(events)["b/k"]._asdict(), steps
 
 
 def test_each_document_is_read_again_after_the_writes_of_others() -> None:

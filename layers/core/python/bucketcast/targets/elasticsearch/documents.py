@@ -20,6 +20,7 @@ from bucketcast.targets.elasticsearch.guard import (
     NOTHING,
     GuardDocument,
     apply_moves,
+    has_other_put,
     newest_put,
     parse_guard,
     parse_visible,
@@ -65,6 +66,7 @@ class Object(msgspec.Struct, gc=False):
     done: bool = False
     _written_documents: tuple[msgspec.Raw, ...] = ()
     _without_overlay: bool = False
+    _read_before_guard: StoredDocument | None = None
     _known_at_write: dict[str, StoredDocument | None] = {}
 
     @property
@@ -111,8 +113,7 @@ class Object(msgspec.Struct, gc=False):
                 for entry, kept in (keep_row(*move, document.source) for move in self.moves)
             ]
         put = newest_put(stored[ANY].put, visible, self.moves)
-        if put and slot_of(put.version) not in stored:
-            self.read(slot_of(put.version))
+        if self._has_to_read(stored, visible, put):
             return []
         merged = {
             slot: apply_moves(guard.versions, self.moves, slot) for slot, guard in stored.items()
@@ -126,6 +127,19 @@ class Object(msgspec.Struct, gc=False):
         if put is None and any_version == UNKNOWN:  # a foreign document, which no event concerns
             document = None
         return self._visible_writes(document, visible, put, own_version)
+
+    def _has_to_read(
+        self, stored: dict[str, GuardDocument], visible: Put | None, put: Put | None
+    ) -> bool:
+        """Return True if slots are `unread` now, without which nothing can be decided."""
+        document = self.current[VISIBLE]
+        if has_other_put(visible, stored[ANY].put) and self._read_before_guard != document:
+            # The guard of the put below the overlay may have been written after it was read here.
+            self._read_before_guard = document
+            self.unread = tuple(self.current)
+        elif put and slot_of(put.version) not in stored:
+            self.read(slot_of(put.version))
+        return bool(self.unread)
 
     def record_write(self, write: Write, item: Item) -> None:
         """Record the result of a write."""

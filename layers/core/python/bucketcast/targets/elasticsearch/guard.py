@@ -13,7 +13,7 @@ import msgspec
 from bucketcast.event import padded, to_millis
 from bucketcast.event.names import creates
 from bucketcast.mirror import join
-from bucketcast.mirror.join import UNKNOWN, Moment, Move, Put, Version, object_of
+from bucketcast.mirror.join import HIDDEN, UNKNOWN, Moment, Move, Put, Version, object_of
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register
 from bucketcast.targets.elasticsearch.api import to_one_line
 
@@ -95,7 +95,17 @@ def _is_newer(visible: Put, put: Put) -> bool:
     """
     if visible.sequencer != put.sequencer or visible.time <= put.time:
         return visible.sequencer > put.sequencer
-    return creates(_decode_visible(visible.document).Records[0].eventName)
+    return not _has_overlay(visible)
+
+
+def has_other_put(visible: Put | None, stored: Put | None) -> bool:
+    """Return True if the visible document has an overlay above another put than the stored one."""
+    shown = stored and stored.document != HIDDEN and stored.version
+    return visible is not None and shown != visible.version and _has_overlay(visible)
+
+
+def _has_overlay(visible: Put) -> bool:
+    return not creates(_decode_visible(visible.document).Records[0].eventName)
 
 
 def same_object(put: Put, other: Put) -> bool:
