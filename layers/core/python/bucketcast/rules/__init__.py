@@ -9,8 +9,7 @@ prefix can match; each prefix has an index of suffixes in the same way. So the c
 rules that match, not with the others.
 
 `conditions` and `regexes` check events, `grammar` and `listing` read and write rules as text,
-`loops` recognises endless loops, `access_events` and `trail_selectors` compute the CloudTrail
-logging that rules need.
+`loops` recognises endless loops, `access_events` finds events of a rule that no trail logs.
 """
 
 import fnmatch
