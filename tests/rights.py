@@ -69,7 +69,6 @@ REASONS: Final = (
         for action in (
             "cloudformation:DescribeStacks",
             "dynamodb:DeleteItem",
-            "dynamodb:Query",
             "sqs:GetQueueAttributes",
             "sqs:SetQueueAttributes",
         )
