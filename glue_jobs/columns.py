@@ -1,9 +1,10 @@
-"""Spark's columns, derived from the fields of a row class."""
+"""Spark's columns, derived from the fields of a row class; and rows that are saved."""
 
 from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -42,3 +43,13 @@ def _type(hint: Any) -> DataType:
         return _TYPES[hint]
     inner = get_args(hint)[0]  # of a list, or of `… | None`
     return ArrayType(_type(inner), containsNull=False) if get_origin(hint) is list else _type(inner)
+
+
+def save(rows: DataFrame, url: str) -> DataFrame:
+    """Write rows, and return them as they are there.
+
+    Else each action would read their source again, with later changes. Workers could keep them on
+    their disks, but these are small, and Glue takes back a worker with what it keeps.
+    """
+    rows.write.mode("overwrite").parquet(url)
+    return rows.sparkSession.read.schema(rows.schema).parquet(url)

@@ -143,12 +143,7 @@ def list_files(folder: str) -> list[str]:
             # A leading dot marks files that are being written, and Spark's own.
             paths = (file for file in path.rglob("[!.]*") if file.is_file())
             return sorted(file.relative_to(path).as_posix() for file in paths)
-        location = _location(folder)
-        prefix = location["Key"]
-        paginator = client("s3").get_paginator("list_objects_v2")
-        pages = paginator.paginate(Bucket=location["Bucket"], Prefix=prefix)
-        keys = (entry["Key"] for page in pages for entry in page.get("Contents", ()))
-        return sorted(key.removeprefix(prefix) for key in keys)
+        return sorted(_list(folder, "Contents", "Key"))
 
 
 def list_folders(folder: str) -> list[str]:
@@ -162,11 +157,19 @@ def list_folders(folder: str) -> list[str]:
     with _file_errors(folder):
         if path:
             return sorted(child.name for child in path.iterdir() if child.is_dir())
-        location = _location(folder)
-        paginator = client("s3").get_paginator("list_objects_v2")
-        pages = paginator.paginate(Bucket=location["Bucket"], Prefix=location["Key"], Delimiter="/")
-        prefixes = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", ()))
-        return sorted(prefix.removeprefix(location["Key"]).rstrip("/") for prefix in prefixes)
+        return [
+            name.rstrip("/") for name in _list(folder, "CommonPrefixes", "Prefix", Delimiter="/")
+        ]
+
+
+def _list(folder: str, entries: str, name: str, **request: str) -> Iterator[str]:
+    """Yield the names of these entries of a listing, relative to the folder."""
+    location = _location(folder)
+    paginator = client("s3").get_paginator("list_objects_v2")
+    pages = paginator.paginate(Bucket=location["Bucket"], Prefix=location["Key"], **request)
+    for page in pages:
+        for entry in page.get(entries, ()):
+            yield entry[name].removeprefix(location["Key"])
 
 
 def remove(folder: str) -> None:

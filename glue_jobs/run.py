@@ -85,10 +85,6 @@ class Run:
         sys.stdout.write(f"{stage}: {done} of {total} {unit}\n" if total else f"{stage}\n")
         sys.stdout.flush()
 
-    def report_sent(self, done: int, total: int) -> None:
-        """Report the number of events that SQS has accepted."""
-        self.report("sending", done, total, "events")
-
     @contextmanager
     def report_tasks(self, spark: SparkSession, stage: str) -> Iterator[None]:
         """Report the stage, and the number of finished Spark tasks while the block runs.

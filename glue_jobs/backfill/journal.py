@@ -25,23 +25,23 @@ _CREATE, _DELETE = "CREATE", "DELETE"
 _LIFECYCLE: Final = "s3.amazonaws.com"
 _TIME: Final = "record_timestamp"
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
-_COLUMNS: Final = (
-    "bucket",
-    "key",
-    "sequence_number",
-    "record_type",
-    _TIME,
-    "version_id",
-    "is_delete_marker",
-    "size",
-    "e_tag",
-    "storage_class",
-    "object_tags",
-    "user_metadata",
-    "requester",
-    "source_ip_address",
-    "request_id",
-)
+_ORDER: Final = "sequence_number"
+_COLUMNS: Final = {
+    "bucket": "bucket",
+    "key": "key",
+    "version_id": "version_id",
+    "size": "size",
+    "etag": "e_tag",
+    "storage_class": "storage_class",
+    "is_delete_marker": "is_delete_marker",
+    "kind": "record_type",
+    "requester": "requester",
+    "source_ip": "source_ip_address",
+    "request_id": "request_id",
+    "tags": "object_tags",
+    "metadata": "user_metadata",
+}
+"""The journal's columns, by the fields of `Change`."""
 
 
 class Change(NamedTuple):
@@ -81,7 +81,8 @@ def read(spark: SparkSession, settings: Backfill) -> Listing:
         settings.modified_after or _ANY_TIME,
         settings.modified_before or datetime.now(UTC),
     )
-    table = open_table(spark, bucket, SOURCE, source.partition(":")[2], _COLUMNS)
+    columns = (*_COLUMNS.values(), _ORDER, _TIME)
+    table = open_table(spark, bucket, SOURCE, source.partition(":")[2], columns)
     wanted = (sql.col(_TIME) >= _at(after)) & (sql.col(_TIME) < _at(before))
     rows = table.rows.where(wanted & sql.col("record_type").isin(_CREATE, _DELETE))
     if prefix:
@@ -136,28 +137,16 @@ def _select(rows: DataFrame) -> DataFrame:
     The order is that of the sequence numbers. Where S3's clocks disagree with it, or two changes
     have one millisecond, a change counts as a millisecond later than the one before it.
     """
-    in_order = Window.partitionBy("key").orderBy("sequence_number")
+    in_order = Window.partitionBy("key").orderBy(_ORDER)
     nth = sql.row_number().over(in_order)
     time = sql.col(_TIME).cast("timestamp")
-    columns = {
-        "bucket": sql.col("bucket"),
-        "key": sql.col("key"),
-        "version_id": sql.col("version_id"),
-        "size": sql.col("size"),
-        "etag": sql.col("e_tag"),
+    columns = {name: sql.col(column) for name, column in _COLUMNS.items()} | {
         "at": sql.max("ahead").over(in_order) + sql.col("nth"),
-        "storage_class": sql.col("storage_class"),
         "is_delete_marker": sql.coalesce("is_delete_marker", sql.lit(False)),  # noqa: FBT003
-        "kind": sql.col("record_type"),
-        "requester": sql.col("requester"),
-        "source_ip": sql.col("source_ip_address"),
-        "request_id": sql.col("request_id"),
-        "tags": sql.col("object_tags"),
-        "metadata": sql.col("user_metadata"),
-        "last_modified": time,
     }
     numbered = rows.withColumn("nth", nth).withColumn("ahead", sql.unix_millis(time) - nth)
-    return numbered.select(*(column.alias(name) for name, column in columns.items()))
+    changes = (columns[name].alias(name) for name in Change._fields)
+    return numbered.select(*changes, time.alias("last_modified"))
 
 
 def _notes(table: Table, after: datetime, before: datetime | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ from glue_jobs import listing
 from glue_jobs.aws import client
 from glue_jobs.backfill.destination import Destination, find_destination, origin_notes
 from glue_jobs.backfill.messages import events_per_message
+from glue_jobs.columns import save
 from glue_jobs.listing.schema import Listing, current_objects, unix_ms
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.outbox.pace import check_time
@@ -57,13 +58,13 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     run.report(f"reading {config.arn}")
     stored = mirror.read_rows(spark, config, settings.bucket, settings.prefix)
-    rows = _save(stored, run.path("rows"))
+    rows = save(stored, run.path("rows"))
     with run.report_tasks(spark, "comparing"):
-        keys = _save(suspects(current_objects(content.objects), rows), run.path("suspects"))
+        keys = save(suspects(current_objects(content.objects), rows), run.path("suspects"))
     waiting = _count_waiting(to.queue)
     run.report(f"checking {keys.count()} objects again")
-    states = _save(read_states(keys, context), run.path("states"))
-    differences = _save(recheck(states, context), run.path("differences"))
+    states = save(read_states(keys, context), run.path("states"))
+    differences = save(recheck(states, context), run.path("differences"))
     repairs = settings.mode == "repair"
     sent = _repair(differences, to, settings, run, context.began) if repairs else 0
     result = _result(differences, waiting)
@@ -81,12 +82,6 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
             "notes": [*content.notes, *origin_notes(to.rules), *_notes(result, content, began)],
         }
     )
-
-
-def _save(frame: DataFrame, url: str) -> DataFrame:
-    """Save the rows, so that Spark reads neither the target nor S3 again for them."""
-    frame.write.mode("overwrite").parquet(url)
-    return frame.sparkSession.read.schema(frame.schema).parquet(url)
 
 
 def _result(differences: DataFrame, waiting: int | None) -> dict[str, Any]:
@@ -112,7 +107,8 @@ def _repair(
         hint = "or repair parts of the bucket with --prefix"
         check_time(events, settings.rate, to.queue, remaining, hint)
     spark = differences.sparkSession
-    return sender.send(spark, folder, rate=settings.rate, on_progress=run.report_sent)
+    report: Any = partial(run.report, "sending", unit="events")
+    return sender.send(spark, folder, rate=settings.rate, on_progress=report)
 
 
 def _count_waiting(queue: str) -> int | None:

@@ -10,45 +10,42 @@ report shows it.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.types import (
-    BooleanType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+
+from glue_jobs.columns import schema
 
 _GROUP: Final = ["kind", "key"]
 ALERTED: Final = ("new", "worse")
 """The states that send an event."""
 UNMATCHED: Final = "unmatched"
 """The state of a finding that would be alerted, but no rule matches."""
-ALERT_STATES: Final = StructType(
-    [
-        StructField("kind", StringType()),
-        StructField("key", StringType()),
-        StructField("count", LongType()),
-        StructField("versions", LongType()),
-        StructField("bytes", LongType()),
-        StructField("state", StringType()),
-        StructField("since", TimestampType()),
-        StructField("alerted", LongType()),
-        StructField("alerted_at", TimestampType()),
-        StructField("open", BooleanType()),
-    ]
-)
-"""A finding, or the record of an earlier one.
 
-`count` is what its threshold limits: versions, bytes or sub-folders; None if it was not found now.
-`since` is the time of the source that showed it first; a finding that comes back starts anew.
-`alerted` is the count of the last alert, and `alerted_at` its time. `state` is None for a row that
-is only kept for the next scan.
-"""
+
+class AlertState(NamedTuple):
+    """A finding, or the record of an earlier one.
+
+    `count` is what its threshold limits: versions, bytes or sub-folders; None if it was not found
+    now. `since` is the time of the source that showed it first; a finding that comes back starts
+    anew. `alerted` is the count of the last alert, and `alerted_at` its time. `state` is None for a
+    row that is only kept for the next scan.
+    """
+
+    kind: str | None
+    key: str | None
+    count: int | None  # type: ignore[assignment]  # a tuple has a method of that name
+    versions: int | None
+    bytes: int | None
+    state: str | None
+    since: datetime | None
+    alerted: int | None
+    alerted_at: datetime | None
+    open: bool | None
+
+
+ALERT_STATES: Final = schema(AlertState)
 
 
 @dataclass(frozen=True, slots=True)

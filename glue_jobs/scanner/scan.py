@@ -17,6 +17,7 @@ from pyspark.sql import functions as sql
 from bucketcast.settings.pipeline import Scan
 from glue_jobs import files, lease, listing
 from glue_jobs.aws import read_rules
+from glue_jobs.columns import save
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
 from glue_jobs.run import Run
@@ -71,7 +72,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         saved = run.path("listing")
         if settings.source == "listing":
             with run.report_tasks(spark, "listing"):
-                objects = _save(objects, saved)
+                objects = save(objects, saved)
         with run.report_tasks(spark, "counting"):
             covered = coverage.covered(now) & ~coverage.covered(later)
             thresholds = _thresholds(content, settings)
@@ -109,16 +110,6 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
             metrics.put(settings, used, content.taken)
     run.set_result({**summary, "events": late + sent})
-
-
-def _save(objects: DataFrame, folder: str) -> DataFrame:
-    """Write what was listed, and return it.
-
-    Else the second pass would list the bucket again, with later changes. Workers could keep it on
-    their disks, but these are small, and Glue takes back a worker with what it keeps.
-    """
-    objects.write.mode("overwrite").parquet(folder)
-    return objects.sparkSession.read.schema(objects.schema).parquet(folder)
 
 
 def _thresholds(content: Listing, settings: Scan) -> sums.Thresholds:

@@ -176,23 +176,6 @@ def rewrite(url: str, rows: str | None = None, **columns: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ('"b","a"\n', "a row has 2 columns, fileSchema names 3"),
-        ('"b","a","1","x"\n', "a row has 4 columns, fileSchema names 3"),
-        ('"a","1","b"\n', "found rows of bucket a, wanted b"),
-    ],
-)
-def test_a_csv_unlike_its_schema_is_refused(
-    spark: SparkSession, tmp_path: Path, rows: str, expected: str
-) -> None:
-    url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=["Bucket", "Key", "Size"])
-    file = data_of(url)[0]
-
-    assert f"{file.as_uri()}: {expected}" in refusal(spark, rewrite(url, rows))
-
-
-@pytest.mark.parametrize(
     ("row", "expected"),
     [
         ('"b","x"', 'found "b","x", wanted 5 columns, in the row of x'),

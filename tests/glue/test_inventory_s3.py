@@ -56,7 +56,7 @@ def test_a_folder_is_read_as_its_newest_report(
     url = upload(s3, tmp_path)
     s3.put_object(Bucket=DESTINATION, Key="reports/b/daily/2026-01-03T01-00Z/manifest.json")
     report = read_newest(f"{HOME}/", "b")
-    check_files(spark, report, "b")
+    check_files(spark, report)
 
     assert (report.url, report.taken) == (url, TAKEN)
     assert report == read_manifest(url, "b")
@@ -74,13 +74,13 @@ def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_
     s3.complete_multipart_upload(**location, UploadId=in_parts, MultipartUpload=parts)
     assert "-1" in s3.head_object(**location)["ETag"]
 
-    check_files(spark, report, "b")
+    check_files(spark, report)
     s3.put_object(**location, Body=body[:-1] + b"?")
     with pytest.raises(BucketcastError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
-        check_files(spark, report, "b")
+        check_files(spark, report)
     s3.delete_object(**location)
     with pytest.raises(BucketcastError, match=f"{key}: there is no such object"):
-        check_files(spark, report, "b")
+        check_files(spark, report)
 
 
 def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
@@ -120,7 +120,7 @@ def test_a_file_that_breaks_off_is_no_broken_report(
 
     monkeypatch.setattr("botocore.response.StreamingBody.iter_chunks", break_off)
     with pytest.raises(files.UnreachableError, match=r"S3 cannot be reached: .*connection reset"):
-        list(checks._problems((), "b", expected))
+        list(checks._problems(expected))
 
 
 def test_a_report_copied_to_another_bucket_is_refused(s3: Any, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     reports = [_read_report(url.strip(), bucket) for url in source.split(",")]
     _check_alike(reports)
     for report in reports:
-        check_files(spark, report, bucket)
+        check_files(spark, report)
     parts = [rows(spark, report, bucket, prefix) for report in reports]
     _check_apart(reports, parts)
     taken = min(report.taken for report in reports)

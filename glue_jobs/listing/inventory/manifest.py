@@ -88,10 +88,7 @@ def read_manifest(url: str, bucket: str) -> Manifest:
     Raises:
         BucketcastError: it is unfinished, damaged, unreadable or another bucket's.
     """
-    try:
-        content = files.read(url)
-    except files.FileError as error:
-        raise BucketcastError(str(error)) from error
+    content = files.read(url)
     _check_checksum(content, url)
     return _parse(content, url, bucket)
 
@@ -103,10 +100,7 @@ def read_newest(folder: str, bucket: str) -> Manifest:
         BucketcastError: there is none, or the newest is of another bucket.
     """
     folder = folder.rstrip("/")
-    try:
-        dated = [name for name in files.list_folders(folder) if _DATED.fullmatch(name)]
-    except files.FileError as error:
-        raise BucketcastError(str(error)) from error
+    dated = [name for name in files.list_folders(folder) if _DATED.fullmatch(name)]
     unfinished = []
     for name in reversed(dated):
         try:
@@ -135,8 +129,6 @@ def _check_checksum(content: bytes, url: str) -> None:
             f"{checksum} does not exist, so this report is not finished; wait for it or name an "
             "older report"
         ) from None
-    except files.FileError as error:
-        raise BucketcastError(str(error)) from error
     digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if digest != wanted:
         raise UnfinishedError(

@@ -13,11 +13,10 @@ import signal
 import subprocess
 import tempfile
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedPipeline
@@ -36,32 +35,8 @@ _SIGNAL_BASE: Final = 128
 _NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 
 
-class RunEnd(NamedTuple):
-    """The end of a run; `error` is empty if it succeeded."""
-
-    error: str
-
-
-class StartedRun(ABC):
-    """A started run; `link` is the URL of its console page or log."""
-
-    link: str
-
-    @abstractmethod
-    def poll(self) -> RunEnd | None:
-        """Return the end of the run; None while it runs.
-
-        Raises:
-            AwsError: AWS cannot be reached.
-        """
-
-    @abstractmethod
-    def remove_log(self) -> None:
-        """Remove the log of a run that succeeded, if it is a local file; then `link` is empty."""
-
-
-class GlueRun(StartedRun):
-    """A run on Glue."""
+class GlueRun:
+    """A run on Glue; `link` is the URL of its console page."""
 
     def __init__(self, job: str, arguments: Mapping[str, str], aws: Aws) -> None:
         self._aws = aws
@@ -76,20 +51,28 @@ class GlueRun(StartedRun):
         console = f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
         self.link = f"{console}#/job/{job}/run/{self._id} (logs: /aws-glue/jobs/output, error)"
 
-    def poll(self) -> RunEnd | None:
+    def poll(self) -> str | None:
+        """Return its error, "" if it succeeded; None while it runs.
+
+        Raises:
+            AwsError: AWS cannot be reached.
+        """
         with aws_errors():
             run = self._aws.glue.get_job_run(JobName=self._job, RunId=self._id)["JobRun"]
         state = run["JobRunState"]
         if state in _RUNNING_STATES:
             return None
-        return RunEnd("" if state == "SUCCEEDED" else f"{state}: {run.get('ErrorMessage', '')}")
+        return "" if state == "SUCCEEDED" else f"{state}: {run.get('ErrorMessage', '')}"
 
     def remove_log(self) -> None:
         """Do nothing: Glue keeps its logs."""
 
 
-class LocalRun(StartedRun):
-    """A run on this machine, by the command that the local AWS's environment names."""
+class LocalRun:
+    """A run on this machine, by the command that the local AWS's environment names.
+
+    `link` is the path of its log.
+    """
 
     def __init__(
         self, command: str, job: str, arguments: Mapping[str, str], *, detached: bool
@@ -110,18 +93,21 @@ class LocalRun(StartedRun):
                 f"{SPARK_SUBMIT} is '{command}': {error}; `make up` sets it"
             ) from None
 
-    def poll(self) -> RunEnd | None:
+    def poll(self) -> str | None:
+        """Return its error, "" if it succeeded; None while it runs."""
         code = self._process.poll()
-        if code is None:
-            return None
         if not code:
-            return RunEnd("")
+            return None if code is None else ""
         tail = Path(self.link).read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-        return RunEnd("\n".join([f"{_describe_exit(code)}:", *tail]))
+        return "\n".join([f"{_describe_exit(code)}:", *tail])
 
     def remove_log(self) -> None:
+        """Remove the log of a run that succeeded; then `link` is empty."""
         Path(self.link).unlink(missing_ok=True)
         self.link = ""
+
+
+StartedRun = GlueRun | LocalRun
 
 
 def _describe_exit(code: int) -> str:
@@ -203,9 +189,7 @@ class Runs:
         """Remove the progress and result of an earlier attempt, and what it was told meanwhile."""
         for name in ("progress.json", "result.json", jobs.CONTROL):
             with aws_errors():
-                self._aws.s3.delete_object(
-                    Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}"
-                )
+                self._aws.s3.delete_object(**self._location(job, run, name))
 
     def read(self, job: str, run: str, name: str) -> dict[str, Any] | None:
         """Return a document in a run's folder; None before it is written."""
@@ -218,8 +202,7 @@ class Runs:
         s3 = self._aws.s3
         with aws_errors():
             try:
-                key = f"runs/{job}/{run}/{name}"
-                return s3.get_object(Bucket=self._pipeline.bucket, Key=key)["Body"].read()
+                return s3.get_object(**self._location(job, run, name))["Body"].read()
             except s3.exceptions.ClientError as error:
                 if error.response["Error"]["Code"] in _NOT_FOUND:
                     return None
@@ -246,16 +229,18 @@ class Runs:
 
     def write(self, job: str, run: str, name: str, document: Mapping[str, Any]) -> None:
         """Write a document into a run's folder."""
-        key, content = f"runs/{job}/{run}/{name}", json.dumps(document).encode()
+        content = json.dumps(document).encode()
         with aws_errors():
-            self._aws.s3.put_object(Bucket=self._pipeline.bucket, Key=key, Body=content)
+            self._aws.s3.put_object(**self._location(job, run, name), Body=content)
 
     def upload(self, job: str, run: str, name: str, path: Path) -> str:
         """Upload a file into a run's folder; return its URL."""
         with path.open("rb") as file, aws_errors():
-            key = f"runs/{job}/{run}/{name}"
-            self._aws.s3.put_object(Bucket=self._pipeline.bucket, Key=key, Body=file)
+            self._aws.s3.put_object(**self._location(job, run, name), Body=file)
         return f"{self.folder(job, run)}/{name}"
+
+    def _location(self, job: str, run: str, name: str) -> Any:
+        return {"Bucket": self._pipeline.bucket, "Key": f"runs/{job}/{run}/{name}"}
 
 
 def new_id() -> str:

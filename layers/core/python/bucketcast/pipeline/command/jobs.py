@@ -98,10 +98,10 @@ def run_job(
         out.answer({"run": run, "link": started.link}, f"Started {run}")
         return None
     with progress(out, "waiting for the job") as report:
-        end = _follow(runs, job, run, started, report)
+        error = _follow(runs, job, run, started, report)
     result = runs.read(job, run, "result.json") or {}
-    if end.error or result.get("status") != "success":
-        reason = result.get("error") or end.error or "it wrote no result"
+    if error or result.get("status") != "success":
+        reason = result.get("error") or error or "it wrote no result"
         raise NoAnswer(f"{job} failed: {reason}\nrun {run}: {started.link}")
     started.remove_log()
     document = {key: value for key, value in result.items() if key != "status"}
@@ -116,9 +116,9 @@ def note_truncation(out: Output, shown: int, total: int, noun: str) -> None:
 
 def _follow(
     runs: pipeline.Runs, job: str, run: str, started: pipeline.StartedRun, report: Report
-) -> pipeline.RunEnd:
-    while (end := started.poll()) is None:
+) -> str:
+    while (error := started.poll()) is None:
         if latest := runs.read(job, run, "progress.json"):
             report(latest["stage"], latest["done"], latest["total"], latest["unit"])
         time.sleep(POLL_SECONDS)
-    return end
+    return error
