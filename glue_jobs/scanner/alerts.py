@@ -14,6 +14,7 @@ from urllib.parse import quote_plus
 
 from pyspark.sql import Row
 
+from bucketcast.event.scanner import KINDS
 from glue_jobs.outbox.chunks import Message
 
 _MAX_SINGLE: Final = 1_000
@@ -43,7 +44,7 @@ def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
         "eventSource": "minio:s3",
         "awsRegion": "",
         "eventTime": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1_000:03}Z",
-        "eventName": f"s3:Scanner:{finding.kind}",
+        "eventName": KINDS[finding.kind].event,
         "userIdentity": {"principalId": ""},
         "requestParameters": None,
         "responseElements": {"x-amz-id-2": "", "x-amz-request-id": "", **_counts(finding)},
@@ -78,14 +79,8 @@ def _body(bucket: str, findings: Sequence[Row], at: datetime) -> str:
 
 
 def _counts(finding: Row) -> dict[str, str]:
-    if finding.kind == "ManyVersions":
-        return {"x-minio-versions": str(finding.versions)}
-    if finding.kind == "LargeVersions":
-        return {
-            "x-minio-versions-count": str(finding.versions),
-            "x-minio-versions-size": str(finding.bytes),
-        }
-    return {}
+    elements = KINDS[finding.kind].elements
+    return {element: str(finding[column]) for column, element in elements.items()}
 
 
 def _nanoseconds(at: datetime) -> int:

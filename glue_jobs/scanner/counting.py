@@ -19,6 +19,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from bucketcast.event.scanner import BIG_PREFIX, LARGE_VERSIONS, MANY_VERSIONS, Kind
 from glue_jobs.scanner.sums import Thresholds, at_least, parent
 
 _MIN_BUCKETS: Final = 1 << 16  # what fits in a processor's cache and Spark's fast hash map
@@ -59,8 +60,8 @@ def _count_versions(listing: DataFrame, sums: DataFrame, many: int, large: int |
     )
     versions, size = sql.col("versions"), sql.col("bytes")
     findings = sql.array(
-        sql.when(versions > many, _finding("ManyVersions", versions)),
-        sql.when(at_least(size, large), _finding("LargeVersions", size)),
+        sql.when(versions > many, _finding(MANY_VERSIONS, versions)),
+        sql.when(at_least(size, large), _finding(LARGE_VERSIONS, size)),
     )
     known = size if large is not None else sql.lit(None).cast("long")
     found = counted.select(
@@ -72,8 +73,8 @@ def _count_versions(listing: DataFrame, sums: DataFrame, many: int, large: int |
     return found.select("finding.kind", "key", "finding.count", "versions", "bytes")
 
 
-def _finding(kind: str, count: Column) -> Column:
-    return sql.struct(sql.lit(kind).alias("kind"), count.alias("count"))
+def _finding(kind: Kind, count: Column) -> Column:
+    return sql.struct(sql.lit(kind.name).alias("kind"), count.alias("count"))
 
 
 def _count_folders(sums: DataFrame, many: int, rows: int) -> DataFrame:
@@ -94,7 +95,7 @@ def _count_folders(sums: DataFrame, many: int, rows: int) -> DataFrame:
     counted = folders.distinct().groupBy(prefix).agg(sql.count("*").alias("count"))
     null = sql.lit(None).cast("long")
     return counted.where(sql.col("count") > many).select(
-        sql.lit("BigPrefix").alias("kind"),
+        sql.lit(BIG_PREFIX.name).alias("kind"),
         "key",
         "count",
         null.alias("versions"),

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
+from bucketcast.event.scanner import KINDS
 from glue_jobs.listing.schema import Listing, unix_ms
 
 
@@ -35,9 +36,6 @@ def cover(content: Listing, prefix: str) -> list[Coverage]:
     Raises:
         BucketcastError: the source lists no such keys.
     """
-    kinds = ["BigPrefix"]
-    if content.versions:
-        kinds += ["ManyVersions", "LargeVersions"] if content.sizes else ["ManyVersions"]
     shown = [
         max(prefix, listed, key=len)
         for listed in content.prefixes
@@ -46,7 +44,15 @@ def cover(content: Listing, prefix: str) -> list[Coverage]:
     if not shown:
         names = ", ".join(content.prefixes)
         raise BucketcastError(f"--prefix: found {prefix!r}, but {content.name} lists only {names}")
-    return [Coverage(each, tuple(kinds), unix_ms(content.taken)) for each in shown]
+    return [Coverage(each, kinds(content), unix_ms(content.taken)) for each in shown]
+
+
+def kinds(content: Listing) -> tuple[str, ...]:
+    """Return the names of the kinds of finding that a source shows."""
+    shown = {"folders"}
+    if content.versions:
+        shown |= {"versions", "bytes"} if content.sizes else {"versions"}
+    return tuple(name for name, kind in KINDS.items() if kind.limits in shown)
 
 
 def later(earlier: Sequence[Coverage], now: Sequence[Coverage], name: str) -> list[Coverage]:

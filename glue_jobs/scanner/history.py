@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
+from bucketcast.event.scanner import KINDS
 from glue_jobs import files
 from glue_jobs.reason import reason
 from glue_jobs.scanner.state import Generation
@@ -46,7 +47,7 @@ _ORIGIN: Final = (
     "run string COMMENT 'the folder of the run'",
 )
 _FINDINGS: Final = (
-    "kind string COMMENT 'ManyVersions, LargeVersions or BigPrefix'",
+    f"kind string COMMENT '{', '.join(KINDS)}'",
     "key string COMMENT 'the key or prefix'",
     "count bigint COMMENT 'versions, bytes or sub-folders, by kind; null if cleared'",
     "versions bigint",

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from bucketcast.event.scanner import KINDS
 from bucketcast.settings.pipeline import Scan
 from glue_jobs import files, lease, listing
 from glue_jobs.aws import read_rules
@@ -36,11 +37,6 @@ from glue_jobs.scanner import (
 )
 from glue_jobs.scanner.state import Generation, StateStore
 
-_NO_VERSIONS: Final = (
-    "The source lists no versions, so they were not counted: ManyVersions and LargeVersions "
-    "stay as they were."
-)
-_NO_SIZES: Final = "The source lists no sizes: LargeVersions stay as they were."
 _NO_CLASSES: Final = {
     "size": "The source lists no sizes, so bytes and classes of sizes are not known.",
     "storage_class": "The source lists no storage classes, so what is in each is not known.",
@@ -113,11 +109,8 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
 
 
 def _thresholds(content: Listing, settings: Scan) -> sums.Thresholds:
-    return sums.Thresholds(
-        settings.alert_excess_versions if content.versions else None,
-        settings.alert_versions_size if content.versions and content.sizes else None,
-        settings.alert_excess_folders,
-    )
+    shown = [KINDS[name] for name in coverage.kinds(content)]
+    return sums.Thresholds(**{kind.limits: getattr(settings, kind.option) for kind in shown})
 
 
 def _compare(
@@ -148,10 +141,9 @@ def _origin(
 
 
 def _source_notes(content: Listing) -> Iterator[str]:
-    if not content.versions:
-        yield _NO_VERSIONS
-    elif not content.sizes:
-        yield _NO_SIZES
+    if missing := [name for name in KINDS if name not in coverage.kinds(content)]:
+        column = "sizes" if content.versions else "versions"
+        yield f"The source lists no {column}: {' and '.join(missing)} stay as they were."
     for column in sorted(content.lacking & _NO_CLASSES.keys()):
         yield _NO_CLASSES[column]
 
@@ -159,7 +151,7 @@ def _source_notes(content: Listing) -> Iterator[str]:
 def _unmatched_notes(numbers: Mapping[str, Mapping[str, int]], settings: Scan) -> Iterator[str]:
     unmatched = {kind: states.get(alert_states.UNMATCHED, 0) for kind, states in numbers.items()}
     if number := sum(unmatched.values()):
-        names = ", ".join(f"s3:Scanner:{kind}" for kind, n in sorted(unmatched.items()) if n)
+        names = ", ".join(KINDS[kind].event for kind, n in sorted(unmatched.items()) if n)
         yield (
             f"no rule of {settings.bucket} matches {number:,} of the findings ({names}), so no "
             "alerts were sent for them; the first scan after a rule is added sends them: "

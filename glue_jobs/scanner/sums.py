@@ -48,9 +48,9 @@ class Thresholds(NamedTuple):
     sizes.
     """
 
-    versions: int | None
-    bytes: int | None
     folders: int
+    versions: int | None = None
+    bytes: int | None = None
 
 
 def sum_up(listing: DataFrame, taken: datetime, thresholds: Thresholds) -> DataFrame:

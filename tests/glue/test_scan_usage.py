@@ -191,5 +191,5 @@ def _usage(spark: SparkSession, rows: Sequence[Row]) -> list[Usage]:
 
 
 def _rows(listing: Listing) -> list[Usage]:
-    thresholds = Thresholds(1 << 60 if listing.versions else None, None, 1 << 60)
+    thresholds = Thresholds(1 << 60, 1 << 60 if listing.versions else None)
     return usage.rows(sum_up(listing.objects, listing.taken, thresholds), listing)

@@ -42,7 +42,7 @@ def test_names_with_the_same_hash_are_counted_separately(
 
 def _count(spark: SparkSession, rows: Sequence[Row], many: int, large: int) -> Findings:
     listing = spark.createDataFrame(rows, LISTING)
-    thresholds = Thresholds(many, large, many)
+    thresholds = Thresholds(many, many, large)
     found = find(listing, sum_up(listing, TAKEN, thresholds), thresholds).collect()
     distinct: Findings = {tuple(row) for row in found}
     assert len(distinct) == len(found)

@@ -138,12 +138,12 @@ def _find(listing: DataFrame, thresholds: Thresholds) -> DataFrame:
 def _objects(
     listing: DataFrame, *, many: int = MAX, large: int = MAX
 ) -> list[tuple[str, str, int, int]]:
-    rows = _find(listing, Thresholds(many, large, MAX)).select("kind", "key", "versions", "bytes")
+    rows = _find(listing, Thresholds(MAX, many, large)).select("kind", "key", "versions", "bytes")
     return sorted(tuple(row) for row in rows.collect())
 
 
 def _prefixes(listing: DataFrame, many: int) -> dict[str, int]:
-    rows = _find(listing, Thresholds(None, None, many)).collect()
+    rows = _find(listing, Thresholds(many)).collect()
     assert {row.kind for row in rows} <= {"BigPrefix"}
     counts = {row.key: row["count"] for row in rows}
     assert len(counts) == len(rows), "a prefix occurs twice"

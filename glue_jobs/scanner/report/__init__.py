@@ -18,6 +18,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from bucketcast.event.scanner import KINDS
 from bucketcast.settings.pipeline import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
@@ -54,11 +55,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
     It replaces that of an earlier attempt.
     """
     settings = scanned.settings
-    thresholds = {
-        "ManyVersions": settings.alert_excess_versions,
-        "LargeVersions": settings.alert_versions_size,
-        "BigPrefix": settings.alert_excess_folders,
-    }
+    thresholds = {name: getattr(settings, kind.option) for name, kind in KINDS.items()}
     top = _most_urgent(states, thresholds)
     cleared = _first(states.where("state = 'cleared'"), sql.desc("alerted"))
     page = Page(

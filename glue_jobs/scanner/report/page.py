@@ -14,6 +14,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.display import printable, size
+from bucketcast.event.scanner import KINDS
 from glue_jobs.scanner.report.bars import plots
 from glue_jobs.scanner.report.growth import HEIGHT, WIDTH, Growth
 from glue_jobs.scanner.usage import Usage
@@ -73,7 +74,7 @@ class Page:
 def html(page: Page) -> str:
     """Render the page as HTML."""
     drawn = list(plots(page.usage))
-    return _template().render(page=page, width=WIDTH, height=HEIGHT, plots=drawn)
+    return _template().render(page=page, kinds=KINDS, width=WIDTH, height=HEIGHT, plots=drawn)
 
 
 @cache

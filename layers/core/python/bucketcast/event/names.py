@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from bucketcast.errors import did_you_mean
+from bucketcast.event import scanner
 
 
 class Named(Protocol):
@@ -51,7 +52,7 @@ FAMILIES = MappingProxyType(
         ),
         "s3:ObjectRestore:*": ("Post", "Completed", "Delete"),
         "s3:ObjectTransition:*": ("Failed", "Complete"),
-        "s3:Scanner:*": ("ManyVersions", "LargeVersions", "BigPrefix"),
+        f"{scanner.PREFIX}*": tuple(scanner.KINDS),
         # Amazon S3's
         "s3:ObjectTagging:*": ("Put", "Delete"),
         "s3:ObjectAnnotation:*": ("Put", "Delete"),
@@ -106,11 +107,7 @@ WORDS = MappingProxyType(
         "replica": ("s3:Replication:*",),
         "ilm": ("s3:ObjectRestore:*", "s3:ObjectTransition:*"),
         # `mc` leaves LargeVersions out, so a rule for the scanner would never match it.
-        "scanner": (
-            "s3:Scanner:ManyVersions",
-            "s3:Scanner:LargeVersions",
-            "s3:Scanner:BigPrefix",
-        ),
+        "scanner": tuple(kind.event for kind in scanner.KINDS.values()),
     }
 )
 REMOVALS = frozenset(
@@ -131,7 +128,7 @@ _NOT_CREATED = frozenset(
     _CREATED + member for member in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
 )
 """MinIO counts these among the creations; the object was there before."""
-_NO_CHANGES = ("s3:ObjectAccessed:", "s3:Scanner:")
+_NO_CHANGES = ("s3:ObjectAccessed:", scanner.PREFIX)
 """Reads, and counts of existing objects."""
 
 _TRANSLATED = MappingProxyType(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
+from bucketcast.event.scanner import BIG_PREFIX, LARGE_VERSIONS, MANY_VERSIONS, Kind
 from bucketcast.settings.options import option, options_of, read
 from bucketcast.settings.types import Csv, Duration, OnOff, choice, integer
 
@@ -80,21 +81,17 @@ class Job(Content):
     run: str = option("the folder of this run", example="s3://bucketcast-pipeline/runs/scan/1")
 
 
+def _threshold(kind: Kind) -> Any:
+    return option(f"{kind.description} is an {kind.event}", default=str(kind.default))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Alerts(Content):
     """What a scan alerts and publishes; thresholds have MinIO's names, where MinIO has one."""
 
-    alert_excess_versions: int = option(
-        "an object with more versions is an s3:Scanner:ManyVersions", default="1000"
-    )
-    alert_versions_size: int = option(
-        "an object whose versions are this large together, in bytes, is an "
-        "s3:Scanner:LargeVersions (MinIO's fixed value: 1 TiB)",
-        default=str(1 << 40),
-    )
-    alert_excess_folders: int = option(
-        "a prefix with more sub-folders is an s3:Scanner:BigPrefix", default="50000"
-    )
+    alert_excess_versions: int = _threshold(MANY_VERSIONS)
+    alert_versions_size: int = _threshold(LARGE_VERSIONS)
+    alert_excess_folders: int = _threshold(BIG_PREFIX)
     alert_worse: int = option(
         "per cent by which a finding must have grown since its last alert to be alerted again",
         default="10",

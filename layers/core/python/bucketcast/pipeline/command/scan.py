@@ -28,9 +28,9 @@ _PAST_COLUMNS = ("TAKEN", "SOURCE", "PREFIX", "OBJECTS", "BYTES", "FINDINGS", "R
 def command(out: Output, /, *, bucket: str, no_wait: bool, past: bool, **values: str) -> None:
     """Tell what a bucket holds, and find what has too many versions or folders.
 
-    Each finding is sent as an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, to the
-    targets whose rules ask for it (`bucketcast event add BUCKET ARN --event scanner`): once when it
-    is new, and again only when it got worse. The report has all findings in Parquet.
+    Each finding is sent as an event s3:Scanner:KIND to the targets whose rules ask for it
+    (`bucketcast event add BUCKET ARN --event scanner`): once when it is new, and again only when it
+    got worse. The report has all findings in Parquet.
 
     \b
     Example:
