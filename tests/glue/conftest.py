@@ -115,7 +115,15 @@ def two_hundred() -> list[Row]:
     collect()
     assert buckets >= 200
     assert any(row.is_delete_marker for row in rows)
-    return rows
+    return [_vary(row, nth) for nth, row in enumerate(rows)]
+
+
+def _vary(row: Row, nth: int) -> Row:
+    """Give a row a storage class, a size and an age, or none; delete markers have no class."""
+    storage = None if row.is_delete_marker else ("STANDARD", "GLACIER", None)[nth % 3]
+    modified = None if nth % 7 == 0 else row.last_modified
+    size = None if nth % 5 == 0 and not row.is_delete_marker else row.size
+    return row._replace(storage_class=storage, last_modified=modified, size=size)
 
 
 def builder(folder: Path) -> SparkSession.Builder:

@@ -4,7 +4,6 @@
 
     <folder>/<bucket>/<config-id>/2026-01-02T01-00Z/manifest.json, manifest.checksum
     <folder>/<bucket>/<config-id>/data/<uuid>.csv.gz | .orc | .parquet
-    <folder>/<bucket>/<config-id>/hive/dt=2026-01-02-01-00/symlink.txt
 """
 
 import base64
@@ -14,6 +13,7 @@ import hashlib
 import io
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,6 +24,8 @@ from urllib.parse import quote, quote_plus
 import pyarrow as pa  # type: ignore[import-untyped]
 from hypothesis import strategies as st
 from pyarrow import orc, parquet
+
+from glue_jobs.listing.schema import Listing
 
 TAKEN: Final = datetime(2026, 1, 2, 1, 0, tzinfo=UTC)
 BEFORE: Final = datetime(2026, 1, 1, 12, 30, 15, tzinfo=UTC)
@@ -44,6 +46,15 @@ class Row(NamedTuple):
     last_modified: datetime | None = BEFORE
     etag: str | None = "d41d8cd98f00b204e9800998ecf8427e"
     storage_class: str | None = "STANDARD"
+
+
+def rows_of(listing: Listing) -> Counter[Row]:
+    """Return the rows of a listing; collected times are of this process's zone, without it."""
+    rows = (Row(*row) for row in listing.objects.collect())
+    return Counter(
+        row._replace(last_modified=row.last_modified and row.last_modified.astimezone(UTC))
+        for row in rows
+    )
 
 
 class Field(NamedTuple):
@@ -119,9 +130,6 @@ def write(folder: Path, rows: Iterable[Row], **settings: Any) -> str:
             for path in files
         ],
     }
-    hive = home / "hive" / report.taken.strftime("dt=%Y-%m-%d-%H-%M") / "symlink.txt"
-    hive.parent.mkdir(parents=True, exist_ok=True)
-    hive.write_text("\n".join(path.as_uri() for path in files))
     return sign(manifest, json.dumps(content))
 
 
@@ -219,15 +227,15 @@ KEYS: Final = (
 
 
 @st.composite
-def inventories(draw: st.DrawFn, bucket: str, *, versions: bool = True) -> list[Row]:
-    """Draw a bucket of up to 12 keys; with versions, up to 6 of each, also delete markers."""
+def inventories(draw: st.DrawFn, bucket: str) -> list[Row]:
+    """Draw a bucket of up to 12 keys and up to 6 versions of each, also delete markers."""
     rows: list[Row] = []
     for key in draw(st.lists(KEYS, unique=True, max_size=12)):
-        count = draw(st.integers(1, 6)) if versions else 1
-        ids = ["null", *(_id(key, nth) for nth in range(1, count))] if versions else [None]
+        count = draw(st.integers(1, 6))
         latest = draw(st.integers(0, count - 1))
-        for nth, version in enumerate(ids):
-            marker = versions and draw(st.booleans())
+        for nth in range(count):
+            version = _id(key, nth) if nth else "null"
+            marker = draw(st.booleans())
             size = 0 if marker else draw(st.integers(0, 1 << 42))
             age = timedelta(milliseconds=draw(st.integers(0, 3 * 365 * 86_400_000)))
             row = Row(bucket, key, version, nth == latest, marker, size, last_modified=BEFORE - age)

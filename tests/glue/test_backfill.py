@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.queue import GROUP
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import Object, created
@@ -21,7 +20,6 @@ from bucketcast.state.rules import Rules
 from glue_jobs import files, not_sent
 from glue_jobs.backfill import backfill as backfill_module
 from glue_jobs.backfill.backfill import backfill
-from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.not_sent import NotSent
 from glue_jobs.outbox import sender
@@ -116,6 +114,7 @@ def deployment(
     return Backfills(aws, rules, tmp_path, monkeypatch)
 
 
+@pytest.mark.both_sparks
 def test_a_target_gets_the_current_objects_that_its_rules_match(
     spark: SparkSession, deployment: Backfills
 ) -> None:
@@ -154,26 +153,7 @@ def test_a_target_gets_the_current_objects_that_its_rules_match(
     }
 
 
-def test_a_bucket_is_listed_as_it_is(
-    spark: SparkSession, aws: Emulator, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("glue_jobs.listing.read", read)
-    s3, folder = aws.client("s3"), f"{deployment.name}/"
-    s3.create_bucket(Bucket=BUCKET)
-    for key in ("a b+c.txt", "gone", "z"):
-        s3.put_object(Bucket=BUCKET, Key=folder + key, Body=b"three")
-    s3.delete_object(Bucket=BUCKET, Key=f"{folder}gone")
-    deployment.add_rule()
-    assert deployment.backfill(spark, prefix=folder)["objects"] == 2
-    events = [event for _, event in deployment.drain()]
-    assert [(event.key, event.size, event.version_id) for event in events] == [
-        (f"{folder}a b+c.txt", 5, None),
-        (f"{folder}z", 5, None),
-    ]
-    assert {event.etag for event in events} == {"35d6d33467aae9a2e3dccb4b6b027878"}
-    assert all(event.time > "2026" for event in events)
-
-
+@pytest.mark.both_sparks
 def test_all_versions_are_sent_in_the_order_of_their_times(
     spark: SparkSession, deployment: Backfills
 ) -> None:
@@ -289,7 +269,6 @@ def test_a_paused_run_ends_and_is_continued(spark: SparkSession, deployment: Bac
     assert len(deployment.drain()) == 40
 
 
-@pytest.mark.one_spark
 def test_a_run_pauses_before_glue_would_end_it(
     spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,7 +281,6 @@ def test_a_run_pauses_before_glue_would_end_it(
     assert deployment.backfill(spark, timeout="600")["paused"] is False
 
 
-@pytest.mark.one_spark
 def test_a_dry_run_prepares_what_the_same_run_sends(
     spark: SparkSession, deployment: Backfills
 ) -> None:
@@ -322,7 +300,6 @@ def test_a_dry_run_prepares_what_the_same_run_sends(
     assert (len(deployment.drain()), deployment.listings) == (40, 1)
 
 
-@pytest.mark.one_spark
 def test_the_result_counts_what_sqs_refused(
     spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,26 +324,6 @@ def test_the_result_counts_what_sqs_refused(
 
 def _interrupt(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
-
-
-def test_an_ordered_queue_gets_one_message_per_event(
-    spark: SparkSession, deployment: Backfills
-) -> None:
-    deployment.add_rule()
-    deployment.add_object("a")
-    deployment.add_object("b")
-    name = f"{deployment.name}-postgres-mirror.fifo"
-    fifo = {"FifoQueue": "true"}
-    deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
-    assert deployment.backfill(spark)["events"] == 2
-    response = deployment.sqs.receive_message(
-        QueueUrl=deployment.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
-    )
-    attributes = [message["Attributes"] for message in response["Messages"]]
-    assert {names["MessageGroupId"] for names in attributes} == {GROUP}
-    assert {names["MessageDeduplicationId"] for names in attributes} == {
-        created(Object(BUCKET, key, "null", 1, "d41d8", MS, "STANDARD")).id for key in "ab"
-    }
 
 
 def test_a_run_keeps_the_options_that_select_objects(
@@ -443,26 +400,6 @@ def test_more_events_than_the_time_limit_allows_are_refused(
     assert not deployment.drain()
     assert deployment.backfill(spark, rate="1000", timeout="190")["events"] == 200
     assert (len(deployment.drain()), deployment.listings) == (200, 1)
-
-
-@pytest.mark.one_spark
-@pytest.mark.parametrize("rate", ["0", "1000"])
-def test_the_time_limit_counts_with_the_pace_of_a_fifo_queue(
-    spark: SparkSession, deployment: Backfills, rate: str
-) -> None:
-    """It takes 130 events a second: 200 take longer than the second that a run has at most."""
-    deployment.add_rule()
-    for number in range(200):
-        deployment.add_object(str(number))
-    name = f"{deployment.name}-postgres-mirror.fifo"
-    fifo = {"FifoQueue": "true"}
-    deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
-    with pytest.raises(
-        BucketcastError,
-        match=r"^200 events take 0\.00 hours at about 130 a second, as a .*run$",
-    ):
-        deployment.backfill(spark, rate=rate, timeout="1")
-    assert not deployment.drain()
 
 
 def test_a_listing_older_than_14_days_is_refused(

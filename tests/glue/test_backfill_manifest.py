@@ -47,6 +47,7 @@ def read(
     return found, {line.removeprefix(f"{BUCKET},") for part in lines for line in part}
 
 
+@pytest.mark.both_sparks
 def test_each_object_is_read_once_as_it_is_now(
     spark: SparkSession, aws: Emulator, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_each_object_is_read_once_as_it_is_now(
     assert read(spark, tmp_path, text, prefix="b c") == ({(key, only, 3)}, set())
 
 
+@pytest.mark.both_sparks
 @pytest.mark.parametrize(
     ("row", "expected"),
     [

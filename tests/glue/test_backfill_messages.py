@@ -1,6 +1,5 @@
 """Objects become messages: those that the rules match, and no character that SQS refuses."""
 
-import re
 from typing import Any
 
 import pytest
@@ -25,8 +24,6 @@ from tests.unit.samples import told
 MIRROR = "arn:minio:sqs::mirror:postgresql"
 QUEUE = "https://sqs/1/Bucketcast-postgres-mirror"
 SINCE = 1_773_480_413_589
-_refused = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
-"""A character that no message may hold, by the API reference of SQS."""
 
 KEYS = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\x1f\ufffe\uffff\U0001f408/+% "),
@@ -80,15 +77,6 @@ def test_messages_have_exactly_the_objects_that_a_rule_matches(objects: list[Obj
         Delivery(photos.id, told(created(found)), created=SINCE) for found in wanted
     ]
     assert counts == Counts(len(objects), len(wanted), 0)
-
-
-@given(OBJECTS, st.sampled_from(["", ".fifo"]))
-def test_no_key_makes_a_message_that_sqs_refuses(objects: list[Object], end: str) -> None:
-    destination = to(rule(), end=end)
-    for message in pack_deliveries(
-        match(map(created, objects), destination.rules, Counts()), destination, SINCE
-    ):
-        assert not _refused(message.body)
 
 
 @given(OBJECTS)

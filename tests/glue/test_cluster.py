@@ -39,7 +39,6 @@ from tests.glue.test_reconcile import ARN, EXTRA, MISSING, STALE, Job, damage, j
 from tests.unit.moto_aws import TABLE
 from tests.unit.samples import received
 
-pytestmark = pytest.mark.one_spark
 BUCKET: Final = "uploads"
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 CALL: Final = 2_000

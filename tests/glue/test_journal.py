@@ -107,6 +107,7 @@ def written(
     spark.sql(f"DROP TABLE {TABLE}")
 
 
+@pytest.mark.both_sparks
 def test_a_target_gets_what_changed_between_two_times_and_who_asked(written: Journal) -> None:
     for events in ("s3:ObjectCreated:*", "s3:ObjectRemoved:*"):
         written.deployment.add_rule(events, prefix="photos/")
@@ -230,19 +231,6 @@ def test_notes_say_what_the_journal_may_lack(written: Journal) -> None:
     assert f"bucketcast reconcile {BUCKET} --target {MIRROR} --repair" in loses
 
 
-def test_filters_select_changes_as_they_select_objects(written: Journal) -> None:
-    """A removal has no size and no class."""
-    written.deployment.add_rule("s3:ObjectCreated:*")
-    written.deployment.add_rule("s3:ObjectRemoved:*")
-    written.add("frozen", storage_class="GLACIER", size=7)
-    written.add("small", storage_class="GLACIER", size=6)
-    written.add("warm", size=7)
-    written.remove("gone")
-    written.write()
-    assert written.backfill(storage_class="GLACIER", min_size="7")["events"] == 1
-    assert [event.key for _, event in written.deployment.drain()] == ["frozen"]
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -262,18 +250,6 @@ def test_bad_options_are_refused(written: Journal, options: dict[str, str], expe
     with pytest.raises(BucketcastError, match=expected):
         written.backfill(**options)
     assert not written.deployment.drain()
-
-
-def test_a_run_keeps_its_times(written: Journal) -> None:
-    written.deployment.add_rule("s3:ObjectRemoved:*")
-    written.remove("a")
-    written.write()
-    written.backfill()
-    later = (START + timedelta(seconds=1)).isoformat()
-    with pytest.raises(
-        BucketcastError, match=r"holds the backfill of .*modified_after .*a new run"
-    ):
-        written.backfill(modified_after=later)
 
 
 class Step(NamedTuple):

@@ -13,7 +13,6 @@ from glue_jobs.lease import hold
 from tests.glue.emulator import Emulator
 from tests.unit.moto_aws import TABLE
 
-pytestmark = pytest.mark.one_spark
 BUCKET = "uploads"
 KEY = {"partition": {"S": JOBS}, "key": {"S": BUCKET}}
 SECONDS = 180
@@ -56,13 +55,6 @@ def test_a_held_lease_is_refused_with_its_owner(dynamodb: Any) -> None:
         ):
             pytest.fail("two runs hold it")
         assert owner(dynamodb) == "run-1"
-    with hold(BUCKET, TABLE, "run-2", "scans uploads"):
-        assert owner(dynamodb) == "run-2"
-
-
-def test_an_expired_lease_of_a_killed_run_is_taken(dynamodb: Any) -> None:
-    lease = {"holder": {"S": "a token"}, "run": {"S": "killed"}, "leased_until": {"N": "1"}}
-    dynamodb.put_item(TableName=TABLE, Item={**KEY, **lease})
     with hold(BUCKET, TABLE, "run-2", "scans uploads"):
         assert owner(dynamodb) == "run-2"
 

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import listing
-from glue_jobs.listing.schema import Listing
-from tests.glue.inventories import Row, inventories
+from tests.glue.inventories import Row, rows_of
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
 COLUMNS = """
@@ -53,29 +51,15 @@ def fill(spark: SparkSession, table: str, rows: Iterable[Row]) -> None:
     spark.createDataFrame(values, spark.table(table).schema).writeTo(table).append()
 
 
-def rows_of(read: Listing) -> Counter[Row]:
-    rows = (Row(*row) for row in read.objects.collect())
-    return Counter(
-        row._replace(last_modified=row.last_modified and row.last_modified.astimezone(UTC))
-        for row in rows
-    )
-
-
-def test_any_content_is_read_unchanged(spark: SparkSession, table: str) -> None:
-    """Fifty random buckets are read as one table, each in a folder."""
-    everything: list[Row] = []
-
-    @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
-    @given(inventories("my-bucket.org"))
-    def gather(rows: list[Row]) -> None:
-        nth = len(everything)
-        everything.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
-
-    gather()
-    fill(spark, table, everything)
+@pytest.mark.both_sparks
+def test_any_content_is_read_unchanged(
+    spark: SparkSession, table: str, two_hundred: list[Row]
+) -> None:
+    rows = [row._replace(bucket="my-bucket.org") for row in two_hundred]
+    fill(spark, table, rows)
     read = listing.read(spark, "my-bucket.org", "metadata")
 
-    assert rows_of(read) == Counter(everything)
+    assert rows_of(read) == Counter(rows)
     assert read.versions
 
 
@@ -92,6 +76,7 @@ def test_a_table_is_of_the_hour_before_its_newest_snapshot(spark: SparkSession, 
     assert sorted(row.key for row in rows_of(again)) == ["a/b", "a/late"]
 
 
+@pytest.mark.both_sparks
 def test_a_job_that_needs_no_latest_versions_sorts_nothing(spark: SparkSession, table: str) -> None:
     fill(spark, table, [Row("my-bucket.org", "a", "null")])
     objects = listing.read(spark, "my-bucket.org", "metadata").objects
@@ -115,6 +100,7 @@ def test_a_missing_catalog_is_refused_with_its_settings(spark: SparkSession) -> 
     assert "--conf spark.sql.catalog.other=org.apache.iceberg.spark.SparkCatalog" in message
 
 
+@pytest.mark.both_sparks
 def test_a_catalog_that_cannot_be_loaded_is_refused(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.catalog.broken", "org.example.Catalog")
 
@@ -126,6 +112,7 @@ def test_an_incomplete_table_name_is_refused(spark: SparkSession, table: str) ->
     assert "found no CATALOG.NAMESPACE.TABLE" in refusal(spark, f"metadata:{table}")
 
 
+@pytest.mark.both_sparks
 def test_a_missing_table_is_refused(spark: SparkSession) -> None:
     message = refusal(spark, bucket="elsewhere")
 

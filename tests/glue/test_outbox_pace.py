@@ -69,6 +69,17 @@ def test_nothing_is_sent_after_the_last_moment(clock: Clock) -> None:
     assert [limited.wait(2), limited.wait(2), limited.wait(2)] == [True, True, False]
 
 
+@pytest.mark.parametrize("rate", [0, 1_000])
+def test_the_time_limit_counts_with_the_pace_of_a_fifo_queue(rate: int) -> None:
+    """It takes 130 events a second."""
+    pace.check_time(130, rate, "https://sqs/a.fifo", 1.0, "or wait")
+    with pytest.raises(
+        BucketcastError,
+        match=r"^131 events take 0\.00 hours at about 130 a second, as a FIFO .*, or wait$",
+    ):
+        pace.check_time(131, rate, "https://sqs/a.fifo", 1.0, "or wait")
+
+
 def test_a_broken_control_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "control.json"
     path.write_text('{"rate": -1}')

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.run import Run
@@ -24,6 +25,7 @@ class RecordingRun(Run):
             self._open.touch()
 
 
+@pytest.mark.both_sparks
 def test_a_stage_reports_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
     run = RecordingRun(tmp_path)
     gate = tmp_path / "open"

@@ -16,6 +16,7 @@ from glue_jobs.reason import reason
 from tests.glue.conftest import PACKAGES, ROOT
 
 
+@pytest.mark.both_sparks
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -47,6 +48,7 @@ def test_a_killed_spark_is_reported_in_words(tmp_path: Path) -> None:
     assert "memory" in document["error"]
 
 
+@pytest.mark.both_sparks
 def test_an_out_of_memory_error_is_reported_in_words(spark: SparkSession) -> None:
     jvm = spark.sparkContext._jvm
     assert jvm is not None

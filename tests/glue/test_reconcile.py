@@ -159,6 +159,7 @@ def damage(job: Job) -> None:
     time.sleep(1)  # S3's times are whole seconds: a change in this one counts as changing
 
 
+@pytest.mark.both_sparks
 def test_damaged_rows_are_listed_and_repaired(
     spark: SparkSession, job: Job, tmp_path: Path
 ) -> None:
@@ -212,6 +213,7 @@ def test_damaged_rows_are_listed_and_repaired(
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]
 
 
+@pytest.mark.both_sparks
 def test_a_stopped_server_is_reported(spark: SparkSession, job: Job) -> None:
     rows = mirror.read_rows(spark, mirror.parse(ARN, job.arguments["mirror"]), BUCKET, "")
     job.server.stop()

@@ -82,7 +82,6 @@ def scan_on(scans: Scans, day: float, keys: dict[str, int], **options: str) -> d
     return scans.scan(**options)
 
 
-@pytest.mark.one_spark
 def test_an_older_scan_between_others_changes_nothing(
     scans: Scans, history: Found, clock: Clock
 ) -> None:
@@ -113,20 +112,6 @@ def test_an_older_scan_between_others_changes_nothing(
     assert '<th scope="row">bytes</th>' in page
 
 
-@pytest.mark.one_spark
-def test_an_older_source_adds_only_what_no_newer_one_showed(scans: Scans, history: Found) -> None:
-    scan_on(scans, 1, {"a/many": 4}, prefix="a/")
-    scan_on(scans, 0, {"a/many": 3, "a/gone": 3, "b/many": 3})
-    scan_on(scans, 2, {"a/many": 5, "b/many": 5})
-    assert history.rows() == [
-        ("1", "03-31", "a/many", 4, "unmatched", "03-31"),
-        ("2", "03-30", "b/many", 3, "unmatched", "03-30"),
-        ("3", "04-01", "a/many", 5, "unmatched", "03-31"),
-        ("3", "04-01", "b/many", 5, "unmatched", "03-30"),
-    ]
-
-
-@pytest.mark.one_spark
 def test_a_scan_that_ended_anywhere_has_its_rows_once(scans: Scans, history: Found) -> None:
     scans.keys = {"many": 3}
     crash_at(scans, "glue_jobs.scanner.state.StateStore.commit")
@@ -197,6 +182,7 @@ def test_two_at_once_that_add_the_same_rows_add_them_once(months: Months) -> Non
     assert months.rows() == [("other", "2026-03-30"), (BUCKET, "2026-03-30")]
 
 
+@pytest.mark.both_sparks
 def test_files_of_past_months_are_joined_and_removed_after_the_retention(months: Months) -> None:
     times = [START, START + DAY, START + 2 * DAY, START + 3 * DAY]
     for at in times:
@@ -226,6 +212,7 @@ def test_files_of_past_months_are_joined_and_removed_after_the_retention(months:
     assert months.stored() == months.files() == [other, other, april]
 
 
+@pytest.mark.both_sparks
 def test_growth_has_the_last_count_of_each_day(months: Months) -> None:
     for hours in (0, 6, 24):
         months.past.add(months.owing(START + timedelta(hours=hours)))
@@ -252,8 +239,3 @@ def test_a_table_that_was_dropped_begins_anew(spark: SparkSession, months: Month
     months.past.open()
     months.past.add(owing)
     assert months.rows() == [(BUCKET, "2026-03-31")]
-
-
-def test_a_missing_catalog_is_named(spark: SparkSession) -> None:
-    with pytest.raises(BucketcastError, match=r"^--history: nowhere\.uploads: .*nowhere"):
-        History(spark, "nowhere.uploads").open()

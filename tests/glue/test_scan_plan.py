@@ -13,7 +13,6 @@ from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
 from tests.glue.inventories import Row, write
 
-pytestmark = pytest.mark.one_spark
 KEYS: Final = [Row("uploads", f"data/{nth % 200:03}/{nth:05}", "v") for nth in range(20_000)]
 VERSIONS: Final = [Row("uploads", "hot/key", f"v{nth}", nth == 0) for nth in range(1_500)]
 FOLDERS: Final = [Row("uploads", f"wide/{nth:03}/o", "v") for nth in range(60)]
@@ -46,22 +45,18 @@ def test_a_scan_without_findings_reads_its_source_once(spark: SparkSession, fold
     assert work.jobs <= 25
 
 
-@pytest.mark.parametrize("prefix", ["", "hot/"])
-def test_a_scan_with_findings_reads_its_source_twice(
-    spark: SparkSession, folder: Path, prefix: str
-) -> None:
-    work = work_of_scan(spark, folder, [*KEYS, *VERSIONS, *FOLDERS], prefix)
+def test_a_scan_with_findings_reads_its_source_twice(spark: SparkSession, folder: Path) -> None:
+    work = work_of_scan(spark, folder, [*KEYS, *VERSIONS, *FOLDERS])
     assert round(work.reads, 1) == 2
     assert work.shuffled < 0.05
     assert work.exchanges <= 10
     assert work.jobs <= 31
 
 
-def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row], prefix: str = "") -> Work:
+def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work:
     options = {
         "bucket": "uploads",
         "source": write(folder, rows, bucket="uploads", versions=True),
-        "prefix": prefix,
         "run": f"{folder.as_uri()}/run",
         "state": f"{folder.as_uri()}/alerts",
         "ingress": "-",

