@@ -65,9 +65,4 @@ def test_deployed_targets_are_found_by_their_arns() -> None:
     assert [deployed.limit(arn) for arn in arns[6:9]] == [0, 1000, 0]
     assert "arn:minio:sqs::target-number-50:elasticsearch" not in deployed
     assert len(text) < 500, "Lambda has room for 4 KB"
-
-
-def test_an_empty_list_of_targets_can_be_written() -> None:
-    text = DeployedTargets.of({}).to_text()
-    assert text
-    assert "none" not in DeployedTargets.from_text(text)
+    assert arns[0] not in DeployedTargets.from_text(DeployedTargets.of({}).to_text())

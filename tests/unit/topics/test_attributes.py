@@ -21,7 +21,6 @@ def refusal(**given: str) -> str:
     [
         "http://example.org",
         "https://example.org:8443/hook?a=b",
-        "HTTP://127.0.0.1:80/",
         "amqp://rabbit",
         "amqps://rabbit.example.org:5671/vhost",
         "kafka://broker_1:9092",
@@ -41,9 +40,7 @@ def test_endpoints_of_cephs_form_are_accepted(endpoint: str) -> None:
         "http://",
         "http://user@host",
         "http://:secret@host",
-        "http://host:0",
         "http://host:65536",
-        "http://ho st",
         "kafka://broker/topic",
         "http://host?query",
     ],

@@ -133,20 +133,6 @@ def test_deleted_alarms_are_created_again_or_ignored(account: Account) -> None:
     assert_empty(account)
 
 
-def test_failed_alarms_end_the_task(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(account.targets())
-    targets = account.targets()
-
-    def refused(_: object) -> None:
-        raise RuntimeError("CloudWatch said no")
-
-    monkeypatch.setattr(targets._alarms, "make", refused)
-    with pytest.raises(RuntimeError, match="CloudWatch said no"):
-        put(targets)
-    assert list(account.table.tasks.all()) == []
-    assert put(account.targets()) == "unchanged"
-
-
 def test_put_of_equal_settings_changes_nothing(account: Account) -> None:
     put(account.targets())
     before = account.table.version(), account.table.targets()
