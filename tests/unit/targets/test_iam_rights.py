@@ -11,7 +11,11 @@ from tests.unit.targets.test_iam import HERE, RIGHT
 CACHE, MEMORY = f"arn:aws:elasticache:{HERE}", f"arn:aws:memorydb:{HERE}"
 COLLECTION = f"arn:aws:aoss:{HERE}:collection/abc"
 KAFKA, IOT = f"arn:aws:kafka:{HERE}", f"arn:aws:iot:{HERE}"
-CLUSTER = ["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"]
+CLUSTER = [
+    "kafka-cluster:Connect",
+    "kafka-cluster:DescribeCluster",
+    "kafka-cluster:WriteDataIdempotently",
+]
 WRITE = ["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"]
 METHODS = ["es:ESHttpDelete", "es:ESHttpGet", "es:ESHttpPost", "es:ESHttpPut"]
 
