@@ -389,13 +389,3 @@ def test_port_of_the_other_scheme_is_reported(
 
 
 # The connection.
-
-
-def test_connection_closed_by_the_broker_is_replaced(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
-    target = make()
-    assert target.send(events(1, "before")) == {}
-    amqp.control("close_all_connections", "for a test")
-    assert target.send(events(3)) == {}
-    assert len(amqp.messages()) == 4

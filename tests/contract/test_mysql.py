@@ -28,7 +28,7 @@ from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.oracle import Row
 from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
 from tests.servers import Server
-from tests.servers.mysql import DATABASE, USER, MysqlServer
+from tests.servers.mysql import DATABASE, MysqlServer
 
 
 @pytest.fixture
@@ -378,17 +378,6 @@ def test_a_server_killed_during_a_batch_leaves_no_partial_batch(mysql: MysqlServ
         }
         assert mirror.send(batch) == {}
     assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 2, "b/b": 2}
-
-
-def test_a_connection_closed_by_the_server_is_replaced(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
-        of_user = "SELECT id FROM information_schema.processlist WHERE user = %s"
-        mysql.rows(f"KILL USER {USER}")
-        deadline = time.monotonic() + HANGS_AFTER
-        while mysql.rows(of_user, [USER]):
-            assert time.monotonic() < deadline
-        assert mirror.send([put("b", 1)]) == {}
 
 
 def test_old_guard_rows_are_deleted(mysql: MysqlServer) -> None:

@@ -164,17 +164,6 @@ def test_batches_are_split_at_nsqds_limit(nsqd: NsqServer, make: Callable[..., T
     assert paths(nsqd.received()) == [minio.path(put) for put in [*batch, largest]]
 
 
-def test_connection_that_nsqd_closed_is_replaced(
-    nsqd: NsqServer, make: Callable[..., Target]
-) -> None:
-    for target in (make(), make(nsqd.tls_settings())):
-        assert target.send(events(1)) == {}
-        nsqd.stop()
-        nsqd.start_again()
-        assert target.send(events(1)) == {}
-    assert len(nsqd.received()) == 4
-
-
 def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make(nsqd_address=f"127.0.0.1:{nsqd.http}")
     with pytest.raises(NotConnected, match=r"must be nsqd's TCP address \(4150\)"):

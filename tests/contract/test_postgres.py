@@ -360,18 +360,6 @@ def test_a_server_killed_during_a_batch_leaves_no_partial_batch(
     assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
-def test_a_connection_closed_by_the_server_is_replaced(
-    postgres: PostgresServer, admin: Admin
-) -> None:
-    with target(postgres) as mirror:
-        mirror.send([put("a", 1)])
-        admin.execute(
-            "select pg_terminate_backend(pid, 10000) from pg_stat_activity"
-            " where application_name = 'bucketcast'"
-        )
-        assert mirror.send([put("b", 1)]) == {}
-
-
 def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:
     admin = postgres.connect()
     settings = postgres.settings()

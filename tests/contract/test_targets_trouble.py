@@ -52,16 +52,6 @@ def test_a_stopped_server_is_not_connected_until_it_runs_again(server_case: Case
     assert [sender.probe() for sender in senders.values()] == [None, None, None]
 
 
-def test_a_connection_that_the_server_closed_is_replaced(server_case: Case) -> None:
-    sender = server_case.sender()
-    assert sender.send(events(2, "before")) == {}
-    server_case.server.stop()
-    server_case.server.start_again()
-    assert sender.send(events(5)) == {}
-    expected = [*events(2, "before"), *events(5)]
-    assert sorted(server_case.paths()) == sorted(map(minio.path, expected))
-
-
 class Run(threading.Thread):
     """Send batches until one fails or `stopped` is set, and record the results."""
 

@@ -451,14 +451,6 @@ def test_one_in_flight_keeps_the_order(webhook: WebhookServer, make: Make) -> No
     assert len({request.connection for request in webhook.requests()}) == 1
 
 
-def test_a_kept_connection_that_was_closed_is_replaced(webhook: WebhookServer, make: Make) -> None:
-    target = make()
-    assert not target.send(events(100))
-    webhook.stop()
-    webhook.start_again()
-    assert not target.send(events(100))
-
-
 def test_a_connection_closed_instead_of_an_answer(webhook: WebhookServer, make: Make) -> None:
     target = make(in_flight="1")
     assert not target.send(events(1))
@@ -467,18 +459,6 @@ def test_a_connection_closed_instead_of_an_answer(webhook: WebhookServer, make: 
     webhook.answer(Answer(close=True))
     (error,) = target.send(events(1)).values()
     assert isinstance(error, NotConnected)
-
-
-@pytest.mark.parametrize("login", ["tls_settings", "mtls_settings"])
-def test_tls_connections_are_kept(webhook: WebhookServer, make: Make, login: str) -> None:
-    target = make(getattr(webhook, login)(in_flight="4"))
-    target.probe()
-    assert webhook.requests() == []
-    for _ in range(3):
-        assert not target.send(events(20))
-    requests = webhook.requests()
-    assert len(requests) == 60
-    assert len({request.connection for request in requests}) <= 4
 
 
 def test_without_cert_authority_the_systems_authorities_are_used(
