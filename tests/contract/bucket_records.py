@@ -146,12 +146,13 @@ def _recorded(name: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def _time(at: int) -> datetime:
+def time_of(at: int) -> datetime:
+    """When the bucket's time was this number."""
     return _BEGAN + at * _STEP
 
 
 def _millis(at: int) -> str:
-    time = _time(at)
+    time = time_of(at)
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03}Z"
 
 
@@ -184,7 +185,7 @@ def _of_s3(bucket: str, it: Happened) -> dict[str, Any]:
 def _of_eventbridge(bucket: str, it: Happened) -> dict[str, Any]:
     made = _recorded("eventbridge/object-created")
     made["detail-type"], about = _EVENTBRIDGE[it.what]
-    made["time"] = f"{_time(it.at):%Y-%m-%dT%H:%M:%SZ}"
+    made["time"] = f"{time_of(it.at):%Y-%m-%dT%H:%M:%SZ}"
     found: dict[str, Any] = {"key": it.key}
     if it.what in CREATIONS:
         found |= {"size": it.about.size, "etag": it.about.etag}
@@ -201,7 +202,7 @@ def _of_eventbridge(bucket: str, it: Happened) -> dict[str, Any]:
 def _of_cloudtrail(bucket: str, it: Happened) -> dict[str, Any]:
     made = _recorded(f"cloudtrail/{_CLOUDTRAIL[it.what]}")
     detail = made["detail"]
-    made["time"] = detail["eventTime"] = f"{_time(it.at):%Y-%m-%dT%H:%M:%SZ}"
+    made["time"] = detail["eventTime"] = f"{time_of(it.at):%Y-%m-%dT%H:%M:%SZ}"
     detail["requestID"] = f"{it.at:016X}"
     parameters = {**detail["requestParameters"], "bucketName": bucket, "key": it.key}
     parameters.pop("versionId", None)
@@ -214,7 +215,7 @@ def _of_minio(bucket: str, it: Happened) -> dict[str, Any]:
     name = _MINIO[it.what]
     made["EventName"], made["Key"] = name, f"{bucket}/{it.key}"
     record = _record(made, bucket, name, it)
-    at = _time(it.about.made if it.what in _OLD_SEQUENCER else it.at)
+    at = time_of(it.about.made if it.what in _OLD_SEQUENCER else it.at)
     nanoseconds = (at - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000
     found: dict[str, Any] = {"key": quote_plus(it.key, safe="")}
     if "Removed" not in name:

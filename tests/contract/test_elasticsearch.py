@@ -14,13 +14,12 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch import client as es_client
-from bucketcast.targets.elasticsearch.ids import document_id, version_id
+from bucketcast.targets.elasticsearch.ids import document_id
 from bucketcast.targets.elasticsearch.index import Names
 from tests import servers
 from tests.contract.case import DELETE, event, events, record_of
 from tests.contract.diagnoses import fault, findings
 from tests.contract.mirrors import rows
-from tests.contract.oracle import Row
 from tests.contract.reader import reader, wait_until_reading, words
 from tests.contract.target_factory import target_factory
 from tests.servers import Server
@@ -403,21 +402,6 @@ def test_an_object_that_was_only_put_is_not_in_the_guard(search: SearchServer, m
     assert target.send([*events(20), event("photo-00001", 50), event("photo-00002", 1)]) == {}
     assert guarded(search) == set()
     assert len(search.received()) == 20
-
-
-def test_a_version_has_its_own_document_in_the_guard(search: SearchServer, make: Make) -> None:
-    target = make()
-    put = [event("a", at, version_id=f"v{at}") for at in (5, 6)]
-    assert target.send([*put, event("a", 9, DELETE, version_id="v6")]) == {}
-    assert target.send([tagged("a", 9, version_id="v7"), event("b", 3, version_id="v3")]) == {}
-    assert guarded(search) == {
-        "uploads/a",
-        version_id("uploads/a", "v6"),
-        version_id("uploads/a", "v7"),
-    }
-    assert set(rows(search.received())) == {"uploads/b"}
-    assert target.send([event("a", 7, version_id="v7"), event("a", 6, version_id="v6")]) == {}
-    assert rows(search.received())["uploads/a"] == Row(TAGGED, 7, "e7", "7")
 
 
 def test_a_rejected_event_does_not_affect_its_object(search: SearchServer, make: Make) -> None:

@@ -17,14 +17,14 @@ CLIENT_CERTIFICATE = re.compile(r"client.?(s )?.?cert", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("login", ["tls_settings", "mtls_settings"])
-def test_events_arrive_over_tls(case: Case, login: str) -> None:
-    sender = case.sender(getattr(case.server, login)())
+def test_events_arrive_over_tls(server_case: Case, login: str) -> None:
+    sender = server_case.sender(getattr(server_case.server, login)())
     assert sender.probe() is None
     assert sender.send(events(20)) == {}
     sender.close()
     assert sender.send(events(20, "later")) == {}
     expected = [*events(20), *events(20, "later")]
-    assert sorted(case.paths()) == sorted(map(minio.path, expected))
+    assert sorted(server_case.paths()) == sorted(map(minio.path, expected))
 
 
 def test_a_server_of_another_authority_is_refused(server_case: Case, tls: Tls) -> None:

@@ -1,7 +1,6 @@
 """Certificates for the test servers: one authority, what it signed, and what must be refused."""
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
@@ -19,18 +18,11 @@ class Tls:
     server_key: Path
     client_cert: Path
     client_key: Path
-    expired_cert: Path
-    """For the same names as `server_cert` and of the same authority, but over since yesterday."""
-    expired_key: Path
     other_ca: Path
     """An authority that signed nothing the servers show."""
     other_client_cert: Path
     """For the same client name, but of the other authority: the servers must refuse it."""
     other_client_key: Path
-
-    def expired(self) -> "Tls":
-        """The same files for a server that shows the expired certificate."""
-        return replace(self, server_cert=self.expired_cert, server_key=self.expired_key)
 
 
 def issue(folder: Path) -> Tls:
@@ -45,13 +37,9 @@ def issue(folder: Path) -> Tls:
     other.cert_pem.write_to_path(str(files.other_ca))
     here = ("localhost", "127.0.0.1", "::1")
     client = f"{CLIENT_NAME}@test.example"
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    long_ago = yesterday - timedelta(days=9)
-    expired = authority.issue_cert(*here, not_before=long_ago, not_after=yesterday)
     own_client = authority.issue_cert(client, common_name=CLIENT_NAME)
     other_client = other.issue_cert(client, common_name=CLIENT_NAME)
     _write(authority.issue_cert(*here), files.server_cert, files.server_key)
-    _write(expired, files.expired_cert, files.expired_key)
     _write(own_client, files.client_cert, files.client_key)
     _write(other_client, files.other_client_cert, files.other_client_key)
     return files

@@ -5,10 +5,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectTimeoutError
+from botocore.exceptions import ClientError
 
-from tests.unit.simulation.lambdas import Delays, Function, Simulation
-from tests.unit.simulation.sqs import DAY, SimulatedQueue, SimulatedSqs, Trouble
+from tests.unit.simulation.lambdas import Function, Simulation
+from tests.unit.simulation.sqs import DAY, SimulatedQueue, SimulatedSqs
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -129,65 +129,12 @@ def test_a_tenant_that_fills_a_fair_queue_lets_the_others_go_first() -> None:
     assert len(one.began) == 401
 
 
-@pytest.mark.parametrize("named", ["nobody", "", None])
-def test_an_answer_that_names_an_unknown_message_fails_the_whole_batch(named: str | None) -> None:
-    one = Calls(lambda _: failed(named), batch=10)
-    one.put(*"abc")
-    one.run(seconds=70)
-    assert one.calls.calls == 2
-    assert len(one.queue.messages) == 3
-
-
-def test_answer_deletes_messages_that_it_does_not_name() -> None:
-    one = Calls(lambda ids: failed(ids[0]), batch=10)
-    one.put(*"abc")
-    one.run(seconds=5)
-    assert len(one.queue.messages) == 1
-
-
 def test_a_call_that_takes_too_long_is_killed_and_does_nothing_more() -> None:
     one = Calls(lambda _: {}, takes=31)
     one.put("a")
     one.run(seconds=59)
     assert (one.calls.calls, one.calls.seconds, one.ended) == (1, 30, [])
     assert one.queue.messages
-
-
-def test_calls_run_side_by_side_up_to_the_most_that_are_allowed() -> None:
-    one = Calls(lambda _: {}, takes=10, max_concurrency=3)
-    one.put(*"abcdef")
-    one.run(seconds=60)
-    assert one.ended == [10, 10, 10, 20, 20, 20]
-
-
-def test_lambda_begins_with_five_calls_and_adds_five_a_second() -> None:
-    one = Calls(lambda _: {}, takes=10, max_concurrency=1_000)
-    one.put(*(f"{n}" for n in range(12)))
-    one.run(seconds=5)
-    assert Delays.of(one.began.values()) == (1, 2, 2)
-    assert sorted(one.began.values()) == [0] * 5 + [1] * 5 + [2] * 2
-
-
-@pytest.mark.parametrize("done", [False, True])
-def test_a_call_by_script_fails_before_or_after_sqs_did_it(*, done: bool) -> None:
-    one = Calls(lambda _: {})
-    lost = ConnectTimeoutError(endpoint_url="https://sqs")
-    one.simulation.sqs.trouble = lambda *_: Trouble(error=lost, done=done)
-    with pytest.raises(ConnectTimeoutError):
-        one.put("a")
-    assert len(one.queue.arrived) == done
-
-
-def test_some_entries_fail_by_script_and_the_others_do_not() -> None:
-    one = Calls(lambda _: {}, batch=3)
-    one.put(*"abc")
-    one.simulation.sqs.trouble = lambda operation, *_: Trouble(
-        entries={1} if operation == "DeleteMessageBatch" else ()
-    )
-    one.run(seconds=5)
-    assert len(one.queue.messages) == 1
-    answer = one.put("d", "e")
-    assert "Failed" not in answer
 
 
 class Calls:
