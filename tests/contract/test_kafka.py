@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,20 +91,6 @@ def minios_partition(key: bytes, partitions: int) -> int:
         digest = (digest ^ byte) * 0x01000193 % 2**32
     signed = digest - 2**32 if digest >= 2**31 else digest
     return abs(signed) % partitions
-
-
-def test_events_of_an_object_keep_their_order(kafka: KafkaServer, make: Make) -> None:
-    kafka.create_topic("wide", partitions=3)
-    target = make(topic="wide")
-    for start in range(1, 500, 50):
-        batch = [event(f"photo-{at % 5}", at) for at in range(start, start + 50)]
-        assert target.send(batch) == {}
-    times: dict[str, list[bytes]] = {}
-    for arrival in kafka.received("wide"):
-        times.setdefault(arrival.key, []).append(arrival.body.partition(b'"eventTime":')[2])
-    assert len(times) == 5
-    for of_object in times.values():
-        assert all(earlier < later for earlier, later in pairwise(of_object))
 
 
 @pytest.fixture

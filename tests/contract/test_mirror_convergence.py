@@ -10,7 +10,6 @@ import random
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from typing import Any
 
 import msgspec
 import pytest
@@ -87,31 +86,6 @@ def test_any_order_and_repetition_gives_the_same_rows(mirror: Case) -> None:
         assert rows_of(mirror.arrivals(), bucket) == expected
 
     converges()
-
-
-def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Case) -> None:
-    """The row shows the time of the overlay, which is newer than either put."""
-    without: dict[str, Any] = {"sequencer": "", "size": None}
-    first, second = (event("a", at, etag=f"e{at}", **without) for at in (3, 4))
-    tagged = event("a", 5, TAGGED, etag=None, **without)
-    sender = mirror.sender()
-    for event_ in (first, tagged, second, first):
-        assert sender.send([event_]) == {}
-        assert rows_of(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
-    assert rows_of(mirror.arrivals(), "uploads") == visible([first, second, tagged])
-
-
-def test_a_hidden_newest_put_removes_an_older_row(mirror: Case) -> None:
-    """Without sequencers, and with an overlay that makes the older row look newer."""
-    without: dict[str, Any] = {"sequencer": "", "size": None}
-    older = event("a", 3, etag="e3", version_id="v1", **without)
-    newest = event("a", 4, etag="e4", version_id="v2", **without)
-    removal = event("a", 5, DELETE, etag=None, version_id="v2", **without)
-    tagged = event("a", 9, TAGGED, etag=None, version_id="v1", **without)
-    sender = mirror.sender()
-    for event_ in (removal, older, tagged, newest):
-        assert sender.send([event_]) == {}
-    assert rows_of(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
 
 
 def within(bucket: str, each: Event) -> Event:

@@ -58,6 +58,18 @@ HISTORIES = {
         event("a", 2),
         event("a", 9, sequencer=""),
     ],
+    "puts without a sequencer are ordered by time below tags too": [
+        event("a", 3, sequencer=""),
+        event("a", 5, TAGGED, sequencer=""),
+        event("a", 4, sequencer=""),
+        event("a", 3, sequencer=""),
+    ],
+    "a newest put that is hidden removes an older row with newer tags": [
+        event("a", 5, DELETE, sequencer="", version_id="v2"),
+        event("a", 3, sequencer="", version_id="v1"),
+        event("a", 9, TAGGED, sequencer="", version_id="v1"),
+        event("a", 4, sequencer="", version_id="v2"),
+    ],
     "synthetic puts lose against real ones": [
         event("a", 90, sequencer=OLDEST),
         event("a", 1),

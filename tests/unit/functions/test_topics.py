@@ -186,14 +186,6 @@ def test_failed_event_is_lost_counted_and_not_retried(stack: Stack) -> None:
     assert received(stack.account.sqs, DYNAMIC.url(SHARED)) == []
 
 
-def test_new_settings_apply_from_the_next_batch(stack: Stack) -> None:
-    topic = stack.put("once")
-    stack(body(topic.arn, "x"))
-    stack.put("once", push_endpoint="https://a:b@example.org/1")
-    stack(body(topic.arn, "y"))
-    assert Fake.sent == [("", ["x"]), ("Basic YTpi", ["y"])]
-
-
 def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
     topic = stack.put("once")
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)

@@ -25,24 +25,15 @@ def s3_object(made: Event) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("key", "escaped"),
     [
-        ("plain.txt", "plain.txt"),
-        ("a/b/c.txt", "a%2Fb%2Fc.txt"),
         ("A-Z_a-z.0~9", "A-Z_a-z.0~9"),
         ("my report 1.txt", "my+report+1.txt"),
         ("a+b", "a%2Bb"),
         ("100%", "100%25"),
-        ("a%2Fb", "a%252Fb"),
         ('say "hi"', "say+%22hi%22"),
-        ("it's", "it%27s"),
         ("<&>", "%3C%26%3E"),
         ("a*b(c)!", "a%2Ab%28c%29%21"),
-        ("tab\tline\n", "tab%09line%0A"),
-        ("zero\0", "zero%00"),
-        ("é", "%C3%A9"),
         ("😀", "%F0%9F%98%80"),
-        ("\uffff", "%EF%BF%BF"),
         ("é" * 512, "%C3%A9" * 512),
-        ("x" * 1024, "x" * 1024),
     ],
 )
 def test_record_escapes_the_key_and_the_body_does_not(key: str, escaped: str) -> None:

@@ -17,10 +17,10 @@ It is there for its clock alone: whatever needs no weeks is tested elsewhere, wi
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -39,17 +39,6 @@ class QueueDoesNotExistError(ClientError):
     """What boto3 makes of `AWS.SimpleQueueService.NonExistentQueue`."""
 
 
-class Trouble(NamedTuple):
-    """What goes wrong in a call that SQS would answer.
-
-    Entries at these places fail by SQS's own fault; or the caller gets an error, `done` or not.
-    """
-
-    entries: Collection[int] = ()
-    error: Exception | None = None
-    done: bool = False
-
-
 class SimulatedSqs:
     """What of boto3's client this project calls, and beside it what Lambda's poller does.
 
@@ -66,7 +55,7 @@ class SimulatedSqs:
         self.queues: dict[str, SimulatedQueue] = {}
         self.refused: list[str] = []
         self.requests: Counter[str] = Counter()
-        self.trouble: Callable[[str, str, Sequence[Entry]], Trouble | None] = lambda *_: None
+        self.trouble: Callable[[str], Exception | None] = lambda _: None
         self.wake: Callable[[SimulatedQueue, float], None] = lambda *_: None
 
     def add(self, queue: SimulatedQueue) -> SimulatedQueue:
@@ -113,9 +102,9 @@ class SimulatedSqs:
         entries: Sequence[Entry],
         act: Callable[[SimulatedQueue, Entry], Refusal | None],
     ) -> dict[str, Any]:
-        trouble = self.trouble(operation, url, entries) or Trouble()
-        if trouble.error and not trouble.done:
-            raise trouble.error
+        error = self.trouble(operation)
+        if error:
+            raise error
         queue = self._reached(url, operation)
         wrong = sqs_rules.of_batch(entries)
         if wrong:
@@ -123,16 +112,13 @@ class SimulatedSqs:
         units = sum(map(sqs_rules.size, entries)) // BILLED_BYTES
         self.requests[operation] += 1 + units
         taken, failed = [], []
-        for number, entry in enumerate(entries):
-            ours = number not in trouble.entries
-            refusal = act(queue, entry) if ours else ("InternalError", "as the script has it")
+        for entry in entries:
+            refusal = act(queue, entry)
             if refusal is None:
                 taken.append({"Id": entry["Id"]})
                 continue
             code, reason = refusal
-            failed.append({"Id": entry["Id"], "Code": code, "Message": reason, "SenderFault": ours})
-        if trouble.error:
-            raise trouble.error
+            failed.append({"Id": entry["Id"], "Code": code, "Message": reason, "SenderFault": True})
         return {"Successful": taken} | ({"Failed": failed} if failed else {})
 
     def _reached(self, url: str, operation: str) -> SimulatedQueue:
@@ -288,4 +274,4 @@ def _record(one: Kept, queue: str) -> Record:
     }
 
 
-__all__ = ["DAY", "DEDUPLICATION", "HOUR", "MINUTE", "SimulatedQueue", "SimulatedSqs", "Trouble"]
+__all__ = ["DAY", "DEDUPLICATION", "HOUR", "MINUTE", "SimulatedQueue", "SimulatedSqs"]

@@ -16,7 +16,7 @@ from bucketcast.aws import function_clients, secrets
 from bucketcast.delivery.breaker import Outage
 from bucketcast.targets import base
 from tests.unit.simulation.delivering import Delivering, Phase, Scripted
-from tests.unit.simulation.sqs import DAY, HOUR, MINUTE, Trouble
+from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
 
 FOR_A_MILLION = {"calls": 0.20, "requests": 0.40, "secrets": 5.00}
 """Dollars, in us-east-1."""
@@ -135,8 +135,8 @@ def test_merged_events_that_sqs_took_are_there_once() -> None:
         one.put(key, record=b'"%s"' % random.randbytes(200_000).hex().encode())
     sent = count()
     lost = ConnectTimeoutError(endpoint_url="https://sqs")
-    one.simulation.sqs.trouble = lambda operation, *_: (
-        Trouble(error=lost) if operation == "SendMessageBatch" and next(sent) == 1 else None
+    one.simulation.sqs.trouble = lambda operation: (
+        lost if operation == "SendMessageBatch" and next(sent) == 1 else None
     )
     one.simulation.run(days=1)
     one.check()

@@ -2,33 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast import sources
-from bucketcast.delivery.dead_letters import DeadLetters
-from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import is_envelope, unpack
-from bucketcast.delivery.messages import message as received
-from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
-from bucketcast.delivery.queue import Queue
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.event import Event
-from bucketcast.ingest.fanout import Fanout
-from bucketcast.ingest.intake import Intake
-from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import Rule, RuleIndex
-from tests.unit.samples import message, record
-from tests.unit.simulation.delivering import SimulatedConsumer
-from tests.unit.simulation.lambdas import CrashError, Function, Simulation
+from tests.unit.simulation.ingesting import GONE, HOOK, TABLE, Actions, Ingesting
+from tests.unit.simulation.lambdas import CrashError
 from tests.unit.simulation.sqs import DAY, HOUR, SimulatedQueue
 from tests.unit.simulation.test_dispatch_weeks import EXAMPLES
 
-HOOK = "arn:minio:sqs::primary:webhook"
-TABLE = "arn:minio:sqs::_:postgresql"
-GONE = "arn:minio:sqs::gone:redis"
 RULES = {
     "uploads": RuleIndex(
         Rule(bucket="uploads", arn=arn, events=("s3:ObjectCreated:*",))
@@ -37,60 +25,32 @@ RULES = {
 }
 
 
-class Ingesting:
-    """The real way from the ingress queue to two targets' queues, on the simulated clock."""
+class Outage(Ingesting):
+    """Ingest in which DynamoDB may be down, and a message may crash the function."""
+
+    rules = RULES
 
     def __init__(self, *, seed: int = 0, grain: float = 10.0, fifo: bool = False) -> None:
-        self.simulation = Simulation(seed)
-        end = ".fifo" if fifo else ""
-        add = self.simulation.sqs.add
-        self.dead = add(SimulatedQueue("sqs/B-ingress-dead"))
-        self.ingress = add(SimulatedQueue("sqs/B-ingress", visibility=60, dead=self.dead))
-        self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))
-        self.table = add(SimulatedQueue(f"sqs/B-postgres-_{end}"))
-        self.gone = add(SimulatedQueue(f"sqs/B-redis-gone{end}", denied=True))
+        super().__init__(seed=seed, grain=grain, end=".fifo" if fifo else "")
         self.dynamodb_down = False
         self.crashes_on = ""
         self.put_keys: list[str] = []
-        client: Any = self.simulation.sqs
-        dead = DeadLetters("", Queue(self.dead.name, client))
-        deployed = {HOOK, TABLE}.__contains__
-        fanout = Fanout(f"sqs/B-*{end}", client, deployed=deployed)
-        own = SimulatedConsumer(self.simulation, self.ingress, dead.write, 30)
-        engine = Engine(own, Intake(self._rules, None, fanout), chunk_bytes=INGEST_CHUNK_BYTES)
+        self._is_bomb = False
 
-        def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-            bodies = [each["body"] for each in event["Records"]]
-            now = round(self.simulation.clock() * 1_000)
-            if self.crashes_on:
-                self._bomb = any(self.crashes_on in body for body in bodies)
-            messages = map(received, event["Records"])
-
-            def remaining() -> float:
-                return float(context.get_remaining_time_in_millis()) / 1_000
-
-            outcome = engine(messages, Policy(), now=now, remaining=remaining)
-            return {"batchItemFailures": [{"itemIdentifier": each} for each in outcome.stay]}
-
-        self._bomb = False
-        self.simulation.functions.append(
-            Function(self.ingress, lambda: handler, timeout=30, max_concurrency=1, grain=grain)
-        )
-
-    def _rules(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
-        if self._bomb and buckets:
-            self._bomb = False
+    def look_up(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        if self._is_bomb and buckets:
+            self._is_bomb = False
             raise CrashError
         if self.dynamodb_down:
             raise ConnectionError("DynamoDB does not answer")
-        return {bucket: RULES[bucket] for bucket in buckets & RULES.keys()}
+        return super().look_up(buckets)
+
+    def on_call(self, bodies: list[str]) -> None:
+        if self.crashes_on:
+            self._is_bomb = any(self.crashes_on in body for body in bodies)
 
     def put(self, *keys: str) -> None:
-        """What S3 does: a message a key, with no attributes."""
-        entries = [
-            {"Id": str(n), "MessageBody": message(record(key))} for n, key in enumerate(keys)
-        ]
-        self.simulation.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
+        self.send(*keys)
         self.put_keys += keys
 
     def got(self, queue: SimulatedQueue) -> Counter[str]:
@@ -116,7 +76,7 @@ def _events(body: str) -> list[Event]:
 
 def test_a_long_outage_of_ours_is_waited_out() -> None:
     """After five hours all lay among the dead letters, without a reason."""
-    one = Ingesting()
+    one = Outage()
     one.dynamodb_down = True
     one.put("a", "b")
     one.simulation.run(days=13.5, actions={12 * DAY: lambda: setattr(one, "dynamodb_down", False)})
@@ -126,7 +86,7 @@ def test_a_long_outage_of_ours_is_waited_out() -> None:
 
 
 def test_events_that_never_get_through_are_dead_with_our_reason() -> None:
-    one = Ingesting()
+    one = Outage()
     one.dynamodb_down = True
     one.put("a", "b")
     one.simulation.run(days=15)
@@ -137,7 +97,7 @@ def test_events_that_never_get_through_are_dead_with_our_reason() -> None:
 
 
 def test_messages_of_a_killed_function_return_after_the_timeout() -> None:
-    one = Ingesting(grain=1)
+    one = Outage(grain=1)
     one.crashes_on = "a"
     one.put("a", "b")
 
@@ -150,7 +110,7 @@ def test_messages_of_a_killed_function_return_after_the_timeout() -> None:
 
 
 def test_message_that_crashes_the_function_is_dead_with_our_reason() -> None:
-    one = Ingesting(grain=60)
+    one = Outage(grain=60)
     one.crashes_on = "poison"
     one.put("poison")
     one.simulation.run(days=16)
@@ -164,7 +124,7 @@ def test_a_queue_that_refuses_for_days_gives_its_neighbours_nothing_again(
     how: str, *, fifo: bool
 ) -> None:
     """While one was read again for another's sake, neighbours got their events 100 times."""
-    one = Ingesting(fifo=fifo)
+    one = Outage(fifo=fifo)
     setattr(one.table, how, True)
     one.put("a", "b", "c")
     one.simulation.run(days=9, actions={8 * DAY: lambda: setattr(one.table, how, False)})
@@ -174,10 +134,10 @@ def test_a_queue_that_refuses_for_days_gives_its_neighbours_nothing_again(
 
 
 def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
-    one = Ingesting()
+    one = Outage()
     one.table.denied = True
     one.put("a", "b")
-    again: dict[float, Callable[[], None]] = {
+    again: Actions = {
         15 * DAY: lambda: setattr(one.table, "denied", False),
         15 * DAY + 1: lambda: one.simulation.sqs.redrive(one.dead, one.ingress),
     }
@@ -190,7 +150,7 @@ def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
 
 
 def test_undeployed_target_delays_no_other() -> None:
-    one = Ingesting()
+    one = Outage()
     one.put("a")
     one.simulation.run(days=1)
     one.check()
@@ -214,14 +174,14 @@ def test_undeployed_target_delays_no_other() -> None:
 def test_every_message_reaches_every_target_or_is_dead_with_a_reason(
     *, outages: list[tuple[str, int, int]], puts: list[int], redrive: bool, seed: int
 ) -> None:
-    one = Ingesting(seed=seed, grain=60)
+    one = Outage(seed=seed, grain=60)
     switches: dict[str, Callable[[bool], None]] = {
         "dynamodb": lambda on: setattr(one, "dynamodb_down", on),
         "denied": lambda on: setattr(one.table, "denied", on),
         "broken": lambda on: setattr(one.hook, "broken", on),
         "poison": lambda on: setattr(one, "crashes_on", "k0" if on else ""),
     }
-    todo: dict[float, Callable[[], None]] = {}
+    todo: Actions = {}
     for n, (what, hour, hours) in enumerate(outages):
         switch = switches[what]
         todo[hour * HOUR + n / 10] = lambda switch=switch: switch(True)  # type: ignore[misc]  # noqa: FBT003

@@ -102,17 +102,12 @@ def test_record_of_minio_is_read_like_one_of_s3() -> None:
 @pytest.mark.parametrize(
     ("encoded", "key"),
     [
-        ("plain-key_1.txt", "plain-key_1.txt"),
         ("a+b", "a b"),
         ("a%2Bb", "a+b"),
-        ("a%20b", "a b"),
         ("100%25", "100%"),
-        ("%2525", "%25"),
         ("a%2Fb/c", "a/b/c"),
         ("%F0%9F%98%80", "😀"),
-        ("%EF%BF%BF", "\uffff"),
         ("a%00b", "a\0b"),
-        ("%0A", "\n"),
         ("é", "é"),
         ("%C3%A9" * 512, "é" * 512),
         ("a%zz", "a%zz"),

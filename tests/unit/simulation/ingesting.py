@@ -1,0 +1,104 @@
+"""The real way from the ingress queue to targets' queues, on the simulated clock."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.messages import message as received
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.queue import Queue
+from bucketcast.ingest.fanout import Fanout
+from bucketcast.ingest.intake import Intake
+from bucketcast.ingest.routing import Facts
+from bucketcast.limits import INGEST_CHUNK_BYTES
+from bucketcast.rules import RuleIndex
+from tests.unit.samples import message, record
+from tests.unit.simulation.delivering import SimulatedConsumer
+from tests.unit.simulation.lambdas import Function, Handler, Simulation
+from tests.unit.simulation.sqs import SimulatedQueue
+
+HOOK = "arn:minio:sqs::primary:webhook"
+TABLE = "arn:minio:sqs::_:postgresql"
+GONE = "arn:minio:sqs::gone:redis"
+TIMEOUT = 30
+
+
+class Ingesting:
+    """Ingest with two deployed targets; what S3 put is sent to its queue a message a key."""
+
+    facts: Facts | None = None
+    rules: Mapping[str, RuleIndex]
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        grain: float = 10.0,
+        max_concurrency: int = 1,
+        in_flight_limit: int = 120_000,
+        end: str = "",
+    ) -> None:
+        self.simulation = Simulation(seed)
+        self._end = end
+        add = self.simulation.sqs.add
+        self.dead = add(SimulatedQueue("sqs/B-ingress-dead"))
+        self.ingress = add(
+            SimulatedQueue(
+                "sqs/B-ingress",
+                visibility=TIMEOUT + 30,
+                dead=self.dead,
+                in_flight_limit=in_flight_limit,
+            )
+        )
+        self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))
+        self.table = add(SimulatedQueue(f"sqs/B-postgres-_{end}"))
+        self.gone = add(SimulatedQueue(f"sqs/B-redis-gone{end}", denied=True))
+        self.simulation.functions.append(
+            Function(
+                self.ingress,
+                self.environment,
+                timeout=TIMEOUT,
+                max_concurrency=max_concurrency,
+                grain=grain,
+            )
+        )
+
+    def look_up(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        """What is in the state table."""
+        return {bucket: self.rules[bucket] for bucket in buckets & self.rules.keys()}
+
+    def environment(self) -> Handler:
+        client: Any = self.simulation.sqs
+        dead = DeadLetters("", Queue(self.dead.name, client))
+        fanout = Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
+        own = SimulatedConsumer(self.simulation, self.ingress, dead.write, TIMEOUT)
+        intake = Intake(self.look_up, self.facts, fanout)
+        engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
+
+        def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+            self.on_call([entry["body"] for entry in event["Records"]])
+            outcome = engine(
+                map(received, event["Records"]),
+                Policy(),
+                now=round(self.simulation.clock() * 1_000),
+                remaining=lambda: float(context.get_remaining_time_in_millis()) / 1_000,
+            )
+            return {"batchItemFailures": [{"itemIdentifier": name} for name in outcome.stay]}
+
+        return handler
+
+    def on_call(self, bodies: list[str]) -> None:
+        """Look at the messages of a call before it begins."""
+
+    def send(self, *keys: str, bucket: str = "uploads") -> None:
+        """What S3 does: a message a key, with no attributes."""
+        entries = [
+            {"Id": str(number), "MessageBody": message(record(key, s3__bucket__name=bucket))}
+            for number, key in enumerate(keys)
+        ]
+        self.simulation.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
+
+
+Actions = dict[float, Callable[[], None]]
+"""What happens in a simulation, by seconds from now."""
