@@ -88,6 +88,12 @@ def test_broker_url_must_be_ascii_without_spaces(url: str) -> None:
         parse(url)
 
 
+def test_all_schemes_for_tls_encrypt() -> None:
+    schemes = ("tcp", "ssl", "tls", "tcps", "ws", "wss")
+    encrypted = {scheme for scheme in schemes if parse(f"{scheme}://h").encrypted}
+    assert encrypted == {"ssl", "tls", "tcps", "wss"}
+
+
 def test_host_header_omits_the_default_port() -> None:
     names = {
         "wss://h/mqtt": "h",

@@ -1,4 +1,4 @@
-"""Servers on the way to a target: certificates, names, and several of them."""
+"""What doctor finds of the servers of a target: names, ports, certificates, several of them."""
 
 import socket
 import ssl
@@ -87,11 +87,25 @@ def test_the_certificate(days: int, name: str, status: str, found: str, hint: st
     begin, end = now - timedelta(days=9), now + timedelta(days=days, hours=1)
     with listening(authority.issue_cert(name, not_before=begin, not_after=end)) as port:
         seen = diagnose(lambda _: Reached(Endpoint("127.0.0.1", port, trusting(authority))))
-    (tls,) = [each for each in seen if each.check == "tls"]
+    (tls,) = [finding for finding in seen if finding.check == "tls"]
     assert tls.status == status
     assert found in tls.found
     assert hint in tls.hint
     assert (seen[-1].check == "access") == (status != "error")
+
+
+@pytest.mark.parametrize(
+    ("host", "check", "problem", "hint"),
+    [
+        ("127.0.0.1", "tcp", ":1 refuses connections", "start the server, or correct host and"),
+        ("nowhere.invalid", "dns", "the host nowhere.invalid is unknown", "correct the host in"),
+    ],
+)
+def test_a_server_that_cannot_be_reached(host: str, check: str, problem: str, hint: str) -> None:
+    *_, last = diagnose(lambda _: Reached(Endpoint(host, 1, None)))
+    assert (last.check, last.status) == (check, "error")
+    assert problem in last.found
+    assert hint in last.hint
 
 
 def test_an_unknown_authority() -> None:
@@ -106,7 +120,9 @@ def test_one_of_two_servers_is_enough() -> None:
     with listening(authority.issue_cert("127.0.0.1")) as port:
         reachable = Endpoint("127.0.0.1", port, trusting(authority))
         seen = diagnose(lambda _: Reached(Endpoint("127.0.0.1", 1), reachable))
-    assert [(each.check, each.status) for each in seen if each.status != "ok"] == [("tcp", "warn")]
+    assert [(finding.check, finding.status) for finding in seen if finding.status != "ok"] == [
+        ("tcp", "warn")
+    ]
     assert seen[-1].check == "access"
 
 
