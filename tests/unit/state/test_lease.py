@@ -32,8 +32,8 @@ class Run:
         self._lease = lease
         self.release = lease.release
 
-    def take(self, gone: str = "") -> bool:
-        return self._lease.take(self._machine.now + LEASE_MS, self._machine.now, gone)
+    def take(self) -> bool:
+        return self._lease.take(self._machine.now + LEASE_MS, self._machine.now)
 
     def renew(self) -> bool:
         return self._lease.renew(self._machine.now + LEASE_MS)
@@ -151,14 +151,3 @@ def test_the_lease_is_no_rule_and_expires_in_the_table(
     (item,) = dynamodb.scan(TableName=state_table)["Items"]
     assert item["partition"] == {"S": JOBS}
     assert item[EXPIRES] == {"N": str(1_000 + 60)}, "seconds, as DynamoDB counts"
-
-
-def test_who_watched_a_holder_asks_no_clock(state_table: str, dynamodb: Any) -> None:
-    """Its own may be hours ahead: it takes the lease from the holder it saw, and no other."""
-    items = Partition(state_table, JOBS, dynamodb)
-    dead, waiting = Lease(items, BUCKET, "dead"), Lease(items, BUCKET)
-    assert dead.take(1)
-    assert not waiting.take(LEASE_MS)
-    assert not waiting.take(LEASE_MS, former="another")
-    assert waiting.take(LEASE_MS, former="dead")
-    assert not dead.renew(LEASE_MS)

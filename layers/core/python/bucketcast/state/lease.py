@@ -60,9 +60,9 @@ class Lease:
         self._holder = holder or uuid4().hex
         self._texts = {name: {"S": text} for name, text in texts.items()}
 
-    def take(self, until: int, now: int = 0, former: str = "") -> bool:
+    def take(self, until: int, now: int = 0) -> bool:
         """Take the lease if it is free, by `if_free`; return True if it is ours."""
-        return self._put(until, if_free(self._holder, now, former))
+        return self._put(until, if_free(self._holder, now))
 
     def renew(self, until: int) -> bool:
         """Extend the lease; return True if it is still ours."""
@@ -72,7 +72,7 @@ class Lease:
         """Delete the lease, unless another holder has taken it."""
         self._items.delete(self._key, **if_held(self._holder))
 
-    def read(self, name: str = "holder") -> str:
+    def read(self, name: str) -> str:
         """Return a text of the current holder, "" if there is none."""
         return str(self._items.get(self._key).get(name, {}).get("S", ""))
 
