@@ -12,7 +12,6 @@ import boto3
 from botocore.config import Config
 from minio import Minio
 
-from bucketcast.aws import clients
 from bucketcast.limits import LONGEST_OUTAGE_PAUSE, TOGETHER
 from tests.command_result import CommandResult
 from tests.e2e import iam
@@ -259,14 +258,3 @@ def _last_seen(look: Callable[[], T], wanted: Callable[[T], bool], within: float
         # The longer it takes, the rarer: a look costs the emulator time that it needs itself.
         time.sleep(max(0.05, waited / 20))
     return seen
-
-
-class Aws(clients.Aws):
-    """The clients of the system's own environment."""
-
-    def __init__(self, system: System) -> None:
-        super().__init__()
-        self._system = system
-
-    def client(self, service: str, attempts: int) -> Any:  # noqa: ARG002
-        return self._system.client(service)

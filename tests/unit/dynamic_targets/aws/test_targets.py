@@ -133,6 +133,18 @@ def test_deleted_alarms_are_created_again_or_ignored(account: Account) -> None:
     assert_empty(account)
 
 
+def test_put_makes_as_many_calls_beside_many_targets(account: Account) -> None:
+    def calls_of(id_: str) -> list[str]:
+        before = len(account.calls)
+        account.targets().put("webhook", id_, HIDDEN)
+        return account.calls[before:]
+
+    first = calls_of("first")
+    for number in range(30):
+        account.targets().put("webhook", f"one-{number}", HIDDEN)
+    assert calls_of("last") == first
+
+
 def test_put_of_equal_settings_changes_nothing(account: Account) -> None:
     put(account.targets())
     before = account.table.version(), account.table.targets()
