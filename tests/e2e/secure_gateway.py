@@ -1,41 +1,12 @@
-"""A second gateway before the same stack that counts its calls as HTTPS: passwords may be given."""
+"""Clients of the gateway."""
 
-import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
-from tests.e2e.commands import COMMAND
-from tests.e2e.system import Deployed, System
-from tests.servers.machine import ports
-from tests.servers.process import Process
-
-
-@contextmanager
-def secure_gateway(system: System, folder: Path) -> Iterator[str]:
-    """The URL of `bucketcast gateway --secure always`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    port = ports(folder, "secure")["secure"]
-
-    def ready() -> None:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-
-    process = Process(
-        [str(COMMAND), "gateway", "--port", str(port), "--secure", "always"],
-        folder,
-        ready=ready,
-        not_ready_yet=(OSError,),
-        environment=dict(system.environment),
-    )
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.stop()
+from tests.e2e.system import Deployed
 
 
 def client(
