@@ -3,19 +3,16 @@
 Before each stands a relay, by which a test breaks connections.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bucketcast import targets
 from bucketcast.settings.options import options_of
 from tests import servers
-from tests.e2e.arrivals import as_listed, rows_of
 from tests.servers import Server, Settings
 from tests.servers.kafka import KafkaServer
 from tests.servers.link import Link, Links
@@ -27,14 +24,6 @@ CHOSEN = {"nats": "nats-jetstream", "elasticsearch": "elasticsearch-opensearch"}
 """The server of a kind that has several."""
 _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=port=)\d+")
 """Where a setting of a server says its port."""
-
-
-class Logged(NamedTuple):
-    """An event as a log has it; `path` is `bucket/key`."""
-
-    name: str
-    path: str
-    sequencer: str
 
 
 class AllServers:
@@ -79,16 +68,6 @@ class AllServers:
         with ThreadPoolExecutor(len(self.running)) as pool:
             list(pool.map(act, self.running.values()))
 
-    def mirrored(self, prefix: str) -> dict[str, dict[str, tuple[int, str]]]:
-        """By kind, size and ETag of each object below `prefix` (`bucket/…`), by `bucket/key`."""
-        return {
-            kind: as_listed(rows_of(self.running[kind].received(), prefix)) for kind in self.mirrors
-        }
-
-    def logged(self, prefix: str) -> dict[str, Counter[Logged]]:
-        """By kind, the events of keys with this prefix, and how often each arrived."""
-        return {kind: Counter(_events(self.running[kind], prefix)) for kind in self.logs}
-
 
 @contextmanager
 def all_running(folder: Path, tls: Tls) -> Iterator[AllServers]:
@@ -115,19 +94,6 @@ def all_running(folder: Path, tls: Tls) -> Iterator[AllServers]:
         relays.close()
         with ThreadPoolExecutor(len(names)) as pool:
             list(pool.map(Server.stop, running.values()))
-
-
-def _events(server: Server, prefix: str) -> Iterator[Logged]:
-    """What MinIO's guide shows at this kind: the event's name, the path, and the record."""
-    for arrival in server.received():
-        document = json.loads(arrival.body)
-        if not document["Key"].startswith(prefix):
-            continue
-        assert list(document) == ["EventName", "Key", "Records"], server.kind
-        (record,) = document["Records"]
-        assert record["eventName"] == document["EventName"], server.kind
-        assert arrival.key in ("", document["Key"]), "a product's own key is the path"
-        yield Logged(document["EventName"], document["Key"], record["s3"]["object"]["sequencer"])
 
 
 def _encrypted(server: Server) -> Settings:
