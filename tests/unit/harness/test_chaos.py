@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from tests.chaos.breakage import FUNCTION, INGEST, SERVERS
-from tests.chaos.causes import DELIVERED_TWICE, NEVER_ENDED, SENT_TWICE, Traces
+from tests.chaos.causes import Traces
 from tests.chaos.injected import BUCKET, REFUSED, UNTAKEN
 from tests.chaos.judge import Judge, Verdict
-from tests.chaos.load import Progress
 from tests.chaos.log import Log, RealEvent
-from tests.chaos.operations import RealOperation, remaining
+from tests.chaos.operations import remaining
 from tests.chaos.plan import Plan, plan
 from tests.contract.bucket_listing import listed
 from tests.e2e import arrivals
@@ -57,37 +56,6 @@ def test_small_plan_has_every_fault_and_every_poison(seed: int) -> None:
     assert small.injected.broken.keys() == {"", *TARGETS}
     sent = [each.body for each in small.injected.sends]
     assert all(text in sent for texts in small.injected.broken.values() for text in texts)
-
-
-def test_log_has_to_show_what_was_sent(planned: Plan) -> None:
-    found = {}
-    for body in (json.loads(send.body) for send in planned.injected.sends if send.events):
-        for record in body.get("Records", ()):
-            one = record["s3"]["object"]
-            request = record["responseElements"]["x-amz-request-id"]
-            found[request] = one.get("versionId", ""), one.get("eTag", ""), one.get("size", 0)
-        if "object" in body.get("detail", ()):
-            one, request = body["detail"]["object"], body["detail"]["request-id"]
-            found[request] = one.get("version-id", ""), one.get("etag", ""), one.get("size", 0)
-    shown = {event.request: each[1:] for event, each in planned.injected.shown.items()}
-    by_cloudtrail = shown.keys() - found.keys()
-    assert found == {request: shown[request] for request in found}
-    assert len(by_cloudtrail) < len(found) / 10
-
-
-def test_empty_and_ended_streams_delay_no_other() -> None:
-    progress = Progress({"one": 10, "none": 0, "other": 10})
-    progress.end("other")
-    progress.add("one", 10)
-    assert progress.wait_for(1.0)
-
-
-def test_failure_of_one_stream_ends_all_waiting() -> None:
-    progress = Progress({"one": 10, "other": 10})
-    progress.fail()
-    progress.add("one", 10)
-    assert not progress.wait_for(1.0)
-    assert progress.failed
 
 
 def log_of(planned: Plan) -> list[Arrival]:
@@ -265,27 +233,3 @@ def test_poison_must_be_dead_lettered_and_not_delivered(planned: Plan, traces: P
     assert not judged(planned, "webhook", found, traces).good
     rows = [each for each in rows_of(planned) if f"/{UNTAKEN}" not in each.key]
     assert not judged(planned, MIRROR, rows, traces).good
-
-
-def test_keys_that_remain_are_those_not_deleted_again() -> None:
-    worker = [RealOperation("put", (key,)) for key in "abc"]
-    worker += [RealOperation("copy", ("d",), origin="a"), RealOperation("overwrite", ("a",))]
-    worker += [RealOperation("delete many", ("a", "b")), RealOperation("delete", ("c",))]
-    assert remaining([worker, [RealOperation("multipart", ("e",))]]) == {"d", "e"}
-
-
-def test_repeat_is_attributed_to_its_cause(tmp_path: Path) -> None:
-    printed = [
-        {"trace": "dispatched", "target": "arn", "delivered": "a@1 b@1"},
-        {"trace": "dispatched", "target": "arn", "delivered": "b@1"},
-        {"trace": "dispatched", "target": "arn", "retried": {"reset by 127.0.0.1:9 at 7": "a@1"}},
-    ]
-    file = tmp_path / "log"
-    lines = [json.dumps(each, separators=(",", ":")) for each in printed]
-    file.write_text("\n".join(["INFO output:", *lines, "INFO"]))
-    traces = Traces(file)
-    assert list(traces.causes("arn", "a@1", 2, 2)) == [SENT_TWICE]
-    assert list(traces.causes("arn", "b@1", 2, 1)) == [DELIVERED_TWICE]
-    (why,) = traces.causes("arn", "a@1", 2, 1)
-    assert "reset by … at …" in why
-    assert list(traces.causes("arn", "c@1", 3, 1)) == [NEVER_ENDED] * 2
