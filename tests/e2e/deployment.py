@@ -38,7 +38,6 @@ class Consumers:
         encrypted = self.redis.tls_settings(cert_authority=ca, **limited)
         return {
             "webhook.primary": https,
-            "webhook.bulk": {**https, "endpoint": https["endpoint"] + "/bulk"},
             "webhook.flaky": self.flaky.settings(),
             "postgres.mirror": {**verified, "table": "mirror", "format": "namespace"},
             "postgres.log": {**verified, "table": "log", "format": "access"},
@@ -56,8 +55,7 @@ BUCKETS = {
     "found": {"create": "false", "via": "sqs"},
 }
 SNS_TOPIC = "arn:aws:sns:us-east-1:000000000000:uploads"
-PROFILES = {"webhook.bulk": "throughput"}
-FEW = "2"
+FEW = 2
 """Batches at once for a target: each is a process of the emulator, and they start all together."""
 
 
@@ -70,9 +68,8 @@ def write_configuration(
     for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
     for name, settings in targets.items():
-        deploy = {"max_concurrency": FEW, "profile": PROFILES.get(name, "latency")}
         lines += [f"[notify_{name}]", *_keys(settings)]
-        lines += [f"[notify_{name}.deploy]", *_keys(deploy)]
+        lines += [f"[notify_{name}.deploy]", f"max_concurrency = {FEW}"]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 HOOK = "arn:minio:sqs::primary:webhook"
 MIRROR = "arn:minio:sqs::mirror:redis"
-NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
-EMPTY = f'<NotificationConfiguration xmlns="{NAMESPACE}"></NotificationConfiguration>'.encode()
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +55,6 @@ def put(system: System, bucket: str, text: str) -> tuple[int, bytes]:
 
 def get(system: System, bucket: str) -> bytes:
     return call(system, "GET", f"/{bucket}?notification")[2]
-
-
-def config(*events: str, more: str = "") -> str:
-    elements = "".join(f"<Event>{event}</Event>" for event in events)
-    queue = f"<QueueConfiguration>{elements}<Queue>{HOOK}</Queue>{more}</QueueConfiguration>"
-    return f"<NotificationConfiguration>{queue}</NotificationConfiguration>"
 
 
 def test_commands_of_the_guide_work(system: System, mc: Mc, bucket: str, tmp_path: Path) -> None:
@@ -114,41 +106,6 @@ def test_the_rules_of_the_command_and_of_the_api_are_the_same(
     assert HOOK not in mc("event", "list", f"local/{bucket}")
     mc("event", "remove", f"local/{bucket}", "--force")
     assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []
-
-
-def test_configuration_attaches_the_bucket_and_an_empty_one_keeps_it(
-    system: System, bucket: str
-) -> None:
-    assert get(system, bucket) == EMPTY
-    assert put(system, bucket, config("s3:ObjectCreated:*")) == (200, b"")
-    attached = system.s3.get_bucket_notification_configuration(Bucket=bucket)
-    assert [each["Id"] for each in attached["QueueConfigurations"]] == ["Bucketcast-ingress"]
-    assert put(system, bucket, "<NotificationConfiguration/>") == (200, b"")
-    assert get(system, bucket) == EMPTY
-    after = system.s3.get_bucket_notification_configuration(Bucket=bucket)
-    assert after["QueueConfigurations"] == attached["QueueConfigurations"]
-
-
-def test_other_notifications_are_reported_and_stay(system: System, bucket: str) -> None:
-    theirs: Any = {
-        "QueueConfigurations": [
-            {
-                "Id": "theirs",
-                "QueueArn": "arn:aws:sqs:us-east-1:000000000000:theirs",
-                "Events": ["s3:ObjectCreated:*"],
-            }
-        ]
-    }
-    system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=theirs)
-    status, answer = put(system, bucket, config("s3:ObjectCreated:*"))
-    assert (status, b"<Code>InvalidArgument</Code>" in answer, b"'theirs'" in answer) == (
-        400,
-        True,
-        True,
-    )
-    found = system.s3.get_bucket_notification_configuration(Bucket=bucket)
-    assert [each["Id"] for each in found["QueueConfigurations"]] == ["theirs"]
-    assert get(system, bucket) == EMPTY
 
 
 def test_boto3_writes_and_reads_a_configuration(through: "S3Client", bucket: str) -> None:
@@ -212,29 +169,6 @@ def test_minio_go_writes_reads_and_deletes_a_configuration(system: System, bucke
         f"1 queues {HOOK} [s3:ObjectCreated:* s3:ObjectRemoved:*] prefix=photos/ suffix=.jpg",
         "0 queues",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "status", "code"),
-    [
-        ("", 411, "MissingContentLength"),
-        # Here no trail logs reads, so nothing would ever come.
-        (config("s3:ObjectAccessed:Get"), 400, "InvalidArgument"),
-    ],
-)
-def test_an_invalid_request_changes_nothing(
-    system: System, bucket: str, text: str, status: int, code: str
-) -> None:
-    assert put(system, bucket, config("s3:ObjectCreated:*", more="<Id>stays</Id>"))[0] == 200
-    answered, body = put(system, bucket, text)
-    assert (answered, f"<Code>{code}</Code>".encode() in body) == (status, True), body
-    assert b"<Id>stays</Id>" in get(system, bucket)
-
-
-def test_a_missing_bucket_is_reported_before_any_other_error(system: System) -> None:
-    for method, body in (("PUT", b"no xml"), ("GET", b""), ("DELETE", b"")):
-        status, _, answer = call(system, method, "/never-made?notification", body)
-        assert (status, b"<Code>NoSuchBucket</Code>" in answer) == (404, True)
 
 
 def test_ten_thousand_rules_in_one_document(system: System, bucket: str) -> None:

@@ -4,57 +4,8 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from tests.e2e.arrivals import Posted, as_listed, bucket, fields, posted, table
+from tests.e2e.arrivals import as_listed, bucket, fields, posted, table
 from tests.e2e.system import System
-from tests.servers.webhook import TOKEN
-
-
-def arrived(system: System, prefix: str, *keys: str) -> list[Posted]:
-    """What came of just these keys, once the puts of all others are settled too."""
-    wanted = sorted(f"uploads/{prefix}{key}" for key in keys)
-    webhook = system.consumers.webhook
-    system.until_equal(
-        "the puts that the rule asks for",
-        lambda: sorted(each.key for each in posted(webhook, f"uploads/{prefix}")),
-        wanted,
-    )
-    system.until_settled()
-    seen = posted(webhook, f"uploads/{prefix}")
-    assert sorted(each.key for each in seen) == wanted
-    return seen
-
-
-def put(system: System, key: str, **more: Any) -> None:
-    system.s3.put_object(Bucket="uploads", Key=key, Body=b"x", **more)
-
-
-def test_rule_matches_by_tag(system: System, prefix: str) -> None:
-    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
-    put(system, f"{prefix}public", Tagging="class=public&team=red")
-    put(system, f"{prefix}private", Tagging="class=private")
-    put(system, f"{prefix}none")
-    arrived(system, prefix, "public")
-
-
-def test_rule_matches_by_metadata_and_the_record_has_it(system: System, prefix: str) -> None:
-    """The target, a dynamic one, asks for it."""
-    target = f"facts-{prefix[-7:-1]}"
-    arn = f"arn:minio:sqs::{target}:webhook"
-    hook = system.consumers.webhook
-    settings = (f"endpoint=http://{hook.address}{hook.destination}", f"auth_token={TOKEN}")
-    made = system.bucketcast("target", "add", f"webhook:{target}", *settings, "facts=metadata")
-    assert made.code == 0, made.err
-    where = ("--event", "put", "--prefix", prefix, "--metadata", "Team^=red")
-    assert system.bucketcast("event", "add", "uploads", arn, *where).code == 0
-    put(system, f"{prefix}red", Metadata={"team": "red-1"}, ContentType="text/x-red")
-    put(system, f"{prefix}blue", Metadata={"team": "blue-1"})
-    put(system, f"{prefix}none")
-    (one,) = arrived(system, prefix, "red")
-    object_ = one.record["s3"]["object"]
-    assert object_["contentType"] == "text/x-red"
-    assert object_["userMetadata"]["X-Amz-Meta-Team"] == "red-1"
-    system.bucketcast("event", "rm", "uploads", arn, "--yes")
-    system.bucketcast("target", "rm", arn, "--discard", "--yes")
 
 
 def dynamic_mirror(system: System, bucket: str, prefix: str) -> str:

@@ -1,14 +1,10 @@
 """What S3 does to objects, and what its users see of it at the other end."""
 
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-from tests.command_result import CommandResult
 from tests.e2e import arrivals
 from tests.e2e.arrivals import posted
 from tests.e2e.deployment import ROOT
@@ -140,56 +136,3 @@ def test_mirrors_show_the_bucket_and_logs_all_events(
     assert arrivals.as_listed(arrivals.fields(system, here)) == listed
     assert len(arrivals.table_log(system, here)) == 15
     assert Counter(arrivals.list_log(system, here)) == Counter(arrivals.table_log(system, here))
-
-
-def test_the_throughput_profile_delivers_too(
-    system: System, prefix: str, rule: Callable[..., None]
-) -> None:
-    rule("webhook.bulk")
-    keys = {f"{prefix}{number}.jpg" for number in range(25)}
-    for key in keys:
-        system.put("uploads", key)
-    system.until_equal(
-        "each put once",
-        lambda: Counter(
-            each.key
-            for each in posted(system.consumers.webhook, f"uploads/{prefix}", "/events/bulk")
-        ),
-        Counter(f"uploads/{key}" for key in keys),
-    )
-
-
-def test_the_env_file_is_all_that_an_ordinary_client_needs(
-    system: System, prefix: str, rule: Callable[..., None]
-) -> None:
-    rule("webhook.primary")
-    answer = _copy(system, PHOTO, f"s3://uploads/{prefix}photo.jpg")
-    assert answer.code == 0, answer.err
-    seen = system.until(
-        "the put at the webhook",
-        lambda: posted(system.consumers.webhook, f"uploads/{prefix}"),
-        lambda seen: len(seen) == 1,
-    )
-    assert seen[0].record["s3"]["object"]["size"] == PHOTO.stat().st_size
-
-
-def _copy(system: System, file: Path, to: str) -> CommandResult:
-    """`aws s3 cp`, where that command is on the machine; else what it does, with boto3."""
-    program = [shutil.which("aws") or "", "s3", "cp"]
-    if not program[0] or subprocess.run([program[0], "--version"], check=False).returncode:
-        script = (
-            "import sys, boto3; file, to = sys.argv[1:]; "
-            "bucket, _, key = to.removeprefix('s3://').partition('/'); "
-            "boto3.client('s3').upload_file(file, bucket, key)"
-        )
-        program = [str(ROOT / ".venv" / "bin" / "python"), "-c", script]
-    ran = subprocess.run(
-        [*program, str(file), to],
-        cwd=system.elsewhere,
-        env=system.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
-    return CommandResult(ran.returncode, ran.stdout, ran.stderr)

@@ -27,12 +27,6 @@ def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path
     assert system.fares(), "the one that holds the port goes on"
 
 
-def test_gateway_port_in_use_is_refused(system: System, tmp_path: Path) -> None:
-    output = refusal(system, tmp_path, "MINISTACK_PORT")
-    assert f"port {system.local.gateway_port} of the gateway is in use by pid " in output
-    assert "GATEWAY_PORT" in output
-
-
 def refusal(system: System, folder: Path, other: str) -> str:
     """What a second `up` says where one port, but not this other, is the first one's."""
     free = str(machine.ports(folder, "free")["free"])

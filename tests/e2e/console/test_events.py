@@ -31,7 +31,7 @@ def test_an_upload_arrives_live_and_explains_itself(
     record_property: Callable[[str, object], None],
 ) -> None:
     rule("webhook.primary")
-    rule("webhook.bulk", suffix=".png")
+    rule("webhook.flaky", suffix=".png")
     listen(browser, f"{site}/events?bucket=uploads&prefix={prefix}")
     for name in ("first.jpg", "second.jpg"):
         system.put("uploads", f"{prefix}{name}")
@@ -43,7 +43,7 @@ def test_an_upload_arrives_live_and_explains_itself(
     browser.until_text(r"(?s)received.*queued.*delivered\s+webhook:primary", "#steps")
     page = browser.text("main")
     assert re.search(r"webhook:primary\s+yes", page)
-    assert re.search(r"webhook:bulk\s+no\s+the key '.*' does not end with '\.png'", page)
+    assert re.search(r"webhook:flaky\s+no\s+the key '.*' does not end with '\.png'", page)
     assert f'"Key":"uploads/{prefix}second.jpg"' in page  # what the webhook gets
     assert '"eventName": "ObjectCreated:Put"' in page  # the record
     assert f"bucketcast trace s3://uploads/{prefix}second.jpg --since" in browser.text("footer")

@@ -1,14 +1,13 @@
-"""`bucketcast trace`, `test` and `explain` on the deployed stack."""
+"""`bucketcast trace` and `test` on the deployed stack."""
 
 from collections.abc import Callable
 from typing import Any
 
-from tests.e2e.arrivals import posted, table
+from tests.e2e.arrivals import posted
 from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.receiver import Answer
 
 FLAKY = "arn:minio:sqs::flaky:webhook"
-MIRROR = "arn:minio:sqs::mirror:postgresql"
 PRIMARY = "arn:minio:sqs::primary:webhook"
 WAITING = ("--timeout", "2m", "--json")
 
@@ -67,10 +66,3 @@ def test_a_test_event_arrives_only_at_its_target(
     ran = system.bucketcast("test", PRIMARY, "--count", "25", "--key", prefix, *WAITING)
     assert ran.code == 0, ran.err
     assert (ran.document["delivered"], len(ran.document["events"])) == (25, 25)
-
-
-def test_a_mirror_gets_a_test_event_that_leaves_no_row(system: System) -> None:
-    ran = system.bucketcast("test", MIRROR, *WAITING)
-    assert ran.code == 0, ran.err
-    assert ran.document["delivered"] == 1
-    assert table(system, "bucketcast-test/") == {}
