@@ -15,7 +15,6 @@ from pathlib import Path
 from tests.clients.known import KNOWN
 from tests.clients.suites import SUITES, Server
 from tests.e2e.deployment import Local, write_configuration
-from tests.e2e.secure_gateway import client
 from tests.e2e.system import Deployed
 
 TARGET = {"webhook.primary": {"endpoint": "http://127.0.0.1:9/"}}
@@ -63,7 +62,7 @@ def _gateway(system: Deployed, name: str) -> Server:
     rights = [f"--bucket={pattern}=read,write,notify,create,lock" for pattern in patterns]
     added = system.bucketcast("user", "add", name, "--tenant", "acme", *rights, "--json")
     keys = json.loads(added.out)
-    sns, s3 = (client(system, service, keys=keys) for service in ("sns", "s3"))
+    sns, s3 = (system.through(service, keys) for service in ("sns", "s3"))
     endpoint = {"push-endpoint": TARGET["webhook.primary"]["endpoint"]}
     topic = sns.create_topic(Name=name, Attributes=endpoint)["TopicArn"]
     s3.create_bucket(Bucket=f"of-{name}")

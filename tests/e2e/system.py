@@ -93,14 +93,21 @@ class Deployed:
     def _account(self) -> iam.Account:
         return iam.Account(self.ingress.rsplit("/", 2)[1], self.environment["AWS_REGION"])
 
-    def through(self, service: str) -> Any:
-        """A client whose endpoint is the gateway, with the keys of its user."""
+    def through(self, service: str, keys: Mapping[str, str] | None = None) -> Any:
+        """A client of the gateway, by default with the keys of the local user.
+
+        `keys` is what `bucketcast user add --json` printed.
+        """
+        own = keys or {
+            "access_key": self.environment["BUCKETCAST_ACCESS_KEY"],
+            "secret_key": self.environment["BUCKETCAST_SECRET_KEY"],
+        }
         return boto3.client(  # type: ignore[call-overload]
             service,
             endpoint_url=self.environment["BUCKETCAST_URL"],
             region_name=self.environment["AWS_REGION"],
-            aws_access_key_id=self.environment["BUCKETCAST_ACCESS_KEY"],
-            aws_secret_access_key=self.environment["BUCKETCAST_SECRET_KEY"],
+            aws_access_key_id=own["access_key"],
+            aws_secret_access_key=own["secret_key"],
             config=Config(
                 signature_version="s3v4", read_timeout=120, retries={"total_max_attempts": 1}
             ),

@@ -15,7 +15,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.e2e.mc import Mc
-from tests.e2e.secure_gateway import client
 from tests.e2e.system import System
 from tests.e2e.test_listen import Listener
 
@@ -46,7 +45,7 @@ class User:
 
     def use(self, keys: Mapping[str, str]) -> None:
         self.keys = {name: keys[name] for name in ("access_key", "secret_key")}
-        self.s3, self.sns = (client(self.system, each, keys=self.keys) for each in ("s3", "sns"))
+        self.s3, self.sns = (self.system.through(each, self.keys) for each in ("s3", "sns"))
 
     def curl(self, method: str, target: str, host: str = "") -> str:
         """The status and the code of an answer to curl."""
