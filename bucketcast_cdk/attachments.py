@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, CustomResource, RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
@@ -90,7 +90,6 @@ class AttachedBucket(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack, config = Stack.of(self), context.config
-        overlap = custom_resources.overlap
         entry = _entry(
             self,
             name,
@@ -98,19 +97,18 @@ class AttachedBucket(Construct):
                 "Id": notifications.entry_id(stack.stack_name),
                 "Via": bucket.via,
                 "StateTable": ingest.table.table_name,
-                "Overlap": str(overlap.to_seconds()),
+                "TakesEffect": str(custom_resources.takes_effect),
                 # A deploy may encrypt the queue by a key that S3 may not use.
                 **({"Key": config.kms_key} if config.kms_key else {}),
             },
             custom_resources,
             ingest,
-            timeout=SERVICE_TIMEOUT.plus(overlap),
         )
         entry.node.add_dependency(*policies)
         if bucket.create:
             entry.node.add_dependency(self._create(name, context.removal_policy))
         label = construct_id
-        if bucket.via == "eventbridge":
+        if bucket.via != "sqs":
             rule = eventbridge.make(
                 self,
                 "Rule",
@@ -154,7 +152,6 @@ def _entry(
     properties: Mapping[str, str],
     custom_resources: CustomResources,
     ingest: Ingest,
-    timeout: Duration = SERVICE_TIMEOUT,
 ) -> CustomResource:
     """Return the custom resource that keeps our entry in a bucket's notifications."""
     entry = CustomResource(
@@ -162,7 +159,7 @@ def _entry(
         "Notification",
         resource_type="Custom::BucketNotification",
         service_token=custom_resources.service_token,
-        service_timeout=timeout,
+        service_timeout=SERVICE_TIMEOUT,
         properties={
             "Account": Stack.of(scope).account,
             "Bucket": bucket,

@@ -189,7 +189,7 @@ class Bucketcast(Construct):
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
         CfnOutput(self, "StateTable", value=ingest.table.table_name)
-        CfnOutput(self, "TakesEffect", value=str(attachments.custom_resources.overlap.to_seconds()))
+        CfnOutput(self, "TakesEffect", value=str(attachments.custom_resources.takes_effect))
         CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
 
 

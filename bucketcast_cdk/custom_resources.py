@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast.deployment import TAKES_EFFECT
-from bucketcast.notifications.aws import cutover
+from bucketcast.notifications.aws import attachment_times
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
@@ -21,19 +21,18 @@ from bucketcast_cdk.permissions import bucket_arn, leading_keys
 # If the function does not even start, CloudFormation gives up then; its own default is an hour.
 SERVICE_TIMEOUT: Final = Duration.minutes(5)
 _TIMEOUT: Final = Duration.minutes(4)
-_NO_OVERLAP: Final = Duration.seconds(0)
 
 
 class CustomResources:
     """The function that CloudFormation calls for buckets and targets; it is made in `scope`.
 
-    `overlap` is the time that S3 takes to apply a change of a bucket's notifications.
+    A change of a bucket's notifications is in effect after `takes_effect` seconds.
     """
 
     def __init__(self, scope: Construct, context: Context, ingest: Ingest) -> None:
         self._scope = scope
         # The S3 of one machine applies a change at once.
-        self.overlap = _NO_OVERLAP if context.local else Duration.seconds(TAKES_EFFECT)
+        self.takes_effect = 0 if context.local else TAKES_EFFECT
         self._function = Function(
             scope,
             "CustomResources",
@@ -43,7 +42,7 @@ class CustomResources:
             layers=context.assets.shared(),
             environment={},
             memory=256,
-            timeout=_TIMEOUT.plus(self.overlap),
+            timeout=_TIMEOUT,
         )
         # Lambda must not retry a request: minutes later the deploy may have been rolled back, and
         # the retry would write what it wanted.
@@ -72,7 +71,7 @@ class CustomResources:
                 iam.PolicyStatement(
                     actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
                     resources=[ingest.table.table_arn],
-                    conditions=leading_keys(cutover.KEY),
+                    conditions=leading_keys(attachment_times.KEY),
                 ),
                 iam.PolicyStatement(
                     actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]

@@ -73,6 +73,6 @@ class NotificationConflict:
             'Bucketcast\'s; set via = "eventbridge" here, and event_bridge_enabled=True on the '
             "bucket"
             for name, bucket in self._constructs.items()
-            if self._buckets[bucket.bucket_name].via == "sqs"
+            if self._buckets[bucket.bucket_name].via != "eventbridge"
             and bucket.node.try_find_child(_OF_CDK)
         ]

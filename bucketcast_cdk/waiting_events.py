@@ -68,7 +68,7 @@ class WaitingEvents:
             construct_id,
             resource_type="Custom::Targets",
             service_token=self._custom_resources.service_token,
-            service_timeout=SERVICE_TIMEOUT.plus(self._custom_resources.overlap),
+            service_timeout=SERVICE_TIMEOUT,
             properties=properties,
         )
 

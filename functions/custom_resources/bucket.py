@@ -1,9 +1,9 @@
 """`Custom::BucketNotification`: attach a bucket of the configuration to the ingress queue.
 
-Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
-and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). For
-events of our own also `StateTable` and `Overlap`: for how many seconds both transports are kept
-when `Via` changes. `Key` is the ARN of the customer's key that encrypts the queue, if there is one:
+Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge` |
+`both`) and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused).
+For events of our own also `StateTable` and `TakesEffect`: after how many seconds S3 has surely
+applied a change. `Key` is the ARN of the customer's key that encrypts the queue, if there is one:
 when it changes, S3 tries whether it may use it, and the deploy fails if not.
 
 Created and attached buckets are treated alike: other entries in the bucket's notifications stay,
@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from bucketcast.notifications.aws import propagation
-from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.aws.deployed_bucket import DeployedBucket
-from bucketcast.notifications.document import Overlap
-from bucketcast.telemetry import logger
 from functions.custom_resources.request import DELETE, Clients, client, is_rolled_back
 
 if TYPE_CHECKING:
@@ -40,6 +38,7 @@ def apply(
     """Bring the bucket's notifications to what the request wants.
 
     Raises:
+        BucketcastError: S3 may not have applied the transport that stays when `Via` changes.
         Overlap: another entry takes our events.
         EntryLostError: S3 lost an entry that is not ours.
         ClientError: AWS refused, also after a while where waiting could have helped.
@@ -48,10 +47,10 @@ def apply(
     table = properties.get("StateTable")
     bucket = DeployedBucket(
         s3,
-        Cutovers(table, clients("dynamodb")) if table else None,
+        AttachmentTimes(table, clients("dynamodb")) if table else None,
         properties,
         retry=lambda call: propagation.retry(call, sleep),
-        by=event.get("RequestId", ""),
+        is_rolled_back=lambda: is_rolled_back(event, clients),
         sleep=sleep,
         now=now,
     )
@@ -61,10 +60,8 @@ def apply(
             bucket.validate()
         bucket.attach(previous=before.get("Via", ""))
         return
-    attached = bucket.was_attached()
     try:
-        if not (attached and is_rolled_back(event, clients) and _attach_again(bucket, attached)):
-            bucket.remove()
+        bucket.remove()
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchBucket":
             raise
@@ -73,14 +70,3 @@ def apply(
 def _has_new_key(properties: Mapping[str, str], before: Mapping[str, str]) -> bool:
     key = properties.get("Key")
     return bool(key) and key != before.get("Key")
-
-
-def _attach_again(bucket: DeployedBucket, attached: Cutover) -> bool:
-    """Leave the bucket as `bucket attach` had it; False if another entry is in the way."""
-    try:
-        bucket.restore_attachment(attached)
-    except Overlap as error:
-        logger.warning("%s: cannot be attached as it was: %s", bucket.name, error)
-        return False
-    logger.info("%s: stays attached", bucket.name)
-    return True

@@ -33,11 +33,9 @@ def test_created_and_existing_buckets_have_the_same_resource(typical: Synthesise
         ("archive", "eventbridge", "Bucketcast-ingress"),
     }
     # Should the function never answer, the deploy fails within minutes, not after an hour.
-    timeouts = {int(each["ServiceTimeout"]) for each in connected}
-    assert max(timeouts) <= 900
-    # It may wait that long itself: for S3, which heeds a change late, and for rights.
-    assert min(timeouts) > typical.function("Bucketcast-custom-resources")["Timeout"] > 600
-    assert {each["Overlap"] for each in connected} == {"600"}
+    (timeout,) = {int(each["ServiceTimeout"]) for each in connected}
+    assert 300 >= timeout > typical.function("Bucketcast-custom-resources")["Timeout"]
+    assert {each["TakesEffect"] for each in connected} == {"600"}
 
 
 def test_custom_resource_requests_are_not_retried(typical: Synthesised) -> None:
@@ -48,11 +46,10 @@ def test_custom_resource_requests_are_not_retried(typical: Synthesised) -> None:
     assert properties["MaximumEventAgeInSeconds"] <= 900
 
 
-def test_locally_s3_applies_a_notification_at_once_without_a_wait(make: Make) -> None:
+def test_locally_s3_applies_a_notification_at_once(make: Make) -> None:
     local = make(CREATED.format(name="uploads", via="eventbridge"), local=True)
     (connected,) = local.of_type("Custom::BucketNotification").values()
-    assert connected["Properties"]["Overlap"] == "0"
-    assert local.function("Bucketcast-custom-resources")["Timeout"] <= 300
+    assert connected["Properties"]["TakesEffect"] == "0"
     assert local.json["Outputs"]["TakesEffect"]["Value"] == "0"
 
 
@@ -166,6 +163,11 @@ def test_eventbridge_rule_has_retries_and_dead_letters(
         "MaximumRetryAttempts": 185,
     }
     assert "Arn" in target["DeadLetterConfig"]
+
+
+def test_a_bucket_by_both_transports_has_a_rule(make: Make) -> None:
+    found = make(CREATED.format(name="uploads", via="both"))
+    assert len(found.event_rules()) == 1
 
 
 def test_stack_without_buckets_and_targets_has_an_ingress_queue(make: Make) -> None:

@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.errors import BucketcastError
-from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
-from bucketcast.notifications.document import Overlap, Part, part_of
+from bucketcast.notifications.document import Overlap
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.request import RESERVE, Deadline
@@ -155,11 +155,11 @@ def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
     made = Fresh(dynamodb)
     apply(request("Create", ours), s3, lambda _: made, pauses.append)
     assert made.refused == ["get_item", "put_item"]
-    assert Cutovers(state_table, dynamodb).of("uploads")
+    assert AttachmentTimes(state_table, dynamodb).of("uploads").since
     gone = Fresh(dynamodb)
     apply(request("Delete", ours), s3, lambda _: gone, pauses.append)
     assert gone.refused == ["get_item", "delete_item"]
-    assert Cutovers(state_table, dynamodb).of("uploads") is None
+    assert not AttachmentTimes(state_table, dynamodb).of("uploads").since
     assert notification("uploads") == {}
     assert pauses == [PAUSE_SECONDS] * 4
 
@@ -217,98 +217,25 @@ def test_an_error_that_does_not_pass_is_raised_at_once(s3: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "stays"), [("UPDATE_ROLLBACK_IN_PROGRESS", True), ("UPDATE_COMPLETE", False)]
+    ("attached", "state", "stays"),
+    [
+        ({"sqs"}, "UPDATE_ROLLBACK_IN_PROGRESS", True),
+        ({"eventbridge"}, "UPDATE_ROLLBACK_IN_PROGRESS", False),
+        ({"sqs"}, "UPDATE_COMPLETE", False),
+    ],
 )
-def test_rolled_back_deploy_keeps_an_attached_bucket(
-    s3: Any, dynamodb: Any, state_table: str, state: str, *, stays: bool
+def test_rolled_back_deploy_leaves_what_was_attached_before(
+    s3: Any, dynamodb: Any, state_table: str, attached: set[str], state: str, *, stays: bool
 ) -> None:
     """CloudFormation deletes what the deploy had created, as it does where a bucket goes."""
-    make_bucket("uploads", QueueConfigurations=[ENTRY])
-    before = Cutover("sqs", 1_000.0, "attach")
-    switches = Cutovers(state_table, dynamodb)
-    switches.put("uploads", before)
+    make_bucket("uploads")
+    times = AttachmentTimes(state_table, dynamodb)
+    times.put("uploads", Attachment(1_000.0, frozenset(attached)))
     ours = {**properties(), "StateTable": state_table}
-    for kind in ("Create", "Delete"):
+    for kind in ("Create", "Delete", "Delete"):  # each may come twice
         apply(request(kind, ours), s3, in_state(state, dynamodb), no_sleep)
     assert notification("uploads") == ({"QueueConfigurations": [ENTRY]} if stays else {})
-    assert switches.of("uploads") == (before if stays else None)
-
-
-@pytest.fixture
-def taken_over(s3: Any, dynamodb: Any, state_table: str) -> Any:
-    """Attach a bucket by one transport, deploy it by another, and delete it in that state."""
-
-    def take_over(
-        attached: str, deployed: str, state: str
-    ) -> tuple[dict[str, Any], Cutover | None, list[float]]:
-        make_bucket("uploads")
-        switches, pauses = Cutovers(state_table, dynamodb), list[float]()
-        apply(request("Create", properties(attached)), s3, sleep=no_sleep)
-        switches.put("uploads", Cutover(attached, 1_000.0, "attach"))
-        ours = {**properties(deployed), "StateTable": state_table, "Overlap": "600"}
-        clients = in_state(state, dynamodb)
-        for kind in ("Create", "Create", "Delete", "Delete"):  # each may come twice
-            clock = lambda: 5_000.0 + sum(pauses)  # noqa: E731
-            apply(request(kind, ours), s3, clients, pauses.append, clock)
-        return notification("uploads"), switches.of("uploads"), pauses
-
-    return take_over
-
-
-def test_rollback_attaches_a_bucket_to_the_queue_again(
-    taken_over: Any,
-) -> None:
-    """The rule of EventBridge goes after the answer: both are kept until S3 heeds our entry."""
-    stored, switch, pauses = taken_over("sqs", "eventbridge", "UPDATE_ROLLBACK_IN_PROGRESS")
-    assert stored["QueueConfigurations"] == [ENTRY]
-    assert switch == Cutover("sqs", 6_200.0, "attach")
-    assert pauses == [600.0, 600.0]
-
-
-def test_a_part_that_a_deploy_took_over_is_a_part_again_in_a_roll_back(
-    s3: Any, dynamodb: Any, state_table: str
-) -> None:
-    make_bucket("uploads")
-    switches, part = Cutovers(state_table, dynamodb), Part(("s3:ObjectCreated:*",), "in/")
-    switches.put("uploads", Cutover("sqs", 1_000.0, "attach", part=part))
-    ours = {**properties("sqs"), "StateTable": state_table, "Overlap": "0"}
-    clients = in_state("UPDATE_ROLLBACK_IN_PROGRESS", dynamodb)
-    for kind, wanted in (("Create", Part()), ("Delete", part)):
-        apply(request(kind, ours), s3, clients, no_sleep)
-        (entry,) = notification("uploads")["QueueConfigurations"]
-        assert set(part_of(entry).events) == set(wanted.events)
-        assert part_of(entry).prefix == wanted.prefix
-    found = switches.of("uploads")
-    assert found is not None
-    assert (found.by, found.part.prefix) == ("attach", "in/")
-
-
-def test_rollback_attaches_a_bucket_by_its_rule_again(
-    taken_over: Any,
-) -> None:
-    stored, switch, pauses = taken_over("eventbridge", "sqs", "ROLLBACK_IN_PROGRESS")
-    assert stored == {"EventBridgeConfiguration": {}}
-    assert switch == Cutover("eventbridge", 5_000.0, "attach")
-    assert pauses == []
-
-
-def test_a_bucket_that_was_taken_over_goes_with_its_deploy(taken_over: Any) -> None:
-    stored, switch, _ = taken_over("sqs", "eventbridge", "UPDATE_COMPLETE")
-    assert (stored, switch) == ({"EventBridgeConfiguration": {}}, None)
-
-
-def test_a_rollback_does_not_fail_on_an_entry_of_others_for_our_events(
-    s3: Any, dynamodb: Any, state_table: str
-) -> None:
-    switches = Cutovers(state_table, dynamodb)
-    switches.put("uploads", Cutover("eventbridge", 1_000.0, "request", "sqs"))
-    others = {**OTHERS["TopicConfigurations"][0], "Events": ["s3:ObjectCreated:*"]}
-    make_bucket("uploads", TopicConfigurations=[others])
-    ours = {**properties("eventbridge"), "StateTable": state_table, "Overlap": "600"}
-    clients = in_state("UPDATE_ROLLBACK_IN_PROGRESS", dynamodb)
-    apply(request("Delete", ours), s3, clients, no_sleep)
-    assert notification("uploads") == {"TopicConfigurations": [others]}
-    assert switches.of("uploads") is None
+    assert bool(times.of("uploads").since) == ("ROLLBACK" in state)
 
 
 def test_a_bucket_that_is_gone_needs_no_taking_out(s3: Any) -> None:

@@ -18,7 +18,7 @@ STATEMENTS: list[Statement] = [
         "Effect": "Allow",
         "Action": ["dynamodb:PutItem", "dynamodb:UpdateItem"],
         "Resource": TABLE,
-        "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#cutovers"]}},
+        "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#attachments"]}},
     },
     {
         "Effect": "Allow",
@@ -53,12 +53,12 @@ def item(key: str) -> dict[str, Any]:
             {"Bucket": "uploads", "Delete": {"Objects": [{"Key": "a"}]}},
             "s3:DeleteObject on arn:aws:s3:::uploads/a",
         ),
-        ("dynamodb", "PutItem", item("#cutovers"), ""),
+        ("dynamodb", "PutItem", item("#attachments"), ""),
         ("dynamodb", "PutItem", item("uploads"), "dynamodb:PutItem on arn:aws:dynamodb"),
         (
             "dynamodb",
             "TransactWriteItems",
-            {"TransactItems": [{"Put": item("#cutovers")}, {"Delete": item("#cutovers")}]},
+            {"TransactItems": [{"Put": item("#attachments")}, {"Delete": item("#attachments")}]},
             "dynamodb:DeleteItem",
         ),
         ("secretsmanager", "GetSecretValue", {"SecretId": "login"}, ""),

@@ -4,7 +4,6 @@ The S3 here is the worst that its documentation allows: what is taken away is go
 what is added is heeded 300 s after the call. The time is made up; an event is put at every second.
 """
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,11 +13,11 @@ import pytest
 from bucketcast import deployment as deployed
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
+from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.aws.attachments import Attachments
-from bucketcast.notifications.aws.cutover import Cutovers
 from functions.custom_resources import bucket as custom_bucket
 from tests.unit.conftest import Deploy
-from tests.unit.functions.test_custom_resources import properties, request
+from tests.unit.functions.test_custom_resources import in_state, properties, request
 from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, client, make_bucket, notification
 from tests.unit.notifications.command.test_attach import POLICY, admit
 
@@ -45,10 +44,10 @@ class Clock:
 class LateS3:
     """S3 with the bucket uploads; remembers each of its documents, and since when it is stored."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, clock: Clock, **document: Any) -> None:
-        make_bucket("uploads", **document)
+    def __init__(self, patch: pytest.MonkeyPatch, clock: Clock) -> None:
+        make_bucket("uploads")
         self.client = client("s3")
-        self.history: list[tuple[float, dict[str, Any]]] = [(EVER, document)]
+        self.history: list[tuple[float, dict[str, Any]]] = [(EVER, {})]
         operation = "put_bucket_notification_configuration"
         put = getattr(self.client, operation)
 
@@ -86,13 +85,7 @@ class TimedRules:
 
 
 def by_queue(document: Any) -> bool:
-    return notifications.is_attached(document, OURS, INGRESS_ARN)
-
-
-def attached(via: str) -> dict[str, Any]:
-    if via == "sqs":
-        return notifications.attach({}, OURS, INGRESS_ARN)
-    return notifications.enable_eventbridge({})
+    return notifications.our_part(document, OURS, INGRESS_ARN) is not None
 
 
 def lost(s3: LateS3, listens: Callable[[float], bool], begin: float, end: float) -> list[float]:
@@ -106,126 +99,123 @@ def lost(s3: LateS3, listens: Callable[[float], bool], begin: float, end: float)
     ]
 
 
-def update(then: str, first: str, overlap: str = "600", id_: str = "r") -> dict[str, Any]:
-    """Return CloudFormation's request where `via` has changed."""
-    same = {"Overlap": overlap, "StateTable": TABLE}
-    now, before = ({**properties(via), **same} for via in (then, first))
-    return {**request("Update", now, before), "RequestId": id_}
+class Deploys:
+    """Deploys the bucket at made-up times; CloudFormation's rule is there as long as it should."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, dynamodb: Any) -> None:
+        self.clock = Clock()
+        self.s3 = LateS3(patch, self.clock)
+        self._dynamodb = dynamodb
+        self._rule: list[tuple[float, bool]] = [(EVER, False)]
+
+    def __call__(self, via: str, before: str = "", state: str = "UPDATE_IN_PROGRESS") -> None:
+        same = {"TakesEffect": "600", "StateTable": TABLE}
+        wanted = {**properties(via), **same}
+        old = {**properties(before), **same} if before else None
+        if via != "sqs":
+            self._rule.append((self.clock(), True))
+        event = request("Update" if before else "Create", wanted, old)
+        clients = in_state(state, self._dynamodb)
+        apply(event, self.s3.client, clients, self.clock.sleep, self.clock)
+        if via == "sqs":
+            self._rule.append((self.clock(), False))
+
+    def lost(self, begin: float) -> list[float]:
+        return lost(self.s3, self._listens, begin, self.clock())
+
+    def _listens(self, moment: float) -> bool:
+        return [exists for since, exists in self._rule if since <= moment][-1]
 
 
-@pytest.mark.usefixtures("state_table")
+@pytest.fixture
+def deploys(monkeypatch: pytest.MonkeyPatch, dynamodb: Any, state_table: str) -> Deploys:  # noqa: ARG001 - it is written to
+    return Deploys(monkeypatch, dynamodb)
+
+
 @pytest.mark.parametrize(("first", "then"), TRANSPORTS)
-def test_a_deploy_that_changes_the_transport_loses_no_event(
-    dynamodb: Any, monkeypatch: pytest.MonkeyPatch, first: str, then: str
+def test_two_deploys_that_change_the_transport_lose_no_event(
+    deploys: Deploys, first: str, then: str
 ) -> None:
-    clock = Clock()
-    s3, begin = LateS3(monkeypatch, clock, **attached(first)), clock()
-    apply(update(then, first), s3.client, lambda _: dynamodb, clock.sleep, clock)
-    end = clock()
-
-    def listens(moment: float) -> bool:
-        """CloudFormation makes the rule before it calls, and removes it when that is done."""
-        return moment >= begin if then == "eventbridge" else moment <= end
-
-    assert lost(s3, listens, begin, end) == []
+    deploys(first)
+    deploys.clock.sleep(5_000)
+    begin = deploys.clock()
+    deploys("both", first)
+    deploys.clock.sleep(600)
+    deploys(then, "both")
+    assert deploys.lost(begin) == []
     assert by_queue(notification("uploads")) == (then == "sqs")
-    assert end - begin == 600
-
-
-@pytest.mark.usefixtures("state_table")
-def test_the_clock_sees_the_gap_of_a_change_at_once(
-    dynamodb: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = Clock()
-    s3, begin = LateS3(monkeypatch, clock, **attached("sqs")), clock()
-    apply(update("eventbridge", "sqs", "0"), s3.client, lambda _: dynamodb, clock.sleep, clock)
-    assert len(lost(s3, lambda _: True, begin, clock())) == HEEDED_AFTER
-
-
-@pytest.mark.usefixtures("state_table")
-@pytest.mark.parametrize(("first", "then"), TRANSPORTS)
-@pytest.mark.parametrize("after", [0, 1, 299, 300, 599])
-def test_a_deploy_that_is_rolled_back_in_between_loses_no_event(
-    dynamodb: Any, monkeypatch: pytest.MonkeyPatch, first: str, then: str, after: int
-) -> None:
-    """The first request sleeps on while CloudFormation asks for the old transport again."""
-    clock = Clock()
-    s3, begin = LateS3(monkeypatch, clock, **attached(first)), clock()
-    asleep, awake = threading.Event(), threading.Event()
-
-    def sleep(_: float) -> None:
-        asleep.set()
-        assert awake.wait(30)
-
-    forward = threading.Thread(
-        target=lambda: apply(update(then, first), s3.client, lambda _: dynamodb, sleep, clock)
-    )
-    forward.start()
-    assert asleep.wait(30)
-    clock.now = begin + after
-
-    def meanwhile(seconds: float) -> None:
-        clock.now = begin + 600
-        awake.set()
-        forward.join(30)
-        clock.now = begin + after + seconds
-
-    back = update(first, then, id_="rolled back")
-    apply(back, s3.client, lambda _: dynamodb, meanwhile, clock)
-    awake.set()
-    forward.join(30)
-    end = clock()
-
-    def listens(moment: float) -> bool:
-        return begin <= moment <= end if then == "eventbridge" else True
-
-    assert lost(s3, listens, begin, end) == []
-    assert by_queue(notification("uploads")) == (first == "sqs")
 
 
 @pytest.mark.parametrize(("first", "then"), TRANSPORTS)
-@pytest.mark.parametrize("pauses", [(600,), (1, 1, 1_000), (599, 1), (300, 300)])
+@pytest.mark.parametrize("between", ["", "both"])
+def test_a_deploy_that_would_lose_events_is_refused_and_rolled_back(
+    deploys: Deploys, first: str, then: str, between: str
+) -> None:
+    """At once, or before S3 has applied that both were wanted."""
+    deploys(first)
+    deploys.clock.sleep(5_000)
+    begin = deploys.clock()
+    if between:
+        deploys(between, first)
+        deploys.clock.sleep(599)
+    expected = "an object put before" if between else 'deploy with via = "both" first'
+    with pytest.raises(BucketcastError, match=expected):
+        deploys(then, between or first)
+    deploys(between or first, then, "UPDATE_ROLLBACK_IN_PROGRESS")
+    assert deploys.lost(begin) == []
+
+
+def test_the_clock_sees_the_gap_of_a_change_at_once(deploys: Deploys) -> None:
+    deploys("sqs")
+    deploys.clock.sleep(5_000)
+    begin = deploys.clock()
+    deploys("eventbridge", "sqs", "UPDATE_ROLLBACK_IN_PROGRESS")  # which is never refused
+    assert len(deploys.lost(begin)) == HEEDED_AFTER
+
+
+@pytest.mark.parametrize(("first", "then"), TRANSPORTS)
 def test_attaching_by_another_transport_loses_no_event(
-    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, first: str, then: str, pauses: tuple[int, ...]
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, first: Any, then: Any
 ) -> None:
     clock = Clock()
     s3, rules, buckets = attaching(deploy(), monkeypatch, clock)
-    buckets.attach("uploads", first)  # type: ignore[arg-type] # one of the two
+    buckets.attach("uploads", first)
     clock.sleep(5_000)
     begin = clock()
-    result = buckets.attach("uploads", then)  # type: ignore[arg-type]
-    for pause in pauses:
-        assert result.both
+    buckets.attach("uploads", then)
+    for pause in (0, 599):
         clock.sleep(pause)
-        result = buckets.attach("uploads", then)  # type: ignore[arg-type]
-    assert not result.both
+        with pytest.raises(BucketcastError, match="an object put before"):
+            buckets.detach("uploads", first)
+    clock.sleep(1)
+    buckets.detach("uploads", first)
     assert lost(s3, rules.listens, begin, clock()) == []
     assert buckets.read_status("uploads").via == then
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_backfill_waits_for_the_cutover(
-    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, via: str
+def test_backfill_waits_until_s3_applies_what_was_attached(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, via: Any
 ) -> None:
     clock = Clock()
     account = deploy()
     s3, rules, buckets = attaching(account, monkeypatch, clock)
-    switches = Cutovers(TABLE, account.dynamodb)
-    switches.require("uploads", clock())  # of a bucket that nobody attached here nothing is known
+    times = AttachmentTimes(TABLE, account.dynamodb)
+    times.require("uploads", clock())  # of a bucket that nobody attached here nothing is known
     begin = clock()
-    buckets.attach("uploads", via)  # type: ignore[arg-type]
+    buckets.attach("uploads", via)
     with pytest.raises(BucketcastError, match=r"an object put before 1970-01-12 13:56:41Z"):
-        switches.require("uploads", clock())
+        times.require("uploads", clock())
     clock.sleep(599)
     with pytest.raises(BucketcastError):
-        switches.require("uploads", clock())
+        times.require("uploads", clock())
     clock.sleep(1)
-    switches.require("uploads", clock())
+    times.require("uploads", clock())
     gap = lost(s3, rules.listens, begin, clock())
     assert not [moment for moment in gap if moment >= clock() - begin]
     # To attach again changes nothing, and so it puts nothing off.
-    buckets.attach("uploads", via)  # type: ignore[arg-type]
-    switches.require("uploads", clock())
+    buckets.attach("uploads", via)
+    times.require("uploads", clock())
 
 
 def attaching(

@@ -30,7 +30,7 @@ def test_key_is_read_without_decoding() -> None:
 
 
 def test_event_has_the_id_of_s3s_own_notification() -> None:
-    """During a cutover both arrive: receivers deduplicate by the id."""
+    """While a bucket has two transports both arrive: receivers deduplicate by the id."""
     own = record("my%2Breport+1%252F.txt", eventTime="2026-01-02T03:04:05.678Z")
     own["s3"]["object"]["versionId"] = CREATED["detail"]["object"]["version-id"]
     own["responseElements"] = {"x-amz-request-id": CREATED["detail"]["request-id"]}

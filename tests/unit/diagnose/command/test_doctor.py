@@ -140,7 +140,7 @@ def eventbridge(rule_state: str) -> Plant:
             "the bucket does not exist",
             "aws s3 mb s3://uploads && bucketcast bucket attach uploads",
         ),
-        (eventbridge(""), "bucket", "no EventBridge rule takes", "attach"),
+        (eventbridge(""), "bucket", "no EventBridge rule takes", 'via = "both"'),
         (eventbridge("DISABLED"), "bucket", "rule is disabled", "enable-rule"),
     ],
 )
@@ -174,6 +174,14 @@ def test_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
     assert findings[0]["found"] == f"{FUNCTION} has dead letters: 1"
     assert findings[0]["command"] == "bucketcast dlq ls"
     assert findings[1]["command"] == "bucketcast bucket attach archive --via sqs"
+
+
+def test_events_that_arrive_twice_are_a_warning(run: Run, deployment: MotoAws) -> None:
+    eventbridge("ENABLED")(deployment)
+    deployment.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "both"})
+    notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY])
+    code, (one,) = problems(run)
+    assert (code, one["status"], one["found"]) == (0, "warn", "its events arrive twice")
 
 
 def test_command_for_the_policy_keeps_existing_statements(run: Run, deployment: MotoAws) -> None:
@@ -218,7 +226,7 @@ def test_hint_restores_a_removed_notification_of_the_deploy(run: Run) -> None:
     assert problems(run)[0] == 1
     assert "attached uploads via sqs" in run("bucket", "attach", "uploads", "--via", "sqs").out
     assert problems(run) == (0, [])
-    assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "attach", "uploads").err
+    assert "already attached" in run("bucket", "attach", "uploads").out
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import pytest
 
 from bucketcast.deployment import read_outputs
 from bucketcast.notifications.api import Notifications
-from bucketcast.notifications.aws.attachments import Attachments, Via
-from bucketcast.notifications.aws.cutover import Cutovers
+from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
+from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.document import Via
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
@@ -38,7 +39,7 @@ def test_a_bucket_that_is_removed_and_created_again_starts_unattached(
     Attachments(read_outputs("Bucketcast", aws), aws).attach("images", via)
     aws.s3.delete_bucket(Bucket="images")
     notifications.forget("images")
-    assert Cutovers(TABLE, aws.dynamodb).of("images") is None
+    assert AttachmentTimes(TABLE, aws.dynamodb).of("images") == Attachment()
     assert not event_patterns()
     make_bucket("images")
     assert not notification("images")

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from bucketcast.notifications.aws.cutover import Cutovers
+from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.document import LATEST
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
@@ -91,20 +91,17 @@ def ours(bucket: str) -> list[str]:
     return [each["QueueArn"] for each in entries if each["Id"] == "Bucketcast-ingress"]
 
 
-def sure(aws: MotoAws, bucket: str = "archive") -> str:
-    """Return the time of the cutover, as the command prints it."""
-    switch = Cutovers(TABLE, aws.dynamodb).of(bucket)
-    assert switch is not None
-    return switch.when
+def when(aws: MotoAws, bucket: str = "archive") -> str:
+    """Return the time since when S3 applies what was attached, as the command prints it."""
+    return AttachmentTimes(TABLE, aws.dynamodb).of(bucket).when
 
 
 def later(aws: MotoAws) -> None:
-    """Let the time pass after which S3 heeds it."""
-    switches = Cutovers(TABLE, aws.dynamodb)
-    switch = switches.of("uploads")
-    assert switch is not None
-    assert 500 < switch.effective_at - time.time() <= 600
-    switches.put("uploads", switch._replace(effective_at=switch.effective_at - 600))
+    """Let the time pass after which S3 has applied it."""
+    times = AttachmentTimes(TABLE, aws.dynamodb)
+    attachment = times.of("uploads")
+    assert 500 < attachment.since - time.time() <= 600
+    times.put("uploads", attachment._replace(since=attachment.since - 600))
 
 
 def others(document: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +114,7 @@ def test_attach_adds_one_entry_and_prints_what_stays(run: Run, put: Mock, aws: M
     assert ran.out.splitlines() == [
         "Successfully attached archive via sqs",
         "  added the notification entry 'Bucketcast-ingress'",
-        f"  takes effect in S3 by {sure(aws)}",
+        f"  takes effect in S3 by {when(aws)}",
         f"  unchanged: 'audit' to {AUDIT}: s3:Older:*, s3:Other",
     ]
     assert ours("archive") == [INGRESS_ARN]
@@ -175,54 +172,33 @@ def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(("first", "then"), [("sqs", "eventbridge"), ("eventbridge", "sqs")])
-def test_change_of_transport_keeps_the_old_one_until_the_cutover(
+def test_transport_is_changed_by_attaching_and_detaching(
     run: Run, aws: MotoAws, first: str, then: str
 ) -> None:
     run("bucket", "attach", "uploads", "--via", first)
-    ran = run("bucket", "attach", "uploads", "--via", then)
-    for _ in range(2):
-        assert ran.code == 0
-        again = f"attach it again after {sure(aws, 'uploads')}"
-        assert f"the old and the new entry are both active: {again}" in ran.out
-        assert ours("uploads") == [INGRESS_ARN]
-        assert RULE in event_patterns()
-        (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
-        assert (seen["via"], seen["both"]) == (then, True)
-        assert f"still by the old entry: {again}" in run("bucket", "ls").out
-        ran = run("bucket", "attach", "uploads", "--via", then)
+    assert "events arrive twice" in run("bucket", "attach", "uploads", "--via", then).out
+    (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
+    assert (seen["via"], seen["both"]) == ("both", True)
+    assert "via sqs and eventbridge: events arrive twice" in run("bucket", "ls").out
+    early = run("bucket", "detach", "uploads", "--via", first)
+    assert early.code == 1
+    assert f"an object put before {when(aws, 'uploads')} may cause no event" in early.err
+    assert (ours("uploads"), list(event_patterns())) == ([INGRESS_ARN], [RULE])
     later(aws)
-    document = run("bucket", "attach", "uploads", "--via", then, "--json").document
-    assert document["both"] is False
+    assert run("bucket", "detach", "uploads", "--via", first).code == 0
     assert bool(ours("uploads")) == (then == "sqs")
     assert (RULE in event_patterns()) == (then == "eventbridge")
     (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
     assert (seen["via"], seen["both"]) == (then, False)
+    assert "is not attached" in run("bucket", "detach", "uploads", "--via", first).err
 
 
-def test_cutting_over_and_back_at_once_removes_no_transport(run: Run, aws: MotoAws) -> None:
-    run("bucket", "attach", "uploads")
-    later(aws)
-    run("bucket", "attach", "uploads", "--via", "eventbridge")
-    # The entry never went, but S3 may have been told of the change already.
-    ran = run("bucket", "attach", "uploads")
-    assert "the old and the new entry are both active" in ran.out
-    assert (ours("uploads"), list(event_patterns())) == ([INGRESS_ARN], [RULE])
-
-
-def test_without_a_delay_the_old_transport_is_removed_at_once(run: Run, aws: MotoAws) -> None:
-    aws.outputs["TakesEffect"] = "0"
-    run("bucket", "attach", "uploads")
-    document = run("bucket", "attach", "uploads", "--via", "eventbridge", "--json").document
-    assert document["both"] is False
-    assert ours("uploads") == []
-
-
-def test_detach_before_the_cutover_removes_both_transports(run: Run, aws: MotoAws) -> None:
+def test_detach_without_a_transport_removes_both_at_once(run: Run, aws: MotoAws) -> None:
     run("bucket", "attach", "uploads")
     run("bucket", "attach", "uploads", "--via", "eventbridge")
     assert run("bucket", "detach", "uploads").code == 0
     assert (ours("uploads"), event_patterns()) == ([], {})
-    assert Cutovers(TABLE, aws.dynamodb).of("uploads") is None
+    assert not AttachmentTimes(TABLE, aws.dynamodb).of("uploads").since
 
 
 def test_refusal_of_s3_changes_nothing(run: Run, put: Mock) -> None:
@@ -257,26 +233,27 @@ def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
     assert not put.called
 
 
-@pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_the_rule_that_a_deploy_left_can_be_removed(run: Run, aws: MotoAws, via: str) -> None:
+@pytest.mark.parametrize(
+    ("attached", "deployed"), [("eventbridge",) * 2, ("eventbridge", "sqs"), ("sqs", "eventbridge")]
+)
+def test_what_was_attached_beside_a_deploy_can_be_detached(
+    run: Run, aws: MotoAws, attached: str, deployed: str
+) -> None:
     """Else each event of a bucket that the deploy took over would come twice for ever."""
-    run("bucket", "attach", "uploads", "--via", "eventbridge")
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
-    if via == "sqs":
-        notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY])
-    before = notification("uploads")
-    cure = "also by `bucket attach`: remove that with `bucketcast bucket detach uploads`"
-    assert cure in run("bucket", "ls").out
+    run("bucket", "attach", "uploads", "--via", attached)
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": deployed})
+    notify(
+        "uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY] * (attached != deployed)
+    )
+    assert "by the deploy: events arrive twice" in run("bucket", "ls").out
     early = run("bucket", "detach", "uploads")
-    assert (early.code, list(event_patterns())) == (1, [RULE])
-    assert f"applies that by {sure(aws, 'uploads')}" in early.err
+    assert f"an object put before {when(aws, 'uploads')} may cause no event" in early.err
     later(aws)
-    document = run("bucket", "detach", "uploads", "--json").document
-    assert document["changed"] == [f"removed the EventBridge rule {RULE}"]
-    assert (event_patterns(), notification("uploads")) == ({}, before)
+    assert len(run("bucket", "detach", "uploads", "--json").document["changed"]) == 1
+    assert (event_patterns(), bool(ours("uploads"))) == ({}, deployed == "sqs")
     (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
-    assert (seen["via"], seen["by_deploy"], seen["both"]) == (via, True, False)
-    assert run("bucket", "detach", "uploads").code == 1
+    assert (seen["via"], seen["by_deploy"], seen["both"]) == (deployed, True, False)
+    assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "detach", "uploads").err
 
 
 def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:
@@ -332,7 +309,7 @@ def test_ls_shows_transports_and_other_entries(run: Run, aws: MotoAws) -> None:
     [
         ({}, "S3 sends no events to EventBridge"),
         (
-            {"QueueConfigurations": [{**ENTRY, "Events": ["s3:Scanner:*"]}]},
+            {"QueueConfigurations": [{**ENTRY, "QueueArn": f"{INGRESS_ARN}-older"}]},
             "our entry is changed",
         ),
     ],
@@ -388,29 +365,16 @@ def test_a_part_becomes_all_and_all_a_part(run: Run) -> None:
     assert "via sqs: all events (prefix 'a/')" in run("bucket", "ls", "uploads").out
 
 
-def test_part_is_kept_until_the_cutover_to_eventbridge(run: Run, aws: MotoAws) -> None:
-    assert run("bucket", "attach", "uploads", "--event", "put").code == 0
+def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws) -> None:
+    """The rule is there, but S3 may not have applied it: attaching again must say so."""
+    run("bucket", "attach", "uploads")
     later(aws)
-    assert "attach it again after" in run("bucket", "attach", "uploads", "--via", "eventbridge").out
-    assert len(ours("uploads")) == 1
-    assert "and still by the old entry" in run("bucket", "ls", "uploads").out
-    later(aws)
-    assert run("bucket", "attach", "uploads", "--via", "eventbridge").code == 0
-    assert ours("uploads") == []
-    assert run("bucket", "ls", "uploads", "--json").document["buckets"][0]["part"] is None
-
-
-def test_attach_again_after_a_crash_before_the_cutover_is_stored(run: Run, aws: MotoAws) -> None:
-    """The entry is in S3, and what was asked for before is in the table."""
-    assert run("bucket", "attach", "uploads").code == 0
-    before = Cutovers(TABLE, aws.dynamodb).of("uploads")
-    assert before is not None
-    assert run("bucket", "attach", "uploads", "--event", "put").code == 0
-    Cutovers(TABLE, aws.dynamodb).put("uploads", before)
-    assert "our entry is changed: attach again" in run("bucket", "ls", "uploads").out
-    assert run("bucket", "attach", "uploads", "--event", "put").code == 0
-    assert "via sqs: s3:ObjectCreated:*" in run("bucket", "ls", "uploads").out
-    assert len(ours("uploads")) == 1
+    before = AttachmentTimes(TABLE, aws.dynamodb).of("uploads")
+    run("bucket", "attach", "uploads", "--via", "eventbridge")
+    AttachmentTimes(TABLE, aws.dynamodb).put("uploads", before)
+    run("bucket", "attach", "uploads", "--via", "eventbridge")
+    assert run("bucket", "detach", "uploads", "--via", "sqs").code == 1
+    assert ours("uploads") == [INGRESS_ARN]
 
 
 def test_part_of_a_deployed_bucket_is_refused(run: Run, aws: MotoAws) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.notifications.aws.cutover import Cutover, Cutovers
+from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.state.lease import JOBS, Lease
 from bucketcast.state.table import Partition
 from tests.unit.conftest import Run
@@ -235,11 +235,11 @@ def test_the_rows_of_a_journal_are_changes(run: Run, aws: MotoAws) -> None:
 
 def test_backfill_is_refused_until_the_notification_is_active(run: Run, aws: MotoAws) -> None:
     pipeline = deploy(aws, BACKFILLED)
-    cutover = Cutover("eventbridge", time.time() + 500, "attach")
-    Cutovers(TABLE, aws.dynamodb).put("uploads", cutover)
+    times, attachment = AttachmentTimes(TABLE, aws.dynamodb), Attachment(time.time() + 500)
+    times.put("uploads", attachment)
     reply = run("backfill", "uploads", "--target", WEBHOOK)
     assert reply.code == 1
-    assert f"an object put before {cutover.when} may cause no event" in reply.err
+    assert f"an object put before {attachment.when} may cause no event" in reply.err
     assert not pipeline.started
-    Cutovers(TABLE, aws.dynamodb).put("uploads", cutover._replace(effective_at=time.time()))
+    times.put("uploads", Attachment(time.time()))
     assert run("backfill", "uploads", "--target", WEBHOOK).code == 0

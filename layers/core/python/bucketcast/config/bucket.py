@@ -25,7 +25,9 @@ class Bucket:
     """A bucket that the deploy connects to the ingress queue."""
 
     create: OnOff = option("create the bucket; off for an existing one", default="on")
-    via: Literal["sqs", "eventbridge"] = option("how S3 delivers its events", default="sqs")
+    via: Literal["sqs", "eventbridge", "both"] = option(
+        "how S3 delivers its events; both of them while you change it", default="sqs"
+    )
     access_events: Csv = option(
         f"events that only CloudTrail reports, {PRICE}: {', '.join(NAMES)}, or their names",
         default="",

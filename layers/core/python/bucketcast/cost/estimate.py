@@ -99,7 +99,7 @@ def at_once(config: Deployment, load: Load) -> float:
 
 def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     buckets = [bucket.via for bucket in config.buckets.values()] or ["sqs"]
-    bridged = events * buckets.count("eventbridge") / len(buckets)
+    bridged = events * (len(buckets) - buckets.count("sqs")) / len(buckets)
     reads = load.reads_a_day * DAYS_A_MONTH
     units = calls.billed(load.size)
     yield Line("EventBridge", "events of buckets", "", bridged * units, "eventbridge")

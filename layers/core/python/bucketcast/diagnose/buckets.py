@@ -13,7 +13,7 @@ class Connection(NamedTuple):
 
     `via` is its transport, "" without one; `deployed` is that of the configuration, "" if no deploy
     owns the bucket. `problem` is the error if it cannot be read. `missing` means that the bucket
-    does not exist, `has_rules` that rules name it.
+    does not exist, `has_rules` that rules name it, `twice` that each event arrives twice.
     """
 
     bucket: str
@@ -22,7 +22,7 @@ class Connection(NamedTuple):
     problem: str = ""
     missing: bool = False
     has_rules: bool = False
-    two_transports: bool = False
+    twice: bool = False
 
 
 def check_bucket(connection: Connection, event_rules: Mapping[str, str]) -> Finding | None:
@@ -37,11 +37,10 @@ def check_bucket(connection: Connection, event_rules: Mapping[str, str]) -> Find
         return _unconnected(connection)
     if connection.via == "eventbridge" and event_rules.get(name) != "ENABLED":
         return _without_rule(connection, event_rules.get(name, ""))
-    if connection.two_transports:
-        problem = "two transports are in use: events arrive twice"
-        return Finding(
-            CHECK, name, "warn", problem, "remove the older transport", _attach(connection)
-        )
+    if connection.twice:
+        hint = f"detach one transport, or set via in [bucket.{name}] to the one that stays"
+        command = f"bucketcast bucket ls {name}"
+        return Finding(CHECK, name, "warn", "its events arrive twice", hint, command)
     return Finding(CHECK, name, "ok", f"connected via {connection.via}")
 
 
@@ -97,10 +96,14 @@ def _without_rule(connection: Connection, state: str) -> Finding:
             "list-rule-names-by-target` names it, `aws events enable-rule` enables it",
         )
     problem = "no EventBridge rule takes its events to the ingress queue"
-    hint = "attach it by SQS instead" if connection.deployed else "attach it again"
-    return Finding(CHECK, connection.bucket, "error", problem, hint, _attach(connection))
+    if connection.deployed:
+        return Finding(CHECK, connection.bucket, "error", problem, 'deploy it with via = "both"')
+    return Finding(
+        CHECK, connection.bucket, "error", problem, "attach it again", _attach(connection)
+    )
 
 
 def _attach(connection: Connection) -> str:
-    via = connection.deployed or connection.via or "sqs"
+    via = connection.deployed or connection.via
+    via = "eventbridge" if via == "eventbridge" else "sqs"
     return f"bucketcast bucket attach {connection.bucket} --via {via}"

@@ -8,11 +8,14 @@ They do not call S3.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from bucketcast.errors import BucketcastError
 
 Document = Mapping[str, Any]
+Via = Literal["sqs", "eventbridge"]
+TRANSPORTS: Final[frozenset[Via]] = frozenset(("sqs", "eventbridge"))
+"""How S3 delivers a bucket's events."""
 
 # All events that S3 notifies of. S3 has no `s3:*`; a family with one member has no wildcard.
 EVENTS: Final = (
@@ -128,16 +131,9 @@ def entry_id(stack: str) -> str:
     return f"{stack}-ingress"
 
 
-def is_attached(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> bool:
-    """Return True if our entry sends this part of the events to this queue."""
-    expected = _entry_of(part)
-    return any(
-        entry.get("Id") == entry_id
-        and entry["QueueArn"] == queue_arn
-        and set(entry["Events"]) == set(expected["Events"])
-        and _filter(entry) == _filter(expected)
-        for entry in document.get("QueueConfigurations", [])
-    )
+def split(via: str) -> frozenset[Via]:
+    """Return the transports of a bucket's `via`: both, one, or none for ""."""
+    return TRANSPORTS if via == "both" else frozenset(each for each in TRANSPORTS if each == via)
 
 
 def leave_out_latest(document: Document, entry_id: str) -> dict[str, Any] | None:
@@ -153,6 +149,14 @@ def leave_out_latest(document: Document, entry_id: str) -> dict[str, Any] | None
 def part_of(entry: Mapping[str, Any]) -> Part:
     """Return the part of the events that an entry takes."""
     return Part(tuple(entry["Events"]), *_ends(entry))
+
+
+def our_part(document: Document, entry_id: str, queue_arn: str) -> Part | None:
+    """Return the part of the events that our entry sends to this queue; None if it does not."""
+    for entry in document.get("QueueConfigurations", []):
+        if entry.get("Id") == entry_id and entry["QueueArn"] == queue_arn:
+            return part_of(entry)
+    return None
 
 
 def has_entry(document: Document, entry_id: str) -> bool:

@@ -36,7 +36,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
                 deployed,
                 status.problem,
                 has_rules=bucket in with_rules,
-                two_transports=status.both,
+                twice=status.twice,
             )
         finding = checks.check_bucket(connection, event_rules)
         if finding:

@@ -10,7 +10,7 @@ sends `?notification&notification-id=ID`, which RGW ignores.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -27,7 +27,7 @@ from bucketcast.notifications.api.checks import (
     stored_topic_arn,
 )
 from bucketcast.notifications.api.document import Document
-from bucketcast.notifications.aws.attachments import Attachments, Via
+from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.aws.checks import queue_targets
 from bucketcast.notifications.document import WHOLE, Part
 from bucketcast.rules import Rule
@@ -184,7 +184,8 @@ class Notifications:
         buckets = Attachments(deployment, self._aws)
         status = buckets.read_status(bucket)
         if not status.via:
-            buckets.attach(bucket, cast("Via", deployment.buckets.get(bucket, "sqs")))
+            by_rule = deployment.buckets.get(bucket) == "eventbridge"
+            buckets.attach(bucket, "eventbridge" if by_rule else "sqs")
         return status.part if status.via else WHOLE
 
     def forget(self, bucket: str) -> None:

@@ -1,17 +1,17 @@
 """`bucketcast bucket attach`, `detach` and `ls`: buckets without a deploy."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications import eventbridge
-from bucketcast.notifications.aws.cutover import BY_ATTACH, Cutover, Cutovers
+from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.ingress import EventRules, Ingress
 from bucketcast.notifications.aws.writer import (
     Change,
@@ -19,45 +19,32 @@ from bucketcast.notifications.aws.writer import (
     EntryLostError,
     NotificationWriter,
 )
-from bucketcast.notifications.document import WHOLE, Document, Part
-
-Via = Literal["sqs", "eventbridge"]
+from bucketcast.notifications.document import WHOLE, Document, Part, Via, split
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentStatus:
-    """A bucket's transport `via`, "" if it is not attached, and the entries of other owners.
+    """How a bucket is attached: `via` sqs, eventbridge, both, or "" if it is not.
 
-    `part` are the events that its entry takes. `both` is True if both transports are in use.
-    `leftover_rule` is True if a deploy owns the bucket, but the EventBridge rule of `bucket attach`
-    still exists, so that events arrive twice.
+    `part` are the events that arrive, `others` the entries of other owners. S3 applies the last
+    attach by `when`. `twice` is True if each event arrives twice: `via` both, or by a rule of the
+    deploy and one of `bucket attach`.
     """
 
     bucket: str
-    via: Via | Literal[""]
+    via: str
     by_deploy: bool
     others: tuple[str, ...]
     problem: str = ""
-    cutover: Cutover | None = None
-    both: bool = False
-    leftover_rule: bool = False
     part: Part = WHOLE
-
-
-@dataclass(frozen=True, slots=True)
-class AttachResult:
-    """The changes as texts; `both` is True if both transports are in use until the cutover."""
-
-    changed: list[str]
-    cutover: Cutover
-    both: bool
+    twice: bool = False
+    when: str = ""
 
 
 class Attachments:
     """Attaches the buckets of the account to the ingress queue of one deployment.
 
-    S3 applies a change only after minutes. So a new transport is added, and the old one stays until
-    the bucket is attached again after that time. `clock` returns Unix seconds.
+    `clock` returns Unix seconds.
     """
 
     def __init__(
@@ -66,7 +53,7 @@ class Attachments:
         self._deployment = deployment
         self._aws = aws
         self._clock = clock
-        self._cutovers = Cutovers(deployment.state_table, aws.dynamodb)
+        self._times = AttachmentTimes(deployment.state_table, aws.dynamodb)
         self._entry = notifications.entry_id(deployment.stack)
         self.ingress = Ingress.of(deployment, aws)
         self._rules = EventRules(self.ingress, aws)
@@ -78,65 +65,60 @@ class Attachments:
         """Forget that a bucket, which is gone, was attached: its name may be taken again."""
         self._rules.remove(self._rule(bucket))
         with aws_errors():
-            self._cutovers.remove(bucket)
+            self._times.remove(bucket)
 
     def read_status(self, bucket: str) -> AttachmentStatus:
         """Return the status of a bucket; `problem` is the error if it cannot be read."""
-        by_deploy = bucket in self._deployment.buckets
+        deployed = self._deployed(bucket)
         try:
             document = self._read(bucket)
-            own = self._rules.has(self._rule(bucket))
-            rule = own or self._deployment.buckets.get(bucket) == "eventbridge"
+            rule = self._rules.has(self._rule(bucket))
             with aws_errors():
-                cutover = self._cutovers.of(bucket)
+                when = self._times.of(bucket).when
         except AwsError as error:
-            return AttachmentStatus(bucket, "", by_deploy, (), str(error))
+            return AttachmentStatus(bucket, "", bool(deployed), (), str(error))
         others = tuple(notifications.other_entries(document, self._entry))
-        part = WHOLE if by_deploy or not cutover else cutover.part
-        transports = self._transports(document, part, rule=rule)
-        if not transports:
-            return AttachmentStatus(bucket, "", by_deploy, others, self._half(document, rule=rule))
-        via = transports[-1] if cutover is None or cutover.via not in transports else cutover.via
-        leftover_rule = by_deploy and own
-        both = len(transports) > 1 or leftover_rule
-        part = part if via == "sqs" else WHOLE
-        return AttachmentStatus(
-            bucket, cast("Via", via), by_deploy, others, "", cutover, both, leftover_rule, part
+        in_use = self._in_use(bucket, document, rule=rule)
+        part = notifications.our_part(document, self._entry, self.ingress.queue)
+        status = AttachmentStatus(bucket, "", bool(deployed), others)
+        by_rule = rule or "eventbridge" in deployed
+        if not in_use:
+            return replace(status, problem=self._half(document, rule=by_rule))
+        return replace(
+            status,
+            via="both" if len(in_use) > 1 else min(in_use),
+            part=part if part and in_use == {"sqs"} else WHOLE,
+            twice=len(in_use) > 1 or (rule and "eventbridge" in deployed),
+            when=when,
         )
 
-    def attach(self, bucket: str, via: Via, part: Part = WHOLE) -> AttachResult:
-        """Send a bucket's events to the ingress queue; remove the other transport if that is safe.
+    def attach(self, bucket: str, via: Via, part: Part = WHOLE) -> list[str]:
+        """Send a bucket's events to the ingress queue; return the changes as texts.
 
-        A `part` needs the transport sqs. For a bucket of the deploy, only restore a removed entry.
+        Its other transport stays. A `part` needs the transport sqs. For a bucket of the deploy,
+        only restore what was removed.
 
         Raises:
-            BucketcastError: a deploy owns the attached bucket, S3 refused, or the queue's policy
-                does not allow it.
+            BucketcastError: the deploy attaches the bucket otherwise, S3 refused, or the queue's
+                policy does not allow it.
             Overlap: another owner's entry takes the events; the text names it.
             AwsError: AWS refused; the bucket's notifications are unchanged.
         """
-        is_deployed = part.is_whole and self._deployment.buckets.get(bucket) == via
-        if is_deployed and (restored := self._restore(bucket, via)):
-            return AttachResult(restored, Cutover(via, self._effective(), BY_ATTACH), both=False)
-        self._refuse_deployed(bucket)
+        deployed = self._deployed(bucket)
+        if via not in deployed or not part.is_whole:
+            self._refuse_deployed(bucket)
         self._read(bucket)  # fails before anything is created
-        changes = self._by_queue(bucket, part) if via == "sqs" else self._by_rule(bucket)
-        cutover = self._remember(bucket, via, part, is_new=bool(changes))
-        if cutover.effective_at <= self._clock():
-            changes += self._drop_other(bucket, via)
-        rule = self._rules.has(self._rule(bucket))
-        both = len(self._transports(self._read(bucket), part, rule=rule)) > 1
-        return AttachResult(changes, cutover, both)
-
-    def _by_queue(self, bucket: str, part: Part) -> list[str]:
-        self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
-        return self._write(bucket, partial(self._to_queue, part))
-
-    def _restore(self, bucket: str, via: Via) -> list[str]:
-        """Write the deploy's entry; return the changes, none if it exists."""
         if via == "sqs":
-            return self._by_queue(bucket, WHOLE)
-        return self._write(bucket, notifications.enable_eventbridge)
+            self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
+            changes = self._write(bucket, partial(self._to_queue, part))
+        elif deployed:
+            changes = self._write(bucket, notifications.enable_eventbridge)
+        else:
+            changes = self._by_rule(bucket)
+        since = self._clock() + self._deployment.takes_effect
+        with aws_errors():
+            self._times.add(bucket, since, () if deployed else {via}, changed=bool(changes))
+        return changes
 
     def _by_rule(self, bucket: str) -> list[str]:
         changes = self._rules.create(
@@ -150,79 +132,60 @@ class Attachments:
             raise
 
     def _to_queue(self, part: Part, before: Document) -> dict[str, Any]:
-        if notifications.is_attached(before, self._entry, self.ingress.queue, part):
+        current = notifications.our_part(before, self._entry, self.ingress.queue)
+        if current and set(current.events) == set(part.events) and current[1:] == part[1:]:
             return dict(before)
         return notifications.attach(before, self._entry, self.ingress.queue, part)
+
+    def detach(self, bucket: str, via: Via | None = None) -> list[str]:
+        """Stop a bucket's events, or only one transport; return the changes as texts.
+
+        For a bucket of the deploy, remove only what `attach` had added before.
+
+        Raises:
+            BucketcastError: there is nothing to remove, or S3 may not have applied the transport
+                that stays.
+            AwsError: AWS refused; the bucket's notifications are unchanged.
+        """
+        deployed, going = self._deployed(bucket), split(via or "both")
+        document, rule = self._read(bucket), self._rules.has(self._rule(bucket))
+        entry = "sqs" in going - deployed and notifications.has_entry(document, self._entry)
+        if not entry and not (rule and "eventbridge" in going):
+            self._refuse_deployed(bucket)
+            raise BucketcastError(
+                f"{bucket} is not attached to {self._deployment.stack} by {via or 'any transport'}"
+                "; `bucketcast bucket ls` shows the buckets that are"
+            )
+        staying = deployed or self._in_use(bucket, document, rule=rule) - going
+        with aws_errors():
+            if staying:
+                self._times.require(bucket, self._clock())
+        changes = self._write(bucket, self._without_entry) if entry else []
+        changes += self._rules.remove(self._rule(bucket)) if "eventbridge" in going else []
+        with aws_errors():
+            if staying:
+                since, attached = self._times.of(bucket)
+                self._times.put(bucket, Attachment(since, attached - going))
+            else:
+                self._times.remove(bucket)
+        return changes
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry)
 
-    def _remember(self, bucket: str, via: Via, part: Part, *, is_new: bool) -> Cutover:
-        """Store the time when the transport is in effect, if it changed or is unknown."""
-        with aws_errors():
-            cutover = self._cutovers.of(bucket)
-            if cutover and (cutover.via, cutover.part) == (via, part) and not is_new:
-                return cutover
-            new_cutover = Cutover(via, self._effective(), BY_ATTACH, part=part)
-            self._cutovers.put(bucket, new_cutover)
-        return new_cutover
-
-    def _effective(self) -> float:
-        """Return the time when a change made now is in effect."""
-        return self._clock() + self._deployment.takes_effect
-
-    def _drop_other(self, bucket: str, via: Via) -> list[str]:
-        if via == "sqs":
-            return self._rules.remove(self._rule(bucket))
-        return self._write(bucket, self._without_entry)
-
-    def _transports(self, document: Mapping[str, Any], part: Part, *, rule: bool) -> list[str]:
-        transports = (
-            ["eventbridge"] if rule and notifications.sends_to_eventbridge(document) else []
+    def _in_use(self, bucket: str, document: Document, *, rule: bool) -> frozenset[Via]:
+        """Return the transports in use; `rule` is True if `attach` has added one."""
+        deployed = self._deployed(bucket)
+        part = notifications.our_part(document, self._entry, self.ingress.queue)
+        by_queue = part and (part.is_whole or "sqs" not in deployed)
+        by_rule = rule or "eventbridge" in deployed
+        return split("sqs" if by_queue else "") | split(
+            "eventbridge" if by_rule and notifications.sends_to_eventbridge(document) else ""
         )
-        # Beside the rule, any entry of ours is a second transport.
-        has_both = bool(transports) and notifications.has_entry(document, self._entry)
-        if has_both or any(
-            notifications.is_attached(document, self._entry, self.ingress.queue, each)
-            for each in (part, part.without_latest)
-        ):
-            transports.append("sqs")
-        return transports
 
-    def detach(self, bucket: str) -> list[str]:
-        """Stop a bucket's events; return the changes as texts.
-
-        For a bucket that a deploy took over, remove only the rule of `attach`, which the deploy has
-        kept for a rollback.
-
-        Raises:
-            BucketcastError: a deploy owns the bucket, or it is not attached.
-            AwsError: AWS refused; the bucket's notifications are unchanged.
-        """
-        if bucket in self._deployment.buckets and self._rules.has(self._rule(bucket)):
-            return self._drop_left(bucket)
-        self._refuse_deployed(bucket)
-        self._read(bucket)
-        changes = self._write(bucket, self._without_entry)
-        changes += self._rules.remove(self._rule(bucket))
-        with aws_errors():
-            self._cutovers.remove(bucket)
-        if not changes:
-            raise BucketcastError(
-                f"{bucket} is not attached to {self._deployment.stack}; `bucketcast bucket ls` "
-                "shows the buckets that are"
-            )
-        return changes
-
-    def _drop_left(self, bucket: str) -> list[str]:
-        with aws_errors():
-            cutover = self._cutovers.of(bucket)
-        if cutover and cutover.effective_at > self._clock():
-            raise BucketcastError(
-                f"the deploy changed the transport of {bucket}, and S3 applies that by "
-                f"{cutover.when}: until then the rule of `bucketcast bucket attach` is needed"
-            )
-        return self._rules.remove(self._rule(bucket))
+    def _deployed(self, bucket: str) -> frozenset[Via]:
+        """Return the transports of the deploy."""
+        return split(self._deployment.buckets.get(bucket, ""))
 
     def _refuse_deployed(self, bucket: str) -> None:
         if bucket in self._deployment.buckets:
@@ -234,9 +197,8 @@ class Attachments:
     def _rule(self, bucket: str) -> str:
         return eventbridge.rule_name(self._deployment.stack, bucket)
 
-    def _half(self, document: Mapping[str, Any], *, rule: bool) -> str:
-        entries = document.get("QueueConfigurations", ())
-        if any(entry.get("Id") == self._entry for entry in entries):
+    def _half(self, document: Document, *, rule: bool) -> str:
+        if notifications.has_entry(document, self._entry):
             return "our entry is changed: attach again"
         return (
             "our rule is there, but S3 sends no events to EventBridge: attach again" if rule else ""

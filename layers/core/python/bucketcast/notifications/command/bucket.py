@@ -4,9 +4,9 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications import document as notifications
-from bucketcast.notifications.aws.attachments import Attachments, AttachResult, Via
+from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.command.bucket_ls import ls
-from bucketcast.notifications.document import EVENTS, Part
+from bucketcast.notifications.document import EVENTS, Part, Via
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -68,9 +68,8 @@ def attach(
     topics never get the others. Buckets in bucketcast.toml are connected by the deploy; change them
     there.
 
-    A change takes effect in S3 after a few minutes. When --via changes, the old and the new entry
-    are both kept meanwhile, and events may arrive twice: run the same command again after the time
-    printed to remove the old one.
+    A change takes effect in S3 after a few minutes. To change --via, attach the bucket by the new
+    one, and detach it by the old one after the time printed: meanwhile events arrive twice.
 
     Rules decide which events go where: see `bucketcast event add`.
 
@@ -88,17 +87,16 @@ def attach(
         )
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
-    attached = attachments.attach(bucket, via, part)
-    changed = attached.changed
-    others = attachments.read_status(bucket).others
+    changed = attachments.attach(bucket, via, part)
+    status = attachments.read_status(bucket)
     document = {
         "bucket": bucket,
         "via": via,
         "part": None if part.is_whole else part._asdict(),
         "changed": changed,
-        "others": list(others),
-        "both": attached.both,
-        "sure": attached.cutover.when,
+        "others": list(status.others),
+        "both": status.via == "both",
+        "sure": status.when,
     }
     out.answer(
         document,
@@ -106,8 +104,9 @@ def attach(
         if changed
         else f"{bucket} is already attached",
         *(f"  {change}" for change in changed),
-        *_effect_lines(attached),
-        *(f"  unchanged: {other}" for other in others),
+        *([f"  takes effect in S3 by {status.when}"] if changed else []),
+        *(["  events arrive twice: detach the other transport after that"] if status.twice else []),
+        *(f"  unchanged: {other}" for other in status.others),
     )
 
 
@@ -115,18 +114,15 @@ def _part_suffix(part: Part) -> str:
     return "" if part.is_whole else f": {part}"
 
 
-def _effect_lines(attached: AttachResult) -> list[str]:
-    """Return a line about the time when the change takes effect."""
-    when = attached.cutover.when
-    if attached.both:
-        return [f"  the old and the new entry are both active: attach it again after {when}"]
-    return [f"  takes effect in S3 by {when}"] if attached.changed else []
-
-
 @command.command()
 @click.argument("bucket", type=params.bucket_name)
+@click.option(
+    "--via",
+    type=click.Choice(["sqs", "eventbridge"]),
+    help="Only this transport. [default: all]",
+)
 @shared
-def detach(out: Output, bucket: str) -> None:
+def detach(out: Output, bucket: str, *, via: Via | None) -> None:
     """Remove the entry of `bucketcast bucket attach`; other notifications of the bucket stay.
 
     EventBridge delivery stays enabled on the bucket, since others may rely on it. The bucket's
@@ -135,10 +131,11 @@ def detach(out: Output, bucket: str) -> None:
     \b
     Example:
       bucketcast bucket detach archive
+      bucketcast bucket detach archive --via sqs
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
-    changed = attachments.detach(bucket)
+    changed = attachments.detach(bucket, via)
     status = attachments.read_status(bucket)
     with aws_errors():
         rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))

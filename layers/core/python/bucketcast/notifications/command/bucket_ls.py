@@ -86,17 +86,11 @@ def _rules(table: str, names: Iterable[str], aws: Aws) -> dict[str, int]:
 def _transport(state: AttachmentStatus) -> str:
     if not state.via:
         return f"no ({state.problem})" if state.problem else "no"
-    text = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"
+    via = "sqs and eventbridge" if state.via == "both" else state.via
+    text = f"via {via}, by the deploy" if state.by_deploy else f"via {via}"
     if not state.part.is_whole:
         text += f": {state.part}"
-    if state.leftover_rule:
-        command = f"bucketcast bucket detach {state.bucket}"
-        return f"{text}, and also by `bucket attach`: remove that with `{command}`"
-    if not state.both:
-        return text
-    when = state.cutover.when if state.cutover else ""
-    again = "" if state.by_deploy else f": attach it again after {when}" if when else ": attach it"
-    return f"{text}, and still by the old entry{again}"
+    return f"{text}: events arrive twice" if state.twice else text
 
 
 def _words(events: Collection[str]) -> str:
@@ -110,7 +104,7 @@ def _document(row: _Row) -> dict[str, Any]:
         "via": row.state.via or None,
         "part": None if row.state.part.is_whole else row.state.part._asdict(),
         "by_deploy": row.state.by_deploy,
-        "both": row.state.both,
+        "both": row.state.via == "both",
         "others": list(row.state.others),
         "why": row.state.problem,
         "rules": row.rules,

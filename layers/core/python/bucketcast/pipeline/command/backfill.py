@@ -16,7 +16,7 @@ from bucketcast.deployment import settings
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
-from bucketcast.notifications.aws.cutover import Cutovers
+from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.pipeline.aws import OPTIONS, Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.settings import types
@@ -114,7 +114,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
             f"--versions all: {to.arn} shows the current version of each object, and no other"
         )
     with aws_errors():
-        Cutovers(deployment.state_table, aws.dynamodb).require(options["bucket"], time.time())
+        times = AttachmentTimes(deployment.state_table, aws.dynamodb)
+        times.require(options["bucket"], time.time())
     runs.require_bucket(options["bucket"])
     run = resume or new_id()
     if resume:
