@@ -43,6 +43,7 @@ def test_attached_bucket_delivers_by_every_way(system: System, bucket: str) -> N
     assert changed(system, "bucket", "attach", bucket)
     arrives_once(system, bucket, "by-sqs.jpg")
     assert changed(system, "bucket", "attach", bucket, "--via", "eventbridge")
+    assert changed(system, "bucket", "detach", bucket, "--via", "sqs")
     assert "QueueConfigurations" not in notifications(system, bucket)
     arrives_once(system, bucket, "by-eventbridge.jpg")
     buckets = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
