@@ -1,9 +1,7 @@
 """The admin calls: who may ask, what is sealed, what is shown, what is changed."""
 
-import asyncio
 import json
 import time
-from collections.abc import MutableMapping
 from dataclasses import replace as changed
 from typing import Any
 
@@ -24,7 +22,7 @@ from tests.unit.conftest import Deploy
 from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
 from tests.unit.gateway.test_admin_metrics import token
 from tests.unit.moto_aws import TABLE, MotoAws, configure
-from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, Wire, ready, scope_of, signed
+from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, answer, ready, scope_of, signed
 
 
 class Server:
@@ -47,22 +45,9 @@ class Server:
     def __call__(
         self, method: str, path: str, body: bytes = b"", *, region: str = ""
     ) -> tuple[int, dict[str, str], bytes]:
-        return self.answer(scope_of(signed(method, PREFIX + path, body, region=region)), body)
-
-    def answer(
-        self, scope: MutableMapping[str, Any], body: bytes = b""
-    ) -> tuple[int, dict[str, str], bytes]:
-        scope["path"] = path_of(scope)
-        scope["root_path"] = ""
-        messages: list[MutableMapping[str, Any]] = []
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            messages.append(message)
-
-        asyncio.run(self.app(scope, Wire(body), send))
-        start, *rest = messages
-        headers = {name.decode(): value.decode() for name, value in start["headers"]}
-        return start["status"], headers, b"".join(each.get("body", b"") for each in rest)
+        scope = scope_of(signed(method, PREFIX + path, body, region=region))
+        response = answer(self.app, scope, body)
+        return response.status, response.headers, response.body
 
     def text(self, method: str, path: str) -> str:
         status, _, body = self(method, path)
@@ -77,10 +62,6 @@ class Server:
 
 async def _nothing(*_: Any) -> None:
     raise AssertionError("this is S3's")
-
-
-def path_of(scope: MutableMapping[str, Any]) -> str:
-    return str(scope["raw_path"].decode())
 
 
 @pytest.fixture
@@ -210,8 +191,8 @@ def test_the_metrics_of_buckets_are_for_administrators(aws: MotoAws) -> None:
     def scrape(*, admin: bool, authorization: str) -> tuple[int, bytes]:
         request = AWSRequest("GET", f"http://{HOST}/minio/v2/metrics/bucket")
         scope = scope_of(request, authorization=authorization)
-        status, _, body = Server(aws, admin=admin).answer(scope)
-        return status, body
+        response = answer(Server(aws, admin=admin).app, scope)
+        return response.status, response.body
 
     by_token = token(exp=time.time() + 60)
     status, body = scrape(admin=True, authorization=by_token)

@@ -1,29 +1,18 @@
 """The audit log: who did what, and what was refused."""
 
-import asyncio
 import json
-from collections.abc import MutableMapping
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.audit import Audit
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Send
-from tests.unit.web.requests import (
-    ACCESS,
-    ANNA,
-    Wire,
-    allow,
-    authenticator,
-    ready,
-    scope_of,
-    signed,
-)
+from tests.unit.gateway.application import application
+from tests.unit.web.requests import ACCESS, ANNA, answer, scope_of, signed
 
 
 async def at_s3(request: AuthenticatedRequest, send: Send) -> None:
@@ -50,20 +39,13 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Lines:
 
 
 def request(method: str, target: str, **changed: str) -> None:
-    def answers(_: RawRequest) -> None: ...
-
-    async def send(_: MutableMapping[str, Any]) -> None: ...
-
     async def preflight(_: RawRequest, send: Send) -> None:
         await send({"type": "http.response.start", "status": 403, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    s3 = S3(authenticator(), allow, answers, at_s3, preflight=preflight)
-    app = build(s3, is_ready=ready)
+    app = application(at_s3, preflight=preflight)
     app.add_middleware(Audit)
-    scope = {**scope_of(signed(method, target), **changed), "client": ("192.0.2.7", 5)}
-    scope["path"] = scope["raw_path"].decode()
-    asyncio.run(app(scope, Wire(b""), send))
+    answer(app, {**scope_of(signed(method, target), **changed), "client": ("192.0.2.7", 5)})
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """ListBuckets: what a user may see of it."""
 
 import asyncio
-from collections.abc import MutableMapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,7 +9,7 @@ from bucketcast.gateway.bucket_list import BucketList
 from bucketcast.users import User
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.responses import Send, send_response
-from tests.unit.web.requests import ANNA, Wire, authenticator, scope_of, signed
+from tests.unit.web.requests import ANNA, Response, Wire, authenticator, scope_of, signed
 
 DOCUMENT = (
     b'<?xml version="1.0"?>\n<ListAllMyBucketsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
@@ -28,24 +26,20 @@ def bucket(name: str) -> bytes:
 
 
 def listed(user: User, document: bytes) -> bytes:
-    sent: list[MutableMapping[str, Any]] = []
+    response = Response()
 
     async def s3(admitted: AuthenticatedRequest, send: Send) -> None:
         assert ("accept-encoding" in admitted.call.headers) is user.admin
         await send_response(send, document)
 
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
-
     async def run() -> None:
         scope = scope_of(signed("GET", "/?max-buckets=9"), accept_encoding="gzip")
         admitted = await authenticator().authenticate(scope, Wire(b""))
-        await BucketList(s3)(replace(admitted, user=user), send)
+        await BucketList(s3)(replace(admitted, user=user), response)
 
     asyncio.run(run())
-    body = b"".join(message.get("body", b"") for message in sent)
-    assert dict(sent[0]["headers"])[b"content-length"] == str(len(body)).encode()
-    return body
+    assert response.headers["content-length"] == str(len(response.body))
+    return response.body
 
 
 NAMES = ("bobs", "given-a", "made", "deploys")

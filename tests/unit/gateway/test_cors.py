@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.proxy import Proxy
-from bucketcast.web.request import RawRequest
 from bucketcast.web.signature.sign import Credentials
-from tests.unit.web.requests import HOST, Wire, allow, authenticator, presigned, ready, scope_of
+from tests.unit.gateway.application import application
+from tests.unit.web.requests import HOST, Response, Wire, presigned, scope_of
 
 ORIGIN = "https://app.example"
 PREFLIGHT = {
@@ -50,36 +49,22 @@ def called(
     scope: MutableMapping[str, Any], *, objects: bool = True
 ) -> tuple[int, Mapping[str, str], bytes, list[str]]:
     """Return status, headers and body of a response, and the calls that S3 got."""
-    sent: list[MutableMapping[str, Any]] = []
-    bucket = Bucket()
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
-
-    def answers(_: RawRequest) -> None: ...
+    response, bucket = Response(), Bucket()
 
     async def run() -> None:
         async with await asyncio.start_server(bucket.serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
             preflight: Callable[..., Awaitable[None]] | None = proxy.preflight if objects else None
-            s3 = S3(
-                authenticator(domains=["gateway.example"]),
-                allow,
-                answers,
-                proxy,
-                preflight=preflight,
-            )
+            app = application(proxy, preflight=preflight, domains=["gateway.example"])
             scope["path"] = scope["raw_path"].decode()
             try:
-                await build(s3, is_ready=ready)(scope, Wire(b""), send)
+                await app(scope, Wire(b""), response)
             finally:
                 await proxy.close()
 
     asyncio.run(run())
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    body = b"".join(each.get("body", b"") for each in sent)
-    return sent[0]["status"], headers, body, bucket.heads
+    return response.status, response.headers, response.body, bucket.heads
 
 
 def preflight(**changed: str) -> MutableMapping[str, Any]:

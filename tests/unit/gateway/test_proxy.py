@@ -10,7 +10,7 @@ import pytest
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.web.errors import S3Error
 from bucketcast.web.signature.sign import Credentials
-from tests.unit.web.requests import Wire, authenticator, scope_of, signed
+from tests.unit.web.requests import Response, Wire, authenticator, scope_of, signed
 
 
 async def credentials() -> Credentials:
@@ -36,8 +36,6 @@ def test_a_body_for_a_bucket_lost_meanwhile_does_not_reach_s3() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
         writer.close()
 
-    async def send(_: MutableMapping[str, Any]) -> None: ...
-
     async def run() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
@@ -45,7 +43,7 @@ def test_a_body_for_a_bucket_lost_meanwhile_does_not_reach_s3() -> None:
             scope = scope_of(signed("PUT", "/photos?policy", b"<Policy/>"), content_length="9")
             admitted = await authenticator().authenticate(scope, receive)
             try:
-                await proxy(replace(admitted, confirm=confirm), send)
+                await proxy(replace(admitted, confirm=confirm), Response())
             finally:
                 await proxy.close()
 

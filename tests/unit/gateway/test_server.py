@@ -9,12 +9,11 @@ from email.utils import parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
-from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.gateway.server import OPEN_FILES, Server, allow_open_files, configure
-from bucketcast.web.request import RawRequest
 from bucketcast.web.signature.sign import Credentials
-from tests.unit.web.requests import HOST, allow, authenticator, ready, signed
+from tests.unit.gateway.application import application
+from tests.unit.web.requests import HOST, signed
 
 S3_DATE = "Wed, 01 Jan 2020 00:00:00 GMT"
 
@@ -38,9 +37,7 @@ def test_each_response_has_one_date_which_is_the_gateways() -> None:
     s3 = HTTPServer(("127.0.0.1", 0), AtS3)
     proxy = Proxy(f"http://127.0.0.1:{s3.server_port}", "us-east-1", credentials)
 
-    def answers(_: RawRequest) -> None: ...
-
-    app = build(S3(authenticator(), allow, answers, proxy), is_ready=ready)
+    app = application(proxy)
     app.state.listen = SimpleNamespace(close=lambda: asyncio.ensure_future(proxy.close()))
     server = Server(configure(app))
     with s3, socket.create_server(("127.0.0.1", 0)) as listener:

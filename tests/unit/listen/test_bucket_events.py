@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.web.authentication import AuthenticatedRequest
-from tests.unit.web.requests import ACCESS, Wire, authenticator, scope_of, signed
+from tests.unit.web.requests import ACCESS, Response, Wire, authenticator, scope_of, signed
 
 
 def events_of(
@@ -30,21 +30,18 @@ def events_of(
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def test() -> None:
-        sent: list[MutableMapping[str, Any]] = []
+        response = Response()
 
         def notify(bucket: str, name: str, body: str) -> None:
             assert bucket == "fresh"
             assert f'"eventName":"{name}"' in body
             notifications.append(body)
 
-        async def send(message: MutableMapping[str, Any]) -> None:
-            sent.append(message)
-
         scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
         admitted = await authenticator().authenticate(scope, Wire(b""))
         events = BucketEvents(forward, notify, "eu-central-1", attach=attach, forget=forget)
-        await events(admitted, send)
-        assert [message["type"] for message in sent] == [
+        await events(admitted, response)
+        assert [message["type"] for message in response.messages] == [
             "http.response.start",
             "http.response.body",
         ]

@@ -1,5 +1,6 @@
 """Requests as botocore signs them, and as the authenticator reads them."""
 
+import asyncio
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -71,6 +72,36 @@ class Wire:
         self.read += 1
         part = self._parts.pop(0)
         return {"type": "http.request", "body": part, "more_body": bool(self._parts)}
+
+
+class Response:
+    """What an application sends; header names are lower-case."""
+
+    def __init__(self) -> None:
+        self.messages: list[MutableMapping[str, Any]] = []
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        self.messages.append(message)
+
+    @property
+    def status(self) -> int:
+        return int(self.messages[0]["status"])
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {name.decode(): value.decode() for name, value in self.messages[0]["headers"]}
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.messages)
+
+
+def answer(app: Any, scope: Mapping[str, Any], body: bytes = b"") -> Response:
+    """Let an application answer a request."""
+    response = Response()
+    path = {"path": scope["raw_path"].decode(), "root_path": ""}
+    asyncio.run(app({**scope, **path}, Wire(body), response))
+    return response
 
 
 async def ready() -> None:

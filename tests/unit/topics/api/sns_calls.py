@@ -1,8 +1,6 @@
 """Topic calls of boto3's own client, answered by the application inside the process."""
 
-import asyncio
 import io
-from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +20,7 @@ from bucketcast.users import User
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.secure import SecureCalls, secure
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
-from tests.unit.web.requests import REGION, Wire, ready
+from tests.unit.web.requests import REGION, answer, ready
 
 URL = "http://gateway.example:9100"
 USERS = {
@@ -77,21 +75,12 @@ class Server:
             "type": "http",
             "method": method,
             "scheme": "http",
-            "path": parts.path or "/",
-            "root_path": "",
             "raw_path": (parts.path or "/").encode(),
             "query_string": parts.query.encode(),
             "headers": [(name.encode(), _bytes(value)) for name, value in lower.items()],
         }
-        sent: list[MutableMapping[str, Any]] = []
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            sent.append(message)
-
-        asyncio.run(self.app(scope, Wire(body), send))
-        response_headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        response_body = b"".join(message.get("body", b"") for message in sent)
-        return sent[0]["status"], response_headers, response_body
+        response = answer(self.app, scope, body)
+        return response.status, response.headers, response.body
 
     def client(self, user: str, **headers: str) -> Any:
         """boto3's client as this user; `headers` are those that a proxy adds."""

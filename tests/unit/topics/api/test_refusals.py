@@ -15,7 +15,7 @@ from bucketcast.topics.errors import TopicError
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request_body import ClientDisconnected
 from bucketcast.web.secure import secure
-from tests.unit.web.requests import SECRET, authenticator, scope_of, signed
+from tests.unit.web.requests import SECRET, Response, authenticator, scope_of, signed
 
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
 FORM = b"Action=ListTopics"
@@ -31,29 +31,18 @@ class Call:
         secret: str = SECRET,
         message_type: str = "http.request",
     ) -> None:
-        self.sent: list[MutableMapping[str, Any]] = []
+        self.response = Response()
         self.unread = [{"type": message_type, "body": FORM, "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:
             return self.unread.pop()
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            self.sent.append(message)
 
         topics = Mock(UserTopics)
         topics.page.side_effect = error
         api = Sns(authenticator(), secure("never"), Mock(), topics)
         request = signed("POST", "/", FORM, secret=secret)
         scope = scope_of(request, content_length=str(len(FORM)))
-        asyncio.run(api(scope, receive, send))
-
-    @property
-    def status(self) -> int:
-        return int(self.sent[0]["status"])
-
-    @property
-    def body(self) -> str:
-        return bytes(self.sent[1]["body"]).decode()
+        asyncio.run(api(scope, receive, self.response))
 
 
 @pytest.mark.parametrize(
@@ -68,17 +57,17 @@ class Call:
 )
 def test_error_is_answered_in_the_apis_format(error: Exception, status: int, code: str) -> None:
     call = Call(error)
-    assert call.status == status
-    tree = ET.fromstring(call.body)  # noqa: S314 - our own answer
+    assert call.response.status == status
+    tree = ET.fromstring(call.response.body)  # noqa: S314 - our own answer
     assert tree.findtext(f"{SPACE}Error/{SPACE}Code") == code
     sender = "Receiver" if status >= 500 else "Sender"
     assert tree.findtext(f"{SPACE}Error/{SPACE}Type") == sender
-    assert "hunter2" not in call.body
+    assert b"hunter2" not in call.response.body
 
 
 def test_rest_of_a_refused_body_is_read_before_the_answer() -> None:
     call = Call(secret="wrong")
-    assert (call.status, call.unread) == (403, [])
+    assert (call.response.status, call.unread) == (403, [])
 
 
 def test_disconnected_client_gets_no_answer() -> None:
