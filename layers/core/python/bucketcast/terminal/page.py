@@ -17,10 +17,7 @@ from bucketcast.targets.base import Target
 
 _GENERATED = "<!-- Made by `python -m bucketcast.config.reference docs` from the target. -->"
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name"
-_CONSUMER = (
-    "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event, "
-    "or names the client package that is missing:"
-)
+_CONSUMER = "In a second terminal:"
 _DEPLOY = """\
 On [an AWS account](../deploy.md), or on the local AWS:
 
@@ -31,7 +28,7 @@ set -a; . .local/env; set +a; export PATH="$PWD/.venv/bin:$PATH"
 _SEE = """\
 ```sh
 aws s3 cp examples/photo.jpg s3://uploads/
-bucketcast target ls     # is it online, and are messages waiting
+bucketcast target ls
 ```"""
 
 
