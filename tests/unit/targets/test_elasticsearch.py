@@ -5,24 +5,28 @@ import random
 import struct
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from urllib3 import HTTPConnectionPool, Timeout
 
 from bucketcast.errors import DeliveryError, NotConnected, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.registers import ANY, fold
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
+from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.errors import of_response
 from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
+from bucketcast.targets.elasticsearch.index import sweep
 from tests.contract.oracle import visible
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -322,6 +326,27 @@ def test_valid_settings_are_accepted(options: dict[str, str]) -> None:
 def test_the_address_is_shown_without_the_login() -> None:
     configured = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
     assert Target(configured).where == "https://[::1]:9200/search, index events"
+
+
+def test_a_search_waits_longer_for_rows_than_for_tombstones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float | None] = []
+
+    def answer(_: object, __: str, path: str, *, timeout: Timeout, **___: object) -> Any:
+        if "/_search" not in path:
+            return SimpleNamespace(status=404, headers={}, data=b"{}")
+        waits.append(timeout.read_timeout)
+        found = b'{"_shards":{"total":1,"successful":1}}'
+        return SimpleNamespace(status=200, headers={}, data=found)
+
+    monkeypatch.setattr(HTTPConnectionPool, "request", answer)
+    target = Target(read(Target.Settings, RIGHT))
+    assert list(target.stored_rows('{"id":0,"max":1}', "")) == []
+    assert waits[0] == target.timeout * READ_TIMEOUT_FACTOR
+    waits.clear()
+    sweep(target._requests(SWEEP_SECONDS), "events-guard", 0, 10)
+    assert waits == [SWEEP_SECONDS]
 
 
 @pytest.mark.parametrize(

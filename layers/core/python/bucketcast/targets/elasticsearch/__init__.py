@@ -37,6 +37,7 @@ With `auth = iam`, the function's role signs requests for
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from threading import Lock
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -113,13 +114,9 @@ class Target(Mirror):
         return state.partitions(self._requests(), self._find_indexes(), count)
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        return state.read_rows(
-            self._requests,
-            self._find_indexes(),
-            partition,
-            prefix,
-            self.timeout * READ_TIMEOUT_FACTOR,
-        )
+        seconds = self.timeout * READ_TIMEOUT_FACTOR
+        requests = partial(self._requests, seconds)
+        return state.read_rows(requests, self._find_indexes(), partition, prefix, seconds)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         return state.read_states(self._requests, self._find_indexes(), paths)
