@@ -248,6 +248,19 @@ def test_a_target_that_a_deploy_refuses_is_left_out_and_the_rest_is_written(
     assert refused.startswith("notify_webhook.p.timeout: ")
 
 
+def test_a_refused_id_with_dots_does_not_take_another_target_with_it(
+    run: Run, export: Path, tmp_path: Path
+) -> None:
+    export.write_text(
+        "notify_webhook:p endpoint=http://h/\nnotify_webhook:p.q endpoint=http://h/\n"
+    )
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), "--output", str(output))
+    assert ran.code == 1
+    assert "left out: notify_webhook.p.q: found the id 'p.q'; " in ran.err
+    assert [target.id for target in load(output, {}, local=False).targets] == ["p"]
+
+
 def test_rules_that_event_add_refuses_are_refused(run: Run, xml: Path) -> None:
     xml.write_text(xml.read_text().replace(".jpg", "../x"))
     ran = run("import", "minio", str(xml))

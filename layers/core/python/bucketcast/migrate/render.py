@@ -76,16 +76,19 @@ def deployable(merged: Merged) -> tuple[Merged, tuple[ConfigError, ...]]:
     try:
         _validate(merged)
     except ConfigErrors as refused:
-        prefixes = tuple(f"{error.key}." for error in refused.errors)
-        kept = {
-            target: values
-            for target, values in merged.targets.items()
-            if not any(prefix.startswith(f"{target}.") for prefix in prefixes)
-        }
+        wrong = {_target_of(error, merged.targets) for error in refused.errors}
+        kept = {target: values for target, values in merged.targets.items() if target not in wrong}
         if len(kept) == len(merged.targets) or not (kept or merged.rules):
             raise
         return replace(merged, targets=kept), refused.errors
     return merged, ()
+
+
+def _target_of(error: ConfigError, configured: Configured) -> TargetId | None:
+    """Return the target that an error is about; an id that is refused may hold dots."""
+    key = f"{error.key}."
+    named = (target for target in configured if key.startswith(f"{target}."))
+    return max(named, key=lambda target: len(target.id), default=None)
 
 
 def configuration(merged: Merged, *, plain: bool) -> Configuration:
