@@ -97,6 +97,10 @@ SIGNED = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0&x-id=Any"
         ("HEAD", "/", "admin"),
         ("GET", "/?unheard-of", "admin"),
         ("PUT", "/?events=x", "admin"),
+        # access points, whose names say nothing about their buckets
+        ("GET", "/bk-ap-hrzrlukc5m36ft7okagglf3gmwluquse1b-s3alias/k", "admin"),
+        ("PUT", "/bk-o9hnvqwdr7cnfbqmgdp5aa5gmqzaahusw1b--ol-s3/k", "admin"),
+        ("GET", "/bk.mrap?events=x", "admin"),
         # names that AWS's services use
         ("PUT", "/aws-glue-assets-1", "aws-glue-assets-1 service"),
         ("PUT", "/AWS-glue-assets-1", "AWS-glue-assets-1 service"),
@@ -149,6 +153,7 @@ def test_a_call_with_several_names_needs_what_each_needs(target: str, needs_all:
         ("", "admin"),
         ("arn:aws:s3:us-east-1:123456789012:accesspoint/other/object/k", "admin"),
         ("arn%3Aaws%3As3%3Aus-east-1%3A123456789012%3Aaccesspoint%2Fother%2Fobject%2Fk", "admin"),
+        ("bk-ap-hrzrlukc5m36ft7okagglf3gmwluquse1b-s3alias/k", "admin"),
     ],
 )
 def test_a_copy_needs_its_source(source: str, need: str) -> None:

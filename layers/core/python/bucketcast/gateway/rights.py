@@ -82,6 +82,8 @@ _SETTINGS: Final = frozenset(
 """What is about one bucket only, and names no role."""
 _REACHING: Final = frozenset({"analytics", "inventory", "logging", "replication"})
 """What names other buckets or roles."""
+_ALIASES: Final = ("-s3alias", "--ol-s3", ".mrap")
+"""S3 refuses buckets of such names: AmazonS3/latest/userguide/bucketnamingrules.html."""
 _SELECT: Final = frozenset({"select", "select-type"})
 _COPY_SOURCE: Final = "x-amz-copy-source"
 _ACL: Final = "x-amz-acl"
@@ -103,6 +105,8 @@ def needed(call: RawRequest) -> list[Needed]:
     """
     if not call.bucket:
         return [] if _is_for_everybody(call) else [Needed("", "admin")]
+    if _is_alias(call.bucket):
+        return [Needed("", "admin")]
     needs = {*(_of_object(call) if call.key else _of_bucket(call)), *_of_headers(call)}
     if "create" in needs and is_of_service(call.bucket):
         needs = {*needs - {"create"}, "service"}
@@ -143,6 +147,11 @@ _REASONS: Final[dict[Need, str]] = {
     "service": "the name {0} is one that AWS's services use, and needs an administrator",
     "admin": "needs an administrator",
 }
+
+
+def _is_alias(bucket: str) -> bool:
+    """Return True for the name of an access point, which may be one of any bucket."""
+    return bucket.lower().endswith(_ALIASES)
 
 
 def _is_for_everybody(call: RawRequest) -> bool:
@@ -213,7 +222,7 @@ def _of_sources(call: RawRequest) -> list[Needed]:
     needs = []
     for source in call.values(_COPY_SOURCE):
         bucket, _, _ = unquote(source).removeprefix("/").partition("/")
-        # An access point is named by an ARN, which does not name its bucket.
-        known = is_bucket_name(bucket)
+        # An access point is named by an ARN or an alias, which do not name its bucket.
+        known = is_bucket_name(bucket) and not _is_alias(bucket)
         needs.append(Needed(bucket, "read") if known else Needed("", "admin"))
     return needs
