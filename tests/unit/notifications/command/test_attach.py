@@ -256,6 +256,22 @@ def test_what_was_attached_beside_a_deploy_can_be_detached(
     assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "detach", "uploads").err
 
 
+@pytest.mark.parametrize(("attached", "deployed"), [("eventbridge", "sqs"), ("sqs", "eventbridge")])
+def test_what_was_attached_stays_while_what_the_deploy_attached_is_gone(
+    run: Run, put: Mock, aws: MotoAws, attached: str, deployed: str
+) -> None:
+    """Somebody has removed it: the bucket's events would all be lost."""
+    run("bucket", "attach", "uploads", "--via", attached)
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": deployed})
+    later(aws)
+    put.reset_mock()
+    ran = run("bucket", "detach", "uploads", "--via", attached)
+    assert ran.code == 1
+    assert f"`bucketcast bucket attach uploads --via {deployed}` first" in ran.err
+    assert not put.called
+    assert bool(event_patterns()) == (attached == "eventbridge")
+
+
 def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:
     ran = run("bucket", "detach", "archive", "--json")
     assert ran.code == 1

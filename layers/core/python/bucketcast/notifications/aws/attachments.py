@@ -144,7 +144,7 @@ class Attachments:
 
         Raises:
             BucketcastError: there is nothing to remove, or S3 may not have applied the transport
-                that stays.
+                that stays, or the deploy's is gone.
             AwsError: AWS refused; the bucket's notifications are unchanged.
         """
         deployed, going = self._deployed(bucket), split(via or "both")
@@ -156,7 +156,12 @@ class Attachments:
                 f"{bucket} is not attached to {self._deployment.stack} by {via or 'any transport'}"
                 "; `bucketcast bucket ls` shows the buckets that are"
             )
-        staying = deployed or self._in_use(bucket, document, rule=rule) - going
+        staying = self._in_use(bucket, document, rule=rule) - (going - deployed)
+        if deployed and not staying:
+            raise BucketcastError(
+                f"S3 does not send the events of {bucket} as it was deployed: restore that by "
+                f"`bucketcast bucket attach {bucket} --via {max(deployed)}` first"
+            )
         with aws_errors():
             if staying:
                 self._times.require(bucket, self._clock())
