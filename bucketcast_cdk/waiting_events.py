@@ -81,6 +81,9 @@ class WaitingEvents:
             roles=[self._custom_resources.role],
             statements=[
                 iam.PolicyStatement(actions=["sqs:GetQueueAttributes"], resources=[queues]),
+                iam.PolicyStatement(
+                    actions=["dynamodb:Query"], resources=[self._ingest.table.table_arn]
+                ),
             ],
         )
         nag.accept_wildcards(policy, [queues], nag.REMOVED_QUEUES)

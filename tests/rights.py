@@ -69,6 +69,7 @@ REASONS: Final = (
         for action in (
             "cloudformation:DescribeStacks",
             "dynamodb:DeleteItem",
+            "dynamodb:Query",
             "sqs:GetQueueAttributes",
             "sqs:SetQueueAttributes",
         )

@@ -37,6 +37,7 @@ def test_target_with_waiting_events_is_not_removed(alone: Local, tmp_path: Path)
     # The deploy that failed took nothing of it away: another event waits beside the first.
     system.send(system.ingress, [message(record("photo.jpg", 2))])
     system.until("both wait", lambda: system.depth(queue), lambda depth: depth == 2)
+    assert system.beyond_their_rights() == []
 
     config.write_text(f'{KEPT}[removed]\ndiscard = ["{GONE}"]\n')
     alone.up(config)
