@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSRequest
 from msgspec.structs import asdict
 from starlette.applications import Starlette
 
-from bucketcast.dynamic_targets.api import REDACTED
+from bucketcast.dynamic_targets.kvs import REDACTED
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.routes import PREFIX, Admin
 from bucketcast.gateway.app import build

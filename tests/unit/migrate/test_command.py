@@ -261,6 +261,13 @@ def test_a_refused_id_with_dots_does_not_take_another_target_with_it(
     assert [target.id for target in load(output, {}, local=False).targets] == ["p"]
 
 
+def test_a_secret_that_the_gateway_hides_is_not_taken_for_one(run: Run, export: Path) -> None:
+    export.write_text('notify_webhook:p endpoint="http://h/" auth_token="*redacted*"\n')
+    ran = run("import", "minio", str(export))
+    assert (ran.code, ran.out) == (2, "")
+    assert "notify_webhook.p.auth_token: found *redacted*; allowed is the secret itself" in ran.err
+
+
 def test_rules_that_event_add_refuses_are_refused(run: Run, xml: Path) -> None:
     xml.write_text(xml.read_text().replace(".jpg", "../x"))
     ran = run("import", "minio", str(xml))

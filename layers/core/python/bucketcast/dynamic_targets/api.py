@@ -10,12 +10,10 @@ from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.aws.targets import NoDynamicTargetError
-from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line, format_line, parse_line
+from bucketcast.dynamic_targets.kvs import DEFAULT_ID, REDACTED, Line, format_line, parse_line
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, options_of
 
-REDACTED: Final = "*redacted*"
-"""Replaces secrets in the output; as an input it leaves the secret unchanged."""
 _NOTIFY: Final = "notify_"
 _PRODUCTS: Final = {
     "amqp": "AMQP endpoints",

@@ -18,6 +18,8 @@ from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.settings.options import options_of
 
 DEFAULT_ID: Final = "_"
+REDACTED: Final = "*redacted*"
+"""Replaces secrets in the gateway's output; as an input it leaves the secret unchanged."""
 _HEAD: Final = re.compile(r"(?P<system>[a-z][a-z0-9_]*)(?::(?P<id>\S+))?(?:\s+|$)")
 _KEY: Final = re.compile(r"(?:^|(?<=\s))(?P<key>[a-z][a-z0-9_]*)=")
 _QUOTED: Final = re.compile(

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bucketcast import targets
 from bucketcast.config.target_reader import switch
 from bucketcast.config.variables import overrides, prefix
+from bucketcast.dynamic_targets.kvs import REDACTED
 from bucketcast.errors import did_you_mean
 from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER, FORMER, WITHOUT_USE
 from bucketcast.migrate.parsed import LeftOut, Parsed, TargetId, join_names
@@ -55,6 +56,8 @@ def merge(parsed: Parsed) -> Merged:
             continue
         if enable != "on":
             parsed.error(f"{target}.enable", f"found '{enable}'", "allowed is on or off")
+        for key in (key for key, value in values.items() if value == REDACTED):
+            parsed.error(f"{target}.{key}", f"found {REDACTED}", "allowed is the secret itself")
         converted[target] = _convert(target, values, parsed)
     if disabled:
         parsed.leave_out(join_names(disabled), "switched off in MinIO")
