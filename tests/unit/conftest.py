@@ -33,6 +33,12 @@ settings.load_profile("unit")
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """Coroutines that are tests run as the functions and the gateway do."""
+    return "asyncio"
+
+
+@pytest.fixture
 def mocked_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No call leaves the process, and no credentials of the machine are used."""
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "BUCKETCAST_STACK"):

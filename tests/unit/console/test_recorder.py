@@ -19,6 +19,8 @@ from bucketcast.terminal.output import Output
 from tests.unit.moto_aws import MotoAws, log, make_bucket, refusal
 from tests.unit.samples import event
 
+pytestmark = pytest.mark.anyio
+
 CAT: Final = event("cat", request_id="1")
 HOOK: Final = "arn:minio:sqs::primary:webhook"
 
@@ -56,41 +58,33 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_views_share_one_listener_and_logs_say_what_became_of_events(
+async def test_views_share_one_listener_and_logs_say_what_became_of_events(
     recorder: Recorder,
 ) -> None:
     log("Bucketcast-ingest", received([(CAT, [])]), ago=1)
     log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(delivered=[CAT])), ago=1)
-
-    async def run() -> None:
-        for _ in range(3):
-            recorder.look()
-        await until(lambda: any(row.outcomes for row in recorder.recent.newest(Wanted(), 1)))
+    for _ in range(3):
         recorder.look()
-
-    asyncio.run(run())
+    await until(lambda: any(row.outcomes for row in recorder.recent.newest(Wanted(), 1)))
+    recorder.look()
     (row,) = recorder.recent.newest(Wanted(), 9)
     assert row.entry.event == CAT
     assert [step.kind for step in row.outcomes.values()] == ["delivered"]
     assert FakeSession.number == 1
 
 
-def test_it_ends_when_nobody_looks_and_begins_again(
+async def test_it_ends_when_nobody_looks_and_begins_again(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_IDLE_SECONDS", 0.05)
-
-    async def run() -> None:
-        for number in (1, 2):
-            recorder.look()
-            await until(lambda number=number: FakeSession.number == number)  # type: ignore[misc]
-            assert recorder._task
-            await recorder._task
-
-    asyncio.run(run())
+    for number in (1, 2):
+        recorder.look()
+        await until(lambda number=number: FakeSession.number == number)  # type: ignore[misc]
+        assert recorder._task
+        await recorder._task
 
 
-def test_lost_events_and_buckets_that_are_not_reported_are_noted(
+async def test_lost_events_and_buckets_that_are_not_reported_are_noted(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_bucket("elsewhere")
@@ -100,17 +94,13 @@ def test_lost_events_and_buckets_that_are_not_reported_are_noted(
         raise EventsLostError("some are lost")
 
     monkeypatch.setattr(FakeSession, "then", lose)
-
-    async def run() -> None:
-        recorder.look()
-        await until(lambda: len(recorder.notes) == 2 and FakeSession.number == 2)
-
-    asyncio.run(run())
+    recorder.look()
+    await until(lambda: len(recorder.notes) == 2 and FakeSession.number == 2)
     assert recorder.notes["lost"] == "some are lost"
     assert "not all events of elsewhere are reported" in recorder.notes["buckets"]
 
 
-def test_no_view_waits_while_it_reads_the_deployment(
+async def test_no_view_waits_while_it_reads_the_deployment(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AWS may take long to answer: only a thread of its own may wait for it."""
@@ -123,17 +113,13 @@ def test_no_view_waits_while_it_reads_the_deployment(
         return deployed
 
     monkeypatch.setattr(Context, "deployed", property(read))
-
-    async def run() -> None:
-        recorder.look()
-        await until(lambda: "buckets" in recorder.notes)
-
-    asyncio.run(run())
+    recorder.look()
+    await until(lambda: "buckets" in recorder.notes)
     assert readers
     assert get_ident() not in readers
 
 
-def test_logs_that_cannot_be_read_are_noted(
+async def test_logs_that_cannot_be_read_are_noted(
     recorder: Recorder, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: Any) -> Iterator[Any]:
@@ -142,11 +128,7 @@ def test_logs_that_cannot_be_read_are_noted(
 
     with monkeypatch.context() as patch:
         patch.setattr(aws.logs, "get_paginator", lambda _: SimpleNamespace(paginate=refuse))
-
-        async def run() -> None:
-            recorder.look()
-            await until(lambda: "AccessDenied" in recorder.notes.get("logs", ""))
-            patch.undo()
-            await until(lambda: "logs" not in recorder.notes)
-
-        asyncio.run(run())
+        recorder.look()
+        await until(lambda: "AccessDenied" in recorder.notes.get("logs", ""))
+        patch.undo()
+        await until(lambda: "logs" not in recorder.notes)

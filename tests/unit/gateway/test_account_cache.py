@@ -13,6 +13,8 @@ from bucketcast.gateway.account_cache import (
 from bucketcast.users import Account
 from tests.unit.web.requests import ACCESS, ANNA, SECRET
 
+pytestmark = pytest.mark.anyio
+
 
 class Table:
     """The users as AWS has them, and how often it was read."""
@@ -31,30 +33,37 @@ class Table:
 
 
 @pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+@pytest.fixture
+def cache(table: Table) -> AccountCache:
+    return AccountCache(table.find, table.keys)
+
+
+@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1_000_000.0]
     monkeypatch.setattr("bucketcast.gateway.account_cache.time.time", lambda: now[0])
     return now
 
 
-def test_removed_user_is_refused_after_five_seconds_of_the_wall_clock(clock: list[float]) -> None:
+async def test_removed_user_is_refused_after_five_seconds_of_the_wall_clock(
+    table: Table, cache: AccountCache, clock: list[float]
+) -> None:
     """A frozen function's monotonic clock stands still."""
-    table = Table()
-    cache = AccountCache(table.find, table.keys)
-
-    async def run() -> None:
-        assert await cache(ACCESS)
-        del table.accounts[ACCESS]
-        assert await cache(ACCESS), "cached"
-        clock[0] += MAX_AGE_SECONDS
-        assert await cache(ACCESS) is None
-
-    asyncio.run(run())
+    assert await cache(ACCESS)
+    del table.accounts[ACCESS]
+    assert await cache(ACCESS), "cached"
+    clock[0] += MAX_AGE_SECONDS
+    assert await cache(ACCESS) is None
 
 
-def test_an_account_is_as_old_as_the_reading_that_found_it(clock: list[float]) -> None:
+async def test_an_account_is_as_old_as_the_reading_that_found_it(
+    table: Table, clock: list[float]
+) -> None:
     """A slow reading may have begun before the user was removed."""
-    table = Table()
 
     def find(access_key: str) -> Account | None:
         account = table.find(access_key)
@@ -63,41 +72,26 @@ def test_an_account_is_as_old_as_the_reading_that_found_it(clock: list[float]) -
         return account
 
     cache = AccountCache(find, table.keys)
-
-    async def run() -> None:
-        assert await cache(ACCESS)
-        assert await cache(ACCESS) is None
-
-    asyncio.run(run())
+    assert await cache(ACCESS)
+    assert await cache(ACCESS) is None
 
 
-def test_made_up_keys_share_two_readings_of_all_keys() -> None:
-    table = Table()
-    cache = AccountCache(table.find, table.keys)
-
-    async def run() -> None:
-        answers = await asyncio.gather(*(cache(f"made-up-{number}") for number in range(2_000)))
-        assert not any(answers)
-
-    asyncio.run(run())
+async def test_made_up_keys_share_two_readings_of_all_keys(
+    table: Table, cache: AccountCache
+) -> None:
+    answers = await asyncio.gather(*(cache(f"made-up-{number}") for number in range(2_000)))
+    assert not any(answers)
     assert (table.found, table.listed) == (0, 2)
 
 
-def test_new_user_is_known_to_the_next_call() -> None:
-    table = Table()
-    cache = AccountCache(table.find, table.keys)
-
-    async def run() -> None:
-        assert await cache("NEW") is None
-        table.accounts["NEW"] = Account(ANNA, SECRET)
-        assert await cache("NEW")
-
-    asyncio.run(run())
+async def test_new_user_is_known_to_the_next_call(table: Table, cache: AccountCache) -> None:
+    assert await cache("NEW") is None
+    table.accounts["NEW"] = Account(ANNA, SECRET)
+    assert await cache("NEW")
 
 
-def test_user_added_while_keys_are_read_is_known() -> None:
+async def test_user_added_while_keys_are_read_is_known(table: Table) -> None:
     """What one call reads may have begun before the user was added."""
-    table = Table()
 
     def keys() -> frozenset[str]:
         before = table.keys()
@@ -105,17 +99,13 @@ def test_user_added_while_keys_are_read_is_known() -> None:
         return before
 
     cache = AccountCache(table.find, keys)
-
-    async def run() -> None:
-        first, second = asyncio.ensure_future(cache("x")), asyncio.ensure_future(cache("NEW"))
-        assert await second
-        assert await first is None
-
-    asyncio.run(run())
+    first, second = asyncio.ensure_future(cache("x")), asyncio.ensure_future(cache("NEW"))
+    assert await second
+    assert await first is None
 
 
-def test_strangers_let_all_keys_be_read_a_few_times_a_second_at_most(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
+async def test_strangers_let_all_keys_be_read_a_few_times_a_second_at_most(
+    table: Table, cache: AccountCache, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
 
@@ -123,24 +113,16 @@ def test_strangers_let_all_keys_be_read_a_few_times_a_second_at_most(
         pauses.append(seconds)
         clock[0] += seconds
 
-    table = Table()
-    cache = AccountCache(table.find, table.keys)
     monkeypatch.setattr("bucketcast.gateway.shared_reading.asyncio.sleep", sleep)
-
-    async def run() -> None:
-        for number in range(3):
-            assert await cache(f"made-up-{number}") is None
-            clock[0] += READING_SECONDS / 4
-
-    asyncio.run(run())
+    for number in range(3):
+        assert await cache(f"made-up-{number}") is None
+        clock[0] += READING_SECONDS / 4
     assert table.listed == 3
     pauses = [seconds for seconds in pauses if seconds]
     assert pauses == pytest.approx([READING_SECONDS * 3 / 4] * 2)
 
 
-def test_other_calls_have_their_turn_after_each_stranger() -> None:
-    table = Table()
-    cache = AccountCache(table.find, table.keys)
+async def test_other_calls_have_their_turn_after_each_stranger(cache: AccountCache) -> None:
     refused = 0
 
     async def stranger(number: int) -> None:
@@ -148,31 +130,23 @@ def test_other_calls_have_their_turn_after_each_stranger() -> None:
         assert await cache(f"made-up-{number}") is None
         refused += 1
 
-    async def run() -> int:
-        strangers = [asyncio.ensure_future(stranger(number)) for number in range(500)]
-        most = before = 0
-        while not all(each.done() for each in strangers):
-            await asyncio.sleep(0)
-            most, before = max(most, refused - before), refused
-        return most
-
-    assert asyncio.run(run()) == 1
+    strangers = [asyncio.ensure_future(stranger(number)) for number in range(500)]
+    most = before = 0
+    while not all(each.done() for each in strangers):
+        await asyncio.sleep(0)
+        most, before = max(most, refused - before), refused
+    assert most == 1
     assert refused == 500
 
 
-def test_calls_that_wait_for_all_keys_share_a_failure() -> None:
-    table = Table()
+async def test_calls_that_wait_for_all_keys_share_a_failure(table: Table) -> None:
 
     def keys() -> frozenset[str]:
         table.listed += 1
         raise BucketcastError("AWS does not answer")
 
     cache = AccountCache(table.find, keys)
-
-    async def run() -> None:
-        calls = (cache(f"unknown-{number}") for number in range(100))
-        answers = await asyncio.gather(*calls, return_exceptions=True)
-        assert all(isinstance(answer, BucketcastError) for answer in answers)
-
-    asyncio.run(run())
+    calls = (cache(f"unknown-{number}") for number in range(100))
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(answer, BucketcastError) for answer in answers)
     assert table.listed <= 3

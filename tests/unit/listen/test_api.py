@@ -18,6 +18,8 @@ from bucketcast.web.errors import S3Error
 from tests.unit.listen.test_stream import MemoryQueue, wait_until
 from tests.unit.web.requests import ANNA, authenticator, scope_of, signed
 
+pytestmark = pytest.mark.anyio
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
@@ -117,161 +119,126 @@ async def begin(listen: Listen, target: str = TARGET) -> tuple[Client, asyncio.T
     return client, running
 
 
-def test_a_stream_begins_at_once_and_ends_with_the_connection(deployment: Deployment) -> None:
-    async def test() -> None:
-        listen = deployment.listen()
-        client, running = await begin(listen)
-        assert client.sent[0]["status"] == 200
-        assert (b"content-type", b"text/event-stream") in client.sent[0]["headers"]
-        assert deployment.held() == [True]
-        deployment.queue.put("a")
-        await wait_until(lambda: b'"key":"a"' in client.received)
-        client.disconnected.set()
-        await running
-        assert deployment.held() == [False]
-        assert deployment.attached == ["uploads"]
-
-    asyncio.run(test())
+async def test_a_stream_begins_at_once_and_ends_with_the_connection(deployment: Deployment) -> None:
+    listen = deployment.listen()
+    client, running = await begin(listen)
+    assert client.sent[0]["status"] == 200
+    assert (b"content-type", b"text/event-stream") in client.sent[0]["headers"]
+    assert deployment.held() == [True]
+    deployment.queue.put("a")
+    await wait_until(lambda: b'"key":"a"' in client.received)
+    client.disconnected.set()
+    await running
+    assert deployment.held() == [False]
+    assert deployment.attached == ["uploads"]
 
 
-def test_a_closing_gateway_ends_all_streams(deployment: Deployment) -> None:
-    async def test() -> None:
-        listen = deployment.listen()
-        client, running = await begin(listen)
-        listen.close()
-        await running
-        assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
-        assert deployment.held() == [False]
-        await answer(listen, Client())
-
-    asyncio.run(test())
+async def test_a_closing_gateway_ends_all_streams(deployment: Deployment) -> None:
+    listen = deployment.listen()
+    client, running = await begin(listen)
+    listen.close()
+    await running
+    assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+    assert deployment.held() == [False]
+    await answer(listen, Client())
 
 
-def test_a_removed_user_gets_no_more_events(
+async def test_a_removed_user_gets_no_more_events(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "RENEWAL_SECONDS", 0.01)
-
-    async def test() -> None:
-        listen = deployment.listen()
-        client, running = await begin(listen)
-        client.refused = True
-        await running
-        assert deployment.held() == [False]
-
-    asyncio.run(test())
+    listen = deployment.listen()
+    client, running = await begin(listen)
+    client.refused = True
+    await running
+    assert deployment.held() == [False]
 
 
-def test_events_wait_for_a_user_whose_rights_changed(deployment: Deployment) -> None:
+async def test_events_wait_for_a_user_whose_rights_changed(deployment: Deployment) -> None:
     """The stream ends, and what it was to write goes to the next call, if there is one."""
-
-    async def test() -> None:
-        listen = deployment.listen()
-        client, running = await begin(listen)
-        client.refused = True
-        deployment.queue.put("a")
-        await running
-        assert b"Records" not in client.received
-        second, running = await begin(listen)
-        await wait_until(lambda: b'"key":"a"' in second.received)
-        second.disconnected.set()
-        await running
-
-    asyncio.run(test())
+    listen = deployment.listen()
+    client, running = await begin(listen)
+    client.refused = True
+    deployment.queue.put("a")
+    await running
+    assert b"Records" not in client.received
+    second, running = await begin(listen)
+    await wait_until(lambda: b'"key":"a"' in second.received)
+    second.disconnected.set()
+    await running
 
 
 @pytest.mark.parametrize(
     ("grants", "count"),
     [({"up*": ("notify",)}, 1), ({"up*": ("read", "create")}, 0), ({"archive": ("notify",)}, 0)],
 )
-def test_who_listens_to_all_buckets_hears_of_those_with_notify(
+async def test_who_listens_to_all_buckets_hears_of_those_with_notify(
     deployment: Deployment,
     monkeypatch: pytest.MonkeyPatch,
     grants: dict[str, tuple[Right, ...]],
     count: int,
 ) -> None:
     monkeypatch.setattr(api, "LISTEN_SECONDS", 0.05)
-
-    async def test() -> None:
-        client = Client(grants)
-        deployment.queue.put("a")
-        everywhere = "/?events=s3%3AObjectCreated%3A%2A"
-        await answer(deployment.listen(endless=False), client, everywhere)
-        assert client.received.count(b'{"Records":[{') == count
-
-    asyncio.run(test())
+    client = Client(grants)
+    deployment.queue.put("a")
+    everywhere = "/?events=s3%3AObjectCreated%3A%2A"
+    await answer(deployment.listen(endless=False), client, everywhere)
+    assert client.received.count(b'{"Records":[{') == count
 
 
-def test_a_slow_client_is_disconnected_and_gets_one_error(deployment: Deployment) -> None:
-    async def test() -> None:
-        client, listen = Client(), deployment.listen()
-        deployment.queue.put("a", age=1e9)
-        await answer(listen, client)
-        assert client.aborted
-        with pytest.raises(S3Error, match="EventsLost: events were not read for 10 minutes"):
-            await answer(listen, Client())
-        resumed, running = await begin(listen)
-        resumed.disconnected.set()
-        await running
-
-    asyncio.run(test())
+async def test_a_slow_client_is_disconnected_and_gets_one_error(deployment: Deployment) -> None:
+    client, listen = Client(), deployment.listen()
+    deployment.queue.put("a", age=1e9)
+    await answer(listen, client)
+    assert client.aborted
+    with pytest.raises(S3Error, match="EventsLost: events were not read for 10 minutes"):
+        await answer(listen, Client())
+    resumed, running = await begin(listen)
+    resumed.disconnected.set()
+    await running
 
 
-def test_a_client_gets_an_error_if_the_gateway_was_suspended(
+async def test_a_client_gets_an_error_if_the_gateway_was_suspended(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "RENEWAL_SECONDS", 0.01)
-
-    async def test() -> None:
-        listen = deployment.listen()
-        client, running = await begin(listen)
-        deployment.clock_offset += LEASE_SECONDS + KEEP_SECONDS + 1
-        await running
-        assert client.aborted
-        with pytest.raises(
-            S3Error, match="EventsLost: the process that read the events was suspended"
-        ):
-            await answer(listen, Client())
-
-    asyncio.run(test())
+    listen = deployment.listen()
+    client, running = await begin(listen)
+    deployment.clock_offset += LEASE_SECONDS + KEEP_SECONDS + 1
+    await running
+    assert client.aborted
+    with pytest.raises(S3Error, match="EventsLost: the process that read the events was suspended"):
+        await answer(listen, Client())
 
 
-def test_a_call_on_lambda_gets_one_response(
+async def test_a_call_on_lambda_gets_one_response(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "LISTEN_SECONDS", 0.05)
-
-    async def test() -> None:
-        listen, first, second = deployment.listen(endless=False), Client(), Client()
-        for client in (first, second):
-            # On Lambda a client seems disconnected as soon as its request is read.
-            client.disconnected.set()
-        deployment.queue.put("a", "b")
-        await answer(listen, first)
-        assert first.received.count(b'{"Records":[{') == 2
-        await answer(listen, second, f"{TARGET}&ping=10")
-        assert second.received == PING
-        assert deployment.held() == [False]
-        assert deployment.queue.received == {}
-
-    asyncio.run(test())
+    listen, first, second = deployment.listen(endless=False), Client(), Client()
+    for client in (first, second):
+        # On Lambda a client seems disconnected as soon as its request is read.
+        client.disconnected.set()
+    deployment.queue.put("a", "b")
+    await answer(listen, first)
+    assert first.received.count(b'{"Records":[{') == 2
+    await answer(listen, second, f"{TARGET}&ping=10")
+    assert second.received == PING
+    assert deployment.held() == [False]
+    assert deployment.queue.received == {}
 
 
-def test_too_many_listeners_are_refused_with_the_limit(
+async def test_too_many_listeners_are_refused_with_the_limit(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bucketcast.listen.listener.MAX_PER_USER", 1)
     deployment.listeners.renew()
     deployment.listeners.acquire(FILTER)
-
-    async def test() -> None:
-        with pytest.raises(S3Error, match="TooManyListeners: the user has 1 listeners, and may"):
-            await answer(deployment.listen(), Client())
-
-    asyncio.run(test())
+    with pytest.raises(S3Error, match="TooManyListeners: the user has 1 listeners, and may"):
+        await answer(deployment.listen(), Client())
 
 
-def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
+async def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[str] = []
@@ -279,15 +246,11 @@ def test_a_call_for_all_buckets_logs_now_and_then_what_it_does_not_hear(
     monkeypatch.setattr(info, lambda _, **fields: logged.append(fields["reason"]))
     deployment.not_heard = "not all events of images are reported"
     everywhere = "/?events=s3%3AObjectCreated%3A%2A"
-
-    async def test() -> None:
-        listen = deployment.listen()
-        for target in (TARGET, "/?events=s3%3ABucketCreated", everywhere, everywhere):
-            client = Client()
-            client.disconnected.set()
-            await answer(listen, client, target)
-        await wait_until(lambda: logged)
-
-    asyncio.run(test())
+    listen = deployment.listen()
+    for target in (TARGET, "/?events=s3%3ABucketCreated", everywhere, everywhere):
+        client = Client()
+        client.disconnected.set()
+        await answer(listen, client, target)
+    await wait_until(lambda: logged)
     assert (logged, deployment.looked) == ([deployment.not_heard], 1)
     assert deployment.attached == ["uploads"]

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,6 +13,8 @@ from bucketcast.listen.listener import EventsLostError
 from bucketcast.listen.queue import Message, Queue, QueueNotFoundError, QueueUnavailableError
 from bucketcast.listen.stream import PING, KeepAlive, Stream, keep_alive
 from tests.unit.samples import event
+
+pytestmark = pytest.mark.anyio
 
 NOW = 1_800_000_000.0
 
@@ -101,150 +103,113 @@ async def wait_until(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.001)
 
 
-async def end(stream: Stream, running: "asyncio.Task[None]") -> None:
+@asynccontextmanager
+async def running(stream: Stream) -> AsyncIterator[None]:
+    """Let a stream run, and end it."""
+    task = asyncio.create_task(stream.run())
+    yield
     stream.end()
-    await running
+    await task
 
 
-def test_lines_are_records_with_unencoded_keys() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
-        queue.put("a b/ü+.jpg")
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_lines_are_records_with_unencoded_keys() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    queue.put("a b/ü+.jpg")
+    async with running(stream_of(queue, reader)):
         await reader.wait_for(1)
         assert reader.content.startswith(
             b'{"Records":[{"eventVersion":"2.0","eventSource":"minio:s3"'
         )
         assert reader.content.endswith(b"}]}\n")
         assert reader.keys() == ["a b/ü+.jpg"]
-        await end(stream, running)
-
-    asyncio.run(test())
 
 
 @pytest.mark.parametrize(("ping", "content", "seconds"), [(10, PING, 10), (0, b" ", 0.5)])
-def test_the_client_chooses_the_keep_alive(ping: int, content: bytes, seconds: float) -> None:
+async def test_the_client_chooses_the_keep_alive(ping: int, content: bytes, seconds: float) -> None:
     assert keep_alive(ping) == (content, seconds)
-
-    async def test() -> None:
-        reader = new_client()
-        stream = stream_of(MemoryQueue(), reader, keep_alive(ping)._replace(seconds=0.01))
-        running = asyncio.create_task(stream.run())
+    reader = new_client()
+    async with running(stream_of(MemoryQueue(), reader, keep_alive(ping)._replace(seconds=0.01))):
         while len(reader.content) < 2 * len(content):
             reader.wrote.clear()
             await reader.wrote.wait()
         assert reader.content.startswith(content * 2)
-        await end(stream, running)
-
-    asyncio.run(test())
 
 
-def test_a_written_message_is_deleted_while_the_client_is_connected() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
-        queue.put("a", "b")
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_a_written_message_is_deleted_while_the_client_is_connected() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    queue.put("a", "b")
+    async with running(stream_of(queue, reader)):
         await reader.wait_for(2)
         assert len(queue.received) == 1
         await wait_until(lambda: not queue.received)
-        await end(stream, running)
-        assert queue.waiting == []
-
-    asyncio.run(test())
+    assert queue.waiting == []
 
 
-def test_a_returning_client_gets_its_last_messages_again() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
-        queue.put("a")
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_a_returning_client_gets_its_last_messages_again() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    queue.put("a")
+    async with running(stream_of(queue, reader)):
         await reader.wait_for(1)
-        await end(stream, running)
-        # The cancelled wait may receive it too, and releases it.
-        await wait_until(lambda: not queue.received)
-        assert len(queue.waiting) == 1
-        returned = new_client()
-        second = stream_of(queue, returned)
-        running = asyncio.create_task(second.run())
+    # The cancelled wait may receive it too, and releases it.
+    await wait_until(lambda: not queue.received)
+    assert len(queue.waiting) == 1
+    returned = new_client()
+    async with running(stream_of(queue, returned)):
         await returned.wait_for(1)
         assert returned.keys() == ["a"]
-        await end(second, running)
-
-    asyncio.run(test())
 
 
-def test_messages_received_during_a_disconnect_are_released() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_messages_received_during_a_disconnect_are_released() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    async with running(stream_of(queue, reader)):
         await asyncio.sleep(0.01)
-        await end(stream, running)
-        queue.put("late")  # the cancelled wait still receives it
-        await wait_until(lambda: queue.received_count and queue.waiting)
-        assert queue.received == {}
-
-    asyncio.run(test())
+    queue.put("late")  # the cancelled wait still receives it
+    await wait_until(lambda: queue.received_count and queue.waiting)
+    assert queue.received == {}
 
 
-def test_ten_messages_are_received_while_the_client_does_not_read() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client(reads=False)
-        keys = [f"{number:04}-{'k' * 900}" for number in range(2_000)]
-        for start in range(0, 2_000, 20):
-            queue.put(*keys[start : start + 20])
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_ten_messages_are_received_while_the_client_does_not_read() -> None:
+    queue, reader = MemoryQueue(), new_client(reads=False)
+    keys = [f"{number:04}-{'k' * 900}" for number in range(2_000)]
+    for start in range(0, 2_000, 20):
+        queue.put(*keys[start : start + 20])
+    async with running(stream_of(queue, reader)):
         await wait_until(lambda: queue.received)
         await asyncio.sleep(0.2)
         assert (queue.received_count, len(queue.waiting)) == (10, 90)
         reader.reads.set()
         await reader.wait_for(2_000)
         assert sorted(reader.keys()) == keys
-        await end(stream, running)
-
-    asyncio.run(test())
 
 
-def test_a_slow_client_gets_an_error_before_messages_are_dropped() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
+async def test_a_slow_client_gets_an_error_before_messages_are_dropped() -> None:
+    queue, reader = MemoryQueue(), new_client()
 
-        async def write_one(content: bytes) -> None:
-            if reader.keys():
-                await asyncio.Event().wait()
-            await reader.write(content)
+    async def write_one(content: bytes) -> None:
+        if reader.keys():
+            await asyncio.Event().wait()
+        await reader.write(content)
 
-        queue.put("a")
-        queue.put("b")
-        stream = stream_of(queue, reader, max_age=0.5)
-        stream.write = write_one
-        with pytest.raises(EventsLostError):
-            await stream.run()
-        assert reader.keys() == ["a"]
-
-    asyncio.run(test())
+    queue.put("a")
+    queue.put("b")
+    stream = stream_of(queue, reader, max_age=0.5)
+    stream.write = write_one
+    with pytest.raises(EventsLostError):
+        await stream.run()
+    assert reader.keys() == ["a"]
 
 
-def test_a_message_above_the_maximum_age_ends_the_stream() -> None:
-    async def test() -> None:
-        queue = MemoryQueue()
-        queue.put("a", age=601)
-        with pytest.raises(EventsLostError):
-            await stream_of(queue, new_client()).run()
-
-    asyncio.run(test())
+async def test_a_message_above_the_maximum_age_ends_the_stream() -> None:
+    queue = MemoryQueue()
+    queue.put("a", age=601)
+    with pytest.raises(EventsLostError):
+        await stream_of(queue, new_client()).run()
 
 
-def test_a_message_that_is_received_again_is_written_once() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client(reads=False)
-        queue.put("a")
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_a_message_that_is_received_again_is_written_once() -> None:
+    queue, reader = MemoryQueue(), new_client(reads=False)
+    queue.put("a")
+    async with running(stream_of(queue, reader)):
         await wait_until(lambda: queue.received)
         (message,) = queue.received.values()
         queue.received.clear()
@@ -255,48 +220,33 @@ def test_a_message_that_is_received_again_is_written_once() -> None:
         await reader.wait_for(2)
         await wait_until(lambda: not queue.received)
         assert reader.keys() == ["a", "b"]
-        await end(stream, running)
-
-    asyncio.run(test())
 
 
-def test_a_stream_waits_for_sqs_and_ends_with_its_queue() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(errors=[QueueUnavailableError("no answer")]), new_client()
-        queue.put("a")
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
-        await reader.wait_for(1)
-        queue.errors.append(QueueNotFoundError("no queue"))
-        queue.put("b")
-        with pytest.raises(QueueNotFoundError):
-            await running
-
-    asyncio.run(test())
+async def test_a_stream_waits_for_sqs_and_ends_with_its_queue() -> None:
+    queue, reader = MemoryQueue(errors=[QueueUnavailableError("no answer")]), new_client()
+    queue.put("a")
+    task = asyncio.create_task(stream_of(queue, reader).run())
+    await reader.wait_for(1)
+    queue.errors.append(QueueNotFoundError("no queue"))
+    queue.put("b")
+    with pytest.raises(QueueNotFoundError):
+        await task
 
 
-def test_an_unreadable_message_does_not_end_the_stream() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
-        queue.waiting.append(Message("x", "x", "no envelope", round(NOW * 1_000)))
-        queue.put("a")
-        stream = stream_of(queue, reader)
-        running = asyncio.create_task(stream.run())
+async def test_an_unreadable_message_does_not_end_the_stream() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    queue.waiting.append(Message("x", "x", "no envelope", round(NOW * 1_000)))
+    queue.put("a")
+    async with running(stream_of(queue, reader)):
         await reader.wait_for(1)
         await wait_until(lambda: not queue.received)
-        await end(stream, running)
-
-    asyncio.run(test())
 
 
-def test_a_poll_writes_the_available_events_and_returns() -> None:
-    async def test() -> None:
-        queue, reader = MemoryQueue(), new_client()
-        queue.put("a", "b")
-        await stream_of(queue, reader).poll(5.0)
-        assert reader.keys() == ["a", "b"]
-        assert (queue.waiting, queue.received) == ([], {})
-        await stream_of(queue, reader).poll(0.01)
-        assert reader.keys() == ["a", "b"]
-
-    asyncio.run(test())
+async def test_a_poll_writes_the_available_events_and_returns() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    queue.put("a", "b")
+    await stream_of(queue, reader).poll(5.0)
+    assert reader.keys() == ["a", "b"]
+    assert (queue.waiting, queue.received) == ([], {})
+    await stream_of(queue, reader).poll(0.01)
+    assert reader.keys() == ["a", "b"]

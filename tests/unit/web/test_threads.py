@@ -13,6 +13,8 @@ from bucketcast.web.errors import S3Error
 from bucketcast.web.threads import PER_USER, in_thread
 from tests.unit.web.requests import ANNA, SECRET, Wire, scope_of, signed
 
+pytestmark = pytest.mark.anyio
+
 
 async def calls(accounts: Sequence[Account] = (Account(ANNA, SECRET),)) -> AuthenticatedRequest:
     """Return anna's call; who she is then is `accounts`, as long as it has her."""
@@ -23,23 +25,19 @@ async def calls(accounts: Sequence[Account] = (Account(ANNA, SECRET),)) -> Authe
     return await Authenticator(find).authenticate(scope_of(signed("GET", "/images")), Wire(b""))
 
 
-def test_many_slow_calls_of_one_user_keep_no_other_waiting() -> None:
+async def test_many_slow_calls_of_one_user_keep_no_other_waiting() -> None:
     release = threading.Event()
     bob = replace(ANNA, id="b2", name="bob")
-
-    async def run() -> None:
-        call = await calls()
-        slow = [asyncio.ensure_future(in_thread(call, release.wait)) for _ in range(60)]
-        await asyncio.sleep(0)
-        assert await in_thread(replace(call, user=bob), lambda: 1) == 1
-        assert not any(call.done() for call in slow)
-        release.set()
-        await asyncio.gather(*slow)
-
-    asyncio.run(run())
+    call = await calls()
+    slow = [asyncio.ensure_future(in_thread(call, release.wait)) for _ in range(60)]
+    await asyncio.sleep(0)
+    assert await in_thread(replace(call, user=bob), lambda: 1) == 1
+    assert not any(call.done() for call in slow)
+    release.set()
+    await asyncio.gather(*slow)
 
 
-def test_a_user_has_so_many_threads_at_once() -> None:
+async def test_a_user_has_so_many_threads_at_once() -> None:
     lock, running, most = threading.Lock(), [0], [0]
 
     def work() -> None:
@@ -50,11 +48,8 @@ def test_a_user_has_so_many_threads_at_once() -> None:
         with lock:
             running[0] -= 1
 
-    async def run() -> None:
-        call = await calls()
-        await asyncio.gather(*(in_thread(call, work) for _ in range(3 * PER_USER)))
-
-    asyncio.run(run())
+    call = await calls()
+    await asyncio.gather(*(in_thread(call, work) for _ in range(3 * PER_USER)))
     assert most[0] <= PER_USER
 
 
@@ -66,34 +61,26 @@ def test_a_user_has_so_many_threads_at_once() -> None:
         ([Account(replace(ANNA, grants={"images": ("read",)}), SECRET)], "SlowDown"),
     ],
 )
-def test_a_call_that_waited_is_refused_if_its_user_is_another_now(
+async def test_a_call_that_waited_is_refused_if_its_user_is_another_now(
     then: list[Account], code: str
 ) -> None:
     """Removed, added again under the same name, or with other rights."""
     release, served = threading.Event(), threading.Event()
     accounts = [Account(ANNA, SECRET)]
-
-    async def run() -> None:
-        call = await calls(accounts)
-        slow = [asyncio.ensure_future(in_thread(call, release.wait)) for _ in range(PER_USER)]
-        waiting = asyncio.ensure_future(in_thread(call, served.set))
-        await asyncio.sleep(0)
-        accounts[:] = then
-        release.set()
-        await asyncio.gather(*slow)
-        with pytest.raises(S3Error, match=code):
-            await waiting
-
-    asyncio.run(run())
+    call = await calls(accounts)
+    slow = [asyncio.ensure_future(in_thread(call, release.wait)) for _ in range(PER_USER)]
+    waiting = asyncio.ensure_future(in_thread(call, served.set))
+    await asyncio.sleep(0)
+    accounts[:] = then
+    release.set()
+    await asyncio.gather(*slow)
+    with pytest.raises(S3Error, match=code):
+        await waiting
     assert not served.is_set()
 
 
-def test_a_call_that_waited_goes_on_after_a_key_was_added() -> None:
+async def test_a_call_that_waited_goes_on_after_a_key_was_added() -> None:
     accounts = [Account(ANNA, SECRET)]
-
-    async def run() -> None:
-        call = await calls(accounts)
-        accounts[:] = [Account(replace(ANNA, keys=(*ANNA.keys, "SECOND")), SECRET)]
-        assert await in_thread(call, lambda: 1) == 1
-
-    asyncio.run(run())
+    call = await calls(accounts)
+    accounts[:] = [Account(replace(ANNA, keys=(*ANNA.keys, "SECOND")), SECRET)]
+    assert await in_thread(call, lambda: 1) == 1
