@@ -17,6 +17,7 @@ from moto.sqs.models import Queue
 from bucketcast import cli
 from bucketcast.state.counters import STEP
 from tests.command_result import CommandResult
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.moto_aws import ENTRY, REGION, MotoAws, client, make_bucket, make_state_table
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ def dynamodb(mocked_aws: None) -> "DynamoDBClient":  # noqa: ARG001 - it answers
 @pytest.fixture
 def state_table(dynamodb: "DynamoDBClient") -> str:
     return make_state_table(dynamodb)
+
+
+@pytest.fixture
+def account(state_table: str) -> Account:
+    return Account(state_table)
 
 
 def cells(table: str) -> list[list[str]]:

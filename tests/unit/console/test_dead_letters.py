@@ -2,16 +2,14 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from bucketcast.console import changes
-from bucketcast.dlq.aws import reader
 from tests.unit.console.site import Site
-from tests.unit.dlq.command.letters import DEAD, OWN, count, dead_letter_event, keys
+from tests.unit.dlq.command.letters import DEAD, OWN, count, dead_letter_event, keys, read_at_once
 from tests.unit.moto_aws import MotoAws, configure
 
 TARGET: Final = "target=webhook%3Aprimary"
@@ -19,10 +17,7 @@ TARGET: Final = "target=webhook%3Aprimary"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
-    # moto does not tell the time; what a test sent before is older than its command.
-    ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
-    monkeypatch.setattr("bucketcast.dlq.command.move.server_time", ahead)
+    read_at_once(monkeypatch)
 
 
 @pytest.fixture

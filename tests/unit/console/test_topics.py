@@ -1,9 +1,6 @@
 """Topics and dynamic targets are listed, opened, added and removed."""
 
-import json
-
 import pytest
-from msgspec.structs import asdict
 
 from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule
@@ -11,7 +8,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.console.site import Site
-from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws
 
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "<me>"}
@@ -21,8 +18,7 @@ WEBHOOK = {"kind": "webhook", "id": "audit", "endpoint": "http://h"}
 
 @pytest.fixture
 def aws(aws: MotoAws) -> MotoAws:
-    aws.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
-    make_functions(aws.client("iam"), aws.mappings)
+    add_dynamic_targets(aws)
     return aws
 
 

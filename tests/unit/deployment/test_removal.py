@@ -187,66 +187,59 @@ def test_deploy_is_refused_but_not_its_rollback(answers: Any, account: Account) 
         keep(request(answers, kind, account), clients(account, ""), account.sleep)
 
 
+@pytest.fixture
+def redeploy(answers: Any, account: Account, state_table: str, dynamodb: Any) -> Any:
+    """Change the kinds of dynamic targets by a deploy in this state."""
+
+    def redeploy(
+        before: list[str], after: list[str], state: str = "UPDATE_IN_PROGRESS", **more: str
+    ) -> None:
+        update = request(answers, "Update", account)
+        update["ResourceProperties"] |= {"Kinds": after, "StateTable": state_table, **more}
+        update["OldResourceProperties"] |= {"Kinds": before}
+        keep(update, clients(account, state, {"dynamodb": dynamodb}), account.sleep)
+
+    return redeploy
+
+
 @pytest.mark.parametrize("state", ["on", "off"])
 def test_function_of_a_kind_with_targets_is_not_removed(
-    answers: Any,
-    account: Account,
-    state_table: str,
-    dynamodb: Any,
-    state: State,
+    redeploy: Any, state_table: str, dynamodb: Any, state: State
 ) -> None:
     put_dynamic_target(state_table, dynamodb, state)
-    update = request(answers, "Update", account)
-    update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
-    aws = {"dynamodb": dynamodb}
-    update["OldResourceProperties"] |= {"Kinds": ["redis", "webhook"]}
     with pytest.raises(BucketcastError, match=r"leaves redis out.*sqs::audit:redis.*target rm"):
-        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-    keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS", aws), account.sleep)
-    update["ResourceProperties"]["Kinds"].append("redis")
-    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+        redeploy(["redis", "webhook"], ["webhook"])
+    redeploy(["redis", "webhook"], ["webhook"], "UPDATE_ROLLBACK_IN_PROGRESS")
+    redeploy(["redis", "webhook"], ["webhook", "redis"])
 
 
 def test_removed_targets_do_not_refuse_the_deploy(
-    answers: Any, account: Account, state_table: str, dynamodb: Any
+    redeploy: Any, state_table: str, dynamodb: Any
 ) -> None:
     put_dynamic_target(state_table, dynamodb, "kept")
-    update = request(answers, "Update", account)
-    update["ResourceProperties"] |= {"Kinds": [], "StateTable": state_table}
-    update["OldResourceProperties"] |= {"Kinds": ["redis"]}
-    aws = {"dynamodb": dynamodb}
-    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    redeploy(["redis"], [])
     put_dynamic_target(state_table, dynamodb, "on")
-    update["OldResourceProperties"]["Kinds"] = []
-    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    redeploy([], [])
 
 
 def test_visibility_is_raised_to_the_new_functions_timeout(
-    answers: Any, account: Account, state_table: str, dynamodb: Any
+    redeploy: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
     """Lambda refuses a longer timeout than the visibility of a queue that the function reads."""
     put_dynamic_target(state_table, dynamodb, "on")
     (target,) = Table(state_table, dynamodb).targets()
     put_dynamic_target(state_table, dynamodb, "on", "0gone")  # somebody deleted its queue
     url = account.sqs.create_queue(QueueName=target.queue)["QueueUrl"]
-    update = request(answers, "Update", account)
     base = url.rpartition("/")[0]
-    more = {"Kinds": ["redis"], "StateTable": state_table, "DynamicQueues": base}
-    aws = {"dynamodb": dynamodb}
     for seconds in ("330", "90"):
-        update["ResourceProperties"] |= {**more, "DynamicVisibility": seconds}
-        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-        clients_of = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        assert clients_of["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
+        redeploy([], ["redis"], DynamicQueues=base, DynamicVisibility=seconds)
+        attributes = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        assert attributes["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
 
 
 @pytest.mark.parametrize("persistent", ["true", "false"])
 def test_function_of_a_kind_with_topics_is_not_removed(
-    answers: Any,
-    account: Account,
-    state_table: str,
-    dynamodb: Any,
-    persistent: str,
+    redeploy: Any, state_table: str, dynamodb: Any, persistent: str
 ) -> None:
     """Those of one attempt have no target: ingest would write to a queue that is gone."""
     items = TopicTable(state_table, dynamodb)
@@ -257,16 +250,11 @@ def test_function_of_a_kind_with_topics_is_not_removed(
         tenant="acme", owner="ann", name="photos", region="eu-west-1", attributes=attributes
     )
     assert items.commit(work, None, topic)
-    update = request(answers, "Update", account)
-    update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
-    update["OldResourceProperties"] |= {"Kinds": ["kafka", "webhook"]}
-    aws = {"dynamodb": dynamodb}
     with pytest.raises(
         BucketcastError, match=r"leaves kafka out.*:acme:photos \(`bucketcast topic"
     ):
-        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-    update["ResourceProperties"]["Kinds"].append("kafka")
-    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+        redeploy(["kafka", "webhook"], ["webhook"])
+    redeploy(["kafka", "webhook"], ["webhook", "kafka"])
 
 
 def put_dynamic_target(table: str, dynamodb: Any, state: State, name: str = "audit") -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-import boto3
+from msgspec.structs import asdict
 
 from bucketcast.deployment import DynamicSetup
 from bucketcast.dynamic_targets.aws.alarms import Alarms
@@ -15,7 +15,7 @@ from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.destination_cache import DestinationCache
 from bucketcast.topics.aws.table import TopicTable
-from tests.unit.moto_aws import ACCOUNT, REGION
+from tests.unit.moto_aws import ACCOUNT, REGION, MotoAws, client, make_function
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
 DYNAMIC = DynamicSetup(
@@ -31,7 +31,6 @@ DYNAMIC = DynamicSetup(
     timeout=60,
     visibility=360,
 )
-_TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
 class Killed(BaseException):
@@ -52,27 +51,25 @@ class _Watch:
 
 
 @cache
-def _clients() -> tuple[_Watch, dict[str, Any]]:
-    session = boto3.Session("testing", "testing", region_name=REGION)
-    names: Any = ("sqs", "dynamodb", "lambda", "secretsmanager", "cloudwatch", "iam")
-    watch, clients = _Watch(), {name: session.client(name) for name in names}
-    for client in clients.values():
-        client.meta.events.register("before-call", watch.count)
-    return watch, clients
+def _watch() -> _Watch:
+    watch = _Watch()
+    for name in ("sqs", "dynamodb", "lambda", "secretsmanager", "cloudwatch"):
+        client(name).meta.events.register("before-call", watch.count)
+    return watch
 
 
 class Account:
     """The clients, the clock, and the resources beside the table."""
 
     def __init__(self, table: str) -> None:
-        self._watch, clients = _clients()
-        self.sqs, self.dynamodb = clients["sqs"], clients["dynamodb"]
-        self.functions, self.secrets = clients["lambda"], clients["secretsmanager"]
-        self.cloudwatch = clients["cloudwatch"]
+        self._watch = _watch()
+        self.sqs, self.dynamodb = client("sqs"), client("dynamodb")
+        self.functions, self.secrets = client("lambda"), client("secretsmanager")
+        self.cloudwatch = client("cloudwatch")
         self.now = 1_800_000_000.0
         self.table_name = table
         self.table = Table(table, self.dynamodb)
-        make_functions(clients["iam"], self.functions)
+        _make_functions()
 
     @property
     def calls(self) -> list[str]:
@@ -125,14 +122,12 @@ class Account:
         }
 
 
-def make_functions(iam: Any, functions: Any) -> None:
-    """Create the functions of the stack, which do nothing."""
-    role = iam.create_role(RoleName="made", AssumeRolePolicyDocument=_TRUST)["Role"]["Arn"]
+def add_dynamic_targets(aws: MotoAws, **more: Any) -> None:
+    """Let a stack take dynamic targets; `more` replaces parts of what it says of them."""
+    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), **more})
+    _make_functions()
+
+
+def _make_functions() -> None:
     for name in DYNAMIC.functions.values():
-        functions.create_function(
-            FunctionName=name,
-            Role=role,
-            Handler="x.y",
-            Runtime="python3.13",
-            Code={"ZipFile": b"x"},
-        )
+        make_function(name)

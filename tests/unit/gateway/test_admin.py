@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSRequest
-from msgspec.structs import asdict
 from starlette.applications import Starlette
 
 from bucketcast.dynamic_targets.kvs import REDACTED
@@ -19,7 +18,7 @@ from bucketcast.users import Account
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
-from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import add_dynamic_targets
 from tests.unit.gateway.test_admin_metrics import token
 from tests.unit.moto_aws import TABLE, MotoAws, configure
 from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, answer, ready, scope_of, signed
@@ -67,8 +66,7 @@ async def _nothing(*_: Any) -> None:
 @pytest.fixture
 def aws(deploy: Deploy) -> MotoAws:
     made = deploy(("webhook", "webhook", "primary"))
-    made.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
-    make_functions(made.client("iam"), made.mappings)
+    add_dynamic_targets(made)
     configure("Bucketcast-webhook-primary", endpoint="http://h")
     made.answers["Bucketcast-dynamic-redis"] = {"online": False, "why": "x", "where": ""}
     return made

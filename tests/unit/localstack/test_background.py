@@ -100,15 +100,6 @@ def test_half_written_pid_file_is_stale(folder: Path, content: str) -> None:
     assert background.pid("torn") is None
 
 
-def test_log_tail_has_the_printed_lines() -> None:
-    assert background.log_tail("none") == ""
-    start("talker", "-c", "print('ready', flush=True); import time; time.sleep(600)")
-    deadline = time.monotonic() + 180
-    while not background.log_tail("talker") and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert background.log_tail("talker") == "ready"
-
-
 def test_program_with_other_options_is_stopped() -> None:
     background.start("one", ["/bin/sleep", "60"], {}, "port 1")
     assert background.runs("one", "port 1")

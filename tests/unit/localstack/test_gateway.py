@@ -48,12 +48,6 @@ def run_at(port: int) -> None:
 
 
 @pytest.mark.usefixtures("folder", "busy_ports")
-def test_busy_port_error_suggests_a_free_port() -> None:
-    with pytest.raises(Failure, match="GATEWAY_PORT=9101 make up"):
-        gateway.refuse_busy_port()
-
-
-@pytest.mark.usefixtures("folder", "busy_ports")
 def test_gateway_keeps_running_if_its_new_port_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     run_at(9100)
     monkeypatch.setenv("GATEWAY_PORT", "9102")

@@ -81,20 +81,6 @@ def test_fetched_files_are_removed_after_the_run(submit: Path) -> None:
     assert not Path(words[words.index("--py-files") + 1]).exists()
 
 
-def test_missing_jars_are_reported_with_a_hint(submit: Path, tmp_path: Path) -> None:
-    assert not submit.exists()
-    (tmp_path / "sqlite" / "sqlite.jar").unlink()
-    with pytest.raises(Failure, match=r"the jars of sqlite, .* run `make spark`"):
-        spark.run("Bucketcast-scan", {})
-
-
-def test_missing_spark_is_reported_with_a_hint(submit: Path, tmp_path: Path) -> None:
-    assert not submit.exists()
-    (tmp_path / "bin" / "spark-submit").unlink()
-    with pytest.raises(Failure, match="Spark is not installed: run `make spark`"):
-        spark.run("Bucketcast-scan", {})
-
-
 def test_exit_code_of_a_signal_is_that_of_a_shell(submit: Path, tmp_path: Path) -> None:
     (tmp_path / "bin" / "spark-submit").write_text("#!/bin/sh\nkill -9 $$\n")
     assert spark.run("Bucketcast-scan", {}) == 128 + 9

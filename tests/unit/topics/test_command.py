@@ -1,9 +1,6 @@
 """`bucketcast topic`, with the fields of `radosgw-admin topic`."""
 
-import json
-
 import pytest
-from msgspec.structs import asdict
 
 from bucketcast.delivery.dead_letters import Dead, DeadLetters
 from bucketcast.delivery.envelope import Delivery, pack, unpack
@@ -18,7 +15,7 @@ from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.topics.model import Topic
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws
 from tests.unit.samples import event, received
 
@@ -27,8 +24,7 @@ LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "Opaque
 
 @pytest.fixture(autouse=True)
 def with_dynamic(aws: MotoAws) -> None:
-    aws.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
-    make_functions(aws.client("iam"), aws.mappings)
+    add_dynamic_targets(aws)
 
 
 def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:

@@ -1,28 +1,32 @@
 """Dead letters of a target in moto's queues, and what is in these queues afterwards."""
 
+import time
 from typing import Any
+
+import pytest
 
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.dlq.aws import reader
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import event, received
 
 ARN = "arn:minio:sqs::primary:webhook"
-
-
 OTHER = "arn:minio:sqs::main:postgresql"
-
-
 DEAD = "Bucketcast-webhook-primary-dead"
-
-
 OWN = "Bucketcast-webhook-primary"
-
-
 TOPIC = "arn:aws:sns:us-east-1::mytopic"
+
+
+def read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands not wait for letters."""
+    monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
+    # moto does not tell the time; what a test sent before is older than its command.
+    ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
+    monkeypatch.setattr("bucketcast.dlq.command.move.server_time", ahead)
 
 
 def dead_letter(body: str, reason: str, error: str = "", **history: Any) -> Outgoing:

@@ -23,11 +23,6 @@ HIDDEN = {**OPEN, "auth_token": "hunter2"}
 ALARMS = ("dead", "waiting")
 
 
-@pytest.fixture
-def account(state_table: str) -> Account:
-    return Account(state_table)
-
-
 def put(targets: DynamicTargets, values: Mapping[str, str] = HIDDEN, *, merge: bool = False) -> str:
     return targets.put("webhook", "audit", values, merge=merge).outcome
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import asdict
 
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws
 
 HOOK = "arn:minio:sqs::audit:webhook"
@@ -15,8 +15,7 @@ HOOK = "arn:minio:sqs::audit:webhook"
 
 @pytest.fixture(autouse=True)
 def with_dynamic(aws: MotoAws) -> None:
-    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "later": "unknown"})
-    make_functions(aws.client("iam"), aws.mappings)
+    add_dynamic_targets(aws, later="unknown")
     online = {"online": True, "why": "", "where": "http://h"}
     aws.answers["Bucketcast-dynamic-webhook"] = online
 

@@ -1,7 +1,5 @@
 """Buckets that the gateway attaches, and forgets when they are removed."""
 
-from functools import partial
-
 import pytest
 
 from bucketcast.deployment import read_outputs
@@ -11,7 +9,6 @@ from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.document import Via
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
-from tests.unit.conftest import Deploy
 from tests.unit.moto_aws import TABLE, MotoAws, event_patterns, make_bucket, notification
 from tests.unit.notifications.command.test_attach import POLICY, THUMBS, admit
 
@@ -22,19 +19,15 @@ RULE = (
 )
 
 
-@pytest.fixture
-def aws(deploy: Deploy) -> MotoAws:
-    deployed = deploy(("webhook", "webhook", "primary"))
-    deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
-    admit(deployed, POLICY)
-    return deployed
+@pytest.fixture(autouse=True)
+def admitted(aws: MotoAws) -> None:
+    admit(aws, POLICY)
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
 def test_a_bucket_that_is_removed_and_created_again_starts_unattached(
-    aws: MotoAws, via: Via
+    notifications: Notifications, aws: MotoAws, via: Via
 ) -> None:
-    notifications = Notifications(partial(read_outputs, "Bucketcast", aws), aws, "us-east-1")
     make_bucket("images")
     Attachments(read_outputs("Bucketcast", aws), aws).attach("images", via)
     aws.s3.delete_bucket(Bucket="images")
@@ -47,8 +40,9 @@ def test_a_bucket_that_is_removed_and_created_again_starts_unattached(
     assert "QueueConfigurations" in notification("images")
 
 
-def test_an_entry_of_others_for_the_same_events_is_named_and_stays(aws: MotoAws) -> None:
-    notifications = Notifications(partial(read_outputs, "Bucketcast", aws), aws, "us-east-1")
+def test_an_entry_of_others_for_the_same_events_is_named_and_stays(
+    notifications: Notifications,
+) -> None:
     make_bucket("photos", **THUMBS)
     with pytest.raises(S3Error, match=r"InvalidArgument.*'thumbs'"):
         notifications.put("photos", RULE, User("1", "ann", "", ("AK",)))

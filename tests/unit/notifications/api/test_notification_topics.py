@@ -1,13 +1,10 @@
 """Notifications of topics in a bucket: put, read and deleted by Id, and what is refused."""
 
-import json
-from functools import partial
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.deployment import read_outputs
 from bucketcast.destination import TopicArn
 from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
@@ -19,8 +16,7 @@ from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
-from tests.unit.conftest import Deploy
-from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, make_bucket
+from tests.unit.moto_aws import TABLE, MotoAws
 
 ANN = User("1", "ann", "", ("AK",))
 TOPIC = "arn:aws:sns:us-east-1::photos"
@@ -38,19 +34,9 @@ def bind(arn: str, user: User, *_: Any) -> str:
     return f"arn:aws:sns:us-east-1:{tenant}:{name}"
 
 
-@pytest.fixture
-def aws(deploy: Deploy) -> MotoAws:
-    make_bucket("uploads", QueueConfigurations=[ENTRY])
-    deployed = deploy(("webhook", "webhook", "primary"))
-    deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
-    deployed.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
-    return deployed
-
-
-@pytest.fixture
-def notifications(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
+@pytest.fixture(autouse=True)
+def two_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "stored_topic_arn", bind)
-    return Notifications(partial(read_outputs, "Bucketcast", aws), aws, "us-east-1")
 
 
 def topic(id_: str, inside: str = "", arn: str = TOPIC) -> str:

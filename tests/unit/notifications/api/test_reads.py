@@ -1,21 +1,20 @@
 """A call about a bucket reads that bucket's things, however many others there are."""
 
-import json
 from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from bucketcast.deployment.outputs import MAX_AGE_SECONDS, outputs_reader
 from bucketcast.destination import TopicArn
 from bucketcast.notifications.api import Notifications
 from bucketcast.state.dynamic_targets import DynamicTarget
 from bucketcast.users import User
-from tests.unit.conftest import Deploy, Watch
-from tests.unit.dynamic_targets.account import DYNAMIC
-from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, make_bucket
+from tests.unit.conftest import Watch
+from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.moto_aws import TABLE, MotoAws
 
 ANN = User("1", "ann", "", ("AK",))
 DOCUMENT = (
@@ -28,20 +27,16 @@ OWN = DynamicTarget(
 
 
 @pytest.fixture
-def aws(deploy: Deploy) -> MotoAws:
-    """A stack with twenty topics of other users, each with as long an OpaqueData as it may have."""
-    make_bucket("uploads", QueueConfigurations=[ENTRY])
-    deployed = deploy()
-    deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
-    deployed.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
-    deployed.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
-    store(deployed, OWN)
+def aws(aws: MotoAws) -> MotoAws:
+    """The stack with twenty topics of others, each with the longest OpaqueData that there is."""
+    add_dynamic_targets(aws)
+    store(aws, OWN)
     for number in range(20):
         id_ = TopicArn("", "", f"photos-{number}").target_id
         settings = {"opaque_data": "x" * 190_000}
         arn = f"arn:minio:sqs::{id_}:webhook"
-        store(deployed, replace(OWN, arn=arn, id=id_, settings=settings))
-    return deployed
+        store(aws, replace(OWN, arn=arn, id=id_, settings=settings))
+    return aws
 
 
 def store(aws: MotoAws, target: DynamicTarget) -> None:

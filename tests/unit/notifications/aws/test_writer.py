@@ -1,14 +1,12 @@
 """The one writer of bucket notifications, which a deploy and `bucketcast bucket attach` share."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
-from moto import mock_aws
-from moto.s3.notifications import S3NotificationEvent
 
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws import propagation
@@ -38,15 +36,13 @@ Interrupt = Callable[[Callable[[], None]], None]
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """S3 of moto, which does not know the latest events yet, with another's entry in the bucket."""
-    monkeypatch.setattr(S3NotificationEvent, "is_event_valid", lambda _: True)
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket=BUCKET)
-        boto3.client("sqs", region_name="us-east-1").create_queue(QueueName="Bucketcast-ingress")
-        put(client, {"LambdaFunctionConfigurations": [THUMBS]})
-        yield client
+def s3(sqs: Any) -> Any:
+    """S3 with another's entry in the bucket; tests change what this client does."""
+    client = boto3.client("s3")
+    client.create_bucket(Bucket=BUCKET)
+    sqs.create_queue(QueueName="Bucketcast-ingress")
+    put(client, {"LambdaFunctionConfigurations": [THUMBS]})
+    return client
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.rules import Rule
+from bucketcast.rules import Rule, regexes
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Typed
 from tests.unit.moto_aws import TABLE, MotoAws
@@ -111,6 +111,20 @@ def test_apply_lists_errors_and_changes_nothing(
     ran = run("event", "apply", save(file, ONE, {**ONE, **entry}))
     assert ran.code == 2
     assert expected in ran.err
+    assert rules(aws) == []
+
+
+def test_apply_refuses_expressions_too_large_together(
+    run: Run, aws: MotoAws, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
+    large = [
+        {**ONE, "conditions": [{"on": "key", "how": "regex", "values": [f"{number}a{{60}}"]}]}
+        for number in (1, 2)
+    ]
+    assert run("event", "apply", save(file, large[0]), "--dry-run").code == 0
+    ran = run("event", "apply", save(file, *large))
+    assert (ran.code, "100 are allowed" in ran.err) == (2, True), ran.err
     assert rules(aws) == []
 
 

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from msgspec.structs import asdict
 
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.account import DYNAMIC, make_functions
+from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws, configure
 from tests.unit.pipeline.command.fake_pipeline import POSTGRES, deploy
 
@@ -62,8 +61,7 @@ def test_reconcile_repair_succeeds_on_drift(run: Run, aws: MotoAws) -> None:
 @pytest.fixture
 def copy(run: Run, aws: MotoAws) -> DynamicTarget:
     """A dynamic mirror, whose login is a secret."""
-    aws.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
-    make_functions(aws.client("iam"), aws.mappings)
+    add_dynamic_targets(aws)
     login = "connection_string=host=db user=u password=hunter2 dbname=d"
     reply = run("target", "add", "postgres:copy", login, "table=t")
     assert reply.code == 0, reply.err

@@ -28,11 +28,6 @@ FULL = {
 
 
 @pytest.fixture
-def server(state_table: str) -> Server:
-    return Server(Account(state_table))
-
-
-@pytest.fixture
 def ann(server: Server) -> Any:
     return server.client("ANN")
 
@@ -191,8 +186,8 @@ def test_action_unknown_to_ceph_is_refused(ann: Any) -> None:
     assert code(caught) == ("MethodNotAllowed", 405)
 
 
-def test_user_has_no_more_topics_than_allowed(state_table: str) -> None:
-    server = Server(Account(state_table), topics_per_user=2)
+def test_user_has_no_more_topics_than_allowed(account: Account) -> None:
+    server = Server(account, topics_per_user=2)
     ann = server.client("ANN")
     for name in ("t1", "t2", "t2"):
         ann.create_topic(Name=name)
@@ -205,10 +200,10 @@ def test_user_has_no_more_topics_than_allowed(state_table: str) -> None:
 
 
 def test_the_limit_holds_for_calls_that_overtake_each_other(
-    state_table: str, monkeypatch: pytest.MonkeyPatch
+    account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has counted before the others are stored."""
-    server = Server(Account(state_table), topics_per_user=2)
+    server = Server(account, topics_per_user=2)
     ann = server.client("ANN")
     count, names = UserTopics._check_quota, ["t3", "t2"]
 

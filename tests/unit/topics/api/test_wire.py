@@ -9,17 +9,11 @@ from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.unit.dynamic_targets.account import Account
 from tests.unit.topics.api.sns_calls import URL, Server
 from tests.unit.web.requests import REGION
 
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
-
-
-@pytest.fixture
-def server(state_table: str) -> Server:
-    return Server(Account(state_table))
 
 
 def post(

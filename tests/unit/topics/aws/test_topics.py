@@ -19,11 +19,6 @@ T1 = TopicArn("eu-central-1", "acme", "t1")
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}
 
 
-@pytest.fixture
-def account(state_table: str) -> Account:
-    return Account(state_table)
-
-
 def items(account: Account) -> TopicTable:
     return TopicTable(account.table._name, account.dynamodb)
 
