@@ -38,10 +38,14 @@ def test_events_that_nobody_logs(
 
 
 def test_hint_has_the_key_and_the_price() -> None:
-    text = hint("uploads", [READS, "s3:ObjectCreated:PutLegalHold"])
+    text = hint("uploads", [READS, "s3:ObjectCreated:PutLegalHold"], ())
     assert f"does not notify of {READS}, s3:ObjectCreated:PutLegalHold: put" in text
     assert 'access_events = ["get", "put-legal-hold"] into [bucket.uploads]' in text
     assert "$1.00 per million" in text
+
+
+def test_hint_keeps_what_is_logged() -> None:
+    assert 'access_events = ["head", "get"] into' in hint("uploads", [GET], (HEAD,))
 
 
 def test_access_pattern_matches_only_the_buckets_successful_calls() -> None:

@@ -153,8 +153,9 @@ class Deployed:
 
     def not_logged(self, bucket: str, events: Iterable[str]) -> str:
         """Return a hint if only CloudTrail reports some of these events, and logs none, else ""."""
-        missing = access_events.not_logged(events, self.access_events.get(bucket, ()))
-        return access_events.hint(bucket, missing) if missing else ""
+        logged = self.access_events.get(bucket, ())
+        missing = access_events.not_logged(events, logged)
+        return access_events.hint(bucket, missing, logged) if missing else ""
 
     def looks_into(self, bucket: str) -> bool:
         """Return True if ingest may read the bucket's objects."""

@@ -52,10 +52,14 @@ def not_logged(events: Iterable[str], logged: Collection[str]) -> list[str]:
     ]
 
 
-def hint(bucket: str, events: Iterable[str]) -> str:
-    """Return a text about events of a bucket that no trail logs, and the key that changes that."""
+def hint(bucket: str, events: Iterable[str], logged: Iterable[str]) -> str:
+    """Return a text about events of a bucket that no trail logs, and the key that changes that.
+
+    `logged` are those that it has to keep.
+    """
     missing = list(events)
-    words = ", ".join(f'"{_WORDS[expand(event)[0]]}"' for event in missing)
+    names = dict.fromkeys((*logged, *(expand(event)[0] for event in missing)))
+    words = ", ".join(f'"{_WORDS[name]}"' for name in names)
     return (
         f"S3 does not notify of {', '.join(missing)}: put access_events = [{words}] into "
         f"[bucket.{bucket}] and deploy, so that CloudTrail logs the calls ({PRICE})"

@@ -54,7 +54,7 @@ def require_logged(
     """
     for rule in _new_rules(wanted, current):
         if access_events.not_logged(rule.events, logged) == list(rule.events):
-            hint = access_events.hint(rule.bucket, rule.events)
+            hint = access_events.hint(rule.bucket, rule.events, logged)
             raise S3Error(
                 "InvalidArgument",
                 f"{hint}; if another trail logs them, use `bucketcast event add`",

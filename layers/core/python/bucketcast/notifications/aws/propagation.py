@@ -35,8 +35,8 @@ def _may_pass(error: Exception) -> bool:
     """Return True if waiting may help.
 
     A new queue policy or role takes effect after seconds: until then S3 answers `AccessDenied`, or
-    that it cannot validate the destination, DynamoDB and CloudTrail `AccessDeniedException`. S3
-    answers `OperationAborted` while another client changes the bucket's settings.
+    that it cannot validate the destination, DynamoDB `AccessDeniedException`. S3 answers
+    `OperationAborted` while another client changes the bucket's settings.
     """
     if not isinstance(error, ClientError):
         return True
