@@ -108,6 +108,12 @@ def test_wrong_rights_are_refused(run: Run, grant: str, found: str) -> None:
     assert found in refused.err
 
 
+def test_rights_that_are_given_one_by_one_add_up(run: Run) -> None:
+    rights = ("--bucket", "logs=write", "--bucket", "logs=read")
+    shown = run("user", "add", "anna", *rights, "--json").document
+    assert shown["rights"] == {"logs": ["read", "write"]}
+
+
 def test_a_change_of_nothing_is_refused(run: Run) -> None:
     refused = run("user", "set", "anna")
     assert (refused.code, "nothing to change" in refused.err) == (2, True)

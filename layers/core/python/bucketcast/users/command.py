@@ -235,7 +235,11 @@ def _users(out: Output) -> Users:
 
 def _with_grants(user: User, grants: Sequence[Grant]) -> User:
     """Return a user with other rights on the buckets of these patterns."""
-    changed = {**user.grants, **dict(grants)}
+    given: dict[str, tuple[Right, ...]] = {}
+    for pattern, rights in grants:
+        both = {*given.get(pattern, ()), *rights}
+        given[pattern] = tuple(right for right in RIGHTS if right in both)
+    changed = {**user.grants, **given}
     kept = {pattern: rights for pattern, rights in changed.items() if rights}
     if len(kept) > _MAX_PATTERNS:
         raise click.UsageError(f"found {len(kept)} patterns; a user may have {_MAX_PATTERNS}")
