@@ -1,8 +1,6 @@
 """The console in this process: what a browser gets."""
 
-import asyncio
 import time
-from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, Final
@@ -12,6 +10,7 @@ from bucketcast.console.app import create_app
 from bucketcast.console.context import Context
 from bucketcast.terminal.output import Output
 from tests.unit.moto_aws import MotoAws
+from tests.unit.web.requests import answer
 
 PORT: Final = 4_000
 TOKEN: Final = "the-token"
@@ -75,21 +74,9 @@ class Site:
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "method": method,
-            "path": path,
+            "raw_path": path.encode(),
             "query_string": query.encode(),
             "headers": [(name.encode(), value.encode()) for name, value in sent.items() if value],
         }
-        received: list[MutableMapping[str, Any]] = []
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            received.append(message)
-
-        asyncio.run(self._app(scope, receive, send))
-        return Answer(
-            received[0]["status"],
-            {name.decode(): value.decode() for name, value in received[0]["headers"]},
-            b"".join(each.get("body", b"") for each in received).decode(),
-        )
+        response = answer(self._app, scope, body)
+        return Answer(response.status, response.headers, response.body.decode())

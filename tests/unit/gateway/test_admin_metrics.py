@@ -16,9 +16,9 @@ from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.state.counters import Counts
 from bucketcast.state.usage import BucketUsage
 from bucketcast.topics.aws.metrics import Pubsub, sum_pubsub
-from bucketcast.users import Account, User
+from bucketcast.users import User
 from bucketcast.web.errors import S3Error
-from tests.unit.web.requests import ACCESS, ANNA, SECRET
+from tests.unit.web.requests import ACCESS, ANNA, SECRET, find
 
 FOUND = [
     TargetStats("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4),
@@ -119,9 +119,6 @@ def _encoded(data: bytes) -> str:
 
 
 def user_of(authorization: str) -> User:
-    async def find(access_key: str) -> Account | None:
-        return Account(ANNA, SECRET) if access_key == ACCESS else None
-
     return asyncio.run(prometheus_token.authenticate(authorization, find, NOW))
 
 

@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from bucketcast.gateway.proxy import Proxy
-from bucketcast.web.signature.sign import Credentials
-from tests.unit.gateway.application import application
+from tests.unit.gateway.application import application, proxy_to
 from tests.unit.web.requests import HOST, Response, Wire, presigned, scope_of
 
 ORIGIN = "https://app.example"
@@ -41,10 +39,6 @@ class Bucket:
         writer.close()
 
 
-async def credentials() -> Credentials:
-    return Credentials("key", "secret")
-
-
 def called(
     scope: MutableMapping[str, Any], *, objects: bool = True
 ) -> tuple[int, Mapping[str, str], bytes, list[str]]:
@@ -52,16 +46,11 @@ def called(
     response, bucket = Response(), Bucket()
 
     async def run() -> None:
-        async with await asyncio.start_server(bucket.serve, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            proxy = Proxy(f"http://127.0.0.1:{port}", "us-east-1", credentials)
+        async with proxy_to(bucket.serve) as proxy:
             preflight: Callable[..., Awaitable[None]] | None = proxy.preflight if objects else None
             app = application(proxy, preflight=preflight, domains=["gateway.example"])
             scope["path"] = scope["raw_path"].decode()
-            try:
-                await app(scope, Wire(b""), response)
-            finally:
-                await proxy.close()
+            await app(scope, Wire(b""), response)
 
     asyncio.run(run())
     return response.status, response.headers, response.body, bucket.heads

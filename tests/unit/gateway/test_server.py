@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.gateway.server import OPEN_FILES, Server, allow_open_files, configure
-from bucketcast.web.signature.sign import Credentials
-from tests.unit.gateway.application import application
+from tests.unit.gateway.application import application, credentials
 from tests.unit.web.requests import HOST, signed
 
 S3_DATE = "Wed, 01 Jan 2020 00:00:00 GMT"
@@ -26,10 +25,6 @@ class AtS3(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None: ...
-
-
-async def credentials() -> Credentials:
-    return Credentials("AKIA", "secret")
 
 
 def test_each_response_has_one_date_which_is_the_gateways() -> None:

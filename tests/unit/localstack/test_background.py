@@ -4,26 +4,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from localstack import background
 
+pytestmark = pytest.mark.usefixtures("folder")
 PARENT = (
     "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
 )
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(background, "LOCAL", tmp_path)
-    monkeypatch.setattr(background, "PIDS", tmp_path / "pids")
-    monkeypatch.setattr(background, "LOGS", tmp_path / "logs")
-    yield tmp_path
-    for name in background.names():
-        background.stop(name)
 
 
 def members(group: int) -> list[int]:
@@ -45,6 +36,13 @@ def start(name: str, *arguments: str) -> int:
     return pid
 
 
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 180
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_started_program_is_found_until_it_is_stopped() -> None:
     pid = start("one", "-c", "import time; time.sleep(600)")
     assert os.getsid(pid) == pid, "an interrupt of the terminal must not reach it"
@@ -56,10 +54,7 @@ def test_started_program_is_found_until_it_is_stopped() -> None:
 
 def test_stop_ends_the_children_too() -> None:
     pid = start("parent", "-c", PARENT)
-    deadline = time.monotonic() + 180
-    while len(members(pid)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert len(members(pid)) == 2
+    wait_until(lambda: len(members(pid)) == 2)
     background.stop("parent")
     assert members(pid) == []
 
@@ -70,9 +65,7 @@ def test_stop_ends_a_program_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatc
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
     )
     pid = start("deaf", "-c", f"{program}; time.sleep(600)")
-    deadline = time.monotonic() + 180
-    while not background.log_tail("deaf") and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: background.log_tail("deaf"))
     background.stop("deaf")
     assert members(pid) == []
 
@@ -80,8 +73,7 @@ def test_stop_ends_a_program_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatc
 def test_pid_file_that_outlived_its_program_is_stale() -> None:
     pid = start("killed", "-c", "import time; time.sleep(600)")
     os.killpg(pid, signal.SIGKILL)
-    while members(pid):
-        time.sleep(0.01)
+    wait_until(lambda: not members(pid))
     assert background.pid("killed") is None
     assert not background.stop("killed")
 

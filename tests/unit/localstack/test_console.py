@@ -1,20 +1,12 @@
 """The console of `make up`."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from localstack import background, console, deploy
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(background, "PIDS", tmp_path / "pids")
-    monkeypatch.setattr(background, "LOGS", tmp_path / "logs")
-    yield tmp_path
-    background.stop(console.NAME)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_a_command_killed_while_it_started_leaves_one_that_gets_ready(

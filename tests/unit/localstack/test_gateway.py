@@ -1,7 +1,6 @@
 """The gateway of `make up`: its port, and its user."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,6 @@ from tests.unit.moto_aws import client
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(background, "LOCAL", tmp_path)
-    monkeypatch.setattr(background, "PIDS", tmp_path / "pids")
-    monkeypatch.setattr(background, "LOGS", tmp_path / "logs")
-    monkeypatch.setattr(gateway, "KEYS", tmp_path / "gateway-user.json")
-    yield tmp_path
-    background.stop(gateway.NAME)
-
-
-@pytest.fixture
 def busy_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "is_free", lambda _: False)
     monkeypatch.setattr(ports, "holder", lambda _: "pid 1 (init)")
@@ -35,8 +24,10 @@ def users(
     mocked_aws: None,  # noqa: ARG001 - it mocks AWS
     dynamodb: Any,
     state_table: str,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Users:
+    monkeypatch.setattr(gateway, "KEYS", folder / "gateway-user.json")
     monkeypatch.setattr(clients, "dynamodb", lambda: dynamodb)
     monkeypatch.setattr(clients, "secretsmanager", lambda: client("secretsmanager"))
     return Users(STACK, state_table, dynamodb, client("secretsmanager"))
@@ -67,7 +58,6 @@ def test_port_of_the_running_gateway_is_not_busy(monkeypatch: pytest.MonkeyPatch
     gateway.refuse_busy_port()
 
 
-@pytest.mark.usefixtures("folder")
 def test_user_without_a_secret_is_created_again(users: Users, state_table: str) -> None:
     """A start that was killed between the rows and the secret leaves such a user."""
     access, secret = gateway._user(state_table)
@@ -81,7 +71,6 @@ def test_user_without_a_secret_is_created_again(users: Users, state_table: str) 
     assert account.secret == secret
 
 
-@pytest.mark.usefixtures("folder")
 def test_user_with_lost_keys_gets_new_ones(users: Users, state_table: str) -> None:
     before, _ = gateway._user(state_table)
     gateway.KEYS.unlink()

@@ -1,12 +1,15 @@
 """Topic calls of boto3's own client, answered by the application inside the process."""
 
 import io
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
+import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from bucketcast.dynamic_targets.aws.resources import Resources
@@ -106,6 +109,15 @@ class Server:
 
         client.meta.events.register("before-send.sns", answer)
         return client
+
+
+def refused(call: Callable[[], Any]) -> tuple[str, int]:
+    """Return code and status of the error that a call has; none shows a password."""
+    with pytest.raises(ClientError) as caught:
+        call()
+    answer: Any = caught.value.response
+    assert "hunter2" not in str(answer)
+    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
 
 
 def _bytes(value: Any) -> bytes:

@@ -13,7 +13,7 @@ from bucketcast.topics.model import Topic
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.web.secure import secure
 from tests.unit.dynamic_targets.account import Account
-from tests.unit.topics.api.sns_calls import Server
+from tests.unit.topics.api.sns_calls import Server, refused
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x"}
@@ -35,14 +35,6 @@ def policy(*actions: str, effect: str = "Allow", user: str = "other:user/bob") -
         "Resource": T1,
     }
     return {"Policy": json.dumps({"Version": "2012-10-17", "Statement": [statement]})}
-
-
-def refused(call: Callable[[], Any]) -> tuple[str, int]:
-    with pytest.raises(ClientError) as caught:
-        call()
-    answer: Any = caught.value.response
-    assert "hunter2" not in str(answer)
-    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
 
 
 def topic(server: Server) -> Topic:

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.users import Account
-from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request_body import RequestBody
 from bucketcast.web.signature.chunked import Chunked
-from tests.unit.web.requests import ACCESS, ANNA, SECRET, Wire
+from tests.unit.web.requests import SECRET, Wire, authenticator
 
 # From AWS's "Signature Calculations for the Authorization Header: Transferring Payload in Multiple
 # Chunks": 65,536 and 1,024 times the letter a.
@@ -62,11 +60,8 @@ def streamed(body: bytes, size: int = 4_096, **changed: str) -> list[bytes]:
     }
     pieces: list[bytes] = []
 
-    async def find(access_key: str) -> Account | None:
-        return Account(ANNA, SECRET) if access_key == ACCESS else None
-
     async def run() -> None:
-        at = Authenticator(find, now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
+        at = authenticator(now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
         admitted = await at.authenticate(scope, Wire(body, size))
         async for piece in admitted.body.stream():
             pieces.append(piece)  # noqa: PERF401 - what came before an error counts
