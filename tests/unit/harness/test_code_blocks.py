@@ -41,7 +41,8 @@ PROGRAMS: Final = (
     *(".venv/bin/pytest", "localstack/spark-submit", "node_modules/.bin/cdk"),
     *("cat", "cp", "curl", "git", "mc", "sleep", "tee", "unzip"),
 )
-RECORD: Final = r"""{ printf '%s\037' "$@" >> called; printf '\036' >> called; echo VALUE; }"""
+# Programs of a pipeline record at the same time, so each does it by one write.
+RECORD: Final = r"""{ local IFS=$'\037'; printf '%s\037\036' "$*" >> called; echo VALUE; }"""
 SESSION: Final = botocore.session.get_session()
 OF_ALL_CALLS: Final = {"query", "output", "region", "profile", "endpoint-url"}
 NEEDED: Final[Mapping[str, Any]] = {
