@@ -272,6 +272,21 @@ def test_what_was_attached_stays_while_what_the_deploy_attached_is_gone(
     assert bool(event_patterns()) == (attached == "eventbridge")
 
 
+def test_the_queue_is_not_detached_while_the_rule_is_disabled(
+    run: Run, put: Mock, aws: MotoAws
+) -> None:
+    for via in ("sqs", "eventbridge"):
+        run("bucket", "attach", "uploads", "--via", via)
+    later(aws)
+    put.reset_mock()
+    aws.events.disable_rule(Name=RULE)
+    ran = run("bucket", "detach", "uploads", "--via", "sqs")
+    assert (ran.code, put.called) == (1, False)
+    assert "`bucketcast bucket attach uploads --via eventbridge` first" in ran.err
+    run("bucket", "attach", "uploads", "--via", "eventbridge")
+    assert run("bucket", "detach", "uploads", "--via", "sqs").code == 0
+
+
 def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:
     ran = run("bucket", "detach", "archive", "--json")
     assert ran.code == 1

@@ -162,6 +162,8 @@ class Attachments:
                 f"S3 does not send the events of {bucket} as it was deployed: restore that by "
                 f"`bucketcast bucket attach {bucket} --via {max(deployed)}` first"
             )
+        if rule and "eventbridge" not in going | deployed:
+            self._require_enabled(bucket)
         with aws_errors():
             if staying:
                 self._times.require(bucket, self._clock())
@@ -174,6 +176,13 @@ class Attachments:
             else:
                 self._times.remove(bucket)
         return changes
+
+    def _require_enabled(self, bucket: str) -> None:
+        if not self._rules.is_enabled(self._rule(bucket)):
+            raise BucketcastError(
+                f"the EventBridge rule {self._rule(bucket)} is disabled: enable it by `bucketcast "
+                f"bucket attach {bucket} --via eventbridge` first, or detach without --via"
+            )
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry)

@@ -89,6 +89,11 @@ class EventRules:
                 return False
         return True
 
+    def is_enabled(self, name: str) -> bool:
+        """Return True if an existing rule passes events on."""
+        with aws_errors():
+            return self._aws.events.describe_rule(Name=name)["State"] != "DISABLED"
+
     def create(self, name: str, description: str, pattern: Mapping[str, Any]) -> list[str]:
         """Create or correct the rule; return the additions as texts.
 
