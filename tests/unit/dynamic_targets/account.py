@@ -15,6 +15,7 @@ from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.destination_cache import DestinationCache
 from bucketcast.topics.aws.table import TopicTable
+from bucketcast.topics.aws.topics import Topics
 from tests.unit.moto_aws import ACCOUNT, REGION, MotoAws, client, make_function
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
@@ -75,11 +76,17 @@ class Account:
     def calls(self) -> list[str]:
         return self._watch.calls
 
+    def _resources(self, setup: DynamicSetup) -> Resources:
+        return Resources(setup, self.sqs, self.functions, self.secrets, timeout=0)
+
+    def topics(self, setup: DynamicSetup = DYNAMIC) -> Topics:
+        items = TopicTable(self.table_name, self.dynamodb)
+        return Topics(items, setup, self.targets(setup), self._resources(setup), lambda: self.now)
+
     def targets(self, setup: DynamicSetup = DYNAMIC, **more: Any) -> DynamicTargets:
-        resources = Resources(setup, self.sqs, self.functions, self.secrets, timeout=0)
         alarms = Alarms(self.cloudwatch, "Bucketcast", TOPIC)
         more = {"timeout": 0.0, "clock": lambda: self.now, **more}
-        return DynamicTargets(setup, self.table, resources, alarms, **more)
+        return DynamicTargets(setup, self.table, self._resources(setup), alarms, **more)
 
     def destination_cache(self) -> DestinationCache:
         """Ingest's cache of queues."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
-from urllib.parse import urlsplit
 
 import boto3
 import pytest
@@ -16,8 +15,9 @@ from bucketcast.listen.queue import QueueUnavailableError, Sqs
 from bucketcast.users.aws import Users
 from functions.gateway import url
 from tests.unit.conftest import Deploy
+from tests.unit.functions.test_gateway import event
 from tests.unit.moto_aws import TABLE, MotoAws
-from tests.unit.web.requests import ANNA, HOST, SECRET, signed
+from tests.unit.web.requests import ANNA, SECRET
 
 
 @pytest.fixture
@@ -33,15 +33,7 @@ def called(
 ) -> dict[str, Any]:
     """Return the answer of a function to Anna's GET."""
     app = create_app("Bucketcast", TABLE, aws, serves=serves, listen_url=listen_url)
-    parts = urlsplit(target)
-    headers = {name.lower(): value for name, value in signed("GET", target).headers.items()}
-    event = {
-        "rawPath": parts.path,
-        "rawQueryString": parts.query,
-        "headers": {"host": HOST, **headers},
-        "requestContext": {"http": {"method": "GET", "sourceIp": "192.0.2.7"}},
-    }
-    return asyncio.run(url.answer(app, event))
+    return asyncio.run(url.answer(app, event("GET", target)))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,12 +13,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.gateway.app import build
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import Topics
 from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
 from bucketcast.web.authentication import Authenticator
@@ -56,17 +55,9 @@ class Server:
         self.account = account
         self.setup = replace(HERE, **setup)
         self.items = TopicTable(table, account.dynamodb)
-        topics = UserTopics(self.items, self.topics, REGION)
+        topics = UserTopics(self.items, partial(account.topics, self.setup), REGION)
         sns = Sns(Authenticator(find), secure(secure_calls), _nothing, topics)
         self.app = build(sns, is_ready=ready)
-
-    def topics(self) -> Topics:
-        account = self.account
-        resources = Resources(
-            self.setup, account.sqs, account.functions, account.secrets, timeout=0
-        )
-        targets = account.targets(self.setup)
-        return Topics(self.items, self.setup, targets, resources, lambda: account.now)
 
     def call(
         self, method: str, target: str, headers: Any, body: bytes

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.destination import Destination, TopicArn
-from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import LEASE_SECONDS, DesiredTopic, Topics
@@ -23,13 +22,8 @@ def items(account: Account) -> TopicTable:
     return TopicTable(account.table._name, account.dynamodb)
 
 
-def topics(account: Account) -> Topics:
-    resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
-    return Topics(items(account), DYNAMIC, account.targets(), resources, lambda: account.now)
-
-
 def put(account: Account, given: Mapping[str, str], arn: TopicArn = T1, owner: str = "a") -> Topic:
-    return topics(account).put(arn, lambda *_: DesiredTopic(owner, parse_attributes(given)))
+    return account.topics().put(arn, lambda *_: DesiredTopic(owner, parse_attributes(given)))
 
 
 def test_name_too_long_for_dynamodb_is_no_topic() -> None:
@@ -39,14 +33,14 @@ def test_name_too_long_for_dynamodb_is_no_topic() -> None:
 
 
 def delete(account: Account) -> bool:
-    return topics(account).delete(T1, lambda _: None)
+    return account.topics().delete(T1, lambda _: None)
 
 
 def clean_up(account: Account) -> None:
     """What later calls do."""
     for _ in range(2):
         account.now += LEASE_SECONDS + 1
-        topics(account).sweep()
+        account.topics().sweep()
         account.targets().sweep()
 
 
@@ -149,8 +143,7 @@ def test_change_of_kind_keeps_waiting_events_until_deletion(
     # moto's table has functions of three kinds only.
     deployed = {**DYNAMIC.functions, "amqp": DYNAMIC.functions["redis"]}
     setup = replace(DYNAMIC, functions=deployed)
-    resources = Resources(setup, account.sqs, account.functions, account.secrets, timeout=0)
-    both = Topics(items(account), setup, account.targets(setup), resources)
+    both = account.topics(setup)
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex", "persistent": "true"}
     both.put(T1, lambda *_: DesiredTopic("a", parse_attributes(given)))
     states = {entry.kind: entry.state for entry in account.table.targets()}
@@ -176,7 +169,7 @@ def test_change_applies_to_a_topic_created_again_meanwhile(
             existing.owner, parse_attributes({**existing.attributes, "max_retries": "1"})
         )
 
-    made = topics(account).put(T1, later)
+    made = account.topics().put(T1, later)
     assert (made.owner, made.attributes) == ("new", {"max_retries": "1"})
 
 
@@ -188,9 +181,9 @@ def test_forbidden_change_changes_nothing(account: Account) -> None:
 
     before = it_is_whole(account)
     with pytest.raises(TopicError):
-        topics(account).put(T1, no)
+        account.topics().put(T1, no)
     with pytest.raises(TopicError):
-        topics(account).delete(T1, no)  # type: ignore[arg-type]  # it only raises
+        account.topics().delete(T1, no)  # type: ignore[arg-type]  # it only raises
     assert it_is_whole(account) == before
 
 
@@ -213,7 +206,7 @@ def test_two_simultaneous_calls_both_succeed(account: Account) -> None:
             "a", parse_attributes({**LOGIN, "OpaqueData": stored.get("OpaqueData", "") + "+"})
         )
 
-    made = topics(account).put(T1, later)
+    made = account.topics().put(T1, later)
     assert made.opaque_data == "first+"
     assert it_is_whole(account) == made
     assert [entry and entry.owner for entry in calls] == [None, "b"]
