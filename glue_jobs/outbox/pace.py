@@ -1,30 +1,14 @@
-"""The pace at which a spool is sent, the time that it takes, and a pause or a new rate meanwhile.
-
-The file `settings.pipeline.CONTROL` in a run's folder is written by whoever wants one, and read
-between two calls.
-"""
+"""The pace at which a spool is sent, and the time that it takes."""
 
 import time
-from typing import Annotated, Final
-
-import msgspec
+from typing import Final
 
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.errors import BucketcastError
-from glue_jobs import files
 
 ORDERED_PACE: Final = 130
 """The events a second that a FIFO queue gets: ten a call, and no call before the last is done."""
-CHECK_SECONDS: Final = 2.0
-"""The time after which a task reads the control file again."""
 FOREVER: Final = float("inf")
-
-
-class Control(msgspec.Struct, omit_defaults=True):
-    """The content of a control file; without a `rate` the one that a run began with stays."""
-
-    rate: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    paused: bool = False
 
 
 class RateLimit:
@@ -50,61 +34,20 @@ class RateLimit:
 class Pace:
     """The pace of one of several tasks that share a rate, in events a second; 0 means no limit.
 
-    `control` is the URL of the control file, "" for none. Nothing is sent after `until`, in Unix
-    seconds.
+    Nothing is sent after `until`, in Unix seconds.
     """
 
-    def __init__(
-        self, rate: int, tasks: int = 1, control: str = "", until: float = FOREVER
-    ) -> None:
-        self._rate = rate
-        self._tasks = tasks
-        self._control = control
+    def __init__(self, rate: int, tasks: int = 1, until: float = FOREVER) -> None:
         self._until = until
         self._limit = RateLimit(rate / tasks)
-        self._next_check = 0.0
-        self._paused = False
 
     def wait(self, events: int) -> bool:
-        """Wait until these events may be sent; return False if they may not, as in a pause."""
+        """Wait until these events may be sent; return False if that is after the last moment."""
         seconds = self._limit.reserve(events, time.monotonic())
-        while True:
-            if self._is_changed():
-                seconds = 0.0
-            if self._paused or time.time() > self._until:
-                return False
-            if seconds <= 0:
-                return True
-            time.sleep(min(seconds, CHECK_SECONDS))
-            seconds -= CHECK_SECONDS
-
-    def _is_changed(self) -> bool:
-        """Read the control file if it is time to; return True if it has a new rate."""
-        now = time.monotonic()
-        if not self._control or now < self._next_check:
+        if time.time() + seconds > self._until:
             return False
-        self._next_check = now + CHECK_SECONDS
-        control = read_control(self._control)
-        self._paused = control.paused
-        if control.rate in (None, self._rate):
-            return False
-        self._rate = control.rate
-        self._limit = RateLimit(control.rate / self._tasks)
+        time.sleep(seconds)
         return True
-
-
-def read_control(url: str) -> Control:
-    """Return the content of a control file, also of one that is not there.
-
-    Raises:
-        BucketcastError: it cannot be read.
-    """
-    try:
-        return msgspec.json.decode(files.read(url), type=Control)
-    except files.MissingFileError:
-        return Control()
-    except msgspec.DecodeError as error:
-        raise BucketcastError(f"{url}: {error}") from error
 
 
 def seconds_needed(events: int, rate: int, queue: str) -> float:

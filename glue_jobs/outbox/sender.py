@@ -13,7 +13,6 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.errors import BucketcastError
-from bucketcast.settings.pipeline import CONTROL
 from glue_jobs import files, not_sent
 from glue_jobs.aws import client
 from glue_jobs.not_sent import NotSent
@@ -55,11 +54,10 @@ def send(
 ) -> int:
     """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
 
-    `rate` is in events a second, over all tasks together; 0 means no limit. A file
-    `control.json` in the folder `run` may pause it or set another rate, and the objects of messages
-    that SQS refuses are listed in `not-sent/messages` there. Nothing is sent after `until`, in Unix
-    seconds. About once a second a thread calls `on_progress(done, total)` with the number of
-    events that SQS has accepted.
+    `rate` is in events a second, over all tasks together; 0 means no limit. The objects of messages
+    that SQS refuses are listed in `not-sent/messages` in the folder `run`. Nothing is sent after
+    `until`, in Unix seconds. About once a second a thread calls `on_progress(done, total)` with the
+    number of events that SQS has accepted.
 
     A chunk that has a checkpoint when a task begins with its part is not sent again, however often
     this is called and tasks are retried. It is sent twice if its task ends between SQS's response
@@ -129,8 +127,7 @@ def _send_chunks(chunks: DataFrame, task: Task) -> list[Refusal]:
 
 def run_task(task: Task, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
     """Send the chunks of one task in order; return the first reasons why SQS refused some."""
-    control = f"{task.run}/{CONTROL}" if task.run else ""
-    pace = Pace(task.rate, task.tasks, control, task.until)
+    pace = Pace(task.rate, task.tasks, task.until)
     sender = Sender(task.folder, pace, f"{task.run}/{REFUSED}" if task.run else "")
     refusals: set[Refusal] = set()
     for row in rows:

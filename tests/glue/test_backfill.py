@@ -254,21 +254,6 @@ def test_a_run_that_still_works_is_not_resumed(
     assert deployment.backfill(spark)["events"] == 1
 
 
-def test_a_paused_run_ends_and_is_continued(spark: SparkSession, deployment: Backfills) -> None:
-    deployment.add_rule()
-    for number in range(40):
-        deployment.add_object(f"{number:02}")
-    control = f"{deployment.settings().run}/control.json"
-    files.write(control, b'{"paused": true}')
-    result = deployment.backfill(spark)
-    assert (result["status"], result["paused"], result["sent"]) == ("success", True, 0)
-    assert not deployment.drain()
-    files.write(control, b'{"rate": 100000}')
-    result = deployment.backfill(spark, rate="1")
-    assert (result["paused"], result["sent"], deployment.listings) == (False, 40, 1)
-    assert len(deployment.drain()) == 40
-
-
 def test_a_run_pauses_before_glue_would_end_it(
     spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:

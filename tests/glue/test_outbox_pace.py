@@ -1,4 +1,4 @@
-"""A sender waits for its share, heeds the control file, and lists what SQS refuses."""
+"""A sender waits for its share, and lists what SQS refuses."""
 
 from pathlib import Path
 
@@ -16,12 +16,11 @@ from glue_jobs.outbox.sender import Refusal, Sender, Task
 
 
 class Clock:
-    """The clock of `pace`, which only sleeping moves; each sleep may write a control file."""
+    """The clock of `pace`, which only sleeping moves."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
         self.slept: list[float] = []
-        self.control: tuple[Path, str] | None = None
 
     def monotonic(self) -> float:
         return self.now
@@ -31,9 +30,6 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.now += seconds
-        if self.control:
-            path, text = self.control
-            path.write_text(text)
 
 
 @pytest.fixture
@@ -46,22 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_a_task_waits_for_its_share_of_the_rate(clock: Clock) -> None:
     limited = Pace(100, tasks=2)
     assert [limited.wait(250), limited.wait(1)] == [True, True]
-    assert clock.slept == [2.0, 2.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("text", "goes_on", "slept"),
-    [('{"paused": true}', False, 2.0), ('{"rate": 0}', True, 2.0), ("{}", True, 100.0)],
-)
-def test_a_waiting_task_heeds_the_control_file(
-    clock: Clock, tmp_path: Path, text: str, *, goes_on: bool, slept: float
-) -> None:
-    path = tmp_path / "control.json"
-    clock.control = path, text
-    limited = Pace(10, control=path.as_uri())
-    assert limited.wait(1_000)
-    assert limited.wait(1_000) is goes_on
-    assert sum(clock.slept) == slept
+    assert clock.slept == [0.0, 5.0]
 
 
 def test_nothing_is_sent_after_the_last_moment(clock: Clock) -> None:
@@ -78,13 +59,6 @@ def test_the_time_limit_counts_with_the_pace_of_a_fifo_queue(rate: int) -> None:
         match=r"^131 events take 0\.00 hours at about 130 a second, as a FIFO .*, or wait$",
     ):
         pace.check_time(131, rate, "https://sqs/a.fifo", 1.0, "or wait")
-
-
-def test_a_broken_control_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "control.json"
-    path.write_text('{"rate": -1}')
-    with pytest.raises(BucketcastError, match=r"control\.json: .*>= 0"):
-        pace.read_control(path.as_uri())
 
 
 def test_the_objects_of_a_refused_message_are_listed(

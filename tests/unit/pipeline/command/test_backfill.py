@@ -59,7 +59,7 @@ def test_a_run_is_resumed_with_its_own_options(run: Run, aws: MotoAws) -> None:
         "--rate": "70",
         "--run": f"s3://pipeline/{RUN_FOLDER}",
     }
-    names = ("progress.json", "result.json", "control.json")
+    names = ("progress.json", "result.json")
     assert pipeline.removed == [f"{RUN_FOLDER}/{name}" for name in names]
     assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "70"
 
@@ -85,8 +85,6 @@ def test_options_of_a_new_run_are_kept_for_later(run: Run, aws: MotoAws) -> None
         (("other", "--resume", "r-1"), 1, "--bucket is 'other', and r-1 has 'uploads'"),
         (("--resume", "r-1", "--dry-run"), 2, "--dry-run is for a new run"),
         (("--resume", "r-2"), 1, "there is no run r-2 of backfill"),
-        (("--pause", "r-2"), 1, "there is no run r-2 of backfill"),
-        (("--pause", "r-1"), 1, "r-1 has ended; --resume r-1 continues it"),
     ],
 )
 def test_what_does_not_fit_the_run_is_refused(
@@ -98,46 +96,14 @@ def test_what_does_not_fit_the_run_is_refused(
     assert (pipeline.started, pipeline.removed) == ([], [])
 
 
-def test_a_run_that_works_is_paused_or_gets_another_rate(run: Run, aws: MotoAws) -> None:
+def test_a_run_that_works_is_not_resumed(run: Run, aws: MotoAws) -> None:
     pipeline = deploy_run(aws, {})
-    pipeline.result = None
-    work(aws)
-    assert run("backfill", "--resume", "r-1", "--rate", "200").code == 0
-    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"rate": 200}
-    assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "200"
-    refused = run("backfill", "--resume", "r-1")
-    assert (refused.code, "r-1 works now" in refused.err) == (1, True)
-    reply = run("backfill", "--pause", "r-1")
-    assert reply.code == 0, reply.err
-    assert "bucketcast backfill --resume r-1 continues it" in reply.out
-    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
-    assert (pipeline.started, pipeline.removed) == ([], [])
-
-
-def work(aws: MotoAws) -> None:
-    """Let the run r-1 hold its lease."""
     lease = Lease(Partition(TABLE, JOBS, aws.dynamodb), f"s3://pipeline/{RUN_FOLDER}")
     assert lease.take(2**43)
-
-
-def test_a_paused_run_that_still_works_keeps_its_pause(run: Run, aws: MotoAws) -> None:
-    """Some of its tasks have stopped already: a new rate would not wake them."""
-    pipeline = deploy_run(aws, {})
-    pipeline.result = None
-    work(aws)
-    assert run("backfill", "--pause", "r-1").code == 0
     refused = run("backfill", "--resume", "r-1", "--rate", "200")
-    assert (refused.code, "r-1 was paused and ends now" in refused.err) == (1, True)
-    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
+    assert (refused.code, "r-1 works now: wait until it has ended" in refused.err) == (1, True)
+    assert (pipeline.started, pipeline.removed) == ([], [])
     assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "50"
-
-
-def test_a_run_that_works_is_paused_beside_an_earlier_result(run: Run, aws: MotoAws) -> None:
-    """The attempt before it wrote its result after this one began."""
-    pipeline = deploy_run(aws, {"paused": True})
-    work(aws)
-    assert run("backfill", "--pause", "r-1").code == 0
-    assert pipeline.written[f"{RUN_FOLDER}/control.json"] == {"paused": True}
 
 
 def test_a_manifest_of_this_machine_is_uploaded_into_the_runs_folder(

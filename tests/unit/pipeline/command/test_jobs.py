@@ -60,8 +60,6 @@ def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None
             "--manifest and --source: allowed is one",
         ),
         (("backfill", "--target", WEBHOOK), 2, "Missing argument 'BUCKET'"),
-        (("backfill", "--pause", "r", "--resume", "r"), 2, "--pause and --resume: allowed is one"),
-        (("backfill", "--pause", "r", "--rate", "5"), 2, "--pause and --rate: allowed is one"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
         (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),
     ],

@@ -186,8 +186,8 @@ class Runs:
         return GlueRun(name, arguments, self._aws)
 
     def reset(self, job: str, run: str) -> None:
-        """Remove the progress and result of an earlier attempt, and what it was told meanwhile."""
-        for name in ("progress.json", "result.json", jobs.CONTROL):
+        """Remove the progress and result of an earlier attempt."""
+        for name in ("progress.json", "result.json"):
             with aws_errors():
                 self._aws.s3.delete_object(**self._location(job, run, name))
 

@@ -35,9 +35,6 @@ SOURCE: Final = (
     "the folder of a configuration, for its newest report"
 )
 
-CONTROL: Final = "control.json"
-"""The file in a run's folder of what it is to do from now on: `{"paused": true}`, `{"rate": 5}`."""
-
 
 def is_journal(source: str) -> bool:
     """Return True if a source is a journal table of S3 Metadata."""

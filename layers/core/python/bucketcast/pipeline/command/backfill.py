@@ -20,7 +20,7 @@ from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.pipeline.aws import OPTIONS, Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.settings import types
-from bucketcast.settings.pipeline import CONTROL, is_journal
+from bucketcast.settings.pipeline import is_journal
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
@@ -39,27 +39,20 @@ INCOMPLETE: Final = 1
     "them.",
 )
 @click.option(
-    "--pause",
-    type=params.rule_name,
-    metavar="RUN",
-    help="End a run after the call that it makes now; nothing is lost.",
-)
-@click.option(
     "--resume",
     type=params.rule_name,
     metavar="RUN",
-    help="Continue a run that has ended, with its own options and perhaps another --rate; nothing "
-    "is sent twice. A run that still works only gets the --rate.",
+    help="Continue a run that has ended, with its own options and perhaps another --rate; what "
+    "was sent is not sent again.",
 )
 @jobs.no_wait_option
 @shared
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     out: Output,
     *,
     bucket: str | None,
     target: TargetArn | None,
     dry_run: bool,
-    pause: str | None,
     resume: str | None,
     no_wait: bool,
     **values: str,
@@ -86,9 +79,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql \\
         --modified-after 2026-03-14T10:00Z --modified-before 2026-03-14T12:00Z
     """  # noqa: D301 - click reads the character
-    if pause or resume:
-        _check_earlier(pause, resume, values["rate"], dry_run=dry_run)
-    else:
+    if resume and dry_run:
+        raise click.UsageError("--dry-run is for a new run")
+    if not resume:
         _check_new(bucket, target)
         _check_journal(values)
     _check_selection(values)
@@ -100,14 +93,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
         options["target"] = deployment.target(target).arn
     if bucket:
         options["bucket"] = bucket
-    if pause:
-        _pause(out, runs, pause, options)
-        return 0
     if resume:
         options = _earlier_options(runs, resume, options)
         if runs.is_working(JOB, resume):
-            _change_rate(out, runs, resume, options, values["rate"])
-            return 0
+            raise BucketcastError(f"{resume} works now: wait until it has ended, or end it")
     to = deployment.target(TargetArn.parse(options["target"]))
     if options.get("versions") == "all" and is_mirror(to.kind, settings(to, aws)):
         raise BucketcastError(
@@ -150,15 +139,6 @@ def _check_journal(values: Mapping[str, str]) -> None:
         )
     if types.time(after) >= datetime.now(UTC):
         raise click.UsageError(f"--modified-after: found {after}, allowed is a time before now")
-
-
-def _check_earlier(pause: str | None, resume: str | None, rate: str, *, dry_run: bool) -> None:
-    if pause and resume:
-        raise click.UsageError("--pause and --resume: allowed is one of them")
-    if pause and rate:
-        raise click.UsageError("--pause and --rate: allowed is one of them; --resume takes a rate")
-    if dry_run:
-        raise click.UsageError("--dry-run is for a new run")
 
 
 def _check_selection(values: Mapping[str, str]) -> None:
@@ -204,31 +184,6 @@ def _earlier_options(runs: Runs, run: str, given: Mapping[str, str]) -> dict[str
                 "a run keeps its options, but for --rate"
             )
     return {**earlier, **given}
-
-
-def _pause(out: Output, runs: Runs, run: str, given: Mapping[str, str]) -> None:
-    _earlier_options(runs, run, given)
-    # The attempt before this one may have written its result after this one began.
-    if runs.read(JOB, run, "result.json") and not runs.is_working(JOB, run):
-        raise BucketcastError(f"{run} has ended; --resume {run} continues it")
-    runs.write(JOB, run, CONTROL, {"paused": True})
-    resume = f"bucketcast backfill --resume {run}"
-    out.answer(
-        {"run": run, "resume": resume},
-        f"{run} ends within seconds, or once its objects are listed; {resume} continues it",
-    )
-
-
-def _change_rate(out: Output, runs: Runs, run: str, options: Mapping[str, str], rate: str) -> None:
-    if (runs.read(JOB, run, CONTROL) or {}).get("paused"):
-        raise BucketcastError(f"{run} was paused and ends now: resume it once it has ended")
-    if not rate:
-        raise BucketcastError(
-            f"{run} works now: give it another --rate, or wait until it has ended"
-        )
-    runs.write(JOB, run, CONTROL, {"rate": int(rate)})
-    runs.write(JOB, run, OPTIONS, options)
-    out.answer({"run": run, "rate": int(rate)}, f"{run} goes on with --rate {rate}")
 
 
 def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
