@@ -260,8 +260,9 @@ def test_a_run_pauses_before_glue_would_end_it(
     deployment.add_rule()
     deployment.add_object("a")
     with monkeypatch.context() as patch:
+        patch.setattr(backfill_module, "_SPARE", 600)
         patch.setattr(backfill_module, "_SPARE_SHARE", 1.0)
-        result = deployment.backfill(spark, timeout="30")
+        result = deployment.backfill(spark, timeout="600")
     assert (result["status"], result["paused"], result["sent"]) == ("success", True, 0)
     assert deployment.backfill(spark, timeout="600")["paused"] is False
 
