@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import asdict
 
 from bucketcast.destination import TopicArn
-from bucketcast.diagnose.queues import check_clock
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.rules import Rules
@@ -68,7 +67,7 @@ def test_healthy_deployment_has_no_findings(run: Run, deployment: MotoAws) -> No
     code, everything = problems(run, "--all")
     assert (code, {each["status"] for each in everything}) == (0, {"ok"})
     checks = {each["check"] for each in everything}
-    assert checks >= {"clock", "queue", "queue-policy", "bucket"}
+    assert checks >= {"queue", "queue-policy", "bucket"}
     assert checks >= {"settings", "dns", "tcp", "tls", "login", "access"}
 
 
@@ -362,8 +361,3 @@ def test_a_disabled_target_is_not_checked(run: Run, deployment: MotoAws) -> None
     deployment.change(WEBHOOK, enabled=False)
     deployment.answers[FUNCTION] = {"errorMessage": "must not be asked"}
     assert problems(run) == (0, [])
-
-
-@pytest.mark.parametrize(("off", "status"), [(2, "ok"), (-60, "warn"), (900, "error")])
-def test_clock_difference_has_a_status(off: int, status: str) -> None:
-    assert check_clock(1_000_000 + off, 1_000_000).status == status

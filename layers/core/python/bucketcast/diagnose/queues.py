@@ -1,4 +1,4 @@
-"""Check the queues: their messages, their dead letters, their policies; and the clock."""
+"""Check the queues: their messages, their dead letters, their policies."""
 
 import json
 import shlex
@@ -10,9 +10,6 @@ from bucketcast.notifications import document as notifications
 
 POLICY = "queue-policy"
 KEY_POLICY = "key-policy"
-CLOCK = "clock"
-_WARN_SECONDS, _ERROR_SECONDS = 30, 240
-"""AWS refuses requests that were signed more than five minutes off."""
 _KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
@@ -78,20 +75,4 @@ def check_key_policy(key: str, policy: str, service: str, source: str) -> Findin
         f"the policy of the key {name} does not let {service} use it: what it sends is lost",
         f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets; "
         "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`",
-    )
-
-
-def check_clock(local: float, aws: float) -> Finding:
-    """Check this machine's clock against AWS's, in Unix seconds; AWS's has whole seconds only."""
-    difference = local - aws
-    if abs(difference) < _WARN_SECONDS:
-        return Finding(CLOCK, "this machine", "ok", "agrees with AWS's clock")
-    problem = f"{abs(difference):,.0f} s {'ahead of' if difference > 0 else 'behind'} AWS's clock"
-    return Finding(
-        CLOCK,
-        "this machine",
-        "error" if abs(difference) > _ERROR_SECONDS else "warn",
-        problem,
-        "set the clock, best by NTP: AWS refuses requests that are five minutes off",
-        "sudo timedatectl set-ntp true",
     )

@@ -21,7 +21,6 @@ from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.listen.queue import Queue, Sqs
 from bucketcast.notifications.api import Notifications
-from bucketcast.notifications.aws import checks
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.table import TopicTable
@@ -98,7 +97,6 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         listeners,
         lambda listener: Queue(listeners.url(listener), sqs),
         notifications.attach,
-        not_heard=lambda: checks.not_heard(deployment(), aws),
         endless=serves == "all",
     )
 

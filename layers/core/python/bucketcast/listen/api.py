@@ -53,7 +53,7 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment.
 
-    `attach` and `not_heard` are those of `HeardBuckets`. A call ends when its client disconnects if
+    `attach` is that of `HeardBuckets`. A call ends when its client disconnects if
     `endless`, else after at most `LISTEN_SECONDS`.
     """
 
@@ -63,12 +63,11 @@ class Listen:
         queue: Callable[[Listener], Queue],
         attach: Callable[[str], None],
         *,
-        not_heard: Callable[[], str],
         endless: bool,
     ) -> None:
         self._listeners = listeners
         self._queue = queue
-        self._buckets = HeardBuckets(attach, not_heard)
+        self._buckets = HeardBuckets(attach)
         self._endless = endless
         self._acquire_lock: asyncio.Lock | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -95,7 +94,8 @@ class Listen:
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
-        await self._buckets.make_heard(listen_filter)
+        if listen_filter.bucket:
+            await self._buckets.make_heard(listen_filter.bucket)
         ping = request.read_ping(admitted.call)
         self._acquire_lock = self._acquire_lock or asyncio.Lock()
         async with self._acquire_lock:

@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import shlex
-import signal
 import subprocess
 import tempfile
 import time
@@ -31,7 +30,6 @@ SPARK_SUBMIT: Final = "BUCKETCAST_SPARK_SUBMIT"
 _RUNNING_STATES: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _TAIL_LINES: Final = 15
 _AT_ONCE: Final = 16
-_SIGNAL_BASE: Final = 128
 _NOT_FOUND: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 
 
@@ -99,7 +97,7 @@ class LocalRun:
         if not code:
             return None if code is None else ""
         tail = Path(self.link).read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-        return "\n".join([f"{_describe_exit(code)}:", *tail])
+        return "\n".join([f"it ended with {code}; the end of its log:", *tail])
 
     def remove_log(self) -> None:
         """Remove the log of a run that succeeded; then `link` is empty."""
@@ -108,16 +106,6 @@ class LocalRun:
 
 
 StartedRun = GlueRun | LocalRun
-
-
-def _describe_exit(code: int) -> str:
-    """Describe an exit code; a shell's is 128 plus the number of a signal."""
-    number = -code if code < 0 else code - _SIGNAL_BASE
-    if number not in signal.valid_signals():
-        return f"it ended with {code}"
-    name = signal.Signals(number).name
-    hint = ", as the system does when memory runs out" if name == "SIGKILL" else ""
-    return f"it was ended by {name}{hint}; the end of its log"
 
 
 class Runs:

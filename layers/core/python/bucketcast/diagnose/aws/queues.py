@@ -1,8 +1,6 @@
-"""Read the queues' lengths and policies, and AWS's clock."""
+"""Read the queues' lengths and policies."""
 
-import time
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
@@ -14,20 +12,9 @@ from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import Finding
 from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
-from bucketcast.state.table import Partition
 
 _S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
 _MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
-
-
-def clock(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
-    """Compare this machine's clock with the date of an answer of AWS."""
-    with aws_errors():
-        table = Partition(deployment.state_table, "#clock", aws.dynamodb)
-        answer = table.call("get_item", "#")
-    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-    if date:
-        yield checks.check_clock(time.time(), parsedate_to_datetime(date).timestamp())
 
 
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:

@@ -19,7 +19,6 @@ _COLUMNS = ("", "STATUS", "CHECK", "SUBJECT", "FOUND")
 _ORDER = ("error", "warn", "ok")
 _Check = Callable[[Deployed, Aws], Iterable[Finding]]
 _AREAS: Final[Mapping[str, _Check]] = {
-    "clock": queues.clock,
     "queues": queues.findings,
     "buckets": buckets.findings,
     "rules": buckets.rule_findings,
@@ -34,7 +33,7 @@ _AREAS: Final[Mapping[str, _Check]] = {
 def command(out: Output, *, show_all: bool, wait: int) -> int:
     """Find what is wrong with the deployment, and say what to do.
 
-    Checks the clock, dead letters, who may write to the ingress queue, how buckets are connected,
+    Checks dead letters, who may write to the ingress queue, how buckets are connected,
     and rules whose target does not exist. Each target's own function then checks its target in
     steps: settings with their secrets, DNS, TCP, TLS with the certificate's expiry, login, and
     access to the table, topic, index or exchange. It writes nothing, and changes nothing. Exit code

@@ -33,8 +33,6 @@ _BODY_BYTES: Final = 512 * 1024
 _ENCRYPTIONS: Final = 2
 """Bodies encrypted or decrypted at once: each takes 64 MB."""
 
-_METRICS_SECONDS: Final = 10.0
-
 Format = Callable[[Sequence[TargetStats], str, Pubsub], str]
 Work = Callable[[AuthenticatedRequest, str], Awaitable[Response]]
 
@@ -52,9 +50,6 @@ class Admin:
         self._started = time.time()
         self._config = AdminConfig(self._deployment, aws)
         self._encrypting = asyncio.Semaphore(_ENCRYPTIONS)
-        self._stats_lock = asyncio.Lock()
-        self._stats_expire = 0.0
-        self._stats: tuple[Sequence[TargetStats], Pubsub] = ((), Pubsub())
         # Creating a client is not thread-safe, using one is.
         _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
         _ = aws.secretsmanager, aws.cloudwatch
@@ -110,7 +105,7 @@ class Admin:
 
     def _stats_route(self, render: Format) -> Callable[[Request], Awaitable[Response]]:
         async def page(server: str) -> str:
-            stats, topics = await self._cached_stats()
+            stats, topics = await asyncio.to_thread(self._read_stats)
             return render(stats, server, topics)
 
         return self._metrics_route(page)
@@ -138,14 +133,6 @@ class Admin:
             return Response(document, media_type="text/plain; version=0.0.4")
 
         return answer
-
-    async def _cached_stats(self) -> tuple[Sequence[TargetStats], Pubsub]:
-        """Return the targets' statistics, cached for as long as in MinIO."""
-        async with self._stats_lock:
-            if time.monotonic() > self._stats_expire:
-                self._stats = await asyncio.to_thread(self._read_stats)
-                self._stats_expire = time.monotonic() + _METRICS_SECONDS
-            return self._stats
 
     def _read_stats(self) -> tuple[Sequence[TargetStats], Pubsub]:
         deployment = self._deployment()
