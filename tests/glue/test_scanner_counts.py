@@ -16,7 +16,7 @@ Findings = set[tuple[str, str, int, int | None, int | None]]
 
 
 @pytest.mark.both_sparks
-@pytest.mark.parametrize(("many", "large"), [(0, 0), (2, 1 << 43)])
+@pytest.mark.parametrize(("many", "large"), [(0, 0), (2, 1 << 41)])
 def test_counts_of_200_inventories_equal_the_oracle(
     spark: SparkSession, two_hundred: list[Row], many: int, large: int
 ) -> None:
@@ -32,7 +32,7 @@ def test_a_finding_of_a_source_without_sizes_has_no_bytes(spark: SparkSession) -
     assert _count(spark, rows, 1, None) == {("ManyVersions", "a", 2, 2, None)}
 
 
-@pytest.mark.parametrize("many", [1, 199])
+@pytest.mark.parametrize("many", [1, 2])
 def test_a_big_prefix_is_found_however_deep_it_lies(spark: SparkSession, many: int) -> None:
     """Paths that branch at each of 300 levels, and 200 folders above and below 500, the most."""
     keys = ["s/" * level + name + "/x" for level in range(300) for name in "st"]
