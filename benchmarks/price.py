@@ -20,7 +20,7 @@ from benchmarks.metered_stack import MeteredStack, metered_stack
 from benchmarks.nginx import receiver
 from bucketcast.cost.estimate import DISPATCH_SECONDS, INGEST_SECONDS, PARALLEL, Load
 from bucketcast.cost.prices import prices
-from bucketcast.limits import MEMORY
+from bucketcast.limits import MEMORY_MB
 from tests.infra.resolved import ACCOUNT, REGION
 
 BATCHES: Final = 600
@@ -67,7 +67,7 @@ def measure(case: Case, endpoint: str) -> Counter[str]:
     rounds = math.ceil(case.together / PARALLEL["webhook"])
     dispatch = DISPATCH_SECONDS[0] + rounds * Load(events_a_day=1).target_seconds
     dispatch = dispatch / case.together + DISPATCH_SECONDS[1]
-    units["lambda_seconds"] = (ingest + dispatch) * MEMORY / 1_024
+    units["lambda_seconds"] = (ingest + dispatch) * MEMORY_MB / 1_024
     units["sqs"] += 1  # S3's message
     return units
 

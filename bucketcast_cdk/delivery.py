@@ -7,7 +7,7 @@ from constructs import Construct
 from bucketcast.config import TargetConfig
 from bucketcast.config.deployable import settings_text
 from bucketcast.delivery.queue_names import target_name
-from bucketcast.limits import BATCH, GATHERED
+from bucketcast.limits import BATCH_MESSAGES, WINDOW_MESSAGES
 from bucketcast.rules import loops
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
@@ -73,7 +73,7 @@ class Delivery(Construct):
         allow_dispatch_state(function.role, table)
         function.read(
             self.queue,
-            batch_size=GATHERED if queues.window else BATCH,
+            batch_size=WINDOW_MESSAGES if queues.window else BATCH_MESSAGES,
             window=queues.window,
             max_concurrency=deploy.max_concurrency,
             enabled=target.enabled,

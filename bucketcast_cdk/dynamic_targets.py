@@ -15,7 +15,7 @@ from constructs import Construct
 
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue_names import ONCE, once_queue, target_name
-from bucketcast.limits import ONCE_DAYS, TIMEOUTS_ONCE
+from bucketcast.limits import ONCE_DAYS, VISIBILITY_TIMEOUTS_ONCE
 from bucketcast.settings.egress import Egress
 from bucketcast.state.items import PARTITION
 from bucketcast.topics.model import KINDS
@@ -162,7 +162,7 @@ class DynamicTargets(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(ONCE_DAYS),
             removal_policy=RemovalPolicy.DESTROY,
-            visibility_timeout=Duration.seconds(TIMEOUTS_ONCE * options.timeout),
+            visibility_timeout=Duration.seconds(VISIBILITY_TIMEOUTS_ONCE * options.timeout),
         )
         nag.accept(queue, nag.NO_DEAD_LETTERS)
         # Lambda refuses a timeout above the queue's visibility timeout, so the queue comes first.

@@ -10,7 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.limits import BATCH
+from bucketcast.limits import BATCH_MESSAGES
 from bucketcast.state import counters
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
@@ -96,7 +96,7 @@ class Function(Construct):
         self,
         queue: sqs.Queue,
         *,
-        batch_size: int = BATCH,
+        batch_size: int = BATCH_MESSAGES,
         window: int = 0,
         max_concurrency: int | None = None,
         enabled: bool | None = None,

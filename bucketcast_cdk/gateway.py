@@ -7,7 +7,7 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from bucketcast.limits import LISTEN_MEMORY
+from bucketcast.limits import LISTEN_MEMORY_MB
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
@@ -41,7 +41,7 @@ class Gateway(Construct):
                 "Listen",
                 "listen",
                 {"BUCKETCAST_LISTENERS": "on"},
-                memory=LISTEN_MEMORY,
+                memory=LISTEN_MEMORY_MB,
                 reserved=options.listen_concurrency,
             )
             self._allow_listening(listen.role)

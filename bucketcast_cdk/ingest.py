@@ -33,7 +33,7 @@ class Ingest(Construct):
             self,
             "Ingress",
             name=f"{self._stack}-ingress",
-            timeout=limits.INGEST_TIMEOUT,
+            timeout=limits.INGEST_TIMEOUT_SECONDS,
             window=config.ingest_window,
             removal_policy=context.removal_policy,
         )
@@ -57,8 +57,8 @@ class Ingest(Construct):
                     {str(target.arn): target.queue_limit for target in config.targets}
                 ).to_text(),
             },
-            memory=limits.INGEST_MEMORY,
-            timeout=Duration.seconds(limits.INGEST_TIMEOUT),
+            memory=limits.INGEST_MEMORY_MB,
+            timeout=Duration.seconds(limits.INGEST_TIMEOUT_SECONDS),
             reserved=config.ingest.reserved_concurrency or None,
             queued=True,
         )
@@ -76,7 +76,9 @@ class Ingest(Construct):
         self._allow_object_facts(sorted(config.facts.buckets))
         function.read(
             self.queue,
-            batch_size=limits.INGEST_GATHERED if config.ingest_window else limits.BATCH,
+            batch_size=limits.INGEST_WINDOW_MESSAGES
+            if config.ingest_window
+            else limits.BATCH_MESSAGES,
             window=config.ingest_window,
             # One call fewer than is reserved: a refused one would hide its messages for a minute,
             # and Lambda may begin one before it has counted another's end.

@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.limits import OLDEST
+from bucketcast.limits import OLDEST_METRIC
 from bucketcast.telemetry import LATENCY
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.function import functions_in
@@ -34,7 +34,9 @@ def event_rows(stack: str) -> Iterator[Row]:
     sums = [_expression(f"SUM({_search(stack, name, 'Sum')})", name) for name in outcomes]
     yield [
         _graph("Events in five minutes", [*received, *sums]),
-        _search_graph(stack, "Oldest event, s, if over a minute", OLDEST, "Maximum", by="queue"),
+        _search_graph(
+            stack, "Oldest event, s, if over a minute", OLDEST_METRIC, "Maximum", by="queue"
+        ),
     ]
     yield [
         _search_graph(stack, "Latency from eventTime to delivery, p50, ms", LATENCY, "p50"),

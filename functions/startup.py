@@ -90,11 +90,11 @@ def _report_age(queue_arn: str, messages: Sequence[_Message]) -> None:
     metrics = {
         "Namespace": os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Bucketcast"),
         "Dimensions": [[*dimensions]],
-        "Metrics": [{"Name": limits.OLDEST}],
+        "Metrics": [{"Name": limits.OLDEST_METRIC}],
     }
     header = {"Timestamp": round(time() * 1_000), "CloudWatchMetrics": [metrics]}
     oldest = max(message.term.age for message in messages)
-    line = {"_aws": header, **dimensions, limits.OLDEST: oldest // 1_000}
+    line = {"_aws": header, **dimensions, limits.OLDEST_METRIC: oldest // 1_000}
     sys.stdout.write(f"{json.dumps(line)}\n")
 
 
@@ -106,12 +106,12 @@ def _wait(queue_arn: str, messages: Sequence[_Message], context: Any) -> Sequenc
     import boto3  # noqa: PLC0415 - it takes a while, and is not needed if all is well
     from botocore.config import Config  # noqa: PLC0415 - as boto3
 
-    sqs = boto3.client("sqs", config=Config(**limits.CALLS))
+    sqs = boto3.client("sqs", config=Config(**limits.AWS_CALL_LIMITS))
     *_, account, name = queue_arn.split(":")
     url = f"{sqs.meta.endpoint_url}/{account}/{name}"
     sent: set[str] = set()
     # With less time nothing is sent again: it would be there twice if the function ended first.
-    has_time = context.get_remaining_time_in_millis() > limits.SPARE * 1_000
+    has_time = context.get_remaining_time_in_millis() > limits.SETTLE_SECONDS * 1_000
     if has_time and not policy.keeps_order(name):
         # A message that is tried once is lost if it was received more often than a few times.
         receives = 2 if name.endswith(_ONCE) else limits.MAX_RECEIVES
@@ -122,14 +122,14 @@ def _wait(queue_arn: str, messages: Sequence[_Message], context: Any) -> Sequenc
         ]
         sent = _send_again(sqs, url, due)
     kept = [message for message in messages if message.record["messageId"] not in sent]
-    for start in range(0, len(kept), limits.TOGETHER):
+    for start in range(0, len(kept), limits.SQS_CALL_MESSAGES):
         entries: Any = [
             {
                 "Id": str(index),
                 "ReceiptHandle": message.record["receiptHandle"],
                 "VisibilityTimeout": message.term.recheck_seconds,
             }
-            for index, message in enumerate(kept[start : start + limits.TOGETHER])
+            for index, message in enumerate(kept[start : start + limits.SQS_CALL_MESSAGES])
         ]
         try:
             sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)

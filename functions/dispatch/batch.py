@@ -21,7 +21,7 @@ from bucketcast.delivery.sender import Sender
 from bucketcast.diagnose.target import diagnose
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized, name_of
 from bucketcast.finding import Finding
-from bucketcast.limits import TO_COUNT
+from bucketcast.limits import COUNT_SECONDS
 from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.settings.types import REFERENCE
@@ -134,7 +134,7 @@ def deliver(  # noqa: PLR0913 - one batch, and its observers
     if counters:
         counts = Counts(outcome.delivered, outcome.retried, outcome.dead)
         last = None if policy.once else _last(outcome)
-        counters.add(arn, counts, last, lambda: remaining() < TO_COUNT)
+        counters.add(arn, counts, last, lambda: remaining() < COUNT_SECONDS)
     return outcome.stay
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.delivery.policy import FIFO
-from bucketcast.limits import TOGETHER
+from bucketcast.limits import SQS_CALL_MESSAGES
 from glue_jobs import files
 from glue_jobs.columns import Int32, schema
 
@@ -99,7 +99,7 @@ def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
     for message in messages:
         size = len(message.body.encode())
         same = batch and batch[0].queue == message.queue
-        if batch and (not same or len(batch) == TOGETHER or size > room):
+        if batch and (not same or len(batch) == SQS_CALL_MESSAGES or size > room):
             yield _chunk(part, number, batch)
             batch, number = [], number + 1
         if not batch:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bucketcast.limits import TOGETHER
+from bucketcast.limits import SQS_CALL_MESSAGES
 from tests.chaos import functions
 from tests.chaos.injected import Send
 from tests.chaos.operations import RealOperation
@@ -172,7 +172,7 @@ def _batches(sends: Sequence[Send]) -> Iterator[tuple[str, list[Send]]]:
     """Yield batches for one call of SQS each, for one queue, in order."""
     batch: list[Send] = []
     for send in sends:
-        if batch and (len(batch) == TOGETHER or send.target != batch[0].target):
+        if batch and (len(batch) == SQS_CALL_MESSAGES or send.target != batch[0].target):
             yield batch[0].target, batch
             batch = []
         batch.append(send)

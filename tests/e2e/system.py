@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 from minio import Minio
 
-from bucketcast.limits import LONGEST_OUTAGE_PAUSE, TOGETHER
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, SQS_CALL_MESSAGES
 from tests.command_result import CommandResult
 from tests.e2e import iam
 from tests.e2e.commands import run
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 WAIT_SECONDS = 180.0
 """Above all for functions that start, on a machine that is busy."""
-RETURN_SECONDS = WAIT_SECONDS + LONGEST_OUTAGE_PAUSE
+RETURN_SECONDS = WAIT_SECONDS + LONGEST_OUTAGE_PAUSE_SECONDS
 """For a target that was down, which is tried again the later the longer that took."""
 COMMAND_SECONDS = 180.0
 _DEPTHS = (
@@ -176,8 +176,8 @@ class Deployed:
 
     def send(self, queue: str, bodies: Sequence[str]) -> None:
         """Write messages straight onto a queue, ten in a call."""
-        for start in range(0, len(bodies), TOGETHER):
-            part = bodies[start : start + TOGETHER]
+        for start in range(0, len(bodies), SQS_CALL_MESSAGES):
+            part = bodies[start : start + SQS_CALL_MESSAGES]
             entries: Any = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(part)]
             answer = self.sqs.send_message_batch(QueueUrl=queue, Entries=entries)
             assert not answer.get("Failed"), answer["Failed"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.delivery.envelope import MAX_BYTES
-from bucketcast.limits import TOGETHER
+from bucketcast.limits import SQS_CALL_MESSAGES
 from glue_jobs.outbox.chunks import Chunk, Message, split
 from glue_jobs.outbox.pace import RateLimit
 
@@ -42,7 +42,7 @@ def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
     chunks = list(split(7, messages))
     assert [(chunk.part, chunk.chunk) for chunk in chunks] == [(7, n) for n in range(len(chunks))]
     for chunk in chunks:
-        assert 1 <= len(chunk.bodies) <= TOGETHER
+        assert 1 <= len(chunk.bodies) <= SQS_CALL_MESSAGES
         assert bytes_of(chunk) <= MAX_BYTES
         assert chunk.events == sum(chunk.counts)
 
@@ -51,7 +51,7 @@ def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
 def test_no_chunk_ends_while_the_next_message_would_fit(messages: list[Message]) -> None:
     chunks = list(split(7, messages))
     for chunk, following in pairwise(chunks):
-        full = len(chunk.bodies) == TOGETHER
+        full = len(chunk.bodies) == SQS_CALL_MESSAGES
         heavy = bytes_of(chunk) + len(following.bodies[0].encode()) > MAX_BYTES
         assert full or heavy or chunk.queue != following.queue
 

@@ -16,7 +16,7 @@ from bucketcast.errors import (
     Retryable,
     Throttled,
 )
-from bucketcast.limits import LONGEST_OUTAGE_PAUSE, TERM_MS
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
@@ -294,7 +294,7 @@ def test_the_pause_grows_with_the_time_that_it_is_away_for(away: int, seconds: i
     breaker = Breaker(store)
     assert breaker.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
     breaker.record_failure(SILENT)
-    assert breaker.pause() == seconds <= LONGEST_OUTAGE_PAUSE
+    assert breaker.pause() == seconds <= LONGEST_OUTAGE_PAUSE_SECONDS
 
 
 def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:

@@ -6,7 +6,7 @@ from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.errors import DeliveryError, Rejected, Throttled
-from bucketcast.limits import RENEW_AFTER, TERM_MS
+from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     BUSY,
@@ -119,7 +119,7 @@ def test_in_order_a_part_never_goes_back_behind_the_others() -> None:
 
 def test_in_order_an_aged_message_is_not_put_behind_the_others() -> None:
     bench = Bench(everything(BUSY), IN_ORDER)
-    outcome = bench(message("1", "a", receives=RENEW_AFTER, sent=NOW - TERM_MS // 2))
+    outcome = bench(message("1", "a", receives=RENEW_AFTER_RECEIVES, sent=NOW - TERM_MS // 2))
     assert (bench.queue.sent, outcome.stay) == ([], ["1"])
 
 

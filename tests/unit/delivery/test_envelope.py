@@ -24,7 +24,7 @@ from bucketcast.delivery.envelope import (
 )
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
-from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
+from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from tests.unit.samples import TIME, event, told
 
 
@@ -267,5 +267,6 @@ def test_body_that_no_dead_letter_wrapped_stays_as_it_is(body: str) -> None:
 
 def test_limit_leaves_room_for_the_longest_history() -> None:
     arn, time = "arn:aws:sns:eu-central-1:" + "t" * 300, 2**53
-    history = History(time, 999, "😀" * REASON_LENGTH, "NotAuthorized", time, arn, arn, time, True)  # noqa: FBT003
+    reason = "😀" * REASON_CHARACTERS
+    history = History(time, 999, reason, "NotAuthorized", time, arn, arn, time, True)  # noqa: FBT003
     assert Outgoing("x" * MAX_BYTES, history=history).size <= MESSAGE_BYTES

@@ -10,9 +10,9 @@ from bucketcast.delivery import heartbeat
 from bucketcast.delivery.heartbeat import Heartbeat
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue import Queue
-from bucketcast.limits import BEAT, TOGETHER
+from bucketcast.limits import HEARTBEAT_SECONDS, SQS_CALL_MESSAGES
 
-SECONDS = {f"receipt {number}": 15 for number in range(TOGETHER + 2)}
+SECONDS = {f"receipt {number}": 15 for number in range(SQS_CALL_MESSAGES + 2)}
 
 
 class Noted(Queue):
@@ -36,7 +36,7 @@ class Noted(Queue):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first beat comes none."""
-    monkeypatch.setattr(heartbeat, "BEAT", 1_000.0)
+    monkeypatch.setattr(heartbeat, "HEARTBEAT_SECONDS", 1_000.0)
 
 
 def test_all_are_kept_at_once_ten_a_call() -> None:
@@ -51,9 +51,11 @@ def test_of_thousands_each_stays_in_flight_until_its_next_turn() -> None:
     """Lambda hands over up to 10,000, whose calls take longer than the time of a few."""
     calls = 400
     queue = Noted(1)
-    with Heartbeat(queue, {f"receipt {number}": 15 for number in range(calls * TOGETHER)}, 0.0):
+    with Heartbeat(
+        queue, {f"receipt {number}": 15 for number in range(calls * SQS_CALL_MESSAGES)}, 0.0
+    ):
         assert queue.enough.wait(20)
-    slow = 0.1 * calls + BEAT
+    slow = 0.1 * calls + HEARTBEAT_SECONDS
     assert slow < min(queue.calls[0].values()) < 2 * slow
 
 
@@ -61,7 +63,7 @@ def test_of_thousands_each_stays_in_flight_until_its_next_turn() -> None:
 def test_they_are_kept_again_until_the_work_is_done(
     monkeypatch: pytest.MonkeyPatch, *, broken: bool
 ) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT", 0.01)
+    monkeypatch.setattr(heartbeat, "HEARTBEAT_SECONDS", 0.01)
     queue = Noted(6, broken=broken)
     with Heartbeat(queue, SECONDS, 0.0):
         assert queue.enough.wait(20)

@@ -13,8 +13,8 @@ from bucketcast.delivery.queue import Outgoing
 from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
 from bucketcast.limits import (
     DAY_MS,
-    LONGEST_DELAY,
-    LONGEST_IN_ORDER,
+    LONGEST_DELAY_SECONDS,
+    LONGEST_PAUSE_IN_ORDER_SECONDS,
     MAX_RECEIVES,
     RETENTION_DAYS,
     TERM_MS,
@@ -58,7 +58,7 @@ class Run:
         self.outcomes.append(self.bench(*self.bench.again(sent=self.now), now=self.now))
         self.times += [(self.now - NOW) / 1_000] * (len(self.bench.target.batches) - sent)
         for one in self.bench.queue.sent:
-            assert one.delay <= LONGEST_DELAY
+            assert one.delay <= LONGEST_DELAY_SECONDS
             self.waiting.append((self.now + one.delay * 1_000, one))
 
     def to_the_end(self, most: int = 50) -> None:
@@ -103,7 +103,7 @@ def test_a_pause_that_never_ends_ends_with_the_term() -> None:
     run.give("a")
     run.to_the_end(3_000)
     assert run.times == [0]
-    assert run.now - NOW - TERM_MS < 2 * LONGEST_DELAY * 1_000
+    assert run.now - NOW - TERM_MS < 2 * LONGEST_DELAY_SECONDS * 1_000
     assert run.bench.queue.reasons == ["503 (given up after 13 days and 1 tries)"]
 
 
@@ -114,7 +114,7 @@ def test_long_pauses_are_sent_again_ten_at_a_time() -> None:
     assert (bench(*some).stay, bench.queue.calls) == ([], [10, 10, 5])
     bench.queue.full = True
     assert len(bench(*some).stay) == 25
-    assert max(bench.queue.pauses.values()) <= LONGEST_IN_ORDER
+    assert max(bench.queue.pauses.values()) <= LONGEST_PAUSE_IN_ORDER_SECONDS
 
 
 def test_time_to_live_counts_from_the_event_and_ends_it_in_time() -> None:
@@ -190,7 +190,14 @@ def test_a_redrive_of_a_dead_letter_begins_a_term_for_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("tries", "least", "most"),
-    [(0, 1, 1), (1, 1, 2), (4, 8, 16), (9, 256, 512), (11, 450, LONGEST_DELAY), (9_000, 450, 900)],
+    [
+        (0, 1, 1),
+        (1, 1, 2),
+        (4, 8, 16),
+        (9, 256, 512),
+        (11, 450, LONGEST_DELAY_SECONDS),
+        (9_000, 450, 900),
+    ],
 )
 def test_pause_doubles_with_every_try_and_has_an_end(tries: int, least: int, most: int) -> None:
     for _ in range(50):
@@ -223,7 +230,7 @@ def test_in_order_a_pause_of_the_target_adds_no_receives() -> None:
     bench = Bench(policy=Policy(in_order=True, time_to_live=14 * 86_400))
     bench.store.record(Outage(0, 0, paused=NOW), probed=False)
     bench(message("1", "a", sent=NOW - DAY_MS))
-    assert bench.queue.pauses == {"receipt of 1": LONGEST_IN_ORDER}
+    assert bench.queue.pauses == {"receipt of 1": LONGEST_PAUSE_IN_ORDER_SECONDS}
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])

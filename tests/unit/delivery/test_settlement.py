@@ -10,7 +10,7 @@ from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent
 from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
-from bucketcast.limits import DAY_MS, REASON_LENGTH, TERM_MS
+from bucketcast.limits import DAY_MS, REASON_CHARACTERS, TERM_MS
 from tests.unit.delivery.bench import (
     BUSY,
     GONE,
@@ -163,7 +163,7 @@ def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:
     bench(message("1", "a"))
     reason = bench.queue.sent[0].history.reason
     assert reason.startswith("??xxx")
-    assert len(reason) <= REASON_LENGTH
+    assert len(reason) <= REASON_CHARACTERS
 
 
 @pytest.mark.parametrize("error", [BUSY, GONE, Throttled("slow", 9)])

@@ -7,7 +7,7 @@ import pytest
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import History, Policy
-from bucketcast.limits import RENEW_AFTER, TERM_MS
+from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     BUSY,
@@ -139,7 +139,7 @@ def test_message_that_crashes_the_function_is_dead_lettered_unopened() -> None:
     assert dead.history.created == SENT
 
 
-@pytest.mark.parametrize("state", [{"receives": RENEW_AFTER}, {"sent": AT_ITS_END}])
+@pytest.mark.parametrize("state", [{"receives": RENEW_AFTER_RECEIVES}, {"sent": AT_ITS_END}])
 def test_aged_message_is_sent_again_before_anything_else(state: dict[str, Any]) -> None:
     """Also where the function dies of it: it did not say what became of it so far."""
     bench = Bench()
@@ -176,19 +176,19 @@ def test_queue_that_takes_nothing_is_called_once() -> None:
 def test_aged_message_keeps_its_history() -> None:
     bench = Bench()
     known = failed(7, since=NOW - 5_000, topic="t", created=3)
-    bench(message("1", "a", known, receives=RENEW_AFTER))
+    bench(message("1", "a", known, receives=RENEW_AFTER_RECEIVES))
     assert bench.queue.sent[0].history == known
 
 
 def test_aged_message_that_is_no_envelope_is_sent_again_too() -> None:
     bench = Bench()
-    assert bench(Message("1", "r", "rubbish", NOW, RENEW_AFTER)) == Outcome()
+    assert bench(Message("1", "r", "rubbish", NOW, RENEW_AFTER_RECEIVES)) == Outcome()
     assert [sent.body for sent in bench.queue.sent] == ["rubbish"]
 
 
 def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> None:
     """Were the function ended here, all that was sent again would be there twice."""
-    aged = [message(str(n), "a", receives=RENEW_AFTER) for n in range(25)]
+    aged = [message(str(n), "a", receives=RENEW_AFTER_RECEIVES) for n in range(25)]
     bench = Bench()
     assert (bench(*aged).stay, bench.queue.calls, bench.target.batches) == ([], [10, 10, 5], [])
     late = Bench()
@@ -199,7 +199,7 @@ def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> Non
 def test_aged_message_that_sqs_does_not_take_is_tried() -> None:
     bench = Bench()
     bench.queue.full = True
-    assert bench(message("1", "a", receives=RENEW_AFTER)).delivered == 1
+    assert bench(message("1", "a", receives=RENEW_AFTER_RECEIVES)).delivered == 1
 
 
 def test_messages_are_seen_again_soon_after_the_function_was_killed() -> None:

@@ -78,15 +78,24 @@ def test_architecture_names_those_who_may_import_commands_and_the_sdk() -> None:
             "architecture.md",
             f"in chunks of {limits.CHUNK_EVENTS:,} events or {limits.CHUNK_BYTES // _KIB**2} MiB",
         ),
-        ("architecture.md", f"unpacks to over {limits.MAX_UNPACKED // _KIB**2} MiB goes to"),
+        ("architecture.md", f"unpacks to over {limits.UNPACKED_BYTES // _KIB**2} MiB goes to"),
         ("architecture.md", f"or several of up to {limits.MESSAGE_BYTES // _KIB**2} MiB"),
-        ("architecture.md", f"at most {limits.LONGEST_DELAY // 60} minutes, or as long"),
-        ("architecture.md", f"at most {round(limits.LONGEST_IN_ORDER / 60)} minutes, and nothing"),
+        ("architecture.md", f"at most {limits.LONGEST_DELAY_SECONDS // 60} minutes, or as long"),
+        (
+            "architecture.md",
+            f"at most {round(limits.LONGEST_PAUSE_IN_ORDER_SECONDS / 60)} minutes, and nothing",
+        ),
         ("architecture.md", f"an alarm fires on day {limits.NEARLY_DROPPED_DAYS}."),
         ("architecture.md", f"SQS would move a message after {limits.MAX_RECEIVES:,} receives"),
-        ("architecture.md", f"without a reason. After {limits.RENEW_AFTER} it is sent again"),
+        (
+            "architecture.md",
+            f"without a reason. After {limits.RENEW_AFTER_RECEIVES} it is sent again",
+        ),
         ("architecture.md", f"until {limits.LONGEST_LIFE_DAYS} days after the event arrived"),
-        ("architecture.md", f"come back within {limits.VISIBILITY} seconds, or, if it ran for"),
+        (
+            "architecture.md",
+            f"come back within {limits.SHORTEST_VISIBILITY_SECONDS} seconds, or, if it ran for",
+        ),
     ],
 )
 def test_a_page_has_the_figure_of_the_code(page: str, claim: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from bucketcast.delivery import policy
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue_names import ONCE
-from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
+from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from functions import startup
 from tests.unit.samples import received
 
@@ -180,7 +180,7 @@ RECORD = json.dumps(
 
 def test_no_call_is_larger_than_sqs_takes() -> None:
     """A reason has a thousand characters, of four bytes each, and a call one MiB."""
-    text = History(1, 3, "\U0001f600" * REASON_LENGTH, "NotConnected", topic="t" * 300).json
+    text = History(1, 3, "\U0001f600" * REASON_CHARACTERS, "NotConnected", topic="t" * 300).json
     record = {
         "body": "x" * 258_000,
         "receiptHandle": "r",

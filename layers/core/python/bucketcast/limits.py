@@ -44,64 +44,64 @@ the listing was taken, and needs terms left for a target that is down."""
 # Receives
 MAX_RECEIVES = 1_000
 """After so many receives SQS itself moves a message to the dead letters: its maximum."""
-RENEW_AFTER = MAX_RECEIVES // 2
+RENEW_AFTER_RECEIVES = MAX_RECEIVES // 2
 """After so many receives a message is sent again: as many are left for a function that crashes."""
-LAST_RECEIVES = 3
+CRASHED_RECEIVES = 3
 """After so many receives without an outcome a message is given up, once its term is over; one that
 is tried once, in any case."""
 
 # Pauses, in seconds
-LONGEST_DELAY = 900
+LONGEST_DELAY_SECONDS = 900
 """The longest for which SQS keeps a new message back; also the longest pause."""
-SHARE = 6
+AGE_PER_PAUSE = 6
 """A waiting message is looked at again after this part of its age."""
-LONGEST_IN_ORDER = 1_300
+LONGEST_PAUSE_IN_ORDER_SECONDS = 1_300
 """The longest pause in order: so a message's receives, which nothing can reset there, last for its
 term, with some left for a function that crashes."""
-LONGEST_OUTAGE_PAUSE = 300
+LONGEST_OUTAGE_PAUSE_SECONDS = 300
 """A target that is down is tried, and its messages come back, at least so often."""
-LONGEST_PAUSED = 60
+LONGEST_RESUME_SECONDS = 60
 """So long after a paused target is resumed, its waiting messages come back at the latest."""
-THROTTLED = 30
+VISIBILITY_MARGIN_SECONDS = 30
 """A queue hides a message for so long beyond its function's timeout: for throttled calls."""
-TIMEOUTS_IN_ORDER = 6
+VISIBILITY_TIMEOUTS_IN_ORDER = 6
 """The same of a queue that keeps its order, in timeouts of the function."""
-TIMEOUTS_ONCE = 6
+VISIBILITY_TIMEOUTS_ONCE = 6
 """The same of a queue whose messages are tried once."""
-VISIBILITY = 15
+SHORTEST_VISIBILITY_SECONDS = 15
 """After these a message that a killed function had is seen again; longer each time."""
-LONGEST_VISIBILITY = 300
-FIRST_BEAT = 2.0
+LONGEST_VISIBILITY_SECONDS = 300
+FIRST_HEARTBEAT_SECONDS = 2.0
 """A batch that is settled sooner makes no call to stay in flight."""
-BEAT = 5.0
-BEAT_CALL = 0.1
+HEARTBEAT_SECONDS = 5.0
+HEARTBEAT_CALL_SECONDS = 0.1
 """One call may take so long, in a function with a small share of a processor."""
-LAST_BEAT = 5.0
+LAST_HEARTBEAT_SECONDS = 5.0
 """The end of a call in progress is awaited for so long, once all is settled."""
-TRUSTED_MS = 1_000
+BREAKER_TRUSTED_MS = 1_000
 """A breaker that was closed is not read again for so long."""
 
 # A function's time, in seconds
-TIMEOUT = 60
+TIMEOUT_SECONDS = 60
 """Of one that sends, unless another is configured."""
-INGEST_TIMEOUT = 30
-SPARE = 5.0
+INGEST_TIMEOUT_SECONDS = 30
+SETTLE_SECONDS = 5.0
 """The time that a function needs after its last batch, to settle the rest."""
-TO_SEND_BACK = 1.0
+SEND_BACK_SECONDS = 1.0
 """With less time nothing is sent back to a queue: the rest is for the answer."""
-TO_POSTPONE = 3.0
+POSTPONE_SECONDS = 3.0
 """With less time no message is postponed: the rest is for the answer and the counts."""
-TO_COUNT = 1.0
+COUNT_SECONDS = 1.0
 """With less time nothing is counted: a function that is killed does all its work again."""
-TO_SEND = 10.0
+INGEST_SEND_SECONDS = 10.0
 """Ingest leaves so much of its time, when it reads from S3, to send the routed events."""
-FOR_THE_FIRST = 2.0
+FIRST_BATCH_SECONDS = 2.0
 """The time that may pass before the first batch without counting as used."""
-LONGEST_SEND = 40.0
+LONGEST_SEND_SECONDS = 40.0
 """The longest batch of a target that cannot be created, and so cannot tell its own."""
 
 # Calls of AWS
-CALLS: dict[str, Any] = {
+AWS_CALL_LIMITS: dict[str, Any] = {
     "connect_timeout": 2,
     "read_timeout": 5,
     "retries": {"mode": "standard", "total_max_attempts": 2},
@@ -111,41 +111,41 @@ answered is retried with its message; the second try is for a connection that wa
 function was frozen."""
 
 # Sizes
-MEMORY = 512
+MEMORY_MB = 512
 """MB of a function that sends, unless another is configured."""
-INGEST_MEMORY = 512
+INGEST_MEMORY_MB = 512
 """MB of ingest."""
 LISTEN_SECONDS = 15
 """Seconds for which a listener's call waits for events on AWS."""
-LISTEN_MEMORY = 256
+LISTEN_MEMORY_MB = 256
 """MB of the function in which listeners wait: on AWS they are paid by memory and time."""
-MAX_CONCURRENCY = 4
+TARGET_CONCURRENCY = 4
 """Batches of one target at once: one that hangs takes no more of the account's calls."""
-INGEST_RESERVED = 20
+INGEST_CONCURRENCY = 20
 """Calls of ingest at once: some 5,000 messages of S3's a second."""
-BATCH = 10
+BATCH_MESSAGES = 10
 """Messages that a function is called with: the most that Lambda takes without a window."""
-WINDOW = 1
-"""Seconds for which messages are gathered: below that Lambda takes no more than `BATCH`."""
-GATHERED = 10_000
+WINDOW_SECONDS = 1
+"""Messages are gathered for so long: below that Lambda takes no more than `BATCH_MESSAGES`."""
+WINDOW_MESSAGES = 10_000
 """Messages that a function which sends is called with after a window."""
-INGEST_GATHERED = 1_000
+INGEST_WINDOW_MESSAGES = 1_000
 """The same of ingest, where one event may go to many targets."""
-TOGETHER = 10
+SQS_CALL_MESSAGES = 10
 """Messages in one call of SQS."""
-POSTPONED = 100
+POSTPONED_MESSAGES = 100
 """Messages that are postponed between two looks at the time."""
 MESSAGE_BYTES = 1_048_576
 """Of a message, and of a call, with attributes."""
-MAX_EVENTS = 1_000
+MESSAGE_EVENTS = 1_000
 """One message is the unit of a retry, and of what a function holds in memory."""
-MAX_LISTED = 8_388_608
+MESSAGE_RECORDS_BYTES = 8_388_608
 """The bytes of all records of one message, unless it is a single event."""
-MAX_UNPACKED = 4 * MAX_LISTED
+UNPACKED_BYTES = 4 * MESSAGE_RECORDS_BYTES
 """A message that would unpack to more is not opened: it could end the function, again and again."""
 COMPRESS_PAST_BYTES = 2_048
 """A body of more is compressed."""
-REASON_LENGTH = 1_000
+REASON_CHARACTERS = 1_000
 """Characters of an error's text that a message carries."""
 CHUNK_EVENTS = 5_000
 CHUNK_BYTES = 16_777_216
@@ -154,27 +154,27 @@ INGEST_CHUNK_BYTES = 1_048_576
 """The same for ingest, where one event may go to many targets."""
 MERGED_EVENTS = 500
 """A message of so many events is not opened to be merged with others."""
-LISTENER_EVENTS = 100
+LISTENER_MESSAGE_EVENTS = 100
 """Events in a message for a listener: the gateway holds a few messages of each."""
-LISTENERS_TOGETHER = 8
+LISTENERS_AT_ONCE = 8
 """Listeners that are sent to at the same time."""
-GROWS_AFTER = 16
+GROWS_AFTER_BATCHES = 16
 """So many batches that a target took, one after the other, before it is given twice as much again:
 one that gets no answer in time is halved."""
-QUEUE_LIMIT = 100_000
+QUEUE_LIMIT_MESSAGES = 100_000
 """Messages that may wait where a target discards further ones, and sets no `queue_limit`: MinIO's
 default."""
 
 # Alarms
-OLDEST = "OldestEventAge"
+OLDEST_METRIC = "OldestEventAge"
 """The metric that a function writes of messages that have waited for long."""
-WAITED = 60
+REPORTED_AGE_SECONDS = 60
 """Seconds from which on a function writes it."""
-TOO_OLD = 900
+ALARM_AGE_SECONDS = 900
 """Seconds after which an alarm fires."""
 ALARM_MINUTES = 30
 """For how long an alarm looks back: what waits comes back within 15 minutes, or 22 in order. Over a
 shorter time it would go off and on again with each try."""
 NEARLY_DROPPED_DAYS = 10
-LATE_SECONDS = NEARLY_DROPPED_DAYS * DAY
+PAUSED_ALARM_AGE_SECONDS = NEARLY_DROPPED_DAYS * DAY
 """The events of a paused target are meant to wait; their age is reported from here on."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from bucketcast.limits import OLDEST, WAITED
+from bucketcast.limits import OLDEST_METRIC, REPORTED_AGE_SECONDS
 
 __all__ = ["INGRESS", "logger", "measure", "record", "report_age", "trace"]
 
@@ -35,8 +35,8 @@ def measure(target: str, **values: int | Histogram) -> None:
 
 def report_age(queue: str, seconds: float) -> None:
     """Write the age of the oldest message of a queue, if it has waited or been retried for long."""
-    if seconds > WAITED:
-        _write({"queue": queue}, {OLDEST: round(seconds)})
+    if seconds > REPORTED_AGE_SECONDS:
+        _write({"queue": queue}, {OLDEST_METRIC: round(seconds)})
 
 
 def record(message: str, **fields: Any) -> None:

@@ -17,12 +17,12 @@ from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
 from botocore.session import Session
 
 from bucketcast.finding import Finding
-from bucketcast.limits import CALLS
+from bucketcast.limits import AWS_CALL_LIMITS
 from bucketcast.telemetry import logger
 
 AT_ONCE: Final = 16
 """The number of calls that one client may make at a time."""
-LIMITS: Final = Config(**CALLS, max_pool_connections=AT_ONCE)
+LIMITS: Final = Config(**AWS_CALL_LIMITS, max_pool_connections=AT_ONCE)
 OPTIONAL_CALL: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=2))
 """Limits of optional calls, which a batch does not wait for."""
 DEPLOY_CALL: Final = LIMITS.merge(
@@ -58,7 +58,7 @@ def _connect(service_client: Any) -> str:
     url = urlsplit(service_client.meta.endpoint_url)
     port = url.port or {"http": 80, "https": 443}[url.scheme]
     try:
-        socket.create_connection((url.hostname, port), CALLS["connect_timeout"]).close()
+        socket.create_connection((url.hostname, port), AWS_CALL_LIMITS["connect_timeout"]).close()
     except OSError as error:
         return str(error)
     return ""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bucketcast import limits, targets
 from bucketcast.errors import ConfigError
-from bucketcast.limits import MAX_CONCURRENCY, SPARE
+from bucketcast.limits import SETTLE_SECONDS, TARGET_CONCURRENCY
 from bucketcast.settings import egress
 from bucketcast.settings.egress import PRIVATE, Egress
 from bucketcast.settings.options import Limits, option
@@ -25,15 +25,15 @@ class FunctionOptions:
 
     memory: int = option(
         "memory of the function in MB",
-        default=str(limits.MEMORY),
+        default=str(limits.MEMORY_MB),
         limits=Limits("128", "10240"),
     )
     timeout: WholeSeconds = option(
-        "timeout of one batch", default=f"{limits.TIMEOUT}s", limits=Limits("1s", "15m")
+        "timeout of one batch", default=f"{limits.TIMEOUT_SECONDS}s", limits=Limits("1s", "15m")
     )
     max_concurrency: int | None = option(
         "concurrent batches of a target; 0 means no limit",
-        default=str(MAX_CONCURRENCY),
+        default=str(TARGET_CONCURRENCY),
         limits=Limits("2", "1000", or_zero=True),
     )
     vpc: str | None = option(
@@ -61,7 +61,7 @@ class Deploy(FunctionOptions):
     max_concurrency: int | None = option(
         "concurrent batches; 0 means no limit. MinIO's max_open_connections is used if this is not "
         "set",
-        default=str(MAX_CONCURRENCY),
+        default=str(TARGET_CONCURRENCY),
         limits=Limits("2", "1000", or_zero=True),
     )
     allow_private: Csv = option(
@@ -83,7 +83,7 @@ class Deploy(FunctionOptions):
     @property
     def window(self) -> int:
         """The seconds for which the function's messages are gathered."""
-        return limits.WINDOW if self.profile == "throughput" else 0
+        return limits.WINDOW_SECONDS if self.profile == "throughput" else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class DynamicOptions(FunctionOptions):
 
 def timeout_errors(max_send_seconds: float, deploy: Deploy, target: str) -> Iterator[ConfigError]:
     """Yield an error if the function could time out in the middle of a batch."""
-    least = max_send_seconds + SPARE
+    least = max_send_seconds + SETTLE_SECONDS
     if deploy.timeout < least:
         yield ConfigError(
             f"{target}.deploy.timeout",

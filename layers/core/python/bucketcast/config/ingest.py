@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bucketcast.errors import ConfigError
-from bucketcast.limits import INGEST_RESERVED
+from bucketcast.limits import INGEST_CONCURRENCY
 from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import WholeSeconds
 
@@ -25,7 +25,7 @@ class IngestOptions:
     reserved_concurrency: int = option(
         "concurrent executions reserved for it, and its maximum; 0 reserves none, for accounts "
         "limited to 10 (a local deploy's default)",
-        default=str(INGEST_RESERVED),
+        default=str(INGEST_CONCURRENCY),
         limits=Limits("3", "1000", or_zero=True),
     )
     window: WholeSeconds = option(

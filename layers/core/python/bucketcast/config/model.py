@@ -16,7 +16,7 @@ from bucketcast.config.target import TargetConfig
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
 from bucketcast.delivery.policy import FIFO
-from bucketcast.limits import WINDOW
+from bucketcast.limits import WINDOW_SECONDS
 from bucketcast.rules.conditions import FACTS
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 
@@ -66,7 +66,7 @@ class Deployment(StackOptions):
     def ingest_window(self) -> int:
         """The seconds for which ingest gathers messages: a window if all targets gather."""
         all_gather = self.targets and all(target.deploy.window for target in self.targets)
-        return max(self.ingest.window, WINDOW if all_gather else 0)
+        return max(self.ingest.window, WINDOW_SECONDS if all_gather else 0)
 
     @property
     def facts(self) -> ObjectFacts:

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from bucketcast.limits import BATCH, INGEST_GATHERED
+from bucketcast.limits import BATCH_MESSAGES, INGEST_WINDOW_MESSAGES
 
 MESSAGES_A_CALL: Final = 10
 """Messages that one call of SQS receives or deletes at most."""
@@ -24,7 +24,7 @@ def at_once(rate: float, window: float) -> float:
     `window` is the seconds for which they are gathered. Without one messages do not wait: a batch
     has several only if all pollers are busy.
     """
-    most = INGEST_GATHERED if window else BATCH
+    most = INGEST_WINDOW_MESSAGES if window else BATCH_MESSAGES
     return max(1.0, min(rate * (window or BATCH_SECONDS / POLLERS), most))
 
 

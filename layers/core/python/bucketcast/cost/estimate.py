@@ -14,7 +14,7 @@ from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
-from bucketcast.limits import INGEST_MEMORY, LISTEN_MEMORY, LISTEN_SECONDS
+from bucketcast.limits import INGEST_MEMORY_MB, LISTEN_MEMORY_MB, LISTEN_SECONDS
 from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.model import KINDS
 
@@ -117,7 +117,7 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     reads = events / received * (calls.billed(received * load.size) + 1)
     yield Line("SQS", "received and deleted by ingest", "", reads, "sqs")
     yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
-    yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY / 1_024, "lambda_seconds")
+    yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY_MB / 1_024, "lambda_seconds")
     yield Line("DynamoDB", "reads of rules", "", batches * RULE_READS, "dynamodb_reads")
     yield Line("CloudWatch", "logs of ingest", "", logged / _GB, "logs")
     if config.facts.buckets:
@@ -172,7 +172,7 @@ def _listeners(config: Deployment, load: Load) -> Iterator[Line]:
         return
     seconds = load.listeners * DAYS_A_MONTH * 86_400
     polls = seconds / LISTEN_SECONDS
-    memory = LISTEN_MEMORY / 1_024
+    memory = LISTEN_MEMORY_MB / 1_024
     yield Line("Lambda", "calls of listeners", "", polls, "lambda_calls", fixed=True)
     yield Line("Lambda", "time of listeners", "", seconds * memory, "lambda_seconds", fixed=True)
     writes = polls * LISTEN_WRITES

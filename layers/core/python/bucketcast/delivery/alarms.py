@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bucketcast.limits import (
+    ALARM_AGE_SECONDS,
     ALARM_MINUTES,
-    LATE_SECONDS,
     NEARLY_DROPPED_DAYS,
-    OLDEST,
+    OLDEST_METRIC,
+    PAUSED_ALARM_AGE_SECONDS,
     RETENTION_DAYS,
-    TOO_OLD,
 )
 
 _QUEUES: Final = "AWS/SQS"
@@ -50,7 +50,7 @@ def queue_alarms(
         "dead",
     )
     metrics = [
-        _metric("tried", stack, OLDEST, {"queue": queue}),
+        _metric("tried", stack, OLDEST_METRIC, {"queue": queue}),
         _metric("untried", _QUEUES, "ApproximateAgeOfOldestMessage", {"QueueName": queue}),
     ]
     # Either is missing at times: ours while all is well, SQS's after six idle hours.
@@ -62,7 +62,7 @@ def queue_alarms(
             "AlarmName": f"{name}-waiting",
             "AlarmDescription": waiting,
             "Metrics": [longest_wait, *metrics],
-            **_above(LATE_SECONDS if off else TOO_OLD, among=ALARM_MINUTES),
+            **_above(PAUSED_ALARM_AGE_SECONDS if off else ALARM_AGE_SECONDS, among=ALARM_MINUTES),
         },
     ]
 

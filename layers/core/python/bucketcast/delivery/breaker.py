@@ -19,7 +19,12 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from bucketcast.errors import DeliveryError
-from bucketcast.limits import LONGEST_OUTAGE_PAUSE, LONGEST_PAUSED, SHARE, TRUSTED_MS
+from bucketcast.limits import (
+    AGE_PER_PAUSE,
+    BREAKER_TRUSTED_MS,
+    LONGEST_OUTAGE_PAUSE_SECONDS,
+    LONGEST_RESUME_SECONDS,
+)
 
 
 class Outage(NamedTuple):
@@ -40,10 +45,10 @@ class Outage(NamedTuple):
 
     def pause(self, now: int) -> int:
         """Return the pause in ms until it is tried again: a part of the time since it began."""
-        since, longest = self.since, LONGEST_OUTAGE_PAUSE
+        since, longest = self.since, LONGEST_OUTAGE_PAUSE_SECONDS
         if self.paused:
-            since, longest = self.paused, LONGEST_PAUSED
-        return min(max((now - since) // SHARE, 1_000), longest * 1_000)
+            since, longest = self.paused, LONGEST_RESUME_SECONDS
+        return min(max((now - since) // AGE_PER_PAUSE, 1_000), longest * 1_000)
 
 
 class BreakerStore(Protocol):
@@ -135,7 +140,7 @@ class Breaker:
     def is_paused(self) -> bool:
         """Return True if the target is paused."""
         now = _now()
-        if self.outage is not None or not 0 <= now - self._read_at < TRUSTED_MS:
+        if self.outage is not None or not 0 <= now - self._read_at < BREAKER_TRUSTED_MS:
             self.outage, self._read_at = self._store.read(), now
         return self.outage is not None and self.outage.paused > 0
 

@@ -19,7 +19,7 @@ from msgspec.structs import astuple, fields
 
 from bucketcast.event import Event
 from bucketcast.event.form import Form, form_of
-from bucketcast.limits import MAX_UNPACKED
+from bucketcast.limits import UNPACKED_BYTES
 
 _OF_COPIES = ("rule", "named", "plain")
 """The last fields of an event. They are not in its columns."""
@@ -181,7 +181,7 @@ def _pick(records: Sequence[msgspec.Raw | Form], indexes: Sequence[int]) -> list
         size = sum(map(sizes.__getitem__, indexes))
     except IndexError:
         raise ValueError(f"of {len(records)} records none is the {max(indexes) + 1}th") from None
-    if size > MAX_UNPACKED:
+    if size > UNPACKED_BYTES:
         raise ValueError(f"its records take {size:,} bytes, which is not opened")
     return list(map(records.__getitem__, indexes))
 

@@ -2,14 +2,14 @@
 
 import sys
 
-from bucketcast.limits import MAX_UNPACKED
+from bucketcast.limits import UNPACKED_BYTES
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-_WINDOW = {int(zstd.DecompressionParameter.window_log_max): MAX_UNPACKED.bit_length() - 1}
+_WINDOW = {int(zstd.DecompressionParameter.window_log_max): UNPACKED_BYTES.bit_length() - 1}
 """The input chooses the decompressor's window, so it is capped."""
 
 
@@ -18,7 +18,7 @@ def compress(text: bytes, level: int = 3) -> bytes:
     return zstd.compress(text, level)
 
 
-def decompress(packed: bytes, limit: int = MAX_UNPACKED) -> bytes:
+def decompress(packed: bytes, limit: int = UNPACKED_BYTES) -> bytes:
     """Return the decompressed text.
 
     Raises:

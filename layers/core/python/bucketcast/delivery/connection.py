@@ -14,7 +14,7 @@ from bucketcast.errors import (
     Retryable,
 )
 from bucketcast.event import Event
-from bucketcast.limits import LONGEST_SEND, SPARE
+from bucketcast.limits import LONGEST_SEND_SECONDS, SETTLE_SECONDS
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.targets.base import Failures, Target
 from bucketcast.telemetry import logger
@@ -43,7 +43,7 @@ class Connection:
     def max_seconds(self) -> float:
         """The maximal seconds that one batch takes, with the time to settle it."""
         target = self._try_open()
-        return (target.max_send_seconds if target else LONGEST_SEND) + SPARE
+        return (target.max_send_seconds if target else LONGEST_SEND_SECONDS) + SETTLE_SECONDS
 
     @property
     def first_alone(self) -> bool:

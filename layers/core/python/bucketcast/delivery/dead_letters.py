@@ -16,7 +16,7 @@ from bucketcast.delivery.compression import compress, decompress
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped
-from bucketcast.limits import MESSAGE_BYTES, REASON_LENGTH
+from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from bucketcast.telemetry import logger
 
 _wrapper = msgspec.json.Decoder(dict[str, str])
@@ -66,7 +66,7 @@ def letter(dead: Dead, target: str = "") -> Outgoing:
     random text, it is truncated, and `cut` says so.
     """
     attributes = {
-        "reason": dead.reason[:REASON_LENGTH] or "unknown",
+        "reason": dead.reason[:REASON_CHARACTERS] or "unknown",
         "error": dead.error,
         "rule": dead.rule,
         "target": target,

@@ -90,10 +90,10 @@ class Engine:
         seconds = {entry.message.receipt: entry.term.visibility for entry in entries}
         # What was received before may be what a function dies of, and at once.
         repeated = any(entry.message.receives > 1 for entry in entries)
-        with self._queue.heartbeat(seconds, 0.0 if repeated else limits.FIRST_BEAT):
+        with self._queue.heartbeat(seconds, 0.0 if repeated else limits.FIRST_HEARTBEAT_SECONDS):
             if due := self._due(entries, batch, on_outcomes):
                 obstacle = self._work.begin_batch(policy)
-                if oldest > limits.LATE_SECONDS or not isinstance(obstacle, Paused):
+                if oldest > limits.PAUSED_ALARM_AGE_SECONDS or not isinstance(obstacle, Paused):
                     on_begun(oldest)
                 if obstacle:
                     self._hold(due, obstacle, batch, on_outcomes)
@@ -159,13 +159,13 @@ class Engine:
             self._settlement.settle([_given_up(item) for item in chunk], batch)
             on_outcomes(batch.outcome.take_outcomes())
             chunk.clear()  # before the next one is opened
-            if batch.remaining() < limits.SPARE:
+            if batch.remaining() < limits.SETTLE_SECONDS:
                 break
         for received in rest:
             batch.keep(received)
 
     def _give_up_whole(self, received: Received, batch: Batch) -> None:
-        if batch.remaining() < limits.SPARE:
+        if batch.remaining() < limits.SETTLE_SECONDS:
             batch.keep(received)
             return
         last = (self._work.find_outage() if batch.policy.in_order else None) or self._last_error

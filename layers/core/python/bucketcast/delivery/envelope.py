@@ -29,10 +29,10 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event import Event, copy_id
 from bucketcast.limits import (
     COMPRESS_PAST_BYTES,
-    MAX_EVENTS,
-    MAX_LISTED,
-    MAX_UNPACKED,
     MESSAGE_BYTES,
+    MESSAGE_EVENTS,
+    MESSAGE_RECORDS_BYTES,
+    UNPACKED_BYTES,
 )
 
 VERSION = 1
@@ -90,7 +90,7 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
 
     v: int
     copies: list[_Copy]
-    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_EVENTS)] = 1
+    count: Annotated[int, msgspec.Meta(ge=1, le=MESSAGE_EVENTS)] = 1
     copy_of: list[Annotated[int, msgspec.Meta(ge=0)]] = []
     listed: msgspec.Raw = msgspec.Raw()
     zstd: str = ""
@@ -156,7 +156,7 @@ _of_copy = attrgetter(*_Copy.__struct_fields__)
 
 
 def pack(
-    deliveries: Sequence[Delivery], max_events: int = MAX_EVENTS, texts: Texts | None = None
+    deliveries: Sequence[Delivery], max_events: int = MESSAGE_EVENTS, texts: Texts | None = None
 ) -> Iterator[Packed]:
     """Yield messages with all deliveries in order, at most `max_events` in each.
 
@@ -176,7 +176,7 @@ def _end(deliveries: Sequence[Delivery], start: int, max_events: int) -> int:
     """Return the end of a message from `start` that stays within the unpacked limit."""
     stored = map(_stored, deliveries[start : start + max_events])
     sizes = list(accumulate(map(size_of, stored)))
-    return start + max(1, bisect_right(sizes, MAX_LISTED))
+    return start + max(1, bisect_right(sizes, MESSAGE_RECORDS_BYTES))
 
 
 def _pack(deliveries: Sequence[Delivery], start: int, stop: int, texts: Texts) -> Iterator[Packed]:
@@ -187,7 +187,7 @@ def _pack(deliveries: Sequence[Delivery], start: int, stop: int, texts: Texts) -
     envelope = Envelope(VERSION, [_Copy(*copy) for copy in numbers], len(part), copy_of)
     events = _pack_events(part, texts)
     body = _escape(b"%b,%b}" % (_encode(envelope)[:-1], events.text))
-    if len(body) <= MAX_BYTES and events.unpacked <= MAX_UNPACKED:
+    if len(body) <= MAX_BYTES and events.unpacked <= UNPACKED_BYTES:
         yield Packed(body.decode(), start, stop)
     elif len(part) == 1:
         raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)

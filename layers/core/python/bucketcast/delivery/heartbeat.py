@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from threading import Event, Thread
 
 from bucketcast.delivery.queue import SQS_ERRORS, Queue
-from bucketcast.limits import BEAT, BEAT_CALL, LAST_BEAT, TOGETHER
+from bucketcast.limits import (
+    HEARTBEAT_CALL_SECONDS,
+    HEARTBEAT_SECONDS,
+    LAST_HEARTBEAT_SECONDS,
+    SQS_CALL_MESSAGES,
+)
 from bucketcast.telemetry import logger
 
 
@@ -23,7 +28,7 @@ class Heartbeat:
 
     def __init__(self, queue: Queue, seconds: Mapping[str, int], first: float) -> None:
         self._queue = queue
-        round_seconds = round(len(seconds) / TOGETHER * BEAT_CALL)
+        round_seconds = round(len(seconds) / SQS_CALL_MESSAGES * HEARTBEAT_CALL_SECONDS)
         self._seconds = [(receipt, wait + round_seconds) for receipt, wait in seconds.items()]
         self._first = first
         self._ended = Event()
@@ -37,19 +42,19 @@ class Heartbeat:
         self._ended.set()
         if self._seconds:
             # A call that came later than those that follow would undo their pauses.
-            self._thread.join(LAST_BEAT)
+            self._thread.join(LAST_HEARTBEAT_SECONDS)
 
     def _run(self) -> None:
         wait = self._first
         while not self._ended.wait(wait):
             self._renew()
-            wait = BEAT
+            wait = HEARTBEAT_SECONDS
 
     def _renew(self) -> None:
-        for start in range(0, len(self._seconds), TOGETHER):
+        for start in range(0, len(self._seconds), SQS_CALL_MESSAGES):
             if self._ended.is_set():
                 return
             try:
-                self._queue.postpone(dict(self._seconds[start : start + TOGETHER]))
+                self._queue.postpone(dict(self._seconds[start : start + SQS_CALL_MESSAGES]))
             except SQS_ERRORS as error:
                 logger.warning("messages were not kept in flight", reason=str(error))

@@ -10,7 +10,7 @@ from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.errors import DeliveryError, OutOfTime, Waiting
-from bucketcast.limits import LONGEST_IN_ORDER
+from bucketcast.limits import LONGEST_PAUSE_IN_ORDER_SECONDS
 
 
 class Message(NamedTuple):
@@ -174,4 +174,4 @@ class Batch:
         """
         self.outcome.stay.append(received.message.id)
         if pause is not None:
-            self.pauses[received.message.receipt] = min(pause, LONGEST_IN_ORDER)
+            self.pauses[received.message.receipt] = min(pause, LONGEST_PAUSE_IN_ORDER_SECONDS)

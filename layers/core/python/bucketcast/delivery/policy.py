@@ -50,8 +50,8 @@ def visibility(queue: str, timeout: int, *, gathered: int = 0) -> int:
     advice: later messages must not overtake.
     """
     if keeps_order(queue):
-        return limits.TIMEOUTS_IN_ORDER * timeout
-    return gathered + timeout + limits.THROTTLED
+        return limits.VISIBILITY_TIMEOUTS_IN_ORDER * timeout
+    return gathered + timeout + limits.VISIBILITY_MARGIN_SECONDS
 
 
 def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -61,7 +61,7 @@ def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
     for index, size in enumerate(sizes):
         if size > limits.MESSAGE_BYTES:
             continue
-        if batch and (len(batch) == limits.TOGETHER or size > room):
+        if batch and (len(batch) == limits.SQS_CALL_MESSAGES or size > room):
             yield batch
             batch, room = [], limits.MESSAGE_BYTES
         batch.append(index)
@@ -201,7 +201,7 @@ class Term(NamedTuple):
         True if a failure is known, or if after so many receives the function must be crashing. A
         message that was never tried is tried first.
         """
-        crashing = self.receives > limits.LAST_RECEIVES
+        crashing = self.receives > limits.CRASHED_RECEIVES
         if self.policy.once:
             return crashing
         if self.policy.in_order:
@@ -212,13 +212,13 @@ class Term(NamedTuple):
     @property
     def needs_renewal(self) -> bool:
         """Whether SQS would soon move or drop the message, where it can be sent again."""
-        due = self.receives >= limits.RENEW_AFTER or self.expires_soon
+        due = self.receives >= limits.RENEW_AFTER_RECEIVES or self.expires_soon
         return due and not self.policy.in_order
 
     @property
     def renewed_history(self) -> History:
         """The history of the message when it is sent again before anything else is done."""
-        if self.receives < limits.RENEW_AFTER:
+        if self.receives < limits.RENEW_AFTER_RECEIVES:
             return self.waiting_history
         # Its tries ended with the function and were not counted; its term goes on all the same.
         return self.waiting_history._replace(since=self.started, tries=max(1, self.history.tries))
@@ -239,19 +239,25 @@ class Term(NamedTuple):
         They double with every receive: it may be the message that crashes the function.
         """
         doubled = 1 << min(max(self.receives - 1, 0), 16)
-        seconds = min(max(doubled, limits.VISIBILITY), limits.LONGEST_VISIBILITY)
+        seconds = min(
+            max(doubled, limits.SHORTEST_VISIBILITY_SECONDS), limits.LONGEST_VISIBILITY_SECONDS
+        )
         return max(seconds, self.recheck_seconds) if self.policy.in_order else seconds
 
     @property
     def recheck_seconds(self) -> int:
         """The seconds until a waiting message is looked at again: a part of its age."""
-        longest = limits.LONGEST_IN_ORDER if self.policy.in_order else limits.LONGEST_DELAY
-        return min(max(self.age // limits.SHARE // 1_000, 1), longest)
+        longest = (
+            limits.LONGEST_PAUSE_IN_ORDER_SECONDS
+            if self.policy.in_order
+            else limits.LONGEST_DELAY_SECONDS
+        )
+        return min(max(self.age // limits.AGE_PER_PAUSE // 1_000, 1), longest)
 
     def pause(self, *, tries: int, after: float = 0.0) -> int:
         """Return the seconds until the next try, after so many; at least the `after` asked for."""
         if self.policy.in_order:
-            return max(self.recheck_seconds, min(round(after), limits.LONGEST_DELAY))
+            return max(self.recheck_seconds, min(round(after), limits.LONGEST_DELAY_SECONDS))
         if self.policy.pause is not None:
             return max(self.policy.pause, 1)
         return pause(tries, after)
@@ -272,7 +278,7 @@ def pause(tries: int, after: float = 0.0) -> int:
     At least the `after` that the target asked for, plus up to a quarter. The jitter keeps messages
     that failed together from being retried together.
     """
-    grown = min(2.0 ** min(max(tries, 1) - 1, 11), limits.LONGEST_DELAY)
+    grown = min(2.0 ** min(max(tries, 1) - 1, 11), limits.LONGEST_DELAY_SECONDS)
     spread = grown * random.uniform(0.5, 1)  # noqa: S311 - spread, not secrecy
     wanted = max(after, 0.0) * random.uniform(1, 1.25)  # noqa: S311
-    return round(min(max(spread, wanted, 1), limits.LONGEST_DELAY))
+    return round(min(max(spread, wanted, 1), limits.LONGEST_DELAY_SECONDS))

@@ -13,7 +13,7 @@ from uuid import uuid4
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.delivery.policy import ATTRIBUTE, History, batches, keeps_order
-from bucketcast.limits import MESSAGE_BYTES, TOGETHER
+from bucketcast.limits import MESSAGE_BYTES, SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -141,12 +141,14 @@ class Queue:
     def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
         """Set when messages in flight are visible again; a failure loses nothing."""
         pairs = list(seconds_by_receipt.items())
-        for start in range(0, len(pairs), TOGETHER):
+        for start in range(0, len(pairs), SQS_CALL_MESSAGES):
             self._client.change_message_visibility_batch(
                 QueueUrl=self.url,
                 Entries=[
                     {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
-                    for index, (receipt, seconds) in enumerate(pairs[start : start + TOGETHER])
+                    for index, (receipt, seconds) in enumerate(
+                        pairs[start : start + SQS_CALL_MESSAGES]
+                    )
                 ],
             )
 

@@ -22,7 +22,7 @@ from bucketcast.errors import (
     TimedOut,
     Waiting,
 )
-from bucketcast.limits import DAY_MS, FOR_THE_FIRST, GROWS_AFTER, LONGEST_LIFE_DAYS
+from bucketcast.limits import DAY_MS, FIRST_BATCH_SECONDS, GROWS_AFTER_BATCHES, LONGEST_LIFE_DAYS
 
 _LONGEST_LIFE_MS: Final = LONGEST_LIFE_DAYS * DAY_MS
 
@@ -112,7 +112,7 @@ class Sender:
         is short: it would never be sent otherwise.
         """
         seconds = batch.remaining()
-        some_time_used = begun or seconds + FOR_THE_FIRST < batch.total
+        some_time_used = begun or seconds + FIRST_BATCH_SECONDS < batch.total
         return some_time_used and seconds < self._connection.max_seconds
 
     def _stop(
@@ -155,7 +155,7 @@ class Sender:
         if number < self._size or self._size >= self._max_size:
             return
         self._taken_batches += 1
-        if self._taken_batches >= GROWS_AFTER:
+        if self._taken_batches >= GROWS_AFTER_BATCHES:
             self._taken_batches, self._size = 0, min(self._max_size, 2 * self._size)
 
     def _pause(self, error: DeliveryError) -> int | None:

@@ -37,8 +37,8 @@ class WholeMessages:
             Outgoing(received.message.body, history=received.term.renewed_history)
             for received in expiring
         ]
-        refused = send_while_time(self._queue.send, renewed, batch, reserve=limits.SPARE)
-        if refused and batch.remaining() < limits.SPARE:
+        refused = send_while_time(self._queue.send, renewed, batch, reserve=limits.SETTLE_SECONDS)
+        if refused and batch.remaining() < limits.SETTLE_SECONDS:
             for index in refused:
                 batch.keep(expiring[index])
             return []
@@ -83,17 +83,17 @@ class WholeMessages:
         Thousands take long. If the function were killed meanwhile, all its work would be repeated.
         """
         pauses = list(batch.pauses.items())
-        for start in range(0, len(pauses), limits.POSTPONED):
-            if start and batch.remaining() < limits.TO_POSTPONE:
+        for start in range(0, len(pauses), limits.POSTPONED_MESSAGES):
+            if start and batch.remaining() < limits.POSTPONE_SECONDS:
                 return
-            self._queue.postpone(dict(pauses[start : start + limits.POSTPONED]))
+            self._queue.postpone(dict(pauses[start : start + limits.POSTPONED_MESSAGES]))
 
 
 def send_while_time(
     send: Callable[[Sequence[_T]], set[int]],
     entries: Sequence[_T],
     batch: Batch,
-    reserve: float = limits.TO_SEND_BACK,
+    reserve: float = limits.SEND_BACK_SECONDS,
 ) -> list[int]:
     """Send entries, as many as one call takes; return the indexes of those that SQS did not take.
 
@@ -103,8 +103,8 @@ def send_while_time(
     """
     refused: list[int] = []
     stopped = False
-    for start in range(0, len(entries), limits.TOGETHER):
-        part = entries[start : start + limits.TOGETHER]
+    for start in range(0, len(entries), limits.SQS_CALL_MESSAGES):
+        part = entries[start : start + limits.SQS_CALL_MESSAGES]
         stopped = stopped or batch.remaining() < reserve
         indexes = range(len(part)) if stopped else sorted(send(part))
         stopped = len(indexes) == len(part)
@@ -114,9 +114,9 @@ def send_while_time(
 
 def delayed_message(body: str, history: History, seconds: int, batch: Batch) -> Outgoing:
     """Return a message that is seen after so many seconds, however many."""
-    if seconds > limits.LONGEST_DELAY:
+    if seconds > limits.LONGEST_DELAY_SECONDS:
         history = history._replace(not_before=batch.now + seconds * 1_000)
-    return Outgoing(body, min(seconds, limits.LONGEST_DELAY), history)
+    return Outgoing(body, min(seconds, limits.LONGEST_DELAY_SECONDS), history)
 
 
 def history_after(received: Received, error: DeliveryError) -> History:
@@ -135,7 +135,7 @@ def history_after(received: Received, error: DeliveryError) -> History:
 def last_reason(error: DeliveryError) -> str:
     """Return the text of an error for the history, without the reason why it was given up."""
     last = error.last if isinstance(error, GivenUp) else ""
-    return legal_text(last or str(error))[: limits.REASON_LENGTH]
+    return legal_text(last or str(error))[: limits.REASON_CHARACTERS]
 
 
 def _with_creation(received: Received, history: History) -> History:

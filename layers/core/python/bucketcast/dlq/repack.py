@@ -16,7 +16,7 @@ from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Content, Letter, read_content
-from bucketcast.limits import MAX_EVENTS
+from bucketcast.limits import MESSAGE_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def limit_events(plan: Plan, most: int) -> Plan:
     return replace(plan, chosen=plan.chosen[:most], remaining=remaining, number=most)
 
 
-def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MAX_EVENTS) -> Repacked:
+def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MESSAGE_EVENTS) -> Repacked:
     """Pack the chosen events of several letters into as few messages as possible.
 
     Sent to another target, they lose their topic. With `most` 1 each event is a message of its own,

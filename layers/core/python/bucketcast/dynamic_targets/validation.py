@@ -13,7 +13,7 @@ from bucketcast.config.target_reader import TARGET_ID, TARGET_ID_RULE, setting_e
 from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
-from bucketcast.limits import SPARE
+from bucketcast.limits import SETTLE_SECONDS
 from bucketcast.settings import egress
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import options_of
@@ -171,7 +171,7 @@ def _encryption_errors(
 
 
 def _timeout_errors(setup: DynamicSetup, target: Target, path: str) -> Iterator[ConfigError]:
-    required = target.max_send_seconds + SPARE
+    required = target.max_send_seconds + SETTLE_SECONDS
     if setup.timeout < required:
         yield ConfigError(
             path,

@@ -16,7 +16,12 @@ from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable
 from bucketcast.event import Event
-from bucketcast.limits import LISTENER_EVENTS, LISTENERS_TOGETHER, MAX_EVENTS, SPARE
+from bucketcast.limits import (
+    LISTENER_MESSAGE_EVENTS,
+    LISTENERS_AT_ONCE,
+    MESSAGE_EVENTS,
+    SETTLE_SECONDS,
+)
 from bucketcast.telemetry import logger, trace
 
 if TYPE_CHECKING:
@@ -81,14 +86,14 @@ class Fanout:
         for to, batch in batches.items():
             if isinstance(to, ListenerArn):
                 continue
-            if remaining() < SPARE:
+            if remaining() < SETTLE_SECONDS:
                 error = OutOfTime("no time to send it")
                 yield from (item.fail(error, to=to.arn) for item in batch)
             else:
                 for part in _split_by_limits(to, batch):
                     yield from self._send_to(to, part)
         if listeners:
-            self._pool = self._pool or ThreadPoolExecutor(LISTENERS_TOGETHER)
+            self._pool = self._pool or ThreadPoolExecutor(LISTENERS_AT_ONCE)
             unsent = self._pool.map(lambda to: self._send_to(to, batches[to]), listeners)
             yield from chain.from_iterable(unsent)
         self._texts.clear()
@@ -129,7 +134,7 @@ class Fanout:
         self, to: Destination, batch: Sequence[Item], address: _Address, start: int = 0
     ) -> tuple[list[Packed], list[Failed]]:
         """Return the messages of a batch, and the events that fit in none."""
-        max_events = LISTENER_EVENTS if isinstance(to, ListenerArn) else MAX_EVENTS
+        max_events = LISTENER_MESSAGE_EVENTS if isinstance(to, ListenerArn) else MESSAGE_EVENTS
         if address.queue:
             max_events = together(address.queue.url, max_events)
         deliveries = [item.delivery for item in batch]

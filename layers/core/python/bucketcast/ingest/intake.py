@@ -11,7 +11,7 @@ from bucketcast.destination import Destination
 from bucketcast.errors import BadEvent, OutOfTime
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import ADDRESSED, Facts, Routes, RuleLookup, route
-from bucketcast.limits import TO_SEND
+from bucketcast.limits import INGEST_SEND_SECONDS
 from bucketcast.rules import Hit
 
 
@@ -73,7 +73,7 @@ class Intake:
         unaddressed = [item for item in items if not item.received.message.history.to]
 
         def seconds_left() -> float:
-            return max(0.0, batch.remaining() - TO_SEND)
+            return max(0.0, batch.remaining() - INGEST_SEND_SECONDS)
 
         routes = Routes()
         if unaddressed:

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.delivery.queue import Queue
 from bucketcast.dlq.letter import Letter
-from bucketcast.limits import TOGETHER
+from bucketcast.limits import SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -51,7 +51,7 @@ class Reader:
         *,
         expected: int = 0,
         hide: int = MIN_SECONDS,
-        batch_size: int = TOGETHER,
+        batch_size: int = SQS_CALL_MESSAGES,
         threads: int = _THREADS,
     ) -> None:
         self.batch_size = batch_size
@@ -88,7 +88,7 @@ class Reader:
         """
         fruitless = repeated = 0
         while fruitless < _FRUITLESS:
-            if len(self._hidden) + TOGETHER * self._threads > MAX_HIDDEN:
+            if len(self._hidden) + SQS_CALL_MESSAGES * self._threads > MAX_HIDDEN:
                 self.full = True
                 return
             answers = self._receive()
@@ -122,7 +122,7 @@ class Reader:
     def _receive_one(self) -> list[Any]:
         answer = self._sqs.receive_message(
             QueueUrl=self._own.url,
-            MaxNumberOfMessages=min(self.batch_size, TOGETHER),
+            MaxNumberOfMessages=min(self.batch_size, SQS_CALL_MESSAGES),
             VisibilityTimeout=self._hide,
             WaitTimeSeconds=_WAIT_SECONDS,
             MessageAttributeNames=["All"],
@@ -146,7 +146,10 @@ class Reader:
 
     def _make_visible(self, receipts: list[str]) -> None:
         """Make messages visible again; those that fail come back after their timeout."""
-        parts = [receipts[at : at + TOGETHER] for at in range(0, len(receipts), TOGETHER)]
+        parts = [
+            receipts[at : at + SQS_CALL_MESSAGES]
+            for at in range(0, len(receipts), SQS_CALL_MESSAGES)
+        ]
         with suppress(BotoCoreError, ClientError):
             list(self._pool.map(lambda part: self._own.postpone(dict.fromkeys(part, 0)), parts))
 

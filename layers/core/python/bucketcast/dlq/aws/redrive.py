@@ -29,7 +29,7 @@ from bucketcast.dlq.aws.reader import Reader
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter
 from bucketcast.dlq.repack import Plan, limit_events, make_plan, remaining_messages, repack
-from bucketcast.limits import MAX_EVENTS, TOGETHER
+from bucketcast.limits import MESSAGE_EVENTS, SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -187,8 +187,8 @@ class Mover:
         return kept
 
     def _delete(self, letters: Sequence[Letter]) -> None:
-        for start in range(0, len(letters), TOGETHER):
-            batch = letters[start : start + TOGETHER]
+        for start in range(0, len(letters), SQS_CALL_MESSAGES):
+            batch = letters[start : start + SQS_CALL_MESSAGES]
             failed = self._delete_batch(batch)
             failed = self._delete_batch(failed) if failed else []
             self.result.repeatable += len(failed)
@@ -215,7 +215,7 @@ def sender(mover: Mover, to: Destination) -> Callable[[Sequence[Plan]], set[str]
     queue = Queue(to.url, mover.sqs)
 
     def send(plans: Sequence[Plan]) -> set[str]:
-        packed = repack(plans, same_target=to.same_target, most=together(to.url, MAX_EVENTS))
+        packed = repack(plans, same_target=to.same_target, most=together(to.url, MESSAGE_EVENTS))
         refused = send_messages(queue, [item.message for item in packed.messages])
         refused_ids = {
             plan.letter.id: reason

@@ -17,7 +17,7 @@ from bucketcast.delivery.queue import depth
 from bucketcast.delivery.queue_names import dead_of, encryption, order
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import BucketcastError
-from bucketcast.limits import BATCH, DAY, MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.limits import BATCH_MESSAGES, DAY, MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.state.dynamic_targets import DynamicTarget
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Resources:
         mapping: Any = {
             "EventSourceArn": self._setup.arn(target.queue),
             "FunctionName": self._setup.functions[target.kind],
-            "BatchSize": BATCH,
+            "BatchSize": BATCH_MESSAGES,
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
             **({"ScalingConfig": {"MaximumConcurrency": limit}} if limit else {}),
         }

@@ -20,7 +20,7 @@ READ_TIMEOUT_FACTOR = 10
 SWEEP_LIMIT = 1_000
 """Tombstones that are deleted at once; fewer after a deletion that failed."""
 SWEEP_SECONDS = 2.0
-"""Time limit of a deletion: a function has `limits.SPARE` after its last batch."""
+"""Time limit of a deletion: a function has `limits.SETTLE_SECONDS` after its last batch."""
 SWEEP_EVERY = 3600.0
 """Seconds between two deletions, if the last one left nothing or failed."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from bucketcast import shapes
-from bucketcast.limits import QUEUE_LIMIT
+from bucketcast.limits import QUEUE_LIMIT_MESSAGES
 from bucketcast.rules.conditions import FACTS, Fact, facts_of
 from bucketcast.settings.options import option, options_of, unused
 from bucketcast.settings.types import REFERENCE, Csv, OnOff, Pem, SecretPem, choice
@@ -92,7 +92,7 @@ def ingest_errors(settings: Common) -> Iterator[ValidationError]:
 def limit_notes(settings: Common) -> Iterator[str]:
     """Yield a note if events may be discarded, or if a limit has no effect."""
     if settings.queue_overflow == DISCARD:
-        limit = settings.queue_limit or QUEUE_LIMIT
+        limit = settings.queue_limit or QUEUE_LIMIT_MESSAGES
         yield f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
     elif settings.queue_limit:
         yield "queue_limit does nothing without queue_overflow = discard: no event is discarded"
@@ -108,7 +108,7 @@ def queue_limit_of(settings: Mapping[str, str]) -> int | None:
     """Return the limit that a target's valid settings set; None for none."""
     if settings.get("queue_overflow", "").lower() != DISCARD:
         return None
-    return int(settings.get("queue_limit") or 0) or QUEUE_LIMIT
+    return int(settings.get("queue_limit") or 0) or QUEUE_LIMIT_MESSAGES
 
 
 @dataclass(frozen=True, kw_only=True)
