@@ -1,6 +1,5 @@
 """A deploy that would remove a target is refused while something waits for it."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,20 +74,20 @@ def test_waiting_messages_refuse_the_removal(account: Account) -> None:
     with pytest.raises(BucketcastError) as refused:
         account.require_empty(TABLE)
     assert str(refused.value) == (
+        "let waiting messages drain (`bucketcast target ls`), or keep their target with enable = "
+        '"off"; to give them up, name the target in discard of [removed] in bucketcast.toml. '
         f"{HOOK} is to be removed, and there are 3 messages in Bucketcast-webhook-hook and "
-        "1 messages in Bucketcast-webhook-hook-dead. Let them drain (`bucketcast target ls`) or "
-        'keep the target with enable = "off"; to give them up, name the target in '
-        f'bucketcast.toml: [removed] discard = ["{HOOK}"]'
+        "1 messages in Bucketcast-webhook-hook-dead"
     )
 
 
-@pytest.mark.parametrize("targets", [8, 9, 50])
-def test_refusal_of_many_targets_ends_with_the_hint(sqs: Any, targets: int) -> None:
+def test_refusal_of_many_targets_begins_with_the_hint(sqs: Any) -> None:
+    """What CloudFormation does not show any more are targets."""
     before = {
         f"arn:minio:sqs::customer-{number:02}:webhook": [
             sqs.create_queue(QueueName=f"Bucketcast-webhook-customer-{number:02}")["QueueUrl"]
         ]
-        for number in range(targets)
+        for number in range(9)
     }
     for (url,) in before.values():
         sqs.send_message(QueueUrl=url, MessageBody="x")
@@ -96,10 +95,8 @@ def test_refusal_of_many_targets_ends_with_the_hint(sqs: Any, targets: int) -> N
     with pytest.raises(BucketcastError) as refused:
         removal.require_empty(before, {}, ())
     text = str(refused.value)
-    assert len(text) <= 900
-    discards = json.loads(text.partition("discard = ")[2])
-    assert discards == list(before)[: len(discards)]
-    assert f"{targets - len(discards)} more targets have waiting messages" in text
+    assert text.index("discard of [removed] in bucketcast.toml. ") < text.index(next(iter(before)))
+    assert [arn for arn in before if f"{arn} is to be removed" in text] == list(before)
 
 
 @pytest.mark.parametrize("state", ["in flight", "delayed"])

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 Queues = Mapping[str, Sequence[str]]
 """The URLs of a target's queue and of its dead-letter queue, by its ARN."""
 
-MOST_CHARACTERS: Final = 900
-"""The longest refusal: CloudFormation shows a thousand characters."""
 PAUSE: Final = 5.0
 
 
@@ -89,25 +87,13 @@ class Removal:
 
 
 def _refusal(waiting: Mapping[str, Sequence[str]]) -> str:
-    """Return the refusal for as many targets as CloudFormation can show, with a hint."""
-    refusal = ""
-    for count in range(1, len(waiting) + 1):
-        longer = _summary(dict(list(waiting.items())[:count]), len(waiting) - count)
-        if refusal and len(longer) > MOST_CHARACTERS:
-            break
-        refusal = longer
-    return refusal
-
-
-def _summary(waiting: Mapping[str, Sequence[str]], others: int) -> str:
+    """Return the refusal, with the hint first: CloudFormation shows a thousand characters."""
     sentences = [
         f"{arn} is to be removed, and there are {' and '.join(counts)}"
         for arn, counts in waiting.items()
     ]
-    if others:
-        sentences.append(f"{others} more targets have waiting messages")
-    return "; ".join(sentences) + (
-        '. Let them drain (`bucketcast target ls`) or keep the target with enable = "off"; to '
-        "give them up, name the target in bucketcast.toml: [removed] discard = "
-        f"{list(waiting)}".replace("'", '"')
+    return (
+        "let waiting messages drain (`bucketcast target ls`), or keep their target with enable = "
+        '"off"; to give them up, name the target in discard of [removed] in bucketcast.toml. '
+        + "; ".join(sentences)
     )
