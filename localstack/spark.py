@@ -33,7 +33,7 @@ _SIGNALLED = 128
 # Arguments for Glue itself.
 CONF = "--conf"
 MODULES = "--extra-py-files"
-SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats", "--spark-event-")
+SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats")
 
 
 def main() -> int:

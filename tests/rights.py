@@ -50,8 +50,7 @@ REASONS: Final = (
     *((name, "s3:*", _SPARK) for name in _JOBS),
     ("scan", "glue:*", "Iceberg's catalog of the history"),
     *((name, action, _METADATA) for name in _JOBS for action in ("glue:Get*", "lakeformation:*")),
-    ("scan", "cloudwatch:PutMetricData", "by Glue, and with `usage_metrics`"),
-    *((name, "cloudwatch:PutMetricData", "by Glue") for name in ("backfill", "reconcile")),
+    *((name, "cloudwatch:PutMetricData", "by Glue") for name in _JOBS),
     *(
         ("gateway", action, _OWN_CLIENT)
         for action in (

@@ -30,7 +30,6 @@ from bucketcast_cdk.pipeline.jobs import Job, JobSetup, make_package, spark_conf
 from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
-_EVENT_LOGS: Final = "spark-event-logs"
 _RUN_RETENTION: Final = Duration.days(30)
 _UPLOAD_RETENTION: Final = Duration.days(7)
 
@@ -73,7 +72,6 @@ class Pipeline(Construct):
                 context,
                 folder=_FOLDERS[job],
                 setup=setup,
-                event_logs=f"{self.runs(job)}/{_EVENT_LOGS}/" if options.spark_ui else "",
                 settings=settings,
             )
             for job, settings in self._settings(ingest).items()
@@ -96,7 +94,6 @@ class Pipeline(Construct):
                 "table": table,
                 "history": f"history.{self._history}",
                 "retention": f"{self._options.history:.0f}s",
-                "namespace": Stack.of(self).stack_name,
             },
             "backfill": senders,
             "reconcile": senders,
@@ -117,8 +114,6 @@ class Pipeline(Construct):
             job.allow(lease, [ingest.table.table_arn], leading_keys(JOBS))
         usage = leading_keys(USAGE)
         scan.allow(["dynamodb:PutItem"], [ingest.table.table_arn], usage)
-        own = {"StringEquals": {"cloudwatch:namespace": Stack.of(self).stack_name}}
-        scan.allow(["cloudwatch:PutMetricData"], ["*"], own)  # it accepts no other resource
         for job in senders:
             job.allow(["sqs:SendMessage"], queues)
         # Waiting messages may explain differences, so the result has their number.

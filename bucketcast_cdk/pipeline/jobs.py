@@ -31,12 +31,9 @@ class JobSetup(NamedTuple):
 
 
 class Job(Construct):
-    """One job, called `<stack>-<id>`, which runs `glue_jobs/<folder>/job.py`.
+    """One job, called `<stack>-<id>`, which runs `glue_jobs/<folder>/job.py`."""
 
-    `event_logs` is the folder of what Spark's UI shows of runs that have ended, or "".
-    """
-
-    def __init__(  # noqa: PLR0913 - what differs from job to job
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
@@ -44,7 +41,6 @@ class Job(Construct):
         *,
         folder: str,
         setup: JobSetup,
-        event_logs: str,
         settings: Mapping[str, str],
     ) -> None:
         super().__init__(scope, construct_id)
@@ -75,7 +71,7 @@ class Job(Construct):
             connections=glue.CfnJob.ConnectionsListProperty(connections=[setup.connection])
             if setup.connection
             else None,
-            default_arguments={**_glue_arguments(setup, event_logs), **arguments(settings)},
+            default_arguments={**_glue_arguments(setup), **arguments(settings)},
         )
         nag.accept(job, nag.GLUE_LOGS, nag.GLUE_BOOKMARKS)
         self._allow_running(script, setup)
@@ -154,7 +150,7 @@ def _catalog(name: str, warehouse: str) -> dict[str, str]:
     }
 
 
-def _glue_arguments(setup: JobSetup, event_logs: str) -> dict[str, str]:
+def _glue_arguments(setup: JobSetup) -> dict[str, str]:
     """Return the arguments for Glue itself."""
     return {
         "--extra-py-files": setup.package.s3_object_url,
@@ -166,9 +162,4 @@ def _glue_arguments(setup: JobSetup, event_logs: str) -> dict[str, str]:
         # Iceberg has snapshots, and the jobs store their own progress.
         "--job-bookmark-option": "job-bookmark-disable",
         "--datalake-formats": "iceberg",
-        **(
-            {"--enable-spark-ui": "true", "--spark-event-logs-path": event_logs}
-            if event_logs
-            else {}
-        ),
     }

@@ -16,8 +16,9 @@ from pyspark.sql import functions as sql
 
 from bucketcast.event.scanner import KINDS
 from bucketcast.settings.pipeline import Scan
+from bucketcast.state.usage import Usages
 from glue_jobs import files, lease, listing
-from glue_jobs.aws import read_rules
+from glue_jobs.aws import client, read_rules, state_table_errors
 from glue_jobs.columns import save
 from glue_jobs.listing.schema import Listing
 from glue_jobs.outbox import chunks, sender
@@ -28,7 +29,6 @@ from glue_jobs.scanner import (
     counting,
     coverage,
     history,
-    metrics,
     report,
     rule_match,
     sums,
@@ -50,7 +50,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     Raises:
         BucketcastError: the source, the state table, the state or the history cannot be used; a
             newer source was scanned; another run scans this bucket, or was first; SQS refused
-            events, which the next scan sends before it begins; or the metrics could not be put.
+            events, which the next scan sends before it begins.
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
@@ -104,7 +104,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         past.expire(settings.bucket, retention, at, compact=new.month != before.month)
         store.sweep(before, new)
         if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
-            metrics.put(settings, used, content.taken)
+            _store_usage(settings, used, content.taken)
     run.set_result({**summary, "events": late + sent})
 
 
@@ -191,3 +191,14 @@ def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> 
         return 0
     report_progress: Any = partial(run.report, stage, unit="events")
     return sender.send(spark, generation.outbox, on_progress=report_progress)
+
+
+def _store_usage(settings: Scan, used: Sequence[usage.Usage], taken: datetime) -> None:
+    """Store the usage of a whole bucket, as of the time of its source, for the gateway's metrics.
+
+    Raises:
+        BucketcastError: DynamoDB refused.
+    """
+    with state_table_errors(settings.table):
+        usages = Usages(settings.table, client("dynamodb"))
+        usages.put(settings.bucket, usage.summarise(used), taken.timestamp())

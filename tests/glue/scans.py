@@ -80,7 +80,6 @@ class Scans:
             "table": TABLE,
             "history": self.history,
             "retention": "400d",
-            "namespace": "Bucketcast",
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options

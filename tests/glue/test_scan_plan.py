@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder for a scan without AWS: no lease, no rules, nothing to send."""
     monkeypatch.setattr("glue_jobs.lease.hold", lambda *_: nullcontext())
     monkeypatch.setattr("glue_jobs.scanner.scan.read_rules", lambda *_: [])
-    monkeypatch.setattr("glue_jobs.scanner.metrics.put", lambda *_: None)
+    monkeypatch.setattr("glue_jobs.scanner.scan._store_usage", lambda *_: None)
     monkeypatch.setattr("glue_jobs.scanner.uploads.count", lambda *_: ([], []))
     return tmp_path
 
@@ -63,7 +63,6 @@ def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work
         "table": "-",
         "history": f"history.{folder.name}",
         "retention": "400d",
-        "namespace": "Bucketcast",
         "alert_excess_versions": "1000",
         "alert_excess_folders": "200",
     }

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.settings.pipeline import Scan
-from bucketcast.settings.types import Duration, OnOff
+from bucketcast.settings.types import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, report, usage
@@ -54,13 +54,11 @@ SETTINGS = Scan(
     alert_excess_folders=3,
     alert_worse=10,
     alert_cooldown=Duration(0.0),
-    usage_metrics=OnOff(False),  # noqa: FBT003 - an option's value
     state="file:///alerts",
     ingress="https://sqs.example/ingress",
     table="",
     history="history.report",
     retention=Duration(0.0),
-    namespace="Bucketcast",
 )
 
 

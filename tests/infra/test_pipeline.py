@@ -110,16 +110,6 @@ def test_the_bucket_keeps_alerts_and_expires_runs(pipeline: Synthesised) -> None
     assert "BucketEncryption" in bucket["Properties"]
 
 
-def test_sparks_ui_is_kept_with_the_runs_if_asked(pipeline: Synthesised, make: Make) -> None:
-    assert "--enable-spark-ui" not in _arguments(pipeline, "scan")
-    made = make(TYPICAL + PIPELINE.replace("[pipeline]", '[pipeline]\nspark_ui = "on"'))
-    for name in ("scan", "backfill", "reconcile"):
-        arguments = made.properties("AWS::Glue::Job", Name=f"Bucketcast-{name}")["DefaultArguments"]
-        assert arguments["--enable-spark-ui"] == "true"
-        path = _join(arguments["--spark-event-logs-path"])
-        assert path == f"s3://?/runs/{name}/spark-event-logs/"  # which the job may write to
-
-
 def test_a_scan_writes_its_history_into_a_database_of_the_stack(make: Make) -> None:
     made = make(TYPICAL + PIPELINE.replace("[pipeline]", '[pipeline]\nhistory = "90d"'))
     ((logical_id, database),) = made.of_type("AWS::Glue::Database").items()

@@ -17,7 +17,6 @@ JOB = {
         "--conf": "spark.sql.session.timeZone=UTC --conf spark.sql.ansi.enabled=true",
         "--extra-py-files": "s3://assets/def.zip",
         "--enable-metrics": "true",
-        "--spark-event-logs-path": "s3://pipeline/runs/scan/spark-event-logs/",
         "--job-bookmark-option": "job-bookmark-disable",
         "--ingress": "http://queue",
         "--state": "s3://pipeline/alerts",

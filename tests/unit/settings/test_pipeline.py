@@ -4,7 +4,7 @@ from bucketcast.settings.pipeline import Scan, parse
 
 REQUIRED = [
     word
-    for name in ("bucket", "run", "state", "ingress", "table", "history", "namespace")
+    for name in ("bucket", "run", "state", "ingress", "table", "history")
     for word in (f"--{name}", "x")
 ] + ["--retention", "400d"]
 

@@ -47,10 +47,6 @@ class PipelineOptions:
         limits=Limits("1d", "36500d"),
     )
     metadata: OnOff = option("whether they may read S3 Metadata tables", default="off")
-    spark_ui: OnOff = option(
-        "show Spark's UI of ended runs in Glue's console",
-        default="off",
-    )
     subnet: str = option(
         "id of a VPC subnet for the jobs to run in, to reach targets there",
         default="",

@@ -84,7 +84,7 @@ def _threshold(kind: Kind) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Alerts(Content):
-    """What a scan alerts and publishes; thresholds have MinIO's names, where MinIO has one."""
+    """What a scan alerts; thresholds have MinIO's names, where MinIO has one."""
 
     alert_excess_versions: int = _threshold(MANY_VERSIONS)
     alert_versions_size: int = _threshold(LARGE_VERSIONS)
@@ -97,9 +97,6 @@ class Alerts(Content):
         "how long a finding is not alerted again, however it grows",
         default="0",
         example="24h",
-    )
-    usage_metrics: OnOff = option(
-        "whether what the whole bucket holds becomes metrics of CloudWatch", default="off"
     )
 
 
@@ -120,7 +117,6 @@ class Scan(Alerts, Job):
         example="history.bucketcast",
     )
     retention: Duration = option("how long the history is kept, in whole months", example="400d")
-    namespace: str = option("the namespace of the metrics of CloudWatch", example="Bucketcast")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +202,6 @@ DEPLOYED: Final = frozenset(
         "mirror",
         "history",
         "retention",
-        "namespace",
     }
 )
 """The options that the deployment or the command sets; the others are the user's."""
