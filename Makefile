@@ -61,6 +61,7 @@ bench: setup servers ## measure the figures in benchmarks/README.md, except the 
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.price
+	$(RUN) -m benchmarks.profiles
 
 ##@ change it
 setup: python ## install the development environment into .venv, .local and node_modules

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import profiles
 from tests.unit.conftest import Run, cells
 
 ROOT = Path(__file__).parents[3]
@@ -53,8 +54,7 @@ def test_price_of_access_events_is_shown(run: Run, file: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], "either --events-per-day or --compare is needed"),
-        (["--compare", "--events-per-day", "1"], "either --events-per-day or --compare"),
+        ([], "Missing option '--events-per-day'"),
         (["--events-per-day", "0"], "0 is not in the range"),
         (["--events-per-day", "1", "--share", "webhook:other=5"], "available: webhook:primary"),
         (["--events-per-day", "1", "--share", "webhook:primary=500"], "0 to 100"),
@@ -67,9 +67,9 @@ def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str
     assert expected in ran.err
 
 
-def test_the_docs_show_the_comparison(run: Run) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
-    assert f"$ bucketcast cost --compare\n{run('cost', '--compare').out}```" in text
+def test_the_docs_show_the_profiles_side_by_side() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert f"$ python -m benchmarks.profiles\n{profiles.table()}```" in text
 
 
 def test_readme_says_what_the_example_costs_with_and_without_its_window(

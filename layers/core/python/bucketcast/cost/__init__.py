@@ -1,6 +1,6 @@
 """Estimate the cost of a deployment before it exists, for `bucketcast cost`.
 
 `prices` has AWS's prices with their dates and sources, `calls` the number of calls that an event
-needs, `estimate` turns a configuration and a load into the lines of a `bill`, and `comparison` sets
-the profiles side by side. `command` is `bucketcast cost`.
+needs, and `estimate` turns a configuration and a load into the lines of a `bill`. `command` is
+`bucketcast cost`.
 """

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from bucketcast.config import Deployment, load
-from bucketcast.cost import comparison
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
 from bucketcast.destination import Destination, TargetArn
@@ -38,12 +37,8 @@ def _share(text: str) -> Share:
     "--events-per-day",
     "events_a_day",
     type=click.IntRange(1, 10**12),
+    required=True,
     help="Events of all buckets together.",
-)
-@click.option(
-    "--compare",
-    is_flag=True,
-    help="Compare the profiles at some rates, per million events into one webhook.",
 )
 @params.config_file
 @click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
@@ -104,11 +99,9 @@ def _share(text: str) -> Share:
     help="Listeners that are always connected, if [gateway] has listen_concurrency.",
 )
 @shared
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     out: Output,
     *,
-    events_a_day: int | None,
-    compare: bool,
     path: Path,
     local: bool,
     shares: Sequence[Share],
@@ -124,16 +117,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     \b
     Example: 10 events a second, of which the webhook gets a fifth
       bucketcast cost --events-per-day 864000 --share webhook:primary=20
-      bucketcast cost --compare
     """  # noqa: D301 - click reads the character
-    if compare == (events_a_day is not None):
-        raise click.UsageError("either --events-per-day or --compare is needed")
-    if compare:
-        _compare(out)
-        return
     config = load(path, os.environ, local=local)
     demanded = Load(
-        events_a_day=events_a_day or 0.0,
         shares=dict(_shares(shares, config)),
         target_seconds=target_ms / 1_000,
         **demand,
@@ -142,16 +128,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if config.access_events and not demanded.reads_a_day:
         logged = ", ".join(config.access_events)
         out.note(f"access events of {logged}: {PRICE}; --reads-per-day adds them")
-
-
-def _compare(out: Output) -> None:
-    sums_by_case = comparison.compare()
-    columns = ("A MILLION EVENTS, $", *comparison.SERVICES, "TOTAL")
-    rows = [
-        (name, *(f"{dollars:.2f}" for dollars in sums.values()))
-        for name, sums in sums_by_case.items()
-    ]
-    out.table({"dollars_a_million_events": sums_by_case}, columns, rows, "")
 
 
 def _shares(shares: Sequence[Share], config: Deployment) -> Iterator[tuple[str, float]]:

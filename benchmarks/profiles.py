@@ -1,10 +1,15 @@
-"""The profiles side by side: the cost of a million events to one webhook, at some rates."""
+"""The profiles side by side: the cost of a million events to one webhook, at some rates.
 
+Run: `python -m benchmarks.profiles`; it prints the table of docs/architecture.md.
+"""
+
+import sys
 from typing import NamedTuple
 
 from bucketcast.config import load
 from bucketcast.cost.bill import Bill
 from bucketcast.cost.estimate import Load, estimate
+from bucketcast.terminal.output import plain
 
 SERVICES = ("SQS", "Lambda", "DynamoDB", "CloudWatch")
 
@@ -49,6 +54,13 @@ def per_million(bill: Bill) -> dict[str, float]:
     return {**dollars, "TOTAL": bill.per_million(variable.total())}
 
 
-def compare() -> dict[str, dict[str, float]]:
-    """Return the dollars a million events by case, and then by service."""
-    return {case.name: per_million(case.bill()) for case in CASES}
+def table() -> str:
+    """Return the table of all cases."""
+    columns = ("A MILLION EVENTS, $", *SERVICES, "TOTAL")
+    sums = {case.name: per_million(case.bill()).values() for case in CASES}
+    rows = [(name, *(f"{dollars:.2f}" for dollars in costs)) for name, costs in sums.items()]
+    return plain(columns, rows) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table())
