@@ -23,6 +23,8 @@ _SERVICES: Final = (
     "appstream-app-settings-",
     "appstream-logs-",
     "appstream2-",
+    # AWS Config's conformance packs: its developer guide demands this prefix.
+    "awsconfigconforms",
     # Bedrock AgentCore's toolkit: bedrock-agentcore-codebuild-sources-ACCOUNT-REGION.
     "bedrock-agentcore-",
     # The CDK's bootstrap: docs.aws.amazon.com/cdk/v2/guide/bootstrapping.html; "AWS CDK Risk:
