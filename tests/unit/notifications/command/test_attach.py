@@ -9,6 +9,7 @@ import pytest
 
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.document import LATEST
+from bucketcast.notifications.eventbridge import event_pattern
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
@@ -27,6 +28,7 @@ from tests.unit.moto_aws import (
 AUDIT = "arn:aws:sns:us-east-1:123456789012:audit"
 THUMBNAILER = "arn:aws:lambda:us-east-1:123456789012:function:thumbs"
 RULE = "Bucketcast-attached-uploads"
+DEPLOYED_RULE = "Bucketcast-bucket-uploads"
 THEIRS = {
     "TopicConfigurations": [
         {"Id": "audit", "TopicArn": AUDIT, "Events": ["s3:Older:*", "s3:Other"]}
@@ -241,7 +243,7 @@ def test_what_was_attached_beside_a_deploy_can_be_detached(
 ) -> None:
     """Else each event of a bucket that the deploy took over would come twice for ever."""
     run("bucket", "attach", "uploads", "--via", attached)
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": deployed})
+    deployed_rule(aws, deployed)
     notify(
         "uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY] * (attached != deployed)
     )
@@ -250,7 +252,7 @@ def test_what_was_attached_beside_a_deploy_can_be_detached(
     assert f"an object put before {when(aws, 'uploads')} may cause no event" in early.err
     later(aws)
     assert len(run("bucket", "detach", "uploads", "--json").document["changed"]) == 1
-    assert (event_patterns(), bool(ours("uploads"))) == ({}, deployed == "sqs")
+    assert (RULE in event_patterns(), bool(ours("uploads"))) == (False, deployed == "sqs")
     (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
     assert (seen["via"], seen["by_deploy"], seen["both"]) == (deployed, True, False)
     assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "detach", "uploads").err
@@ -272,19 +274,48 @@ def test_what_was_attached_stays_while_what_the_deploy_attached_is_gone(
     assert bool(event_patterns()) == (attached == "eventbridge")
 
 
-def test_the_queue_is_not_detached_while_the_rule_is_disabled(
-    run: Run, put: Mock, aws: MotoAws
+@pytest.mark.parametrize("without", ["rule", "target"])
+def test_the_queue_is_not_detached_while_the_rule_is_disabled_or_has_no_target(
+    run: Run, put: Mock, aws: MotoAws, without: str
 ) -> None:
     for via in ("sqs", "eventbridge"):
         run("bucket", "attach", "uploads", "--via", via)
     later(aws)
     put.reset_mock()
-    aws.events.disable_rule(Name=RULE)
+    if without == "rule":
+        aws.events.disable_rule(Name=RULE)
+    else:
+        aws.events.remove_targets(Rule=RULE, Ids=["ingress"])
     ran = run("bucket", "detach", "uploads", "--via", "sqs")
     assert (ran.code, put.called) == (1, False)
     assert "`bucketcast bucket attach uploads --via eventbridge` first" in ran.err
     run("bucket", "attach", "uploads", "--via", "eventbridge")
     assert run("bucket", "detach", "uploads", "--via", "sqs").code == 0
+
+
+@pytest.mark.parametrize("attached", ["sqs", "eventbridge"])
+def test_what_was_attached_stays_while_the_rule_of_the_deploy_is_disabled(
+    run: Run, put: Mock, aws: MotoAws, attached: str
+) -> None:
+    run("bucket", "attach", "uploads", "--via", attached)
+    later(aws)
+    deployed_rule(aws)
+    notify("uploads", **{**notification("uploads"), "EventBridgeConfiguration": {}})
+    aws.events.disable_rule(Name=DEPLOYED_RULE)
+    put.reset_mock()
+    ran = run("bucket", "detach", "uploads", "--via", attached)
+    assert (ran.code, put.called) == (1, False)
+    assert "`aws events enable-rule`" in ran.err
+    assert (RULE in event_patterns()) == (attached == "eventbridge")
+    aws.events.enable_rule(Name=DEPLOYED_RULE)
+    assert run("bucket", "detach", "uploads", "--via", attached).code == 0
+
+
+def deployed_rule(aws: MotoAws, via: str = "eventbridge") -> None:
+    """Deploy the bucket uploads, with the rule that a deploy by EventBridge has."""
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
+    aws.events.put_rule(Name=DEPLOYED_RULE, EventPattern=json.dumps(event_pattern("uploads")))
+    aws.events.put_targets(Rule=DEPLOYED_RULE, Targets=[{"Id": "x", "Arn": INGRESS_ARN}])
 
 
 def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:

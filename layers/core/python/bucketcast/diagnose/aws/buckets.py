@@ -1,6 +1,5 @@
 """Read the buckets' connections to the ingress queue, and their rules."""
 
-import json
 from collections.abc import Iterator
 
 from bucketcast.aws.clients import Aws, aws_errors
@@ -12,6 +11,7 @@ from bucketcast.diagnose.rules import missing_targets, not_logged
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.aws.checks import existing_targets
+from bucketcast.notifications.aws.ingress import EventRules
 from bucketcast.state.rules import Rules
 
 
@@ -21,7 +21,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     existing = set(aws.bucket_names())
     with aws_errors():
         with_rules = set(Rules(deployment.state_table, aws.dynamodb).buckets())
-    event_rules = _event_rules(attachments.ingress.queue, aws)
+    event_rules = EventRules(attachments.ingress, aws).states()
     _ = aws.s3, aws.events, aws.dynamodb  # creating a client is not thread-safe
 
     def check(bucket: str) -> Iterator[Finding]:
@@ -52,20 +52,3 @@ def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
         rules = [rule for bucket in table.buckets() for rule in table.of(bucket)]
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))
     yield from not_logged(rules, deployment)
-
-
-def _event_rules(queue: str, aws: Aws) -> dict[str, str]:
-    """Return the states of the rules that write to the queue, by the bucket they are about."""
-    states: dict[str, str] = {}
-    with aws_errors():
-        pages = aws.events.get_paginator("list_rule_names_by_target").paginate(TargetArn=queue)
-        for name in (name for page in pages for name in page["RuleNames"]):
-            try:
-                rule = aws.events.describe_rule(Name=name)
-            except aws.events.exceptions.ResourceNotFoundException:
-                continue  # removed meanwhile; the local AWS names those of other buses too
-            detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
-            for bucket in detail.get("bucket", {}).get("name", ()):
-                if states.get(bucket) != "ENABLED":
-                    states[bucket] = rule["State"]
-    return states

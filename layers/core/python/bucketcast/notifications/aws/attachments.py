@@ -162,8 +162,8 @@ class Attachments:
                 f"S3 does not send the events of {bucket} as it was deployed: restore that by "
                 f"`bucketcast bucket attach {bucket} --via {max(deployed)}` first"
             )
-        if rule and "eventbridge" not in going | deployed:
-            self._require_enabled(bucket)
+        if "eventbridge" in staying:
+            self._require_rule(bucket, without=self._rule(bucket) if "eventbridge" in going else "")
         with aws_errors():
             if staying:
                 self._times.require(bucket, self._clock())
@@ -177,11 +177,13 @@ class Attachments:
                 self._times.remove(bucket)
         return changes
 
-    def _require_enabled(self, bucket: str) -> None:
-        if not self._rules.is_enabled(self._rule(bucket)):
+    def _require_rule(self, bucket: str, *, without: str) -> None:
+        if self._rules.states(without=without).get(bucket) != "ENABLED":
+            remedy = f"run `bucketcast bucket attach {bucket} --via eventbridge`"
+            if "eventbridge" in self._deployed(bucket):
+                remedy = "enable the deploy's by `aws events enable-rule`, or deploy it again,"
             raise BucketcastError(
-                f"the EventBridge rule {self._rule(bucket)} is disabled: enable it by `bucketcast "
-                f"bucket attach {bucket} --via eventbridge` first, or detach without --via"
+                f"no enabled EventBridge rule takes {bucket}'s events to the queue: {remedy} first"
             )
 
     def _without_entry(self, before: Document) -> dict[str, Any]:

@@ -89,10 +89,26 @@ class EventRules:
                 return False
         return True
 
-    def is_enabled(self, name: str) -> bool:
-        """Return True if an existing rule passes events on."""
+    def states(self, *, without: str = "") -> dict[str, str]:
+        """Return the states of the rules that write to the queue, by the bucket they are about.
+
+        Of several rules about a bucket an enabled one counts, but not the one named `without`.
+        """
+        states: dict[str, str] = {}
+        events = self._aws.events
         with aws_errors():
-            return self._aws.events.describe_rule(Name=name)["State"] != "DISABLED"
+            lists = events.get_paginator("list_rule_names_by_target")
+            pages = lists.paginate(TargetArn=self._ingress.queue)
+            for name in (name for page in pages for name in page["RuleNames"] if name != without):
+                try:
+                    rule = events.describe_rule(Name=name)
+                except events.exceptions.ResourceNotFoundException:
+                    continue  # removed meanwhile; the local AWS names those of other buses too
+                detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
+                for bucket in detail.get("bucket", {}).get("name", ()):
+                    if states.get(bucket) != "ENABLED":
+                        states[bucket] = rule["State"]
+        return states
 
     def create(self, name: str, description: str, pattern: Mapping[str, Any]) -> list[str]:
         """Create or correct the rule; return the additions as texts.
