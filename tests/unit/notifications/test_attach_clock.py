@@ -193,6 +193,34 @@ def test_attaching_by_another_transport_loses_no_event(
     assert buckets.read_status("uploads").via == then
 
 
+@pytest.mark.parametrize(("first", "then"), TRANSPORTS)
+def test_an_attach_that_ends_right_after_the_write_loses_no_event(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, first: Any, then: Any
+) -> None:
+    clock = Clock()
+    account = deploy()
+    s3, rules, buckets = attaching(account, monkeypatch, clock)
+    buckets.attach("uploads", first)
+    clock.sleep(5_000)
+    begin, put = clock(), s3.client.put_bucket_notification_configuration
+
+    def end(**call: Any) -> None:
+        put(**call)
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(s3.client, "put_bucket_notification_configuration", end)
+        with pytest.raises(SystemExit):
+            buckets.attach("uploads", then)
+    with pytest.raises(BucketcastError, match="an object put before"):
+        AttachmentTimes(TABLE, account.dynamodb).require("uploads", clock())  # backfill asks it
+    with pytest.raises(BucketcastError, match="an object put before"):
+        buckets.detach("uploads", first)
+    clock.sleep(600)
+    buckets.detach("uploads", first)
+    assert lost(s3, rules.listens, begin, clock()) == []
+
+
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
 def test_backfill_waits_until_s3_applies_what_was_attached(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch, via: Any

@@ -1,7 +1,7 @@
 """`bucketcast bucket attach`, `detach` and `ls`: buckets without a deploy."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -107,18 +107,23 @@ class Attachments:
         deployed = self._deployed(bucket)
         if via not in deployed or not part.is_whole:
             self._refuse_deployed(bucket)
-        self._read(bucket)  # fails before anything is created
+        document = self._read(bucket)  # fails before anything is created
+        change: Change = notifications.enable_eventbridge
         if via == "sqs":
             self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
-            changes = self._write(bucket, partial(self._to_queue, part))
-        elif deployed:
-            changes = self._write(bucket, notifications.enable_eventbridge)
-        else:
-            changes = self._by_rule(bucket)
-        since = self._clock() + self._deployment.takes_effect
-        with aws_errors():
-            self._times.add(bucket, since, () if deployed else {via}, changed=bool(changes))
+            change = partial(self._to_queue, part)
+        by_rule = via == "eventbridge" and not deployed
+        is_new = by_rule and not self._rules.has(self._rule(bucket))
+        # The time comes first: if this ends after the write, S3's delay is known nevertheless.
+        self._add_time(bucket, changed=is_new or change(document) != document)
+        changes = self._by_rule(bucket) if by_rule else self._write(bucket, change)
+        self._add_time(bucket, () if deployed else {via}, changed=bool(changes))
         return changes
+
+    def _add_time(self, bucket: str, attached: Collection[str] = (), *, changed: bool) -> None:
+        with aws_errors():
+            since = self._clock() + self._deployment.takes_effect
+            self._times.add(bucket, since, attached, changed=changed)
 
     def _by_rule(self, bucket: str) -> list[str]:
         changes = self._rules.create(
