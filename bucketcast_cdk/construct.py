@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags, Token
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -43,8 +42,8 @@ class Bucketcast(Construct):
     Names of queues and functions begin with the stack's name, so a stack holds one. `config` is the
     path of a `bucketcast.toml`, its tables as a mapping, or what `bucketcast.config.load` returned;
     the variables `MINIO_NOTIFY_*` count in the last case only. `buckets` are constructs for its
-    tables `[bucket.NAME]`, by that name, and `key` is one for its `kms_key`. `local` is for the
-    local AWS: bundles for this interpreter, and nothing outlives the stack.
+    tables `[bucket.NAME]`, by that name. `local` is for the local AWS: bundles for this
+    interpreter, and nothing outlives the stack.
 
     `ingress` is the queue that all sources write to; `target(kind, id)` has a target's queues and
     function, for metrics, alarms and grants.
@@ -60,14 +59,12 @@ class Bucketcast(Construct):
         *,
         config: Deployment | Mapping[str, Any] | Path | str,
         buckets: Mapping[str, s3.IBucket] | None = None,
-        key: kms.IKey | None = None,
         local: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         constructs = dict(buckets or {})
-        loaded = existing.replace_names(_load(config, local=local), constructs)
-        config = customer_key.use(self, loaded, key)
+        config = existing.replace_names(_load(config, local=local), constructs)
         errors = [*_scope_errors(self), *deploy_errors(config, stack.stack_name, local=local)]
         if errors:
             raise ConfigErrors(errors)

@@ -4,22 +4,17 @@ The alarms' topic has a key of its own, which CloudWatch may use; buckets that t
 its user, and CloudTrail's log, are encrypted by S3.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import CfnOutput
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from bucketcast.config import Deployment
-from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.pipeline import Pipeline
 
 _USE: Final = (
@@ -32,52 +27,19 @@ _USE: Final = (
     "kms:ReEncryptTo",
 )
 """The actions that SQS, S3 and Lambda need of a role, and DynamoDB, which needs most."""
-_WRITERS: Final = ("s3", "events", "sns")
-"""Services that write to the ingress queue, and encrypt what they write."""
-
-
-def use(scope: Construct, config: Deployment, key: kms.IKey | None) -> Deployment:
-    """Return the configuration with a key of the app, if there is one, which services may use."""
-    if not key:
-        return config
-    for statement in _statements(Stack.of(scope)):
-        key.add_to_resource_policy(statement)
-    return replace(config, kms_key=key.key_arn)
 
 
 def encrypt(scope: Construct, key: str) -> None:
     """Encrypt all resources in `scope` by a key, by its ARN, and let all roles use it; "" for none.
 
-    The key's own policy has to let the account's IAM decide, and to allow services as `use` does.
+    The key's own policy has to let the account's IAM decide, and services use the key, as
+    `docs/operations.md` has it.
     """
     if not key:
         return
     for node in scope.node.find_all():
         _encrypt(node, key)
     CfnOutput(scope, "KmsKey", value=key)
-
-
-def _statements(stack: Stack) -> Iterator[iam.PolicyStatement]:
-    yield iam.PolicyStatement(
-        sid="BucketcastQueues",
-        principals=[iam.ServicePrincipal(f"{service}.amazonaws.com") for service in _WRITERS],
-        actions=["kms:Decrypt", "kms:GenerateDataKey"],
-        resources=["*"],
-    )
-    names = arn(stack, "logs", f"log-group:/aws/lambda/{stack.stack_name}-*")
-    yield iam.PolicyStatement(
-        sid="BucketcastLogs",
-        principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
-        actions=[
-            "kms:Decrypt*",
-            "kms:Describe*",
-            "kms:Encrypt*",
-            "kms:GenerateDataKey*",
-            "kms:ReEncrypt*",
-        ],
-        resources=["*"],
-        conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": names}},
-    )
 
 
 def _encrypt(node: IConstruct, key: str) -> None:

@@ -6,12 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
-from aws_cdk import aws_kms as kms
-from aws_cdk.assertions import Template
 
-from bucketcast_cdk import Bucketcast
-from tests.infra.conftest import CONTEXT, TYPICAL, Make, Synthesised
+from tests.infra.conftest import TYPICAL, Make, Synthesised
 from tests.infra.resolved import ACCOUNT, REGION
 from tests.infra.resource_policies import Request, allows
 from tests.infra.test_pipeline import PIPELINE
@@ -79,26 +75,6 @@ def test_stack_without_a_key_uses_keys_of_aws(typical: Synthesised) -> None:
         each["Properties"]["SqsManagedSseEnabled"]
         for each in typical.of_type("AWS::SQS::Queue").values()
     )
-
-
-def test_a_key_of_the_app_lets_services_use_it() -> None:
-    stack = Stack(App(context=CONTEXT), "Bucketcast")
-    key = kms.Key(stack, "Key")
-    Bucketcast(
-        stack,
-        "Default",
-        config={"notify_nsq": {"one": {"nsqd_address": "nsq.example:4150", "topic": "t"}}},
-        key=key,
-    )
-    template = Template.from_stack(stack).to_json()
-    logical_id = stack.resolve(key.key_arn)["Fn::GetAtt"][0]
-    statements = template["Resources"][logical_id]["Properties"]["KeyPolicy"]["Statement"]
-    sids = {each.get("Sid") for each in statements}
-    assert {"BucketcastQueues", "BucketcastLogs"} <= sids
-    queues = [each for each in template["Resources"].values() if each["Type"] == "AWS::SQS::Queue"]
-    named = {"Fn::GetAtt": [logical_id, "Arn"]}
-    assert all(each["Properties"]["KmsMasterKeyId"] == named for each in queues)
-    assert template["Outputs"]["KmsKey"]["Value"] == named
 
 
 def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
