@@ -4,7 +4,8 @@ The S3 here is the worst that its documentation allows: what is taken away is go
 what is added is heeded 300 s after the call. The time is made up; an event is put at every second.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -165,6 +166,37 @@ def test_a_deploy_that_would_lose_events_is_refused_and_rolled_back(
     assert deploys.lost(begin) == []
 
 
+@contextmanager
+def ends_after_the_write(s3: LateS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What writes a document ends right after that."""
+    put = s3.client.put_bucket_notification_configuration
+
+    def end(**call: Any) -> None:
+        put(**call)
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(s3.client, "put_bucket_notification_configuration", end)
+        with pytest.raises(SystemExit):
+            yield
+
+
+def test_a_deploy_that_ends_right_after_the_write_loses_no_event(
+    deploys: Deploys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploys("sqs")
+    deploys.clock.sleep(5_000)
+    begin = deploys.clock()
+    with ends_after_the_write(deploys.s3, monkeypatch):
+        deploys("both", "sqs")
+    deploys("both", "sqs")
+    with pytest.raises(BucketcastError, match="an object put before"):
+        deploys("eventbridge", "both")
+    deploys.clock.sleep(600)
+    deploys("eventbridge", "both")
+    assert deploys.lost(begin) == []
+
+
 def test_the_clock_sees_the_gap_of_a_change_at_once(deploys: Deploys) -> None:
     deploys("sqs")
     deploys.clock.sleep(5_000)
@@ -202,16 +234,9 @@ def test_an_attach_that_ends_right_after_the_write_loses_no_event(
     s3, rules, buckets = attaching(account, monkeypatch, clock)
     buckets.attach("uploads", first)
     clock.sleep(5_000)
-    begin, put = clock(), s3.client.put_bucket_notification_configuration
-
-    def end(**call: Any) -> None:
-        put(**call)
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(s3.client, "put_bucket_notification_configuration", end)
-        with pytest.raises(SystemExit):
-            buckets.attach("uploads", then)
+    begin = clock()
+    with ends_after_the_write(s3, monkeypatch):
+        buckets.attach("uploads", then)
     with pytest.raises(BucketcastError, match="an object put before"):
         AttachmentTimes(TABLE, account.dynamodb).require("uploads", clock())  # backfill asks it
     with pytest.raises(BucketcastError, match="an object put before"):

@@ -87,12 +87,12 @@ class DeployedBucket:
                 f"{self.name}: S3 applies a change of via only after minutes. So that no event is "
                 'lost, deploy with via = "both" first, and ten minutes later with the new one'
             )
-        changed = self._write(self._with_wanted)
-        if times := self._times:
-            since = self._now() + self._takes_effect
-            self._retry(lambda: times.add(self.name, since, changed=changed))
-            if refuses:
-                self._retry(lambda: times.require(self.name, self._now()))
+        document = self._read()
+        # The time comes first: if this ends after the write, S3's delay is known nevertheless.
+        self._add_time(changed=self._with_wanted(document) != document)
+        self._add_time(changed=self._write(self._with_wanted))
+        if refuses and (times := self._times):
+            self._retry(lambda: times.require(self.name, self._now()))
         if "sqs" in ending:
             self._write(self._without_entry)
 
@@ -105,6 +105,16 @@ class DeployedBucket:
             self._write(self._without_entry)
         if not kept and (times := self._times):
             self._retry(lambda: times.remove(self.name))
+
+    def _read(self) -> Document:
+        documents: list[Document] = []
+        self._retry(lambda: documents.append(self._writer.read(self.name)))
+        return documents[-1]
+
+    def _add_time(self, *, changed: bool) -> None:
+        if times := self._times:
+            since = self._now() + self._takes_effect
+            self._retry(lambda: times.add(self.name, since, changed=changed))
 
     def _with_wanted(self, before: Document) -> dict[str, Any]:
         after = dict(before)
