@@ -6,9 +6,7 @@ that do not agree, or no sequencer. `test_bucket_model.py` has those of a bucket
 
 import json
 import os
-import random
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import msgspec
@@ -16,11 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bucketcast.errors import NotConnected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import Object, created, just_after
 from bucketcast.shapes import minio
-from tests.contract.case import DELETE, PUT, Case, Sender, event, path_of, record_of
+from tests.contract.case import DELETE, PUT, Case, event, path_of, record_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
 from tests.servers import Arrival
@@ -90,42 +87,6 @@ def test_any_order_and_repetition_gives_the_same_rows(mirror: Case) -> None:
 
 def within(bucket: str, each: Event) -> Event:
     return msgspec.structs.replace(each, bucket=bucket)
-
-
-def test_concurrent_writers_of_the_same_keys_agree(mirror: Case) -> None:
-    source = random.Random(7)  # noqa: S311 - a shuffle
-    history = [_random_event(source, f"k{source.randrange(20)}", at) for at in range(1, 500)]
-    senders = [mirror.sender() for _ in range(4)]
-
-    def write(seed: int) -> None:
-        mine = random.Random(seed)  # noqa: S311
-        stream = mine.sample(history, len(history))
-        while stream:
-            size = mine.randrange(1, 40)
-            stream = _unsent(senders[seed], stream[:size]) + stream[size:]
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-    assert rows_of(mirror.arrivals(), "uploads") == visible(history)
-
-
-def _unsent(sender: Sender, batch: list[Event]) -> list[Event]:
-    """What comes again: others were faster, or a busy server answered too late."""
-    failures = sender.send(batch)
-    expected = (Retryable, NotConnected, TimedOut)
-    final = [each for each in failures.values() if type(each) not in expected]
-    assert final == []
-    return [batch[index] for index in failures]
-
-
-def _random_event(source: random.Random, key: str, at: int) -> Event:
-    name = source.choice((PUT, PUT, PUT, DELETE, DELETE, MARKER, TAGGED))
-    version = source.choice((None, "v1", "v2"))
-    if name == PUT:
-        return event(key, at, version_id=version)
-    sequencer = "" if name == TAGGED or source.random() < 0.5 else f"{at:X}"
-    more = {"sequencer": sequencer, "size": None, "etag": None}
-    return event(key, at, name, version_id=None if name == MARKER else version, **more)
 
 
 def seen(version: str, at: int, after: int) -> Event:

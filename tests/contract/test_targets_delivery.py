@@ -1,7 +1,6 @@
 """Every target without faults: all events arrive as MinIO writes them."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -80,22 +79,6 @@ def test_a_repeated_delivery_is_no_error(case: Case) -> None:
     assert sender.send([*batch, *batch]) == {}
     times = 1 if case.layout.mirrors else 5
     assert sorted(case.paths()) == sorted(times * [minio.path(each) for each in batch])
-
-
-def test_eight_threads_share_a_target(case: Case) -> None:
-    sender = case.sender()
-
-    def work(number: int) -> list[dict[int, Exception]]:
-        batch = events(50, f"thread-{number}")
-        return [dict(sender.send(batch[start : start + 10])) for start in range(0, 50, 10)]
-
-    with ThreadPoolExecutor(8) as pool:
-        results = [result for results in pool.map(work, range(8)) for result in results]
-    assert results == [{}] * 40
-    expected = (
-        minio.path(result) for number in range(8) for result in events(50, f"thread-{number}")
-    )
-    assert sorted(case.paths()) == sorted(expected)
 
 
 @pytest.mark.parametrize(
