@@ -249,10 +249,6 @@ def test_unroutable_event_waits_until_a_queue_is_bound(
     assert len(amqp.messages()) == 3
 
 
-def test_unroutable_event_is_dropped_with_mandatory_off(make: Callable[..., Target]) -> None:
-    assert make(exchange=OTHER_EXCHANGE, mandatory="off").send(events(3)) == {}
-
-
 def test_ack_none_counts_sent_events_as_delivered(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:

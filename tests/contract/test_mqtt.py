@@ -1,6 +1,5 @@
 """MQTT alone: topics, versions, websockets, limits and its own errors."""
 
-import queue
 import re
 import socket
 import threading
@@ -8,14 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import paho.mqtt.client as paho
 import pytest
-from paho.mqtt.enums import CallbackAPIVersion
 
 from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
-from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
+from tests.contract.case import bounded, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
@@ -93,34 +90,7 @@ def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
             thread.join()
 
 
-@contextmanager
-def reader(port: int, user: str, password: str) -> Iterator[Callable[[], paho.MQTTMessage]]:
-    """Subscribe with MQTT 3.1.1; yield a function that waits for the next message."""
-    arrived: queue.Queue[paho.MQTTMessage] = queue.Queue()
-    subscribed = threading.Event()
-    client = paho.Client(CallbackAPIVersion.VERSION2)
-    client.username_pw_set(user, password)
-    client.on_subscribe = lambda *_: subscribed.set()
-    client.on_message = lambda _client, _data, message: arrived.put(message)
-    client.connect("127.0.0.1", port)
-    client.subscribe("bucket/#", 2)
-    client.loop_start()
-    assert subscribed.wait(HANGS_AFTER)
-    yield lambda: arrived.get(timeout=HANGS_AFTER)
-    client.disconnect()
-    client.loop_stop()
-
-
 # Messages and topics
-
-
-@QOS
-def test_events_are_sent_with_the_quality_of_service(
-    mosquitto: MqttServer, make: Make, qos: str
-) -> None:
-    with reader(mosquitto.ports["tcp"], OBSERVER, OBSERVER_PASSWORD) as read_message:
-        assert make(qos=qos).send(events(1)) == {}
-        assert read_message().qos == int(qos)
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1", "3.1"])

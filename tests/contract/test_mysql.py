@@ -19,7 +19,6 @@ from bucketcast.errors import (
 )
 from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.settings.options import read
-from bucketcast.targets.base.mirror import SWEEP_LIMIT
 from bucketcast.targets.mysql import Target, client
 from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.case import HANGS_AFTER
@@ -380,7 +379,8 @@ def test_a_server_killed_during_a_batch_leaves_no_partial_batch(mysql: MysqlServ
     assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
-def test_old_guard_rows_are_deleted(mysql: MysqlServer) -> None:
+def test_old_guard_rows_are_deleted(mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bucketcast.targets.base.mirror.SWEEP_LIMIT", 1)  # one after each batch
     ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
     with target(mysql) as mirror:
         mirror.send([event(DELETE, key, 5) for key in ages])
@@ -393,19 +393,3 @@ def test_old_guard_rows_are_deleted(mysql: MysqlServer) -> None:
     assert set(rows(mysql.received())) == {"b/other"}
     kept = mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> '' ORDER BY 1")
     assert kept == [("b/k1",)]
-
-
-def test_many_old_guard_rows_are_all_deleted(mysql: MysqlServer) -> None:
-    names = "id, key_name, version, put, removed, removed_at, overlay, overlay_time, noted_at"
-    ids = (
-        (f"UNHEX(SHA2({number}, 256))", f"'b/{number}'") for number in range(2 * SWEEP_LIMIT + 1)
-    )
-    rest = "'', '', '', '', NULL, '', UTC_TIMESTAMP() - INTERVAL 1 YEAR"
-    with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
-        values = ",".join(f"({identity}, {key}, {rest})" for identity, key in ids)
-        mysql.rows(f"INSERT INTO events_guard ({names}) VALUES {values}")
-    with target(mysql) as mirror:
-        for number in range(1, 4):
-            assert mirror.send([put("a", number)]) == {}
-    assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == []

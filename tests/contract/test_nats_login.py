@@ -10,11 +10,11 @@ import nkeys  # type: ignore[import-untyped]
 import pytest
 from nats.aio.client import RawCredentials
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-from bucketcast.event import Event
+from bucketcast.errors import NotAuthorized, NotConnected, Retryable
 from bucketcast.targets.nats import Target
 from tests.contract.case import events
 from tests.contract.target_factory import target_factory
+from tests.contract.test_nats import reason
 from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
 
@@ -27,13 +27,6 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(Target, "timeout", 5.0)
     with target_factory(Target, dict) as make:
         yield make
-
-
-def reason(target: Target, batch: list[Event]) -> DeliveryError:
-    """Send a batch of which every event fails; return the first event's error."""
-    failures = target.send(batch)
-    assert failures.keys() == set(range(len(batch)))
-    return failures[0]
 
 
 @pytest.fixture

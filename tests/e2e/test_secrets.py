@@ -111,20 +111,6 @@ def test_no_secret_is_in_a_template(system: System) -> None:
     assert_clean({str(file): file.read_text() for file in files(assembly, "*.json")})
 
 
-def test_no_secret_is_in_a_functions_configuration(system: System) -> None:
-    names = ["Bucketcast-ingest", "Bucketcast-custom-resources"]
-    names += [target["function"] for target in system.targets.values()]
-    functions = system.client("lambda")
-    texts = {
-        name: json.dumps(functions.get_function_configuration(FunctionName=name), default=str)
-        for name in names
-    }
-    assert (
-        "secret:bucketcast/postgres-mirror/connection_string" in texts["Bucketcast-postgres-mirror"]
-    )
-    assert_clean(texts)
-
-
 def test_no_secret_is_in_a_log(system: System) -> None:
     logs = system.client("logs")
     groups = [

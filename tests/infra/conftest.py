@@ -12,6 +12,7 @@ from aws_cdk.assertions import Template
 from app import feature_flags
 from bucketcast.config import load
 from bucketcast_cdk import Bucketcast
+from tests.infra.resource_policies import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,6 +106,14 @@ class Synthesised:
         for logical_id, resource in self.of_type(kind).items():
             for statement in resource["Properties"]["PolicyDocument"]["Statement"]:
                 yield logical_id, statement
+
+    def allowing(self, owner: str, action: str) -> list[dict[str, Any]]:
+        """Statements that allow this, of policies whose logical ids begin so."""
+        return [
+            statement
+            for logical_id, statement in self.statements()
+            if logical_id.startswith(owner) and action in listed(statement["Action"])
+        ]
 
     def text(self) -> str:
         return json.dumps(self.json)

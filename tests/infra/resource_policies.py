@@ -29,13 +29,13 @@ def allows(statements: Iterable[Mapping[str, Any]], request: Request) -> bool:
 
 
 def _matches(statement: Mapping[str, Any], request: Request) -> bool:
-    resources = _list(statement.get("Resource", "*"))  # a trust policy is of its role alone
+    resources = listed(statement.get("Resource", "*"))  # a trust policy is of its role alone
     return (
         _is_principal(statement["Principal"], request.principal)
-        and any(_like(request.action.lower(), each.lower()) for each in _list(statement["Action"]))
+        and any(_like(request.action.lower(), each.lower()) for each in listed(statement["Action"]))
         and any(_like(request.resource, each) for each in resources)
         and all(
-            _holds(operator, key, _list(wanted), request.context)
+            _holds(operator, key, listed(wanted), request.context)
             for operator, pairs in statement.get("Condition", {}).items()
             for key, wanted in pairs.items()
         )
@@ -47,8 +47,8 @@ def _is_principal(allowed: Any, principal: str) -> bool:
         return True
     ((kind, names),) = allowed.items()
     if kind == "Service":
-        return principal in _list(names)
-    return any(each in ("*", principal) or f"::{principal}:root" in each for each in _list(names))
+        return principal in listed(names)
+    return any(each in ("*", principal) or f"::{principal}:root" in each for each in listed(names))
 
 
 def _holds(operator: str, key: str, wanted: list[str], context: Mapping[str, str]) -> bool:
@@ -75,5 +75,6 @@ def _like(text: str, pattern: str) -> bool:
     return bool(re.fullmatch("".join(_WILD.get(p) or re.escape(p) for p in parts), text, re.DOTALL))
 
 
-def _list(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Return what a policy names as a list: it may name one by itself."""
     return value if isinstance(value, list) else [value]

@@ -41,11 +41,6 @@ def test_trail_of_another_owner_is_left_alone(make: Make) -> None:
     assert len(made.event_rules()) == 1
 
 
-def test_nothing_of_the_stack_may_change_a_trail(found: Synthesised) -> None:
-    actions = [json.dumps(statement["Action"]) for _, statement in found.statements()]
-    assert [each for each in actions if "cloudtrail" in each] == []
-
-
 def test_log_bucket_of_the_trail_expires_objects(found: Synthesised) -> None:
     buckets = found.of_type("AWS::S3::Bucket").values()
     (log,) = [each for each in buckets if "BucketName" not in each["Properties"]]

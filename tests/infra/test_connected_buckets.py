@@ -7,6 +7,7 @@ import pytest
 from bucketcast.errors import ConfigErrors
 from tests.infra.conftest import Make, Synthesised
 from tests.infra.resolved import Resolved
+from tests.infra.resource_policies import listed
 
 CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
 
@@ -101,12 +102,7 @@ def _notification_rights(made: Synthesised) -> dict[str, list[str]]:
     """The buckets of each policy that lets the function write notifications."""
     return {
         policy: [
-            each["Fn::Join"][1][-1].rpartition(":")[2]
-            for each in (
-                statement["Resource"]
-                if isinstance(statement["Resource"], list)
-                else [statement["Resource"]]
-            )
+            each["Fn::Join"][1][-1].rpartition(":")[2] for each in listed(statement["Resource"])
         ]
         for policy, statement in made.statements("AWS::IAM::ManagedPolicy")
         if "s3:PutBucketNotification" in statement["Action"]

@@ -1,7 +1,6 @@
 """The stack's part of dynamic targets: functions, and rights limited to names."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -66,7 +65,7 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
         assert config["SubnetIds"] == ["subnet-0123456789abcdef0"]
         ((group, _),) = [each["Fn::GetAtt"] for each in config["SecurityGroupIds"]]
         assert group in groups
-        assert _statements(made, f"DynamicTargets{kind}", "ec2:CreateNetworkInterface")
+        assert made.allowing(f"DynamicTargets{kind}", "ec2:CreateNetworkInterface")
     assert "VpcConfig" not in made.function("Bucketcast-ingest")
     named = make(TWO + vpc + 'security_groups = ["sg-0123456789abcdef0"]\n')
     assert not named.of_type("AWS::EC2::SecurityGroup")
@@ -118,15 +117,3 @@ def test_output_has_the_settings_to_create_targets(two: Synthesised) -> None:
     assert parsed["queue_end"] == ""
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
     assert (parsed["topics_per_user"], parsed["topics_in_cleartext"]) == (7, True)
-
-
-def _statements(made: Synthesised, where: str, action: str) -> list[dict[str, Any]]:
-    return [
-        statement
-        for logical_id, statement in made.statements()
-        if logical_id.startswith(where) and action in _list(statement["Action"])
-    ]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -7,6 +7,7 @@ import pytest
 from bucketcast.errors import ConfigErrors
 from bucketcast.state.counters import STEP
 from tests.infra.conftest import Make, Synthesised
+from tests.infra.resource_policies import listed
 
 WEBHOOK = """
 [notify_webhook.primary]
@@ -171,11 +172,9 @@ def _ingests_rights(made: Synthesised) -> dict[str, list[str]]:
     """The resources of each action on S3 that ingest may do."""
     found = {}
     for name, statement in made.statements():
-        actions, resources = statement["Action"], statement["Resource"]
-        for action in [actions] if isinstance(actions, str) else actions:
+        for action in listed(statement["Action"]):
             if name.startswith("Ingest") and action.startswith("s3:"):
-                listed = resources if isinstance(resources, list) else [resources]
-                found[action] = [each["Fn::Join"][1][2] for each in listed]
+                found[action] = [each["Fn::Join"][1][2] for each in listed(statement["Resource"])]
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.infra.conftest import ROOT, TYPICAL, Make, Synthesised
+from tests.infra.resource_policies import listed
 
 RIGHTS = {
     "delete_objects": "s3:DeleteObject",
@@ -72,12 +73,12 @@ def test_reconcile_alone_reads_the_secrets_of_dynamic_mirrors(make: Make) -> Non
     made = make(TYPICAL.replace('kinds = "off"', 'kinds = "redis,webhook"') + PIPELINE)
     secrets = [
         _join(resource)
-        for statement in _allowing(made, "reconcile", "secretsmanager:GetSecretValue")
-        for resource in _list(statement["Resource"])
+        for statement in made.allowing("Pipelinereconcile", "secretsmanager:GetSecretValue")
+        for resource in listed(statement["Resource"])
     ]
     dynamic = [name for name in secrets if "/dynamic/" in name]
     assert dynamic == ["arn:?:secretsmanager:?:?:secret:bucketcast/Bucketcast/dynamic/redis-*"]
-    assert not _allowing(made, "backfill", "secretsmanager:GetSecretValue")
+    assert not made.allowing("Pipelinebackfill", "secretsmanager:GetSecretValue")
 
 
 def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
@@ -90,7 +91,7 @@ def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
             for name in _called(file.read_text(), "s3")
         }
         assert {"get_bucket_versioning", "list_object_versions", "put_object"} <= called
-        missing = {name for name in called if not _allowing(pipeline, job, RIGHTS[name])}
+        missing = {name for name in called if not pipeline.allowing(f"Pipeline{job}", RIGHTS[name])}
         assert not missing
 
 
@@ -245,18 +246,6 @@ def _arguments(synthesised: Synthesised, job: str) -> set[str]:
     return set(
         synthesised.properties("AWS::Glue::Job", Name=f"Bucketcast-{job}")["DefaultArguments"]
     )
-
-
-def _allowing(synthesised: Synthesised, job: str, action: str) -> list[dict[str, Any]]:
-    return [
-        statement
-        for logical_id, statement in synthesised.statements()
-        if logical_id.startswith(f"Pipeline{job}") and action in _list(statement["Action"])
-    ]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _join(value: Any) -> str:

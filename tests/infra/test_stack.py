@@ -10,6 +10,7 @@ from bucketcast.settings.environment import DeployedTargets
 from bucketcast.state.table import EXPIRES
 from bucketcast_cdk import Bucketcast
 from tests.infra.conftest import CONTEXT, ROOT, Make, Synthesised
+from tests.infra.resource_policies import listed
 
 TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
 QUEUES = ["ingress", *TARGETS]
@@ -127,7 +128,7 @@ def test_a_dispatch_function_reads_its_own_secret_only(typical: Synthesised) -> 
     secrets = {
         logical_id: [text for text in _strings(statement["Resource"]) if ":secret:" in text]
         for logical_id, statement in typical.statements()
-        if "secretsmanager:GetSecretValue" in _list(statement["Action"])
+        if "secretsmanager:GetSecretValue" in listed(statement["Action"])
     }
     found = {name[: len("Targetwebhook")]: texts for name, texts in secrets.items()}
     # Of `secret:pg#dsn` the part after the hash is a field inside the secret.
@@ -194,10 +195,6 @@ def test_the_table_of_rules_is_kept_encrypted_and_can_be_restored(typical: Synth
     assert properties["BillingMode"] == "PAY_PER_REQUEST"
     assert properties["SSESpecification"]["SSEEnabled"] is True
     assert table["DeletionPolicy"] == "RetainExceptOnCreate"
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _strings(value: Any) -> list[str]:

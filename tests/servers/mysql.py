@@ -37,12 +37,6 @@ GRANT ALL ON {DATABASE}.* TO {USER}@'%';
 GRANT ALL ON {DATABASE}.* TO {CLIENT_NAME}@'127.0.0.1';
 """
 
-_MIRROR = (
-    "CREATE TABLE IF NOT EXISTS {} (key_name VARCHAR(3072) CHARACTER SET utf8mb4 COLLATE"
-    " utf8mb4_bin, key_hash CHAR(64) AS (SHA2(key_name, 256)) STORED UNIQUE, value JSON)"
-)
-_LOG = "CREATE TABLE IF NOT EXISTS {} (event_time DATETIME NOT NULL, event_data JSON)"
-
 
 class MysqlServer(Server):
     """Its `destination` is a table in the database `bucketcast`."""
