@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from tests.infra.resource_policies import listed
+
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "rights.md"
 STACK: Final = "Bucketcast-"
@@ -118,8 +120,8 @@ def rights(template: Mapping[str, Any]) -> Iterator[Right]:
         for role, document in _documents(logical_id, each):
             owner = owners.get(role) or _NAMES[role[:-8]]
             for statement in document["Statement"]:
-                for action in _list(statement["Action"]):
-                    for resource in _list(statement["Resource"]):
+                for action in listed(statement["Action"]):
+                    for resource in listed(statement["Resource"]):
                         condition = _condition(statement.get("Condition"))
                         yield Right(owner, action, _shown(resource, resources), condition)
 
@@ -214,12 +216,8 @@ _WORDS: Final = {
 def _condition(found: Mapping[str, Any] | None) -> str:
     """Return the keys and values of a condition, where they are plain text."""
     pairs = [pair for test in (found or {}).values() for pair in test.items()]
-    texts = {key: [each for each in _list(value) if isinstance(each, str)] for key, value in pairs}
+    texts = {key: [each for each in listed(value) if isinstance(each, str)] for key, value in pairs}
     return ", ".join(f"{key} {' '.join(found) or 'of the stack'}" for key, found in texts.items())
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def example() -> dict[str, Any]:

@@ -379,7 +379,7 @@ def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Callable[..
 def test_port_of_the_other_scheme_is_reported(
     amqp: AmqpServer, make: Callable[..., Target], scheme: str
 ) -> None:
-    port = amqp.tls_port if scheme == "amqp" else amqp.plain
+    port = amqp.tls_port if scheme == "amqp" else amqp.port
     with pytest.raises(NotConnected, match="does the port in url suit its scheme"):
         make(url=f"{scheme}://alice@127.0.0.1:{port}").probe()
 

@@ -7,7 +7,6 @@ judged by `tests/infra/test_resource_policies.py`.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests import rights
+from tests.infra.resource_policies import like, listed
 
 Statement = Mapping[str, Any]
 ANYWHERE = ""
@@ -149,7 +149,7 @@ def unused(
         (rights.owner_of(name), action)
         for name, statements in roles.items()
         for each in statements
-        for action in _list(each["Action"])
+        for action in listed(each["Action"])
     }
     return sorted(
         f"{owner} never uses {action}"
@@ -201,10 +201,10 @@ def _statements(iam: Any, role: str) -> Iterator[Statement]:
 
 def _matches(need: Need, statement: Statement) -> bool:
     return (
-        any(fnmatchcase(need.action.lower(), one.lower()) for one in _list(statement["Action"]))
+        any(fnmatchcase(need.action.lower(), one.lower()) for one in listed(statement["Action"]))
         and (
             need.resource == ANYWHERE
-            or any(_like(need.resource, one) for one in _list(statement["Resource"]))
+            or any(like(need.resource, one) for one in listed(statement["Resource"]))
         )
         and all(_holds(need, test) for test in statement.get("Condition", {}).items())
     )
@@ -215,20 +215,10 @@ def _holds(need: Need, test: tuple[str, Mapping[str, Any]]) -> bool:
     if not operator.startswith("ForAllValues:"):
         return True
     wanted = [
-        key for name, keys in pairs.items() if name.lower() == _LEADING for key in _list(keys)
+        key for name, keys in pairs.items() if name.lower() == _LEADING for key in listed(keys)
     ]
-    like = any(name.lower() == _LEADING for name in pairs)
-    return not like or all(any(_like(key, one) for one in wanted) for key in need.keys)
-
-
-def _like(text: str, pattern: str) -> bool:
-    """IAM's two wild cards; `[` is a letter like any other."""
-    parts = re.split(r"([*?])", pattern)
-    signs = {"*": ".*", "?": "."}
-    return (
-        re.fullmatch("".join(signs.get(p) or re.escape(p) for p in parts), text, re.DOTALL)
-        is not None
-    )
+    is_leading = any(name.lower() == _LEADING for name in pairs)
+    return not is_leading or all(any(like(key, one) for one in wanted) for key in need.keys)
 
 
 def _keys(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -237,7 +227,3 @@ def _keys(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     for request in parameters.get("RequestItems", {}).values():
         items += request["Keys"] if isinstance(request, dict) else []
     return tuple(sorted({item["partition"]["S"] for item in items if "partition" in item}))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -32,8 +32,8 @@ def _matches(statement: Mapping[str, Any], request: Request) -> bool:
     resources = listed(statement.get("Resource", "*"))  # a trust policy is of its role alone
     return (
         _is_principal(statement["Principal"], request.principal)
-        and any(_like(request.action.lower(), each.lower()) for each in listed(statement["Action"]))
-        and any(_like(request.resource, each) for each in resources)
+        and any(like(request.action.lower(), each.lower()) for each in listed(statement["Action"]))
+        and any(like(request.resource, each) for each in resources)
         and all(
             _holds(operator, key, listed(wanted), request.context)
             for operator, pairs in statement.get("Condition", {}).items()
@@ -59,18 +59,19 @@ def _holds(operator: str, key: str, wanted: list[str], context: Mapping[str, str
         case "StringEquals" | "Bool" | "ArnEquals":
             return found in wanted
         case "StringLike":
-            return any(_like(found, each) for each in wanted)
+            return any(like(found, each) for each in wanted)
         case "ArnLike":
-            return any(_is_arn_like(found.split(":", 5), each.split(":", 5)) for each in wanted)
+            return any(_is_arnlike(found.split(":", 5), each.split(":", 5)) for each in wanted)
     raise ValueError(f"a condition of {operator} is not known here")
 
 
-def _is_arn_like(found: list[str], wanted: list[str]) -> bool:
+def _is_arnlike(found: list[str], wanted: list[str]) -> bool:
     """Compare part by part: a `*` does not reach beyond a colon."""
-    return len(found) == len(wanted) and all(map(_like, found, wanted))
+    return len(found) == len(wanted) and all(map(like, found, wanted))
 
 
-def _like(text: str, pattern: str) -> bool:
+def like(text: str, pattern: str) -> bool:
+    """Return whether IAM's pattern matches: with two wild cards, and `[` as any letter."""
     parts = re.split(r"([*?])", pattern)
     return bool(re.fullmatch("".join(_WILD.get(p) or re.escape(p) for p in parts), text, re.DOTALL))
 

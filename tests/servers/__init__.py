@@ -49,14 +49,16 @@ class Server(ABC):
     client_options: tuple[str, str] = ("client_cert", "client_key")
     """The kind's names for a client's certificate and its key."""
 
-    def __init__(self, process: Process, tls: Tls) -> None:
+    def __init__(self, process: Process, tls: Tls, port: int) -> None:
+        """`port` is that of the plain connection."""
         self.process = process
         self.tls = tls
+        self.port = port
 
     @property
-    @abstractmethod
     def address(self) -> str:
         """`host:port` of the plain connection."""
+        return f"127.0.0.1:{self.port}"
 
     @abstractmethod
     def version(self) -> str:

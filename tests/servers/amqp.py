@@ -82,14 +82,9 @@ class AmqpServer(Server):
     refusals = (AMQPError, AMQPConnectorException, OSError)
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
-        super().__init__(process, tls)
-        self.plain = plain
+        super().__init__(process, tls, plain)
         self.tls_port = tls_port
         self.password = PASSWORD
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.plain}"
 
     def version(self) -> str:
         with self.connect() as connection:
@@ -101,7 +96,7 @@ class AmqpServer(Server):
         return pika.BlockingConnection(
             pika.ConnectionParameters(
                 "127.0.0.1",
-                self.plain,
+                self.port,
                 vhost,
                 pika.PlainCredentials(USER, self.password),
                 socket_timeout=30,

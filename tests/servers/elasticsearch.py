@@ -73,12 +73,8 @@ class SearchServer(Server):
     refusals = (RefusedError, OSError, http.client.HTTPException)
 
     def __init__(self, process: Process, tls: Tls, chosen: dict[str, int]) -> None:
-        super().__init__(process, tls)
+        super().__init__(process, tls, chosen["plain"])
         self._ports = chosen
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self._ports['plain']}"
 
     def version(self) -> str:
         version = self.request("GET", "/")["version"]

@@ -130,14 +130,10 @@ class KafkaServer(Server):
     client_options = ("client_tls_cert", "client_tls_key")
 
     def __init__(self, process: Process, tls: Tls, ports: Mapping[str, int]) -> None:
-        super().__init__(process, tls)
+        super().__init__(process, tls, ports["plain"])
         self.ports = ports
         self.client = _administrator(ports)
         """librdkafka's options for a client that may do everything."""
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.ports['plain']}"
 
     def version(self) -> str:
         """Return the version in the jar's name, as a broker does not report its version."""

@@ -149,13 +149,9 @@ class MqttServer(Server):
     def __init__(
         self, process: Process, tls: Tls, ports: Mapping[str, int], observer: Observer
     ) -> None:
-        super().__init__(process, tls)
+        super().__init__(process, tls, ports["tcp"])
         self.ports = ports
         self.observer = observer
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.ports['tcp']}"
 
     def version(self) -> str:
         program = str(self.process.arguments[0])

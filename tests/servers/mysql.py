@@ -44,14 +44,6 @@ class MysqlServer(Server):
     kind = "mysql"
     destination = "events"
 
-    def __init__(self, process: Process, tls: Tls, port: int) -> None:
-        super().__init__(process, tls)
-        self.port = port
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
     def version(self) -> str:
         (text,) = self.rows("SELECT VERSION()")[0]
         return f"MariaDB {text.partition('-')[0]}"

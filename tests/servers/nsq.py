@@ -40,13 +40,8 @@ class NsqServer(Server):
     destination = "ev.events"
 
     def __init__(self, process: Process, tls: Tls, tcp: int, http: int) -> None:
-        super().__init__(process, tls)
-        self.tcp = tcp
+        super().__init__(process, tls, tcp)
         self.http = http
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.tcp}"
 
     def version(self) -> str:
         return f"nsqd {self.request('/info')['version']}"

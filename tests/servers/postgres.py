@@ -49,14 +49,6 @@ class PostgresServer(Server):
     kind = "postgres"
     destination = "events"
 
-    def __init__(self, process: Process, tls: Tls, port: int) -> None:
-        super().__init__(process, tls)
-        self.port = port
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
     def version(self) -> str:
         with self.connect() as connection:
             (text,) = connection.execute("show server_version").fetchone() or ("",)

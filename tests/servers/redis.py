@@ -41,13 +41,8 @@ class RedisServer(Server):
     destination = "ev:events"
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
-        super().__init__(process, tls)
-        self.plain = plain
+        super().__init__(process, tls, plain)
         self.tls_port = tls_port
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.plain}"
 
     def version(self) -> str:
         with self.connect() as client:
@@ -57,7 +52,7 @@ class RedisServer(Server):
         """The default user's client; the caller closes it."""
         return redis.Redis(
             host="127.0.0.1",
-            port=self.plain,
+            port=self.port,
             password=PASSWORD,
             socket_timeout=60,
             retry=_ONCE,

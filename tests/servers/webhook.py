@@ -29,15 +29,11 @@ class WebhookServer(Server):
     destination = "/events"
 
     def __init__(self, process: Process, tls: Tls, listeners: Configuration) -> None:
-        super().__init__(process, tls)
+        super().__init__(process, tls, listeners.plain)
         self.listeners = listeners
         self._file = process.folder / "requests.jsonl"
         self._requests: list[Request] = []
         self._bytes_read = 0
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.listeners.plain}"
 
     def version(self) -> str:
         return f"HTTP and HTTPS receiver over {ssl.OPENSSL_VERSION}"
