@@ -86,8 +86,7 @@ def _send(
 ) -> dict[str, Any]:
     """Send what is not sent yet; return how many events SQS has, and if the run is `paused`.
 
-    It is if there is a rest that SQS did not refuse: somebody asked for it, or the run was about to
-    be ended by Glue.
+    It is if there is a rest that SQS did not refuse, as the run was about to be ended by Glue.
     """
     unsent = listed.events - checkpoints.count_events(listed.spool)
     needed = seconds_needed(unsent, settings.rate, settings.queue)

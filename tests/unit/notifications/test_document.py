@@ -40,6 +40,16 @@ def test_attaching_again_replaces_the_entry() -> None:
     assert [entry["QueueArn"] for entry in twice["QueueConfigurations"]] == [QUEUE]
 
 
+def test_an_entry_whose_events_s3_has_reordered_is_the_same() -> None:
+    whole = notifications.attach({}, OURS, QUEUE)
+    (entry,) = whole["QueueConfigurations"]
+    reordered = {"QueueConfigurations": [{**entry, "Events": sorted(entry["Events"])}]}
+    assert notifications.attach(reordered, OURS, QUEUE) == reordered
+    for part, taken in ((notifications.WHOLE.without_latest, True), (Part(["s3:Test"]), False)):
+        document = notifications.attach({}, OURS, QUEUE, part)
+        assert notifications.takes(document, OURS, QUEUE, notifications.WHOLE) is taken
+
+
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [

@@ -181,6 +181,16 @@ def test_events_that_arrive_twice_are_a_warning(run: Run, deployment: MotoAws) -
     notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY])
     code, (one,) = problems(run)
     assert (code, one["status"], one["found"]) == (0, "warn", "its events arrive twice")
+    deployment.events.disable_rule(Name="r")
+    code, (one,) = problems(run)
+    assert (code, one["status"]) == (1, "error")
+
+
+def test_a_rule_with_another_pattern_is_passed_over(run: Run, deployment: MotoAws) -> None:
+    eventbridge("ENABLED")(deployment)
+    pattern = {"detail": {"bucket": {"name": [{"prefix": "photos-"}]}}}
+    deployment.events.put_rule(Name="r", EventPattern=json.dumps(pattern))
+    assert problems(run)[1]
 
 
 def test_command_for_the_policy_keeps_existing_statements(run: Run, deployment: MotoAws) -> None:

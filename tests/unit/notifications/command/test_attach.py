@@ -290,7 +290,12 @@ def test_the_queue_is_not_detached_while_the_rule_is_disabled_or_has_no_target(
     assert (ran.code, put.called) == (1, False)
     assert "`bucketcast bucket attach uploads --via eventbridge` first" in ran.err
     run("bucket", "attach", "uploads", "--via", "eventbridge")
+    ran = run("bucket", "detach", "uploads", "--via", "sqs")
+    assert "was attached a short while ago" in ran.err
+    later(aws)
     assert run("bucket", "detach", "uploads", "--via", "sqs").code == 0
+    ran = run("bucket", "detach", "uploads", "--via", "eventbridge")
+    assert (ran.code, "no other transport in use" in ran.err) == (1, True)
 
 
 @pytest.mark.parametrize("attached", ["sqs", "eventbridge"])

@@ -35,7 +35,7 @@ def check_bucket(connection: Connection, event_rules: Mapping[str, str]) -> Find
         return _missing(connection)
     if not connection.via:
         return _unconnected(connection)
-    if connection.via == "eventbridge" and event_rules.get(name) != "ENABLED":
+    if connection.via in ("eventbridge", "both") and event_rules.get(name) != "ENABLED":
         return _without_rule(connection, event_rules.get(name, ""))
     if connection.twice:
         hint = f"detach one transport, or set via in [bucket.{name}] to the one that stays"

@@ -77,11 +77,13 @@ WHOLE: Final = Part()
 
 
 def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> dict[str, Any]:
-    """Send a part of the bucket's events to a queue; replace the entry with the same `Id`.
+    """Send a part of the bucket's events to a queue; replace another entry with the same `Id`.
 
     Raises:
         Overlap: another owner's entry takes one of the events, which S3 would refuse.
     """
+    if _is_same(our_part(document, entry_id, queue_arn), part):
+        return dict(document)
     merged = detach(document, entry_id)
     for destination, other in _entries(merged):
         if not _share_keys(other, part.prefix, part.suffix):
@@ -157,6 +159,19 @@ def our_part(document: Document, entry_id: str, queue_arn: str) -> Part | None:
         if entry.get("Id") == entry_id and entry["QueueArn"] == queue_arn:
             return part_of(entry)
     return None
+
+
+def takes(document: Document, entry_id: str, queue_arn: str, part: Part) -> bool:
+    """Return True if our entry sends all of a part to this queue that the region may have."""
+    ours = our_part(document, entry_id, queue_arn)
+    return any(_is_same(ours, each) for each in (part, part.without_latest))
+
+
+def _is_same(first: Part | None, second: Part) -> bool:
+    """Return True if two parts differ in the order of their events at most, which S3 may change."""
+    if first is None:
+        return False
+    return (set(first.events), first[1:]) == (set(second.events), second[1:])
 
 
 def has_entry(document: Document, entry_id: str) -> bool:

@@ -109,13 +109,17 @@ class Attachments:
             self._refuse_deployed(bucket)
         document = self._read(bucket)  # fails before anything is created
         change: Change = notifications.enable_eventbridge
+        works = notifications.sends_to_eventbridge(document)
+        by_rule = via == "eventbridge" and not deployed
+        if by_rule:
+            works = works and self._rules.states().get(bucket) == "ENABLED"
         if via == "sqs":
             self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
             change = partial(self._to_queue, part)
-        by_rule = via == "eventbridge" and not deployed
-        is_new = by_rule and not self._rules.has(self._rule(bucket))
+            change(document)
+            works = notifications.takes(document, self._entry, self.ingress.queue, part)
         # The time comes first: if this ends after the write, S3's delay is known nevertheless.
-        self._add_time(bucket, changed=is_new or change(document) != document)
+        self._add_time(bucket, changed=not works)
         changes = self._by_rule(bucket) if by_rule else self._write(bucket, change)
         self._add_time(bucket, () if deployed else {via}, changed=bool(changes))
         return changes
@@ -137,9 +141,6 @@ class Attachments:
             raise
 
     def _to_queue(self, part: Part, before: Document) -> dict[str, Any]:
-        current = notifications.our_part(before, self._entry, self.ingress.queue)
-        if current and set(current.events) == set(part.events) and current[1:] == part[1:]:
-            return dict(before)
         return notifications.attach(before, self._entry, self.ingress.queue, part)
 
     def detach(self, bucket: str, via: Via | None = None) -> list[str]:
@@ -162,6 +163,11 @@ class Attachments:
                 "; `bucketcast bucket ls` shows the buckets that are"
             )
         staying = self._in_use(bucket, document, rule=rule) - (going - deployed)
+        if via and not staying and not deployed:
+            raise BucketcastError(
+                f"{bucket} has no other transport in use: to stop all of its events, run "
+                f"`bucketcast bucket detach {bucket}`"
+            )
         if deployed and not staying:
             raise BucketcastError(
                 f"S3 does not send the events of {bucket} as it was deployed: restore that by "

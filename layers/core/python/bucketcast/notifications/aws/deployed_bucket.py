@@ -6,7 +6,7 @@ other, when S3 has applied the first change: meanwhile events arrive twice.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -15,7 +15,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.writer import Change, ConcurrentWriteError, NotificationWriter
-from bucketcast.notifications.document import Document, split
+from bucketcast.notifications.document import Document, Via, split
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -87,9 +87,8 @@ class DeployedBucket:
                 f"{self.name}: S3 applies a change of via only after minutes. So that no event is "
                 'lost, deploy with via = "both" first, and ten minutes later with the new one'
             )
-        document = self._read()
         # The time comes first: if this ends after the write, S3's delay is known nevertheless.
-        self._add_time(changed=self._with_wanted(document) != document)
+        self._add_time(changed=not self._works(self._read(), split(previous)))
         self._add_time(changed=self._write(self._with_wanted))
         if refuses and (times := self._times):
             self._retry(lambda: times.require(self.name, self._now()))
@@ -110,6 +109,16 @@ class DeployedBucket:
         documents: list[Document] = []
         self._retry(lambda: documents.append(self._writer.read(self.name)))
         return documents[-1]
+
+    def _works(self, document: Document, previous: Collection[Via]) -> bool:
+        """Return True if what is wanted is in use, for long if its rule is not of this deploy."""
+        self._with_wanted(document)  # before anything is written: it may overlap
+        part = notifications.WHOLE
+        by_queue = notifications.takes(document, self._entry_id, self._queue, part)
+        by_rule = "eventbridge" in previous and notifications.sends_to_eventbridge(document)
+        return (by_queue or "sqs" not in self._wanted) and (
+            by_rule or "eventbridge" not in self._wanted
+        )
 
     def _add_time(self, *, changed: bool) -> None:
         if times := self._times:

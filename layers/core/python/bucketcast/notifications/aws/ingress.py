@@ -105,7 +105,8 @@ class EventRules:
                 except events.exceptions.ResourceNotFoundException:
                     continue  # removed meanwhile; the local AWS names those of other buses too
                 detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
-                for bucket in detail.get("bucket", {}).get("name", ()):
+                names = detail.get("bucket", {}).get("name", ())
+                for bucket in (name for name in names if isinstance(name, str)):
                     if states.get(bucket) != "ENABLED":
                         states[bucket] = rule["State"]
         return states

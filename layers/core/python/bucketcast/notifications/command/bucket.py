@@ -139,14 +139,14 @@ def detach(out: Output, bucket: str, *, via: Via | None) -> None:
     status = attachments.read_status(bucket)
     with aws_errors():
         rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))
-    if rules:
+    if rules and not status.via:
         out.note(
             f"note: {rules} rules of {bucket} stay; remove them with `bucketcast event rm {bucket}`"
         )
     document = {"bucket": bucket, "changed": changed, "others": list(status.others), "rules": rules}
     out.answer(
         document,
-        f"Successfully detached {bucket}",
+        f"Successfully detached {bucket}{f' from {via}' if via else ''}",
         *(f"  {change}" for change in changed),
         *(f"  unchanged: {other}" for other in status.others),
     )
