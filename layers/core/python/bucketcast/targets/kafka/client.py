@@ -84,6 +84,8 @@ class Client:
         """
         from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
+        self._producer.poll(0)  # what went wrong while it rested may be over
+        self._health.reset()
         refused: dict[int, KafkaError] = {}
         produce, topic = self._producer.produce, self._settings.topic
         for message in messages:
