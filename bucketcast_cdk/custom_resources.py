@@ -18,9 +18,8 @@ from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import bucket_arn, leading_keys
 
-# If the function does not even start, CloudFormation gives up then; its own default is an hour. Ten
-# buckets at a time, in a new account, wait a minute for the new key of a queue.
-SERVICE_TIMEOUT: Final = Duration.minutes(15)
+# If the function does not even start, CloudFormation gives up then; its own default is an hour.
+SERVICE_TIMEOUT: Final = Duration.minutes(5)
 _TIMEOUT: Final = Duration.minutes(4)
 
 
