@@ -116,7 +116,7 @@ class Attachments:
         if via == "sqs":
             self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
             change = partial(self._to_queue, part)
-            change(document)
+            change(document)  # it may overlap: then nothing is stored
             works = notifications.takes(document, self._entry, self.ingress.queue, part)
         # The time comes first: if this ends after the write, S3's delay is known nevertheless.
         self._add_time(bucket, changed=not works)
