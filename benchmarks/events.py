@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -9,6 +10,8 @@ from bucketcast.event import Event
 from bucketcast.sources import s3
 
 BUCKET = "uploads"
+DAY = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
+"""The day of all events: mirrors refuse what happened long ago."""
 
 
 def record(number: int, *, key: str = "", name: str = "ObjectCreated:Put") -> dict[str, object]:
@@ -17,7 +20,7 @@ def record(number: int, *, key: str = "", name: str = "ObjectCreated:Put") -> di
         "eventVersion": "2.1",
         "eventSource": "aws:s3",
         "awsRegion": "us-east-1",
-        "eventTime": f"2026-01-02T03:{number // 60_000 % 60:02}:{number // 1_000 % 60:02}"
+        "eventTime": f"{DAY}T03:{number // 60_000 % 60:02}:{number // 1_000 % 60:02}"
         f".{number % 1_000:03}Z",
         "eventName": name,
         "userIdentity": {"principalId": "AWS:AIDAJDPLRKLG7UEXAMPLE:uploader"},

@@ -14,7 +14,7 @@ from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
 from bucketcast.event import Event
 from bucketcast.event.names import creates, expand
-from bucketcast.mirror.synthetic import Object, created, marked
+from bucketcast.mirror.synthetic import Object, created, marked, time_of
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
 from glue_jobs.outbox.chunks import Message
@@ -64,7 +64,7 @@ def pack_objects(
 ) -> Iterator[Message]:
     """Yield messages with the objects that the target's rules match, and count them.
 
-    `since` is their time in Unix ms, and `max_events` is a message's limit. The tally is right
+    `since` is when they were listed, in Unix ms, and `max_events` is a limit. The tally is right
     after the rows were read exactly once.
     """
     counts = Counts()
@@ -101,7 +101,7 @@ def pack_deliveries(
     remaining = iter(deliveries)
     while part := list(islice(remaining, together(to.queue, max_events))):
         for delivery in part:
-            force_setattr(delivery, "created", since)
+            force_setattr(delivery.event, "listed", time_of(since))
         for body, start, stop in pack(part):
             yield Message(to.queue, body, stop - start, part[start].copy_id)
 

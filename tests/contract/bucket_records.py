@@ -13,11 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import quote_plus
 
 from tests.contract.bucket import CREATIONS, Happened, What
+from tests.contract.case import DAY
 
 Dialect = Literal["s3", "minio"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 _RECORDED = Path(__file__).parent.parent / "events"
-_BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+_BEGAN = datetime.fromisoformat(f"{DAY}T03:04:05Z")
 _STEP = timedelta(milliseconds=337)
 _FIRST_OF_S3 = 0x0055AED6DCD90281E5
 _S3 = {

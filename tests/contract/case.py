@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar, get_args
 from urllib.parse import unquote_plus
 
@@ -27,6 +28,8 @@ from tests import servers
 from tests.servers import Arrival, Server, Settings
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+DAY = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
+"""The day of all events: mirrors refuse what happened long ago."""
 UNUSUAL_KEYS = (
     "a b",
     "a+b",
@@ -98,7 +101,7 @@ def in_each_shape(kind: str) -> Iterator[Layout]:
 
 def event(key: str, at: int = 1, name: str = PUT, **fields: Any) -> Event:
     """Return an event in the bucket uploads at `at` ms, with an equal sequencer."""
-    time = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
+    time = f"{DAY}T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
     values = {"bucket": "uploads", "time": time, "sequencer": f"{at:X}", **fields}
     if name == PUT:
         values = {"size": at, "etag": f"e{at}", **values}

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from bucketcast.event import Event
+from tests.contract.case import DAY
 
 PUT = "s3:ObjectCreated:Put"
 DELETE = "s3:ObjectRemoved:Delete"
@@ -20,7 +21,7 @@ OF_MINIO = {
 
 def event(name: str, key: str, at: int, *, sequencer: int | None = None, **more: Any) -> Event:
     """Make an event `at` so many ms; its sequencer is that number too, or none if 0 is given."""
-    stamp = f"2026-01-02T03:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
+    stamp = f"{DAY}T03:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
     order = at if sequencer is None else sequencer
     text = f"{order:X}" if order else ""
     return Event(name, more.pop("bucket", "b"), key, stamp, text, msgspec.Raw(b"{}"), **more)
@@ -32,4 +33,4 @@ def put(key: str, at: int, **more: Any) -> Event:
 
 def bad_time(key: str) -> Event:
     """Make an event whose time no database accepts."""
-    return msgspec.structs.replace(put(key, 2), time="2026-99-99T00:00:00.000Z")
+    return msgspec.structs.replace(put(key, 2), time="2099-99-99T00:00:00.000Z")

@@ -17,7 +17,7 @@ from bucketcast.targets.elasticsearch import client as es_client
 from bucketcast.targets.elasticsearch.ids import document_id
 from bucketcast.targets.elasticsearch.index import Names
 from tests import servers
-from tests.contract.case import DELETE, event, events, record_of
+from tests.contract.case import DAY, DELETE, event, events, record_of
 from tests.contract.diagnoses import fault, findings
 from tests.contract.mirrors import rows
 from tests.contract.reader import reader, wait_until_reading, words
@@ -136,7 +136,7 @@ def test_the_index_can_be_searched_by_time_and_whole_key(
     assert make(format=form).send([event("a", 1), event(key, 90_000)]) == {}
     search.request("POST", "/events/_refresh")
     for query in (
-        {"range": {"@timestamp": {"gte": "2026-01-02T03:01:00Z"}}},
+        {"range": {"@timestamp": {"gte": f"{DAY}T03:01:00Z"}}},
         {"term": {"Records.s3.object.key.keyword": quote(key, safe="")}},
     ):
         hits = search.request("POST", "/events/_search", {"query": query})["hits"]["hits"]

@@ -21,7 +21,7 @@ from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.settings.options import read
 from bucketcast.targets.mysql import Target, client
 from bucketcast.targets.mysql.settings import MysqlSettings
-from tests.contract.case import HANGS_AFTER
+from tests.contract.case import DAY, HANGS_AFTER
 from tests.contract.mirrors import rows
 from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.oracle import Row
@@ -131,14 +131,14 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
         assert log.send([put("b", 61_003)]) == {}
     arrivals = mysql.received()
     assert [item.time for item in arrivals] == [
-        "2026-01-02T03:00:01+00:00",
-        "2026-01-02T03:00:00+00:00",
-        "2026-01-02T03:00:00+00:00",
-        "2026-01-02T03:01:01+00:00",
+        f"{DAY}T03:00:01+00:00",
+        f"{DAY}T03:00:00+00:00",
+        f"{DAY}T03:00:00+00:00",
+        f"{DAY}T03:01:01+00:00",
     ]
     records = [json.loads(item.body)["Records"][0] for item in arrivals]
     assert [item["eventName"] for item in records] == [PUT, DELETE, PUT, PUT]
-    assert records[0]["eventTime"] == "2026-01-02T03:00:01.999Z"
+    assert records[0]["eventTime"] == f"{DAY}T03:00:01.999Z"
 
 
 @pytest.mark.parametrize(

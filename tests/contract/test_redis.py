@@ -15,6 +15,7 @@ from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import client as redis_client
 from bucketcast.targets.redis.errors import REQUIRED_RIGHTS
+from tests.contract.case import DAY
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
@@ -28,7 +29,7 @@ TAGGED, HOLD = "s3:ObjectCreated:PutTagging", "s3:ObjectCreated:PutLegalHold"
 
 def event(name: str, key: str, at: int, **fields: Any) -> Event:
     """Return an event at `at` milliseconds; removals and puts have an equal sequencer."""
-    time_ = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
+    time_ = f"{DAY}T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
     sequencer = "" if name == TAGGED else f"{at:X}"
     values = {"time": time_, "sequencer": sequencer, "stored": msgspec.Raw(b"{}"), **fields}
     return Event(name=name, bucket="uploads", key=key, **values)

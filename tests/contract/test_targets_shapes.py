@@ -9,7 +9,7 @@ from urllib.parse import quote_plus, unquote, unquote_plus
 from bucketcast import shapes, sources
 from bucketcast.event import Event
 from bucketcast.settings.options import read
-from tests.contract.case import UNUSUAL_KEYS, Case
+from tests.contract.case import DAY, UNUSUAL_KEYS, Case
 from tests.servers import Arrival
 
 KEYS = (*UNUSUAL_KEYS, "100%2F", "a%20b+c d")
@@ -19,8 +19,9 @@ TRANSPORT_HEADERS = frozenset({"host", "user-agent", "accept", "content-length",
 
 
 def put(key: str) -> Event:
-    """S3's record of a put, as it came."""
+    """S3's record of a put, as it came, of late."""
     body = json.loads(RECORDED.read_text(encoding="utf-8"))
+    body["Records"][0]["eventTime"] = f"{DAY}T09:26:53.589Z"
     body["Records"][0]["s3"]["object"]["key"] = quote_plus(key, safe="/")
     (parsed,) = sources.events(json.dumps(body))
     return parsed

@@ -1,8 +1,12 @@
 """Native S3 records for the ingress queue, as S3 writes them."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote_plus
+
+DAY = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
+"""The day of all records: mirrors refuse what happened long ago."""
 
 
 def record(key: str, number: int, *, name: str = "ObjectCreated:Put", **item: Any) -> Any:
@@ -16,7 +20,7 @@ def record(key: str, number: int, *, name: str = "ObjectCreated:Put", **item: An
         "eventVersion": "2.1",
         "eventSource": "aws:s3",
         "awsRegion": "us-east-1",
-        "eventTime": f"2026-01-02T03:{minutes:02}:{millis // 1000:02}.{millis % 1000:03}Z",
+        "eventTime": f"{DAY}T03:{minutes:02}:{millis // 1000:02}.{millis % 1000:03}Z",
         "eventName": name,
         "userIdentity": {"principalId": "AWS:AIDAJDPLRKLG7UEXAMPLE"},
         "requestParameters": {"sourceIPAddress": "10.1.2.3"},

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.mirror.synthetic import Object, created
+from bucketcast.mirror.synthetic import Object, created, time_of
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from glue_jobs.backfill.destination import Destination, fact_notes, origin_notes
@@ -62,7 +62,7 @@ def sent(
     for message in pack_deliveries(deliveries, destination, SINCE, 7):
         entries = unpack(message.body)
         assert message.queue == QUEUE
-        assert {entry.created for entry in entries} == {SINCE}
+        assert {entry.event.listed for entry in entries} == {time_of(SINCE)}
         assert 1 <= message.events == len(entries) <= 7
         unpacked += entries
     return unpacked
@@ -74,7 +74,8 @@ def test_messages_have_exactly_the_objects_that_a_rule_matches(objects: list[Obj
     wanted = [found for found in objects if found.key.startswith("photos/")]
     deliveries = sent(objects, to(photos, rule(suffix=".never")), counts)
     assert [replace(each, event=told(each.event)) for each in deliveries] == [
-        Delivery(photos.id, told(created(found)), created=SINCE) for found in wanted
+        Delivery(photos.id, replace(told(created(found)), listed=time_of(SINCE)))
+        for found in wanted
     ]
     assert counts == Counts(len(objects), len(wanted), 0)
 

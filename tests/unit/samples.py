@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,8 @@ from bucketcast.rules import RuleIndex
 
 RECORDED = Path(__file__).parent.parent / "events"
 TIME = "2026-03-14T09:26:53.589Z"
+LATELY = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+"""The time of what a mirror is to take: not long ago."""
 
 
 def recorded(name: str) -> str:

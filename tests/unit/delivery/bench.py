@@ -42,13 +42,8 @@ class Target(base.Target):
         self.answer = answer
         self.batches: list[list[str]] = []
         self.closed = 0
-        self.rows = False
 
     first_alone = False  # the tests of it say otherwise
-
-    @property
-    def keeps_rows(self) -> bool:
-        return self.rows
 
     @property
     def where(self) -> str:

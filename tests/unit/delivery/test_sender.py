@@ -6,7 +6,7 @@ from bucketcast.delivery.breaker import Breaker, LocalStore
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Outcome
-from bucketcast.delivery.policy import History, Policy
+from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.errors import (
     BreakerOpen,
@@ -17,7 +17,7 @@ from bucketcast.errors import (
     TimedOut,
     Waiting,
 )
-from bucketcast.limits import DAY_MS, LONGEST_LIFE_DAYS
+from bucketcast.limits import DAY_MS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
     IN_ORDER,
@@ -38,7 +38,6 @@ from tests.unit.delivery.bench import (
 GONE = NotConnected("refused")
 SILENT = TimedOut("no answer within 10 s")
 PASSWORD = NotAuthorized("password")
-LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
 
 
 def takes(most: int) -> Answer:
@@ -306,24 +305,6 @@ def test_second_part_is_sent_within_the_shortest_timeout() -> None:
 
 
 # Mirrors, and targets that are not there
-
-
-def test_mirror_is_not_given_events_older_than_its_tombstones() -> None:
-    bench = Bench()
-    bench.target.rows = True
-    outcome = bench(
-        message("1", "a", created=NOW - LONGEST_LIFE_MS - 1),
-        message("2", "b", created=NOW - LONGEST_LIFE_MS),
-        # The jobs send no `created`: when their message came counts, also sent again unopened.
-        message("3", "c", History(created=NOW - LONGEST_LIFE_MS - 1)),
-    )
-    assert (bench.target.batches, bench.queue.dead_keys) == ([["b"]], ["a", "c"])
-    assert outcome.delivered == 1
-    assert "90: bucketcast reconcile finds" in bench.queue.reasons[0]
-
-
-def test_other_targets_take_events_of_any_age() -> None:
-    assert Bench()(message("1", "a", created=1)).delivered == 1
 
 
 @pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])

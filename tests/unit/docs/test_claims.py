@@ -91,7 +91,7 @@ def test_architecture_names_those_who_may_import_commands_and_the_sdk() -> None:
             "architecture.md",
             f"without a reason. After {limits.RENEW_AFTER_RECEIVES} it is sent again",
         ),
-        ("architecture.md", f"until {limits.LONGEST_LIFE_DAYS} days after the event arrived"),
+        ("architecture.md", f"until {limits.LONGEST_LIFE_DAYS} days after the event happened"),
         (
             "architecture.md",
             f"come back within {limits.SHORTEST_VISIBILITY_SECONDS} seconds, or, if it ran for",

@@ -1,19 +1,28 @@
-"""What all mirrors share: expired tombstones are deleted after a batch, and cost it nothing."""
+"""What all mirrors share: an age limit, and expired tombstones that are deleted after a batch."""
 
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bucketcast.errors import NotConnected, Retryable, TimedOut
+from bucketcast.errors import NotConnected, Rejected, Retryable, TimedOut
 from bucketcast.event import Event
+from bucketcast.limits import LONGEST_LIFE_DAYS
 from bucketcast.targets.base import Failures
 from bucketcast.targets.base.mirror import SWEEP_EVERY, SWEEP_LIMIT, Mirror
 from tests.unit.samples import event
 
-BATCH = [event("a"), event("b")]
+
+def at(days: float) -> str:
+    """The time so many days ago."""
+    return f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S}.000Z"
+
+
+YOUNG, OLD = at(LONGEST_LIFE_DAYS - 0.01), at(LONGEST_LIFE_DAYS + 0.01)
+BATCH = [event("a", time=YOUNG), event("b", time=YOUNG)]
 
 
 class Rows(Mirror):
@@ -107,3 +116,38 @@ def test_a_log_of_events_has_no_tombstones() -> None:
     log = Rows(form="access")
     log.send(BATCH)
     assert log.calls == [["a", "b"]]
+
+
+def test_what_happened_before_a_mirror_remembers_is_refused_whenever_it_comes(rows: Rows) -> None:
+    """A removal after it may be forgotten: an archive that is sent again would bring rows back."""
+    put, removal = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+    batch = [
+        event(f"{name} {time}", name=name, time=time)
+        for name in (put, removal)
+        for time in (OLD, YOUNG)
+    ]
+    rows.failures = {1: Retryable("busy")}
+    failures = rows.send(batch)
+    assert rows.calls[0] == [each.key for each in batch if each.time == YOUNG]
+    assert {index: type(error) for index, error in failures.items()} == {
+        0: Rejected,
+        2: Rejected,
+        3: Retryable,
+    }
+    assert str(failures[0]) == (
+        f"it is of {OLD}, and a mirror takes nothing older than 90 days: bucketcast reconcile "
+        "finds and repairs what is missing"
+    )
+    assert rows.send([batch[0]]).keys() == {0}
+    assert rows.calls[1:] == [SWEEP_LIMIT], "nothing is sent"
+
+
+def test_an_event_from_a_listing_is_as_old_as_that(rows: Rows) -> None:
+    batch = [event("of old", time=OLD, listed=YOUNG), event("waited", time=YOUNG, listed=OLD)]
+    assert rows.send(batch).keys() == {1}
+    assert rows.calls[0] == ["of old"]
+
+
+def test_what_changes_no_row_may_be_of_any_age(rows: Rows) -> None:
+    assert rows.send([event("read", name="s3:ObjectAccessed:Get", time=OLD)]) == {}
+    assert Rows(form="access").send([event("a", time=OLD)]) == {}

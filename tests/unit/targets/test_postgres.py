@@ -13,7 +13,7 @@ from bucketcast.settings.options import read
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.address import Login
 from bucketcast.targets.postgres.settings import PostgresSettings, login
-from tests.unit.samples import event
+from tests.unit.samples import LATELY, event
 
 DEPRECATED = {
     "host": "[::1]",
@@ -224,6 +224,6 @@ def test_where_contains_no_secret() -> None:
     broken = Target(settings(connection_string="host=a s3cret"))
     assert "s3cret" not in broken.where
     with pytest.raises(NotAuthorized) as refused:
-        broken.send([event()])
+        broken.send([event(time=LATELY)])
     assert "s3cret" not in str(refused.value)
     assert "s3cret" not in repr(broken.settings)

@@ -12,7 +12,7 @@ from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import TableTarget
-from tests.unit.samples import event
+from tests.unit.samples import LATELY, event
 
 BATCH = ["bad", "b", "c", "bad too"]
 
@@ -79,7 +79,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
 def test_no_transaction_begins_after_the_time_for_the_batch(table: Table) -> None:
     """Events that were not tried are retried; the failures found before stay."""
     table.seconds = table.timeout / 3 + 1  # to connect, and until the rows are refused
-    failures = table.send([event(key) for key in BATCH])
+    failures = table.send([event(key, time=LATELY) for key in BATCH])
     assert {index: type(error) for index, error in failures.items()} == {
         0: Rejected,
         1: Retryable,
@@ -92,6 +92,6 @@ def test_no_transaction_begins_after_the_time_for_the_batch(table: Table) -> Non
 
 def test_a_connection_lost_while_a_batch_is_split_ends_the_attempts(table: Table) -> None:
     table.is_lost = True
-    failures = table.send([event(key) for key in BATCH])
+    failures = table.send([event(key, time=LATELY) for key in BATCH])
     assert [type(error) for error in failures.values()] == [NotConnected] * 4
     assert table.written == [BATCH, BATCH[:2]]

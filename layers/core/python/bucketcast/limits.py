@@ -29,17 +29,17 @@ DEAD_DAYS = 14
 """SQS keeps a dead letter for so long: its maximum. A dead letter of ours is a new message, so it
 has all these days; one that SQS itself moved would keep its old time of sending."""
 LONGEST_LIFE_DAYS = 90
-"""An event may change a mirror for so long after it arrived, redrives included: three terms with
+"""An event may change a mirror for so long after it happened, redrives included: three terms with
 three stays in the dead letters. A mirror refuses an older one, and `reconcile` repairs."""
 TOMBSTONE_DAYS = LONGEST_LIFE_DAYS + RETENTION_DAYS
-"""A mirror remembers a removal for so long: longer than any older event can arrive. The fortnight
-on top is for the time before an event reached us, at S3 or in MinIO's own queue."""
+"""A mirror remembers a removal for so long: longer than any event from before it is taken. The
+fortnight on top is for clocks that differ."""
 ONCE_DAYS = 1
 """SQS keeps a message that is tried once for so long: an event that was not tried by then is lost,
 as its topic allows."""
 LISTING_DAYS = 14
-"""A listing may be so old when the last event from it is sent: such an event counts as arrived when
-the listing was taken, and needs terms left for a target that is down."""
+"""A listing may be so old when the last event from it is sent: to a mirror such an event is as old
+as its listing, and needs terms left for a target that is down."""
 
 # Receives
 MAX_RECEIVES = 1_000

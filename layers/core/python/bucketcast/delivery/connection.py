@@ -51,11 +51,6 @@ class Connection:
         target = self._try_open()
         return target is not None and target.first_alone
 
-    def refuses_old(self) -> bool:
-        """Return True if the target keeps rows that a very old event could corrupt."""
-        target = self._try_open()
-        return target is not None and target.keeps_rows
-
     def send(self, events: Sequence[Event], remaining: Callable[[], float]) -> Failures:
         """Send a batch, once more with fresh secrets if all of it was unauthorized.
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from bucketcast.delivery.breaker import Breaker, BreakerState, Outage
 from bucketcast.delivery.connection import OUT_OF_TIME, Connection
@@ -18,13 +17,10 @@ from bucketcast.errors import (
     NotConnected,
     OutOfTime,
     Paused,
-    Rejected,
     TimedOut,
     Waiting,
 )
-from bucketcast.limits import DAY_MS, FIRST_BATCH_SECONDS, GROWS_AFTER_BATCHES, LONGEST_LIFE_DAYS
-
-_LONGEST_LIFE_MS: Final = LONGEST_LIFE_DAYS * DAY_MS
+from bucketcast.limits import FIRST_BATCH_SECONDS, GROWS_AFTER_BATCHES
 
 
 class Sender:
@@ -74,7 +70,7 @@ class Sender:
         """Send everything; in order, one at a time and nothing behind the first failure."""
         in_order = batch.policy.in_order
         begun = batch.outcome.delivered > 0
-        items, failed = self._split_old(items, batch.now)
+        failed: list[Failed] = []
         alone = not (begun or in_order) and len(items) > 1
         alone = alone and self._max_size > 1 and (self._probing or self._connection.first_alone)
         if alone and self._probing:
@@ -165,27 +161,6 @@ class Sender:
             if self._breaker.outage and isinstance(error, NotConnected | BreakerOpen)
             else None
         )
-
-    def _split_old(self, items: Sequence[Item], now: int) -> tuple[Sequence[Item], list[Failed]]:
-        """Return the events to send, and those too old for a mirror, as rejected.
-
-        It may have forgotten a later removal.
-        """
-        oldest = now - _LONGEST_LIFE_MS
-        old = [item for item in items if item.delivery.created < oldest]
-        if not old or not self._connection.refuses_old():
-            return items, []
-        rejected = [
-            item.fail(
-                Rejected(
-                    f"the event came {(now - item.delivery.created) // DAY_MS} days ago, and a "
-                    f"mirror takes none older than {LONGEST_LIFE_DAYS}: bucketcast reconcile finds "
-                    "and repairs what is missing"
-                ),
-            )
-            for item in old
-        ]
-        return [item for item in items if item.delivery.created >= oldest], rejected
 
 
 def _is_final(error: DeliveryError, item: Item) -> bool:

@@ -1,6 +1,6 @@
 """Repack dead letters for a redrive: their events get a full term of retries, without limits.
 
-The time at which an event came to us, `created`, stays: a mirror refuses events that are too old.
+The time at which an event came to us, `created`, stays.
 """
 
 from collections.abc import Sequence

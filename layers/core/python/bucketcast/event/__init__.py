@@ -46,8 +46,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     MinIO's says less (`s3:LifecycleExpiration:Delete`), `dialect` is the format of the record if
     that is not Amazon S3's, and `rule` is the rule that matched: its name if `named`, else its id.
 
-    `known_id` is the id once it was asked for. If the event is `plain`, no text in it needs an
-    escape in JSON.
+    `listed` is the time of the listing from which a job of ours made the event, as in `time`. It
+    says what was true then, whenever it is about. `known_id` is the id once it was asked for. If
+    the event is `plain`, no text in it needs an escape in JSON.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     original: str = ""
     dialect: str = ""
     headers: dict[str, str] | None = None
+    listed: str = ""
     known_id: str = ""
     rule: str = ""
     named: bool = False

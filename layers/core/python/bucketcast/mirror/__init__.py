@@ -19,7 +19,7 @@ event says which older version becomes current: the key then has no row until it
 looked up. The put of a version that ingest has seen there moves the register, so that no event from
 before the removal counts; a row that shows this version keeps its record, but for the sequencer.
 
-Removals and overlays are kept for `limits.TOMBSTONE_DAYS`, as no event that arrives is older.
+Removals and overlays are kept for `limits.TOMBSTONE_DAYS`, as no event that is taken is older.
 
 `registers` folds a batch to at most one entry a register, `join` merges entries with what a target
 has stored, `rows` reads stored rows back, and `synthetic` makes events from what a listing shows.

@@ -100,18 +100,13 @@ class Target(abc.ABC):
         return 40.0
 
     @property
-    def keeps_rows(self) -> bool:
-        """True if an event that is older than the target's tombstones could damage its rows."""
-        return False
-
-    @property
     def first_alone(self) -> bool:
         """True if the first event of an invocation is confirmed before the others are sent.
 
         A server that hangs may accept events without answering, and would then get all of them
-        twice. Targets with rows do not need this: writing a row twice changes nothing.
+        twice.
         """
-        return not self.keeps_rows
+        return True
 
     def headers(self, event: Event) -> dict[str, str]:
         """Return the headers of an event; none if the product does not support them."""

@@ -1,5 +1,9 @@
 """The interface of a target that can mirror a bucket: rows to read, and tombstones to sweep.
 
+An event that happened before `limits.LONGEST_LIFE_DAYS` is rejected, whenever it arrives: the
+tombstone of a later removal may have expired, and the row would come back. An event from a listing
+is as old as that.
+
 Expired tombstones are deleted after a batch is written: hourly, and after each batch while there
 are many. What goes wrong then is logged, and is no failure of the batch.
 """
@@ -7,10 +11,13 @@ are many. What goes wrong then is logged, and is no failure of the batch.
 import abc
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
+from bucketcast.limits import LONGEST_LIFE_DAYS
+from bucketcast.mirror.registers import moves
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base import Failures, Target
 from bucketcast.telemetry import logger
@@ -39,15 +46,24 @@ class Mirror(Target):
         self._sweep_limit = SWEEP_LIMIT
 
     def send(self, events: Sequence[Event]) -> Failures:
-        failures = self._deliver(events)
-        is_due = self.keeps_rows and time.monotonic() > self._sweep_at
-        if is_due and len(failures) < len(events):  # the server is there
+        if not self.keeps_rows:
+            return self._deliver(events)
+        old = _too_old(events)
+        kept = [index for index in range(len(events)) if index not in old]
+        if not kept:
+            return old
+        failures = self._deliver([events[index] for index in kept] if old else events)
+        if time.monotonic() > self._sweep_at and len(failures) < len(kept):  # the server is there
             self._sweep_or_log()
-        return failures
+        return old | {kept[index]: error for index, error in failures.items()}
 
     @property
     def keeps_rows(self) -> bool:
         return str(self.settings.format) == "namespace"
+
+    @property
+    def first_alone(self) -> bool:
+        return not self.keeps_rows  # writing a row twice changes nothing
 
     @abc.abstractmethod
     def partitions(self, count: int) -> list[str]:
@@ -99,3 +115,16 @@ class Mirror(Target):
         if deleted < self._sweep_limit:
             self._sweep_at = time.monotonic() + SWEEP_EVERY
         self._sweep_limit = min(SWEEP_LIMIT, self._sweep_limit * 2)
+
+
+def _too_old(events: Sequence[Event]) -> dict[int, DeliveryError]:
+    """Return the refusals of events that are older than a mirror takes."""
+    oldest = f"{datetime.now(UTC) - timedelta(days=LONGEST_LIFE_DAYS):%Y-%m-%dT%H:%M:%S}"
+    return {
+        index: Rejected(
+            f"it is of {event.listed or event.time}, and a mirror takes nothing older than "
+            f"{LONGEST_LIFE_DAYS} days: bucketcast reconcile finds and repairs what is missing"
+        )
+        for index, event in enumerate(events)
+        if (event.listed or event.time) < oldest and moves(event)
+    }
