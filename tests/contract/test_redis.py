@@ -222,6 +222,23 @@ def test_old_guard_entries_are_deleted(
     assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
 
 
+def test_what_a_batch_that_failed_left_in_the_guard_is_deleted_too(
+    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = [0]
+    monkeypatch.setattr(time, "time", lambda: 1e9 + day[0] * 86_400)
+    target, guard = make(), f"{redis.destination}:guard"
+    with redis.connect() as client:
+        client.set(f"{guard}:aged", "of another type")
+        assert isinstance(target.send([event(DELETE, "gone", 2)])[0], Retryable)
+        client.delete(f"{guard}:aged")
+        assert target.send([event(DELETE, "gone", 2)]) == {}
+        assert client.exists(guard) == 1
+        day[0] = TOMBSTONE_DAYS + 1
+        assert make().send([put("other", 1)]) == {}
+        assert client.exists(guard) == 0
+
+
 @pytest.mark.parametrize(
     ("format_", "type_"), [("namespace", "hash"), ("access", "list")], ids=["namespace", "access"]
 )

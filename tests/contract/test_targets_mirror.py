@@ -1,10 +1,13 @@
 """Every target with a row per object: it mirrors the bucket."""
 
+import sys
 from itertools import permutations
 
 import pytest
 
 from bucketcast.event import Event
+from bucketcast.mirror.registers import SEEN
+from bucketcast.targets.base.mirror import SWEEP_LIMIT, Mirror
 from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, event, record_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import visible
@@ -119,3 +122,63 @@ def test_the_newest_overlay_wins_in_any_order(mirror: Case) -> None:
     record = record_of(mirror.arrivals()[0].body)
     assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
     assert record["userIdentity"]["principalId"] == ""
+
+
+def expiry(at: int, version: str, key: str = "a") -> Event:
+    """What lifecycle removes by its id was not current."""
+    expired = "s3:LifecycleExpiration:Delete"
+    return event(key, at, DELETE, version_id=version, original=expired)
+
+
+V3 = event("a", 8, version_id="v3")
+MARKER = event("a", 8, "s3:ObjectRemoved:DeleteMarkerCreated", version_id="m")
+SEEN_V2 = event("a", 9, version_id="v2", user_agent=SEEN, size=5, etag="e5")
+NEEDLESS: dict[str, tuple[list[Event], list[Event]]] = {
+    "a version below another expires": ([V1, V2], [expiry(9, "v1")]),
+    "versions of nothing known expire": ([], [expiry(9, "v1"), expiry(9, "null")]),
+    "a version below a marker expires": ([V1, MARKER], [expiry(9, "v1")]),
+    "a version comes after its expiry": ([V2], [expiry(9, "v1"), V1]),
+    "ingest has seen that another version is current": (
+        [V1, V2],
+        [event("a", 9, DELETE, version_id="v1"), SEEN_V2],
+    ),
+    "a removal comes with a put after it": ([], [event("a", 7, DELETE, version_id="v1"), V3]),
+}
+"""What was there before, and a batch."""
+
+
+@pytest.mark.parametrize(("before", "batch"), NEEDLESS.values(), ids=NEEDLESS)
+def test_a_removal_of_a_version_that_is_not_current_leaves_nothing(
+    mirror: Case, before: list[Event], batch: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender, other = mirror.sender(), event("other", 1)
+    assert sender.send([*before, other]) == {}
+    kept = tombstones(mirror, monkeypatch)
+    assert sender.send([*before, other]) == {}
+    assert sender.send(batch) == {}
+    assert rows(mirror.arrivals()).keys() == visible([*before, *batch, other]).keys()
+    assert tombstones(mirror, monkeypatch) == kept
+
+
+def test_an_expired_version_that_is_shown_goes_for_good(mirror: Case) -> None:
+    """What replaced it comes late, or no rule asks for it."""
+    sender = mirror.sender()
+    for batch in ([V1], [expiry(9, "v1")], [V1]):
+        assert sender.send(batch) == {}
+    assert mirror.paths() == []
+    assert sender.send([V2]) == {}
+    assert rows(mirror.arrivals()) == visible([V2])
+    batch = [event("b", 1, version_id="v1"), expiry(9, "v1", "b")]
+    assert sender.send(batch) == {}
+    assert mirror.paths() == ["uploads/a"]
+
+
+def tombstones(mirror: Case, patched: pytest.MonkeyPatch) -> int:
+    """Return how many a mirror has, and delete them: all are as if they were old."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("bucketcast.targets.") and hasattr(module, "TOMBSTONE_DAYS"):
+            patched.setattr(module, "TOMBSTONE_DAYS", -1)
+    mirror.arrivals()  # so that what was written is found
+    target = mirror.sender().target
+    assert isinstance(target, Mirror)
+    return target._sweep(SWEEP_LIMIT)

@@ -251,3 +251,41 @@ def test_every_event_has_one_index(batch: list[Event]) -> None:
     assert sorted(index for entry in entries for index in entry.indexes) == moving
     for entry in entries:
         assert {f"uploads/{batch[index].key}" for index in entry.indexes} == {entry.key}
+
+
+@pytest.mark.parametrize(
+    ("removal", "register"),
+    [
+        ({"version_id": "v1"}, Register.EXPIRY),
+        ({"version_id": "null"}, Register.EXPIRY),
+        ({}, Register.REMOVAL),
+    ],
+)
+def test_what_lifecycle_removes_by_its_id_was_not_current(
+    removal: dict[str, str], register: Register
+) -> None:
+    (entry,) = fold([event(name=DELETE, original="s3:LifecycleExpiration:Delete", **removal)])
+    assert entry.register == register
+
+
+@pytest.mark.parametrize(
+    ("removal", "needed"),
+    [
+        ({"version_id": "v1", "sequencer": "8"}, False),
+        ({"version_id": "v1", "sequencer": "9"}, False),
+        ({"version_id": "v1", "sequencer": "10"}, True),
+        ({"version_id": "v1", "sequencer": ""}, True),
+        ({"version_id": "v2", "sequencer": "8"}, True),
+        ({"version_id": "null", "sequencer": "8"}, True),
+        ({"sequencer": "8"}, True),
+    ],
+)
+def test_a_removal_by_id_before_a_put_of_another_version_is_left_out(
+    removal: dict[str, str], *, needed: bool
+) -> None:
+    put = event(version_id="v2", sequencer="9")
+    entries = fold([event(name=DELETE, **removal), put, event("other", name=DELETE)])
+    assert [entry.register for entry in entries if entry.event.key == put.key] == [
+        Register.PUT,
+        *[Register.REMOVAL] * needed,
+    ]

@@ -8,7 +8,9 @@ the result does not depend on order or repeats:
 * `removal`, one for each version named by it: `ANY` for those that name none or leave a delete
   marker. It hides the put if it is newer, and about `ANY` or the put's version. S3 never reuses a
   version id, so a removal that names one has the sequencer `FINAL`: it removes that version
-  whichever of the two arrives first. "null" is reused, and has no such removal.
+  whichever of the two arrives first. "null" is reused, and has no such removal. What lifecycle
+  removes by its id was not current: what replaced it hides it already, or will. It counts only if
+  its version is shown, and leaves nothing otherwise. So does a removal before a put of its batch.
 * `overlay`, one for each version: the newest of all other events, by time alone, because MinIO
   repeats the object's sequencer in some of them and gives others a new one. It lends its record to
   a row that shows an older put of its version; the record's `object` stays the put's.

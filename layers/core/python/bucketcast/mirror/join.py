@@ -98,6 +98,21 @@ def is_hidden(put: Put, versions: Mapping[str, Version]) -> bool:
     return put.document == HIDDEN or any(version.hides(put) for version in relevant)
 
 
+def needed_moves(
+    put: Put | None, versions: Mapping[str, Version], moves: Sequence[Move]
+) -> list[Move]:
+    """Return the moves without the expiries of versions that are not shown.
+
+    `put` is the newest, with the batch, and `versions` are stored.
+    """
+    shown = None if put is None or is_hidden(put, versions) else put.version
+    return [
+        move
+        for move in moves
+        if move[0].register is not Register.EXPIRY or move[0].version == shown
+    ]
+
+
 def visible_row(put: Put, own: Version) -> VisibleRow:
     """Return the row of a put that is not hidden, with the overlay of its version on top."""
     if own.overlay and own.overlay.time > put.time and put.document:
@@ -126,10 +141,14 @@ class Change(NamedTuple):
     removed: bool = False
 
 
-def join(stored: Stored, moves: Sequence[Move]) -> Change:
-    """Apply moves to the stored state of their key; return the change of its row."""
+def join(stored: Stored, moves: list[Move]) -> Change:
+    """Apply moves to the stored state of their key; return the change of its row.
+
+    Expiries that are not needed are taken out of `moves`.
+    """
     previous = stored.put
     put = stored.put = newest_put(previous, moves)
+    moves[:] = needed_moves(put, stored.versions, moves)
     for move in moves:
         if move[0].register is not Register.PUT:
             stored.is_guarded = True

@@ -27,8 +27,11 @@ _OF_ONE_VERSION = frozenset({"s3:ObjectRemoved:Delete", "s3:ObjectSynced:Delete"
 
 
 class Register(StrEnum):
+    """`EXPIRY` is the removal of a version that was not current: only what is shown needs it."""
+
     PUT = "put"
     REMOVAL = "removal"
+    EXPIRY = "expiry"
     OVERLAY = "overlay"
 
 
@@ -39,8 +42,8 @@ class RegisterUpdate(msgspec.Struct, gc=False):
     """A register's new value; `indexes` are the events of the batch that it covers.
 
     `version` is `ANY`, `UNVERSIONED` or an id. `sequencer` has 32 digits for a put, none for an
-    overlay, and either for a removal. A put that was only `seen` leaves a row of its object as it
-    is, but for the sequencer.
+    overlay, and either for a removal or an expiry. A put that was only `seen` leaves a row of its
+    object as it is, but for the sequencer.
     """
 
     register: Register
@@ -61,6 +64,11 @@ class RegisterUpdate(msgspec.Struct, gc=False):
 def is_newer(order: tuple[str, str], other: tuple[str, str]) -> bool:
     """Compare by sequencer, then time; by time alone if one of them has no sequencer."""
     return order > other if order[0] and other[0] else order[1] > other[1]
+
+
+def expires_version(event: Event) -> bool:
+    """Return True if lifecycle removed a version: one that was not current, or a lone marker."""
+    return bool(event.original == "s3:LifecycleExpiration:Delete" and event.version_id)
 
 
 def moves(event: Event) -> bool:
@@ -88,6 +96,8 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
             # Removals with and without a sequencer are kept apart, because "newer" is not an order
             # over both together.
             version, sequencer = _version_and_sequencer(register, event)
+            if expires_version(event):
+                register = Register.EXPIRY
             slot = key, register, version, not sequencer
             seen = False
         previous = entries.get(slot)
@@ -105,7 +115,17 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
         )
         older, newest = (previous, entry) if newer else (entry, previous)
         entries[slot] = _keep_event(older, newest) if newest.seen else newest
-    return sorted(entries.values(), key=_SORT_KEY)
+    needed = (each for each in entries.values() if not _is_before_put(each, entries.get(each.key)))
+    return sorted(needed, key=_SORT_KEY)
+
+
+def _is_before_put(entry: RegisterUpdate, put: RegisterUpdate | None) -> bool:
+    """Return True for the removal of a version before a newer put, of another, in its batch.
+
+    Such is the put that ingest has seen. The removed version's own is older than both.
+    """
+    removed = padded(entry.event.sequencer) if entry.sequencer == FINAL else ""
+    return bool(removed and put and put.version != entry.version and put.sequencer >= removed)
 
 
 def _keep_event(older: RegisterUpdate, seen: RegisterUpdate) -> RegisterUpdate:

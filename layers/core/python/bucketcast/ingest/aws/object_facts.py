@@ -22,6 +22,7 @@ from bucketcast.event import Event, to_millis
 from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS
 from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.ingest.routing import Wants
+from bucketcast.mirror.registers import expires_version
 from bucketcast.mirror.synthetic import Object, created, just_after
 from bucketcast.rules.conditions import Fact, facts_of
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
@@ -114,7 +115,7 @@ class ObjectReader:
         """
         return (
             event.name == "s3:ObjectRemoved:Delete"
-            and event.original != "s3:LifecycleExpiration:Delete"
+            and not expires_version(event)
             and bool(event.version_id and event.sequencer)
             and self._may_read(event)
         )

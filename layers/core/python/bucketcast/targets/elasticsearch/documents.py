@@ -10,6 +10,7 @@ from bucketcast.mirror.join import (
     Put,
     Version,
     keep_row,
+    needed_moves,
     visible_row,
 )
 from bucketcast.mirror.registers import ANY, Register, RegisterUpdate
@@ -115,9 +116,9 @@ class Object(msgspec.Struct, gc=False):
         put = newest_put(stored[ANY].put, visible, self.moves)
         if self._has_to_read(stored, visible, put):
             return []
-        merged = {
-            slot: apply_moves(guard.versions, self.moves, slot) for slot, guard in stored.items()
-        }
+        known = stored[ANY].versions | (stored[slot_of(put.version)].versions if put else {})
+        moves = needed_moves(put, known, self.moves)
+        merged = {slot: apply_moves(guard.versions, moves, slot) for slot, guard in stored.items()}
         any_version = merged[ANY].get(ANY, UNKNOWN)
         own_version = merged[slot_of(put.version)].get(put.version, UNKNOWN) if put else UNKNOWN
         if put and put.document != HIDDEN and (any_version.hides(put) or own_version.hides(put)):

@@ -93,7 +93,7 @@ def _build_objects(
     for entry in entries:
         try:
             id_ = document_id(entry.key, always_hashed=names.hashed)
-            removes = entry.register is Register.REMOVAL
+            removes = entry.register in (Register.REMOVAL, Register.EXPIRY)
             move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
         except UnicodeEncodeError as error:
             result.fail(entry.indexes, Rejected(f"its text is not Unicode: {error}"))

@@ -91,13 +91,14 @@ def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
     for identity, group in groupby(items, attrgetter("identity")):
         key_items, state_ = list(group), stored[identity]
         key = key_items[0].entry.key
-        change = join(state_, [(item.entry, msgspec.Raw(item.value)) for item in key_items])
+        moves = [(item.entry, msgspec.Raw(item.value)) for item in key_items]
+        change = join(state_, moves)
         if change.document:
             rows.append(sql.row(key.encode(), change.document))
         elif change.removed:
             removed.append(identity)
-        if state_.is_guarded:
-            versions = [e.version for e, *_ in key_items if e.register is not Register.PUT]
+        if moves and state_.is_guarded:
+            versions = [entry.version for entry, _ in moves if entry.register is not Register.PUT]
             guard += sql.guard_rows(key, state_, versions)
     connection.execute(sql.write_guard(names, guard))
     connection.execute(sql.write(names, rows))

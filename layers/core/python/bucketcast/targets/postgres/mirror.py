@@ -49,7 +49,18 @@ begin
     from {names.table} shown
     where s.register = 'seen' and shown.key = s.key and {_version("shown.value")} = s.version
       and shown.value #> {_ETAG} = s.value #> {_ETAG};
-    update pg_temp.bucketcast_staged set register = 'put' where register = 'seen';
+    delete from pg_temp.bucketcast_staged s
+    where s.register = 'expiry' and not exists (
+      select from {names.table} shown
+      where shown.key = s.key and {_version("shown.value")} = s.version
+    ) and not exists (
+      select from pg_temp.bucketcast_staged own left join {names.table} shown using (key)
+      where key = s.key and own.register in ('put', 'seen') and own.version = s.version
+        and own.moment > coalesce({_moment("shown.value")}, '')
+    );
+    update pg_temp.bucketcast_staged
+    set register = case register when 'seen' then 'put' else 'removal' end
+    where register in ('seen', 'expiry');
 
     insert into {names.guard} as known (key, version, put, removed, removed_at)
     select s.key, s.version,

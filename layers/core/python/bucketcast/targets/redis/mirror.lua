@@ -1,9 +1,9 @@
 -- Keep a hash in step with a bucket; `bucketcast.mirror` has the rules.
 --
--- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, now}, each list flat:
+-- KEYS: rows, guard, aged. ARGV[1], packed: {puts, overlays, removals, expiries, now}, each list flat:
 -- (number, path, sequencer, time, version, text, whether to check it, eTag if it was only seen, else
 -- "")…, (number, path, version, time,
--- text)…, (path, version, sequencer, time)…; `now` in s since 1970. Returns the numbers
+-- text)…, (path, version, sequencer, time)… twice; `now` in s since 1970. Returns the numbers
 -- of the entries whose text is not a record with these values; nothing is done for them.
 --
 -- A new put's sequencer, time and version are arguments; those of a stored row, and the position of
@@ -102,7 +102,7 @@ local function read(text, wanted)
 end
 
 local rows, guard, aged = KEYS[1], KEYS[2], KEYS[3]
-local puts, overlays, removals, now = unpack(cmsgpack.unpack(ARGV[1]))
+local puts, overlays, removals, expiries, now = unpack(cmsgpack.unpack(ARGV[1]))
 local call, pack_value, unpack_value = redis.call, cmsgpack.pack, cmsgpack.unpack
 local refused, ANY = {}, ''
 
@@ -160,11 +160,15 @@ local function entry_of(path)
   return entries[path]
 end
 for _, put in ipairs(guarded_puts) do entry_of(put.path).new = put end
-for i = 1, #removals, 4 do
-  local changes = entry_of(removals[i]).changes
-  changes[#changes + 1] = {kind = '-', version = removals[i + 1], seq = removals[i + 2],
-                       time = removals[i + 3]}
+local function add_removals(list, if_shown)
+  for i = 1, #list, 4 do
+    local changes = entry_of(list[i]).changes
+    changes[#changes + 1] = {kind = '-', version = list[i + 1], seq = list[i + 2], time = list[i + 3],
+                         if_shown = if_shown}
+  end
 end
+add_removals(removals, false)
+add_removals(expiries, true)
 for i = 1, #overlays, 5 do
   local number, path, version, time, text = unpack(overlays, i, i + 4)
   local record = read(text)
@@ -207,7 +211,16 @@ for n, packed in ipairs(call_bulk('HMGET', guard, names)) do
   merged[names[n]] = packed and unpack_value(packed) or nil
 end
 
--- Merge the changes: removals and overlays only grow.
+local function hides(removal, put)
+  if not removal then return false end
+  return removal.at > put.time or is_newer(removal.seq, removal.time, put)
+end
+local function is_hidden(path, put)
+  return put.gone or hides(merged[field('-', path, ANY)], put)
+    or hides(merged[field('-', path, put.version)], put)
+end
+
+-- Merge the changes: removals and overlays only grow. An expiry counts if its version is shown.
 local function merge_removal(old, new)
   local result = {seq = old and old.seq or '', time = old and old.time or '', at = old and old.at or ''}
   if new.seq == '' then
@@ -232,9 +245,12 @@ local function set_age(name)
   ages[#ages + 1] = name
 end
 for _, entry in ipairs(order) do
+  local put = entry.put
+  local shown = put and not is_hidden(entry.path, put) and put.version
   for _, new in ipairs(entry.changes) do
-    local changed = (new.kind == '-' and merge_removal or merge_overlay)(merged[new.name], new)
-    if changed or not entry.state then
+    local counts = not new.if_shown or new.version == shown
+    local changed = counts and (new.kind == '-' and merge_removal or merge_overlay)(merged[new.name], new)
+    if counts and (changed or not entry.state) then
       merged[new.name] = changed or merged[new.name]
       set_guard(new.name, merged[new.name])
       set_age(new.name)
@@ -244,14 +260,6 @@ for _, entry in ipairs(order) do
 end
 
 -- Decide about the rows.
-local function hides(removal, put)
-  if not removal then return false end
-  return removal.at > put.time or is_newer(removal.seq, removal.time, put)
-end
-local function is_hidden(path, put)
-  return put.gone or hides(merged[field('-', path, ANY)], put)
-    or hides(merged[field('-', path, put.version)], put)
-end
 local rows_to_write, rows_to_delete = {}, {}
 for _, entry in ipairs(order) do
   local put, text = entry.put, entry.text
@@ -272,8 +280,9 @@ for _, entry in ipairs(order) do
   if entry.aged or entry.text or put and put.gone then set_guard(entry.path, {put = put or false}) end
   if entry.aged then set_age(entry.path) end
 end
+-- The ages first: what has one is deleted in time, also if another command fails.
+call_bulk('ZADD', aged, ages)
 call_bulk('HSET', rows, rows_to_write)
 call_bulk('HDEL', rows, rows_to_delete)
 call_bulk('HSET', guard, guard_fields)
-call_bulk('ZADD', aged, ages)
 return refused

@@ -27,7 +27,8 @@ UNREADABLE = (
     "a mirror could not read its record again: sequencer, time, version or object are not as MinIO "
     "writes them"
 )
-_ARGUMENT_ORDER = (Register.PUT, Register.OVERLAY, Register.REMOVAL)
+_ARGUMENT_ORDER = (Register.PUT, Register.OVERLAY, Register.REMOVAL, Register.EXPIRY)
+_REMOVALS = (Register.REMOVAL, Register.EXPIRY)
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -104,7 +105,7 @@ class Delivery:
     def _build_call(self, part: Part) -> Command:
         lists: dict[Register, list[str | bool | int]] = {register: [] for register in Register}
         for number, (entry, fields) in enumerate(part):
-            if entry.register is not Register.REMOVAL:
+            if entry.register not in _REMOVALS:
                 lists[entry.register].append(number)
             lists[entry.register] += fields
         batch = _pack((*(lists[register] for register in _ARGUMENT_ORDER), self._now))
@@ -157,7 +158,7 @@ def _fields(entry: RegisterUpdate) -> Fields:
         UnicodeError, msgspec.DecodeError: it is not JSON in Unicode.
     """
     register, key, version, event = entry.register, entry.key, entry.version, entry.event
-    if register is Register.REMOVAL:
+    if register in _REMOVALS:
         (key + version).encode()
         return key, version, entry.sequencer, entry.time
     value = check_size(records(event)).decode()
