@@ -51,9 +51,9 @@ def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]])
     return connect
 
 
-def sender(kind: type[Target], connect: Connect, store: BreakerStore) -> Sender:
-    """Return the sender of one target."""
-    return Sender(Connection(connect), Breaker(store), kind.batch_size)
+def sender(kind: type[Target], connect: Connect, store: BreakerStore, settings: str) -> Sender:
+    """Return the sender of one target; `settings` stands for its settings, as of `Breaker`."""
+    return Sender(Connection(connect), Breaker(store, settings), kind.batch_size)
 
 
 class EngineCache:

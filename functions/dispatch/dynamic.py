@@ -97,7 +97,7 @@ class DynamicTargets:
 
     def _create(self, target: DynamicTarget) -> Engine:
         store = self._breakers.of(target.arn)
-        work = sender(self._kind, self._connector(target), store)
+        work = sender(self._kind, self._connector(target), store, str(target.number))
         return Engine(self._consumer(target.arn, target.queue), work)
 
     def _consumer(self, arn: str, queue: str) -> Consumer:

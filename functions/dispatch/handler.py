@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 from bucketcast import targets, telemetry
 from bucketcast.aws import function_clients, secrets
@@ -39,7 +40,8 @@ def build(
     counters = Counters(table, client) if table else None
     store = Breakers(table, client).of(arn) if table else LocalStore()
     queue = settings.queue_url.rpartition("/")[2]
-    engine = Engine(own, sender(kind, connect, store))
+    stands_for = str(crc32(repr(sorted(settings.settings.items())).encode()))
+    engine = Engine(own, sender(kind, connect, store, stands_for))
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):

@@ -80,7 +80,8 @@ class Once:
             return target.settings if target else {}
 
         connect = connector(self._kind, settings)
-        return Engine(self._queue, sender(self._kind, connect, self._breakers.of(topic.arn)))
+        store = self._breakers.of(topic.arn)
+        return Engine(self._queue, sender(self._kind, connect, store, str(topic.number)))
 
 
 def _by_topic(messages: Sequence[Message]) -> Mapping[TopicArn, list[Message]]:

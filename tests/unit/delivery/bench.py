@@ -13,7 +13,7 @@ from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.delivery.sender import Sender
-from bucketcast.errors import DeliveryError, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import DAY_MS, TERM_MS
 from bucketcast.settings.options import read
@@ -165,7 +165,7 @@ def message(
 
 def failed(tries: int = 1, reason: str = "refused", since: int = SENT, **more: Any) -> History:
     """The history of what failed so often."""
-    return History(since, tries, reason, "NotConnected", **more)
+    return History(since, tries, reason, **{"error": "NotConnected", **more})
 
 
 def keys_in(body: str) -> list[str]:
@@ -173,8 +173,12 @@ def keys_in(body: str) -> list[str]:
 
 
 def everything(error: DeliveryError) -> Answer:
-    def answer(_: list[str]) -> base.Failures:
-        raise error
+    """Give one answer to all, or this answer to each if it is about the event."""
+
+    def answer(keys: list[str]) -> base.Failures:
+        if isinstance(error, NotConnected | Rejected):
+            raise error
+        return dict.fromkeys(range(len(keys)), error)
 
     return answer
 

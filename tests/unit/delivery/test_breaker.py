@@ -231,23 +231,25 @@ def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
     assert bench.store.read() is None
 
 
-@pytest.mark.parametrize("error", [Retryable("busy"), Throttled("slow", 9), Rejected("never")])
-def test_any_answer_is_one(clock: Clock, error: DeliveryError) -> None:
+def test_a_refused_event_is_an_answer(clock: Clock) -> None:
     bench = silent_bench()
-    bench.target.answer = everything(error)
+    bench.target.answer = everything(Rejected("never"))
     clock.now += 1
     bench(message("1", "a"))
     assert bench.store.read() is None
 
 
-def test_a_refused_login_is_none(clock: Clock) -> None:
+@pytest.mark.parametrize(
+    "error", [Retryable("busy"), Throttled("slow", 9), NotAuthorized("who"), SILENT]
+)
+def test_a_probe_that_fails_is_none(clock: Clock, error: DeliveryError) -> None:
     bench = silent_bench()
-    clock.now += 61
-    bench.target.answer = everything(NotAuthorized("who"))
-    bench(message("2", "b"))
+    bench.target.answer = only({"a": error})
+    clock.now += 1
+    bench(message("1", "a"))
     found = bench.store.read()
     assert found
-    assert (found.error, found.tries) == ("NotAuthorized", 2)
+    assert (found.error, found.tries) == (type(error).__name__, 2)
 
 
 def test_of_all_functions_one_probes() -> None:
@@ -290,6 +292,23 @@ def test_the_pause_grows_with_the_time_that_it_is_away_for(away: int, seconds: i
     assert breaker.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
     breaker.record_failure(SILENT)
     assert breaker.pause() == seconds <= LONGEST_OUTAGE_PAUSE_SECONDS
+
+
+def test_changed_settings_are_tried_at_once() -> None:
+    """What repaired the target waited for up to five minutes."""
+    store = LocalStore()
+    Breaker(store, "old").record_failure(SILENT)
+    assert Breaker(store, "old").begin_batch(lambda: 25.0) is BreakerState.OPEN
+    breakers = [Breaker(store, "new") for _ in range(2)]
+    assert [each.begin_batch(lambda: 25.0).name for each in breakers] == ["HALF_OPEN", "OPEN"]
+    breakers[0].record_failure(SILENT)
+    assert Breaker(store, "new").begin_batch(lambda: 25.0) is BreakerState.OPEN
+
+
+def test_a_pause_that_the_target_asked_for_is_kept() -> None:
+    breaker = Breaker(LocalStore())
+    breaker.record_failure(Throttled("429", 77))
+    assert breaker.pause() == 77
 
 
 def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:

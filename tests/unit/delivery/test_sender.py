@@ -2,14 +2,15 @@
 
 import pytest
 
-from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Outcome
-from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.errors import (
     BreakerOpen,
+    DeliveryError,
     NotAuthorized,
     NotConnected,
     Rejected,
@@ -20,6 +21,7 @@ from bucketcast.errors import (
 from bucketcast.limits import DAY_MS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
+    BUSY,
     IN_ORDER,
     NOW,
     PLAIN,
@@ -78,13 +80,12 @@ def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:
     assert bench.target.batches == [["a"], ["b", "c", "d"], ["e", "f"]]
 
 
-def test_a_frozen_target_gets_one_event_of_a_batch() -> None:
+def test_a_frozen_target_gets_a_few_events_of_a_batch() -> None:
     bench = Bench(everything(SILENT), first_alone=True)
     outcome = bench(message("1", "abc"), message("2", "def"))
-    assert (bench.target.batches, outcome.stay, counts(outcome)) == ([["a"]], [], (0, 1, 0))
-    assert outcome.waiting == 5
-    assert [len(keys) for keys in bench.queue.back] == [1, 5]
-    assert [one.history.tries for one in bench.queue.sent] == [1, 0], "one was tried"
+    assert (bench.target.batches, outcome.stay) == ([["a"], ["b"], ["c"]], [])
+    assert (counts(outcome), outcome.waiting) == ((0, 3, 0), 3)
+    assert sorted(len(keys) for keys in bench.queue.back) == [3, 3]
     assert {one.history.reason for one in bench.queue.sent} == {str(SILENT)}
 
 
@@ -106,24 +107,22 @@ def test_what_a_target_did_not_send_is_no_try(policy: Policy) -> None:
     assert (outcome.delivered, outcome.waiting, bench.queue.dead) == (1, 1, [])
 
 
-@pytest.mark.parametrize(("error", "again"), [(SILENT, 0), (PASSWORD, 1)])
-@pytest.mark.parametrize(
-    ("policy", "back", "dead"),
-    [
-        (Policy(retries=1, pause=0), [["c"]], ["b"]),
-        (Policy(once=True), [], ["b", "c"]),
-        (PLAIN, [["b"], ["c"]], []),
-    ],
-)
-def test_what_a_target_did_not_send_behind_one_without_an_answer_waits(
-    error: NotConnected, again: int, policy: Policy, back: list[list[str]], dead: list[str]
+@pytest.mark.parametrize("error", [SILENT, PASSWORD])
+@pytest.mark.parametrize("policy", [Policy(retries=1, pause=0), Policy(once=True), PLAIN])
+def test_what_a_target_did_not_send_behind_one_without_an_answer_is_sent_now(
+    error: NotConnected, policy: Policy
 ) -> None:
     """An event that always hangs must not use up the tries of its neighbours."""
-    bench = Bench(only({"b": error, "c": BreakerOpen.behind(error)}), policy, batch_size=2)
-    bench(message("1", "bc", failed(tries=1)), message("2", "de"))
-    assert bench.target.batches == [["b", "c"]] * (1 + again), "nothing is sent behind it"
-    assert [keys for keys in bench.queue.back if not {"d", "e"} & {*keys}] == back
-    assert [key for key in bench.queue.dead_keys if key in "bc"] == dead
+
+    def answer(keys: list[str]) -> base.Failures:
+        behind = dict.fromkeys(range(1, len(keys)), BreakerOpen.behind(error))
+        return {0: error, **behind} if keys[0] == "b" else {}
+
+    bench = Bench(answer, policy, batch_size=2)
+    outcome = bench(message("1", "bc", failed(tries=1)), message("2", "de"))
+    assert bench.target.batches[-2:] == [["c"], ["d", "e"]]
+    assert (outcome.delivered, outcome.waiting) == (3, 0)
+    assert [*bench.queue.back, bench.queue.dead_keys] in ([["b"], []], [["b"]])
 
 
 @pytest.mark.parametrize("pause", [None, 1])
@@ -139,8 +138,8 @@ def test_where_tries_are_limited_what_was_not_sent_comes_back_soon(pause: int | 
 def test_lost_connection_keeps_the_events_that_arrived() -> None:
     bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
     outcome = bench(message("1", "abc"), message("2", "d"))
-    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"]], (1, 2, 0))
-    assert (bench.queue.back, outcome.waiting) == ([["b", "c"], ["d"]], 1)
+    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"], ["d"]], (2, 2, 0))
+    assert (bench.queue.back, outcome.waiting, bench.target.closed) == ([["b", "c"]], 0, 1)
 
 
 # A batch that gets no answer
@@ -229,7 +228,7 @@ def test_a_login_that_is_refused_for_the_first_may_be_taken_for_the_others() -> 
 # A batch refused whole
 
 
-@pytest.mark.parametrize("poison", ["a", "e", "h", "ah", "de", "abcdefgh"])
+@pytest.mark.parametrize("poison", ["a", "e", "h", "ah", "de", "bcdefgh"])
 def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str) -> None:
     def answer(keys: list[str]) -> base.Failures:
         if set(keys) & set(poison):
@@ -237,6 +236,8 @@ def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str
         return {}
 
     bench = Bench(answer)
+    bench(message("0", "o"))
+    bench.target.batches.clear()
     outcome = bench(message("1", "abcdefgh"))
     assert bench.queue.dead_keys == list(poison)
     assert counts(outcome) == (8 - len(poison), 0, len(poison))
@@ -249,18 +250,18 @@ def test_halving_ends_where_the_connection_does() -> None:
     def answer(keys: list[str]) -> base.Failures:
         raise Rejected("something in it") if len(keys) > 1 else GONE
 
-    bench = Bench(answer, Policy(retries=1))
+    bench = Bench(answer)
     outcome = bench(message("1", "abcdefgh", failed(tries=1)))
-    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 1]
-    assert (counts(outcome), outcome.waiting, bench.queue.dead_keys) == ((0, 0, 1), 7, ["a"])
-    assert [one.history.tries for one in bench.queue.sent] == [1], "the others were not sent alone"
+    assert [len(batch) for batch in bench.target.batches] == [8, 4, 4, 2, 2, 2, 2, 1]
+    assert (counts(outcome), outcome.waiting) == ((0, 1, 0), 7)
+    assert sorted(one.history.tries for one in bench.queue.sent) == [1, 2], "seven were not alone"
 
 
 def test_halving_ends_where_the_time_does() -> None:
     """A batch of a thousand that is refused whole is up to two thousand tries."""
     bench = Bench(everything(Rejected("something in it")))
     outcome = bench(message("1", "abcdefgh"), remaining=[60] * 4 + [44.9] * 4)
-    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2]
+    assert [len(batch) for batch in bench.target.batches] == [8, 4, 4]
     assert (bench.queue.dead, outcome.waiting) == ([], 8)
     assert [one.history.tries for one in bench.queue.sent] == [0], "nothing of it was judged"
 
@@ -276,6 +277,90 @@ def test_an_unmapped_error_is_retried_and_stops_no_other_event(poison: str) -> N
     outcome = bench(message("1", "abcd"))
     assert (counts(outcome), bench.queue.back) == ((3, 1, 0), [[poison]])
     assert str(outcome.reason) == "unexpected KeyError: '***'"
+
+
+def test_an_unmapped_error_of_the_whole_batch_opens_no_storm() -> None:
+    """Halved down to single events it made a thousand connections a try."""
+
+    def answer(_: list[str]) -> base.Failures:
+        raise KeyError
+
+    bench = Bench(answer)
+    outcome = bench(message("1", [f"{n}" for n in range(1_000)]))
+    assert [len(batch) for batch in bench.target.batches] == [1_000, 500, 500]
+    assert (outcome.retried + outcome.waiting, bench.queue.dead) == (1_000, [])
+    assert bench.store.read() is not None
+
+
+# A target that refuses everything
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_a_target_that_never_took_an_event_is_wrong_and_not_they(*, alike: bool) -> None:
+    """A wrong address answers 400 or 404 to a million events."""
+    refused = Rejected("404 no such page")
+    bench = Bench(
+        everything(refused) if alike else only(dict.fromkeys(map(str, range(99)), refused))
+    )
+    for number in range(3):
+        bench.store.clear()
+        bench(message(f"{number}", [f"{n}" for n in range(33 * number, 33 * number + 33)]))
+    assert len(bench.queue.dead) == 0
+    outage = bench.store.read()
+    assert outage
+    assert outage.error == "RefusesAll"
+    assert "404 no such page" in outage.reason
+
+
+def test_a_target_that_refuses_everything_one_by_one_has_a_few_events_buried() -> None:
+    bench = Bench(everything(Rejected("404")))
+    for number in range(20):
+        bench.store.clear()
+        bench(message(f"{number}", [f"{number}"]))
+    assert len(bench.queue.dead) == 9
+
+
+def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(everything(Rejected("404")))
+    bench.store.record(Outage(NOW - 60_000, NOW, error="RefusesAll"), probed=False)
+    monkeypatch.setattr("time.time", lambda: NOW / 1_000 + 1)
+    assert counts(bench(message("1", "a"))) == (0, 1, 0)
+    outage = bench.store.read()
+    assert outage
+    assert (outage.error, outage.tries) == ("RefusesAll", 2)
+
+
+def test_a_target_that_took_an_event_is_believed() -> None:
+    bench = Bench(only(dict.fromkeys("bcdefghijklmnopqrstuvw", Rejected("400"))))
+    assert bench(message("1", "a")).delivered == 1
+    assert bench(message("2", "bcdefghijklmnopqrstuvw")).dead == 22
+    assert bench.store.read() is None
+
+
+# Trouble of single events
+
+
+@pytest.mark.parametrize(
+    ("error", "number"), [(SILENT, 3), (PASSWORD, 3), (Retryable("503"), 10), (BUSY, 10)]
+)
+def test_a_few_events_in_trouble_are_not_the_target_more_are(
+    error: DeliveryError, number: int
+) -> None:
+    bench = Bench(only(dict.fromkeys("abcdefghij", error)))
+    for key in "abcdefghij"[: number - 1]:
+        bench(message(key, key))
+    for _ in range(20):
+        bench(message("again", "abcdefghij", failed(error=type(error).__name__)))
+    assert bench.store.read() is None, "what failed before says nothing new"
+    bench(message("new", "j"))
+    assert bench.store.read() is not None
+
+
+def test_events_that_got_no_answer_are_sent_last_and_fewer_at_once() -> None:
+    bench = Bench(batch_size=4)
+    silent = [History(SENT, tries, "no answer", "TimedOut") for tries in (1, 9)]
+    bench(message("1", "ab", silent[1]), message("2", "cdef", silent[0]), message("3", "ghij"))
+    assert bench.target.batches == [[*"ghij"], [*"cd"], [*"ef"], ["a"], ["b"]]
 
 
 # Time
@@ -304,7 +389,7 @@ def test_second_part_is_sent_within_the_shortest_timeout() -> None:
         assert bench(message("1", "abc"), remaining=remaining).delivered == delivered
 
 
-# Mirrors, and targets that are not there
+# Targets that are not there
 
 
 @pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])

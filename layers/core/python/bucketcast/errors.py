@@ -10,8 +10,9 @@
         ├── Retryable                     a fault of the target: the event stays in the queue
         │   ├── NotConnected              the connection is lost: it is closed
         │   │   ├── NotAuthorized         as before, and the secret is fetched again
-        │   │   └── TimedOut              as before; fewer events at a time may get through
+        │   │   └── TimedOut              no answer: as before, or it is about the event
         │   ├── Throttled(after)          not before so many seconds
+        │   ├── RefusesAll                it never took an event: its settings are wrong
         │   ├── OutOfTime                 the engine's own, as the next two: no time to try it
         │   ├── Waiting(seconds)          nothing is tried now: BreakerOpen, Paused
         │   └── GivenUp                   its tries are over: dead-lettered
@@ -94,6 +95,15 @@ class Throttled(Retryable):
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
         self.after = after
+
+
+class RefusesAll(Retryable):
+    """The target refused every event so far, and took none: its settings are wrong, not they."""
+
+    @classmethod
+    def because(cls, error: DeliveryError) -> Self:
+        """Return the error of a target whose last refusal is this one."""
+        return cls(f"it has refused every event so far: is its address right? the last: {error}")
 
 
 class Rejected(DeliveryError):

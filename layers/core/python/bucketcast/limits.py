@@ -52,7 +52,9 @@ is tried once, in any case."""
 
 # Pauses, in seconds
 LONGEST_DELAY_SECONDS = 900
-"""The longest for which SQS keeps a new message back; also the longest pause."""
+"""The longest for which SQS keeps a new message back."""
+LONGEST_PAUSE_SECONDS = 3_600
+"""The longest pause of an event that fails again and again while its target takes others."""
 AGE_PER_PAUSE = 6
 """A waiting message is looked at again after this part of its age."""
 LONGEST_PAUSE_IN_ORDER_SECONDS = 1_300
@@ -158,6 +160,15 @@ LISTENER_MESSAGE_EVENTS = 100
 """Events in a message for a listener: the gateway holds a few messages of each."""
 LISTENERS_AT_ONCE = 8
 """Listeners that are sent to at the same time."""
+SILENT_EVENTS = 3
+"""So many events that get no answer at their first try, one after the other, are the target's
+trouble."""
+FAILED_EVENTS = 10
+"""The same of events that fail in whatever way: answers of 503 may be about some of them only."""
+UNTRUSTED_REFUSALS = 10
+"""A target that never took an event is wrong, and not they, from so many refusals on."""
+WHOLE_FAILURES = 3
+"""A batch with one answer and both of its halves: if all fail, it is no event of them."""
 GROWS_AFTER_BATCHES = 16
 """So many batches that a target took, one after the other, before it is given twice as much again:
 one that gets no answer in time is halved."""

@@ -7,8 +7,8 @@
       │                          └──────────── no answer ─────────────────┼────┤
       └───────────────────────────────── any answer ──────────────────────┴────┘
 
-A time-out, a connection that is refused or dropped, or a refused login opens it. An error about one
-event does not.
+What opens it is said by `delivery.verdict`. After a change of the target's settings it is probed at
+once.
 
 A target that was paused (`bucketcast target pause`) is not tried at all until it is resumed.
 """
@@ -18,10 +18,11 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import DeliveryError, Throttled
 from bucketcast.limits import (
     AGE_PER_PAUSE,
     BREAKER_TRUSTED_MS,
+    LONGEST_DELAY_SECONDS,
     LONGEST_OUTAGE_PAUSE_SECONDS,
     LONGEST_RESUME_SECONDS,
 )
@@ -32,7 +33,8 @@ class Outage(NamedTuple):
 
     `since` is when the outage was first seen, 0 for none, and `next` when the target may be tried
     again. A probe is in progress until `probing`, 0 for none. `tries` failed; `error` and `reason`
-    are those of the last. `paused` is since when the target is paused, 0 if it is not.
+    are those of the last, and `settings` stands for the settings with which it failed. `paused` is
+    since when the target is paused, 0 if it is not.
     """
 
     since: int
@@ -42,6 +44,7 @@ class Outage(NamedTuple):
     error: str = ""
     reason: str = ""
     paused: int = 0
+    settings: str = ""
 
     def pause(self, now: int) -> int:
         """Return the pause in ms until it is tried again: a part of the time since it began."""
@@ -111,9 +114,11 @@ class Breaker:
     """The circuit breaker of one target, as one function sees it.
 
     `longest_pause` is the most seconds between two tries, where a topic's policy limits them.
+    `settings` stands for those of the target: any text that changes with them.
     """
 
-    def __init__(self, store: BreakerStore) -> None:
+    def __init__(self, store: BreakerStore, settings: str = "") -> None:
+        self._settings = settings
         self.longest_pause: int | None = None
         self._store = store
         self._read_at = 0
@@ -128,10 +133,11 @@ class Breaker:
         now, outage = _now(), self.outage
         if outage is None:
             return BreakerState.CLOSED
-        if now < max(outage.next, outage.probing):
+        is_due = now >= outage.next or outage.settings != self._settings
+        if not is_due or now < outage.probing:
             return BreakerState.OPEN
         until = now + round(max_seconds() * 1_000)
-        self._probing = self._store.start_probe(now, until)
+        self._probing = self._store.start_probe(max(now, outage.next), until)
         if self._probing:
             return BreakerState.HALF_OPEN
         self.outage = outage._replace(probing=until)  # another function was quicker
@@ -154,8 +160,12 @@ class Breaker:
         """Record that the target did not answer."""
         now = _now()
         since = self.outage.since if self.outage else now
-        outage = Outage(since, now, error=type(error).__name__, reason=str(error))
-        outage = outage._replace(next=now + self._limit(outage.pause(now)))
+        outage = Outage(
+            since, now, error=type(error).__name__, reason=str(error), settings=self._settings
+        )
+        after = min(error.after, LONGEST_DELAY_SECONDS) if isinstance(error, Throttled) else 0
+        pause = max(outage.pause(now), round(after * 1_000))
+        outage = outage._replace(next=now + self._limit(pause))
         self.outage = self._store.record(outage, probed=self._probing)
         self._probing = False
 

@@ -4,19 +4,12 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from bucketcast.delivery.redaction import hide_data, hide_secrets, redact, shorten
-from bucketcast.errors import (
-    BreakerOpen,
-    DeliveryError,
-    NotAuthorized,
-    NotConnected,
-    OutOfTime,
-    Rejected,
-    Retryable,
-)
+from bucketcast.delivery.verdict import Answers
+from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import LONGEST_SEND_SECONDS, SETTLE_SECONDS
 from bucketcast.settings.secret_values import secret_values
-from bucketcast.targets.base import Failures, Target
+from bucketcast.targets.base import Target
 from bucketcast.telemetry import logger
 
 OUT_OF_TIME = "the function's time was up before its turn came"
@@ -51,24 +44,22 @@ class Connection:
         target = self._try_open()
         return target is not None and target.first_alone
 
-    def send(self, events: Sequence[Event], remaining: Callable[[], float]) -> Failures:
-        """Send a batch, once more with fresh secrets if all of it was unauthorized.
-
-        Events that there was no time for (`remaining` are the seconds left) fail with `OutOfTime`.
-        """
-        failures = self._bisect(events, remaining, fresh=False)
-        unauthorized = any(isinstance(error, NotAuthorized) for error in failures.values())
-        if unauthorized and len(failures) == len(events):
+    def send(self, events: Sequence[Event]) -> Answers:
+        """Send a batch, once more with fresh secrets if all of it was unauthorized."""
+        answers = self._send(events, fresh=False)
+        refused = [isinstance(error, NotAuthorized) for error in answers.errors.values()]
+        if any(refused) and len(refused) == len(events):
             self.close()
-            failures = self._bisect(events, remaining, fresh=True)
-        redact(events, failures, self._secrets)
-        return failures
+            answers = self._send(events, fresh=True)
+        errors = dict(answers.errors)
+        redact(events, errors, self._secrets)
+        return Answers(errors, answers.whole)
 
     def _try_open(self) -> Target | None:
         """Return the target, created if need be; None if it cannot be, which sending reports."""
         try:
             return self._open(fresh=False)
-        except DeliveryError:
+        except Exception:  # noqa: BLE001 - whatever it is, sending meets it too
             return None
 
     def _open(self, *, fresh: bool) -> Target:
@@ -82,18 +73,12 @@ class Connection:
             self._secrets = secret_values(self._target.settings)
         return self._target
 
-    def _bisect(
-        self, events: Sequence[Event], remaining: Callable[[], float], *, fresh: bool
-    ) -> Failures:
-        """Send; if a target cannot tell which event it refused, halve the batch until it can."""
-        everything = range(len(events))
+    def _send(self, events: Sequence[Event], *, fresh: bool) -> Answers:
         try:
-            return self._open(fresh=fresh).send(events)
-        except Rejected as error:
-            reason: DeliveryError = error
+            return Answers(self._open(fresh=fresh).send(events))
         except DeliveryError as error:
             # Kept with its traceback it would keep the events, too.
-            return dict.fromkeys(everything, error.with_traceback(None))
+            reason: DeliveryError = error.with_traceback(None)
         except Exception as error:  # noqa: BLE001 - a client's own bug must not stop the neighbours
             logger.error(
                 "a target raised what it should have translated",
@@ -103,19 +88,4 @@ class Connection:
             )
             self.close()
             reason = Retryable(f"unexpected {type(error).__name__}: {error}")
-        if len(events) == 1:
-            return {0: reason}
-        half = len(events) // 2
-        failures = dict(self._send_half(events[:half], remaining, fresh=fresh))
-        lost = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
-        if lost is not None:
-            return failures | dict.fromkeys(everything[half:], BreakerOpen.behind(lost))
-        second = self._send_half(events[half:], remaining, fresh=fresh)
-        return failures | {half + index: error for index, error in second.items()}
-
-    def _send_half(
-        self, events: Sequence[Event], remaining: Callable[[], float], *, fresh: bool
-    ) -> Failures:
-        if remaining() < self.max_seconds:
-            return dict.fromkeys(range(len(events)), OutOfTime(OUT_OF_TIME))
-        return self._bisect(events, remaining, fresh=fresh)
+        return Answers(dict.fromkeys(range(len(events)), reason), whole=True)

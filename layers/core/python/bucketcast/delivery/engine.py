@@ -32,9 +32,10 @@ from bucketcast.delivery.columns import size_of
 from bucketcast.delivery.consumer import OwnQueue
 from bucketcast.delivery.envelope import Delivery, NewerVersion, number_in
 from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, Received, Work
-from bucketcast.delivery.policy import NO_ANSWER, History, Policy, Term
+from bucketcast.delivery.policy import CRASHED, NO_ANSWER, Policy, Term
 from bucketcast.delivery.settlement import Settlement
 from bucketcast.delivery.tracing import Outcomes
+from bucketcast.delivery.verdict import Step, of_message, too_old
 from bucketcast.delivery.whole_messages import WholeMessages
 from bucketcast.errors import (
     BadEvent,
@@ -98,7 +99,7 @@ class Engine:
                 if obstacle:
                     self._hold(due, obstacle, batch, on_outcomes)
                 else:
-                    self._process(iter(due), batch, on_outcomes)
+                    self._process(due, batch, on_outcomes)
             on_outcomes(batch.outcome.take_outcomes())
         self._whole.postpone(batch)
         return batch.outcome
@@ -118,31 +119,32 @@ class Engine:
         batch: Batch,
         on_outcomes: Callable[[Outcomes], None],
     ) -> list[Received]:
-        """Return the messages that are to be tried.
-
-        In order, none is tried in a call that gave one up: if it crashed the function, the one
-        given up would not be deleted, and SQS would count another of its last receives.
-        """
-        due: list[Received] = []
-        expiring: list[Received] = []
-        early: list[tuple[Received, History, int]] = []
-        expired: list[Received] = []
+        """Return the messages that are to be tried, and carry out what is said of the others."""
+        steps: dict[Step, list[Received]] = {step: [] for step in Step}
         for received in messages:
-            term, history = received.term, received.message.history
-            seconds_early = -(-(history.not_before - batch.now) // 1_000)
-            if expired and batch.policy.in_order:
-                batch.keep(received, 0)
-            elif term.should_give_up:
-                expired.append(received)
-            elif seconds_early > 0 and history.failed:  # else its term would never begin
-                early.append((received, history, seconds_early))
-            elif term.needs_renewal:
-                expiring.append(received)
-            else:
-                due.append(received)
-        self._give_up(expired, batch, on_outcomes)
+            message = received.message
+            crashed = message.receives > limits.CRASHED_RECEIVES
+            events = number_in(message.body) if crashed else 1
+            step = of_message(received, events, gave_up=bool(steps[Step.GIVE_UP]))
+            steps[step].append(received)
+        for received in steps[Step.KEEP]:
+            batch.keep(received, 0)
+        self._give_up(steps[Step.GIVE_UP], batch, on_outcomes)
+        early = [
+            (each, each.message.history, _seconds_early(each)) for each in steps[Step.POSTPONE]
+        ]
         self._whole.send(early, batch)
-        return due + self._whole.renew(expiring, batch)
+        renewed = [(each, each.term.renewed_history) for each in steps[Step.RENEW]]
+        renewed += [(each, each.term.crashed_history) for each in steps[Step.MARK]]
+        due = steps[Step.TRY] + self._whole.renew(renewed, batch)
+        due += [received for received in steps[Step.HALVE] if not self._halve(received, batch)]
+        return due
+
+    def _halve(self, received: Received, batch: Batch) -> bool:
+        try:
+            return self._settlement.halve(received, batch)
+        except ValueError:
+            return False
 
     def _give_up(
         self, expired: Sequence[Received], batch: Batch, on_outcomes: Callable[[Outcomes], None]
@@ -151,9 +153,9 @@ class Engine:
 
         To open those may be what the function dies of.
         """
-        rest = iter([received for received in expired if received.message.history.failed])
+        rest = iter([received for received in expired if _has_reason(received)])
         for received in expired:
-            if not received.message.history.failed:
+            if not _has_reason(received):
                 self._give_up_whole(received, batch)
         for chunk in self._chunks(rest, batch):
             self._settlement.settle([_given_up(item) for item in chunk], batch)
@@ -168,9 +170,11 @@ class Engine:
         if batch.remaining() < limits.SETTLE_SECONDS:
             batch.keep(received)
             return
-        last = (self._work.find_outage() if batch.policy.in_order else None) or self._last_error
+        last = None
+        if received.message.history.error != CRASHED:
+            last = (self._work.find_outage() if batch.policy.in_order else None) or self._last_error
         reason = f"{_reason(last, batch.policy)} ({received.term})"
-        error = name_of(last) if last else "Retryable"
+        error = name_of(last) if last else CRASHED
         self._whole.dead_letter(received, error, reason, batch)
 
     def _open(self, received: Received, batch: Batch) -> Sequence[Delivery] | None:
@@ -215,17 +219,23 @@ class Engine:
             yield chunk
 
     def _process(
-        self, due: Iterator[Received], batch: Batch, on_outcomes: Callable[[Outcomes], None]
+        self, due: Sequence[Received], batch: Batch, on_outcomes: Callable[[Outcomes], None]
     ) -> None:
-        """Do the work in chunks, and settle what failed."""
+        """Do the work in chunks, and settle what failed.
+
+        What the function may have ended with comes after all others, and apart from them.
+        """
         stop: OutOfTime | Waiting | None = None
-        for chunk in self._chunks(due, batch):
-            stop = self._process_chunk(chunk, batch)
-            on_outcomes(batch.outcome.take_outcomes())
-            chunk.clear()  # before the next one is opened
-            if stop is not None:
-                break
-        rest = list(due)
+        rest: list[Received] = []
+        for group in [due] if batch.policy.in_order else _apart(due):
+            messages = iter(group)
+            for chunk in self._chunks(messages, batch) if stop is None else ():
+                stop = self._process_chunk(chunk, batch)
+                on_outcomes(batch.outcome.take_outcomes())
+                chunk.clear()  # before the next one is opened
+                if stop is not None:
+                    break
+            rest += messages
         if stop is None or isinstance(stop, OutOfTime):
             for received in rest:  # without a stop they are behind one that cannot be opened
                 batch.keep(received, 0 if stop else received.term.recheck_seconds)
@@ -283,14 +293,24 @@ def _term(message: Message, now: int, policy: Policy) -> Term:
 
 def _given_up(item: Item) -> Failed:
     """Return an event as given up, with the last reason that is known."""
-    reason, error = _last_failure(item)
-    return item.fail(GivenUp(f"{reason} ({item.received.term})", error, reason))
+    reason = item.last_reason
+    return item.fail(GivenUp(f"{reason} ({item.received.term})", item.last_error, reason))
 
 
-def _last_failure(item: Item) -> tuple[str, str]:
-    """Return the reason and the error of an event's last failure, "" if there is none."""
-    history = item.received.message.history
-    return item.delivery.reason or history.reason, item.delivery.error or history.error
+def _has_reason(received: Received) -> bool:
+    """Return True if the reason of its events is known, and it is safe to open it for that."""
+    return received.message.history.failed and received.message.history.error != CRASHED
+
+
+def _apart(messages: Sequence[Received]) -> Sequence[Sequence[Received]]:
+    """Return messages that are received for the first time, and the others."""
+    first = [received for received in messages if received.message.receives <= 1]
+    return first, [received for received in messages if received.message.receives > 1]
+
+
+def _seconds_early(received: Received) -> int:
+    """Return the seconds until the pause of a message is over."""
+    return -(-(received.message.history.not_before - received.term.now) // 1_000)
 
 
 def _reason(last: DeliveryError | None, policy: Policy) -> str:
@@ -308,15 +328,11 @@ def _split(chunk: Sequence[Item], batch: Batch) -> tuple[Sequence[Item], list[Fa
     fresh: list[Item] = []
     old: list[Failed] = []
     for item in chunk:
-        policy = item.received.term.policy
-        if policy.seconds_left(item.delivery.created, batch.now) >= 0:
+        error = too_old(item, batch.now)
+        if error is None:
             fresh.append(item)
-            continue
-        tries = item.received.message.history.tries
-        reason, error = _last_failure(item)
-        text = f"time_to_live of {policy.time_to_live} s is over after {tries} tries"
-        text += f"; at last: {reason}" if reason else ""
-        old.append(item.fail(GivenUp(text, error or "Retryable", reason)))
+        else:
+            old.append(item.fail(error))
     return fresh, old
 
 

@@ -63,7 +63,7 @@ class Received(NamedTuple):
 class Failed(NamedTuple):
     """An event that was not delivered, and its error.
 
-    `pause` is the seconds until the next try, None where the error or the policy decides. `to` is
+    `pause` is the seconds until its target, which is in trouble, is tried again. `to` is
     the one destination that did not get the event, where others did: only that one gets it when it
     is tried again.
     """
@@ -85,6 +85,21 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     received: Received
     delivery: Delivery
+
+    @property
+    def tries(self) -> int:
+        """How often it was tried before."""
+        return self.received.message.history.tries
+
+    @property
+    def last_error(self) -> str:
+        """The class of its last error, "" if there is none."""
+        return self.delivery.error or self.received.message.history.error
+
+    @property
+    def last_reason(self) -> str:
+        """The text of its last error."""
+        return self.delivery.reason or self.received.message.history.reason
 
     def fail(self, error: DeliveryError, *, pause: int | None = None, to: str = "") -> Failed:
         """Return the event as failed, with this error."""

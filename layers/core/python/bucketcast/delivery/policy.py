@@ -29,6 +29,8 @@ FIFO: Final = ".fifo"
 ATTRIBUTE: Final = "bucketcast"
 """The message attribute that holds the history."""
 _LARGEST: Final = 1 << 53
+CRASHED: Final = "Crashed"
+"""The error in the history of a message with which the function ended."""
 NO_ANSWER: Final = "no try came to an end: the function ended before it could say why"
 
 
@@ -224,6 +226,13 @@ class Term(NamedTuple):
         return self.waiting_history._replace(since=self.started, tries=max(1, self.history.tries))
 
     @property
+    def crashed_history(self) -> History:
+        """The history of the message of a lone event with which the function ended."""
+        return self.renewed_history._replace(
+            since=self.started, tries=self.history.tries + 1, reason=NO_ANSWER, error=CRASHED
+        )
+
+    @property
     def waiting_history(self) -> History:
         """The history of the message when it is sent again because it could not be tried.
 
@@ -273,12 +282,12 @@ class Term(NamedTuple):
 
 
 def pause(tries: int, after: float = 0.0) -> int:
-    """Return the seconds until the next try: 1, 2, 4 … 15 minutes, minus up to a half.
+    """Return the seconds until the next try: 1, 2, 4 … an hour, minus up to a half.
 
     At least the `after` that the target asked for, plus up to a quarter. The jitter keeps messages
     that failed together from being retried together.
     """
-    grown = min(2.0 ** min(max(tries, 1) - 1, 11), limits.LONGEST_DELAY_SECONDS)
+    grown = min(2.0 ** min(max(tries, 1) - 1, 12), limits.LONGEST_PAUSE_SECONDS)
     spread = grown * random.uniform(0.5, 1)  # noqa: S311 - spread, not secrecy
     wanted = max(after, 0.0) * random.uniform(1, 1.25)  # noqa: S311
-    return round(min(max(spread, wanted, 1), limits.LONGEST_DELAY_SECONDS))
+    return round(max(spread, min(wanted, limits.LONGEST_DELAY_SECONDS), 1))

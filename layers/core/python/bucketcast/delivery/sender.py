@@ -1,42 +1,43 @@
 """The work of a target's queue: its events are sent to the target, in batches it can take."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from bucketcast.delivery.breaker import Breaker, BreakerState, Outage
 from bucketcast.delivery.connection import OUT_OF_TIME, Connection
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.verdict import Answers, Ruling, Standing, State, of_part, turns
 from bucketcast.errors import (
-    FINAL,
     BreakerOpen,
-    DeliveryError,
     GivenUp,
-    NotAuthorized,
     NotConnected,
     OutOfTime,
     Paused,
+    RefusesAll,
+    Rejected,
     TimedOut,
     Waiting,
 )
-from bucketcast.limits import FIRST_BATCH_SECONDS, GROWS_AFTER_BATCHES
+from bucketcast.limits import FIRST_BATCH_SECONDS
+
+_Turns = deque[tuple[int, Iterator[Item]]]
 
 
 class Sender:
     """Sends to one target, no more than `batch_size` events at once.
 
-    A batch that gets no answer in time is halved, and so are those after it, until the target has
-    taken some: a slow database gets what it can take.
+    What the answers mean, for the events and for the target, is said by `delivery.verdict`.
     """
 
     def __init__(self, connection: Connection, breaker: Breaker, batch_size: int) -> None:
         self._breaker = breaker
         self._connection = connection
-        self._max_size = batch_size
-        self._size = batch_size
-        self._taken_batches = 0
-        self._probing = False
+        self._standing = Standing(batch_size, batch_size)
+        self._probe_of: str | None = None
 
     @property
     def is_unreachable(self) -> bool:
@@ -55,10 +56,12 @@ class Sender:
             state = BreakerState.PAUSED if self._breaker.is_paused() else BreakerState.CLOSED
         else:
             state = self._breaker.begin_batch(lambda: self._connection.max_seconds)
-        self._probing = state is BreakerState.HALF_OPEN
+        outage, self._probe_of = self._breaker.outage, None
+        if state is BreakerState.HALF_OPEN and outage:
+            self._probe_of = outage.error
         if state in (BreakerState.CLOSED, BreakerState.HALF_OPEN):
             return None
-        return _obstacle(self._breaker.outage, self._breaker.pause())
+        return _obstacle(outage, self._breaker.pause())
 
     def find_outage(self) -> Waiting | None:
         """Return the outage or the pause, if any."""
@@ -70,36 +73,81 @@ class Sender:
         """Send everything; in order, one at a time and nothing behind the first failure."""
         in_order = batch.policy.in_order
         begun = batch.outcome.delivered > 0
+        alone = not (begun or in_order) and len(items) > 1 and self._connection.first_alone
+        rest = self._turns(items, in_order=in_order)
         failed: list[Failed] = []
-        alone = not (begun or in_order) and len(items) > 1
-        alone = alone and self._max_size > 1 and (self._probing or self._connection.first_alone)
-        if alone and self._probing:
-            # Were it the same one each time, an event that the target hangs over would hold all.
-            probe = random.randrange(len(items))  # noqa: S311 - any other one, not a secret
-            items = [items[probe], *items[:probe], *items[probe + 1 :]]
         stop: OutOfTime | Waiting | None = None
-        for number, part in enumerate(self._parts(items, alone=alone, in_order=in_order)):
-            if self._is_late(batch, begun=begun or number > int(alone)):
+        while rest:
+            shift, turn = rest[0]
+            size = 1 if alone or in_order else max(1, self._standing.size >> shift)
+            part = [*islice(turn, size)]
+            if not part:
+                rest.popleft()
+                continue
+            if stop is None and self._is_late(batch, begun=begun):
                 stop = OutOfTime(OUT_OF_TIME)
             if stop is not None:
                 failed += [item.fail(stop) for item in part]
                 continue
-            errors = self._connection.send([item.delivery.event for item in part], batch.remaining)
-            stop = self._stop(part, errors, batch.policy, first=alone and number == 0)
-            failed += [
-                part[index].fail(error, pause=self._pause(error)) for index, error in errors.items()
-            ]
+            begun = begun or not alone
+            answers = self._connection.send([item.delivery.event for item in part])
+            ruling = of_part(part, answers, self._standing, batch.policy, self._probe_of)
+            pause = self._learn(ruling, answers)
+            alone = alone and isinstance(answers.errors.get(0), TimedOut)
+            stop = ruling.stops
+            if ruling.state is State.TROUBLE and ruling.error:
+                stop = BreakerOpen.behind(ruling.error, pause)
+            failed += self._settle(part, answers, ruling, pause, rest)
         return Result(failed, stop)
 
-    def _parts(
-        self, items: Sequence[Item], *, alone: bool, in_order: bool
-    ) -> Iterator[Sequence[Item]]:
-        """Yield the events to send at once: as many as the target takes, or `alone` the first."""
-        start = 0
-        while start < len(items):
-            size = 1 if (alone and not start) or in_order else self._size
-            yield items[start : start + size]
-            start += size
+    def _turns(self, items: Sequence[Item], *, in_order: bool) -> _Turns:
+        """Return the events as they are to be sent; if one goes as a probe, that first."""
+        if in_order:
+            return deque([(0, iter(items))])
+        if self._probe_of is None or len(items) == 1:
+            return deque(turns(items))
+        # Were it the same one each time, an event that the target hangs over would hold all.
+        fewest = min(item.tries for item in items)
+        probe = random.choice([item for item in items if item.tries == fewest])  # noqa: S311
+        return deque([(0, iter([probe])), *turns([item for item in items if item is not probe])])
+
+    def _learn(self, ruling: Ruling, answers: Answers) -> int | None:
+        """Record what the answers say of the target; return the seconds until it is tried again."""
+        self._standing = ruling.standing
+        silent = [error for error in answers.errors.values() if isinstance(error, NotConnected)]
+        if silent and not (
+            ruling.state is State.WELL and all(isinstance(error, TimedOut) for error in silent)
+        ):
+            self._connection.close()
+        if ruling.state is State.WELL:
+            self._breaker.record_success()
+        if ruling.state is not State.TROUBLE or ruling.error is None:
+            return None
+        self._breaker.record_failure(ruling.error)
+        return self._breaker.pause()
+
+    def _settle(
+        self,
+        part: Sequence[Item],
+        answers: Answers,
+        ruling: Ruling,
+        pause: int | None,
+        rest: _Turns,
+    ) -> Iterator[Failed]:
+        """Yield the events of a part that failed; those to be sent again go to the `rest`."""
+        if ruling.halves:
+            half = len(part) // 2
+            rest += ((0, iter(part[:half])), (0, iter(part[half:])))
+            return
+        if ruling.again:
+            rest.appendleft((0, iter([part[index] for index in sorted(ruling.again)])))
+        for index, error in answers.errors.items():
+            if index in ruling.again:
+                continue
+            if isinstance(ruling.error, RefusesAll) and isinstance(error, Rejected):
+                error = RefusesAll.because(error)  # noqa: PLW2901
+            paused = error.is_try or isinstance(error, BreakerOpen)
+            yield part[index].fail(error, pause=pause if paused else None)
 
     def _is_late(self, batch: Batch, *, begun: bool) -> bool:
         """Return True if there is no time for another send.
@@ -110,61 +158,6 @@ class Sender:
         seconds = batch.remaining()
         some_time_used = begun or seconds + FIRST_BATCH_SECONDS < batch.total
         return some_time_used and seconds < self._connection.max_seconds
-
-    def _stop(
-        self,
-        part: Sequence[Item],
-        errors: Mapping[int, DeliveryError],
-        policy: Policy,
-        *,
-        first: bool,
-    ) -> OutOfTime | Waiting | None:
-        """Record if the target answered; return the error of all behind, if nothing is sent now."""
-        silent = [error for error in errors.values() if isinstance(error, NotConnected)]
-        tried = len(part) - sum(not error.is_try for error in errors.values())
-        if not silent:
-            self._breaker.record_success()
-            self._grow(len(part))
-        elif first and not self._probing and isinstance(silent[0], NotAuthorized):
-            return None  # a login that is refused for one event may be taken for another
-        elif tried > len(silent) and all(isinstance(e, NotAuthorized) for e in silent):
-            return None  # it answered for the others
-        else:
-            if not policy.retries:  # each event is to have its tries
-                self._breaker.record_failure(silent[0])
-            self._connection.close()
-            if isinstance(silent[0], TimedOut):
-                self._shrink(len(part))
-            return BreakerOpen.behind(silent[0], self._pause(silent[0]))
-        late = next((error for error in errors.values() if isinstance(error, OutOfTime)), None)
-        if late is None and policy.in_order:
-            retried = (e for n, e in errors.items() if not _is_final(e, part[n]))
-            return next(map(BreakerOpen.behind, retried), None)
-        return late
-
-    def _shrink(self, number: int) -> None:
-        self._taken_batches = 0
-        if number > 1:
-            self._size = max(1, number // 2)
-
-    def _grow(self, number: int) -> None:
-        if number < self._size or self._size >= self._max_size:
-            return
-        self._taken_batches += 1
-        if self._taken_batches >= GROWS_AFTER_BATCHES:
-            self._taken_batches, self._size = 0, min(self._max_size, 2 * self._size)
-
-    def _pause(self, error: DeliveryError) -> int | None:
-        """Return the seconds until the next try, if the breaker decides."""
-        return (
-            self._breaker.pause()
-            if self._breaker.outage and isinstance(error, NotConnected | BreakerOpen)
-            else None
-        )
-
-
-def _is_final(error: DeliveryError, item: Item) -> bool:
-    return isinstance(error, FINAL) or item.received.term.expired
 
 
 def _obstacle(outage: Outage | None, seconds: int) -> Waiting:

@@ -6,36 +6,31 @@ began within an hour are merged, so that no event is given up more than an hour 
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from msgspec.structs import replace
 
+from bucketcast.delivery import dead_letters
 from bucketcast.delivery.consumer import OwnQueue
-from bucketcast.delivery.dead_letters import Dead, of_event
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
-from bucketcast.delivery.messages import Batch, Failed, Received
+from bucketcast.delivery.messages import Batch, Failed, Received, deliveries
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
+from bucketcast.delivery.verdict import Fate, Verdict, of_event
 from bucketcast.delivery.whole_messages import (
     delayed_message,
     history_after,
     last_reason,
     send_while_time,
 )
-from bucketcast.errors import (
-    FINAL,
-    BreakerOpen,
-    DeliveryError,
-    GivenUp,
-    OutOfTime,
-    Throttled,
-    Waiting,
-    name_of,
-)
+from bucketcast.errors import DeliveryError, GivenUp, OutOfTime, Waiting, name_of
 
 _HOUR_MS = 3_600_000
-_LIKE_TRIES = 11
+_LIKE_TRIES = 13
 """After so many tries the pause does not grow any more."""
+
+_Judged = tuple[Failed, Verdict]
 
 
 class Settlement:
@@ -46,38 +41,50 @@ class Settlement:
 
     def settle(self, failed: Sequence[Failed], batch: Batch) -> None:
         """Dead-letter or send back each event; its message stays where SQS takes neither."""
-        judged = [(failure, _judge(failure)) for failure in failed]
-        retried = [failure for failure, error in judged if not isinstance(error, FINAL)]
-        retried += self._dead_letter([one for one in judged if isinstance(one[1], FINAL)], batch)
-        for failure in retried:
+        judged = [(failure, of_event(failure, batch.now)) for failure in failed]
+        retried = [one for one in judged if one[1].fate is not Fate.DEAD]
+        retried += self._dead_letter([one for one in judged if one[1].fate is Fate.DEAD], batch)
+        for failure, _ in retried:
             _count(failure, batch)
         kept: dict[str, tuple[Received, int]] = {}
-        for failure in retried if batch.policy.in_order else self._send_back(retried, batch):
+        for failure, verdict in (
+            retried if batch.policy.in_order else self._send_back(retried, batch)
+        ):
             id_ = failure.received.message.id
             before = kept.get(id_, (failure.received, 0))[1]
-            kept[id_] = failure.received, max(before, _pause(failure, batch.now))
+            kept[id_] = failure.received, max(before, verdict.pause)
         for received, pause in kept.values():
             batch.keep(received, pause)
 
-    def _dead_letter(
-        self, final: Sequence[tuple[Failed, DeliveryError]], batch: Batch
-    ) -> list[Failed]:
-        """Dead-letter events with these errors; return those that SQS did not take."""
+    def halve(self, received: Received, batch: Batch) -> bool:
+        """Send the halves of a message instead of it; return False if that cannot be done.
+
+        Raises:
+            ValueError: its body is no envelope.
+        """
+        events = deliveries(received.message)
+        middle, history = len(events) // 2, received.term.renewed_history
+        halves = [*pack(events[:middle]), *pack(events[middle:])]
+        outgoing = [Outgoing(packed.body, history=history) for packed in halves]
+        return not send_while_time(self._queue.send, outgoing, batch)
+
+    def _dead_letter(self, final: Sequence[_Judged], batch: Batch) -> list[_Judged]:
+        """Dead-letter events with their errors; return those that SQS did not take."""
         outcome = batch.outcome
-        letters = [_dead(failure, error) for failure, error in final]
+        letters = [_dead(failure, verdict.error) for failure, verdict in final]
         refused = send_while_time(self._queue.dead_letter, letters, batch)
-        for index, (failure, error) in enumerate(final):
-            outcome.reason = error
+        for index, (failure, verdict) in enumerate(final):
+            outcome.reason = verdict.error
             if index not in refused:
                 outcome.dead += 1
-                events = outcome.outcomes.dead.setdefault(str(error), [])
+                events = outcome.outcomes.dead.setdefault(str(verdict.error), [])
                 events.append(failure.delivery.event)
-        return [final[index][0] for index in refused]
+        return [final[index] for index in refused]
 
-    def _send_back(self, failed: Sequence[Failed], batch: Batch) -> list[Failed]:
+    def _send_back(self, failed: Sequence[_Judged], batch: Batch) -> list[_Judged]:
         """Send events back in as few messages as hold them; return those that SQS did not take."""
-        parts: list[tuple[Outgoing, Sequence[Failed]]] = []
-        kept: list[Failed] = []
+        parts: list[tuple[Outgoing, Sequence[_Judged]]] = []
+        kept: list[_Judged] = []
         for group in _group(failed):
             messages, too_large = _merge(group, batch)
             parts += messages
@@ -86,25 +93,6 @@ class Settlement:
         for index in send_while_time(self._queue.send, outgoing, batch):
             kept += parts[index][1]
         return kept
-
-
-def _judge(failure: Failed) -> DeliveryError:
-    """Return an event's error, or the error that gives it up."""
-    error, term, policy = failure.error, failure.received.term, failure.received.term.policy
-    if isinstance(error, FINAL):
-        return error
-    # Behind one that got no answer nothing is tried; what is tried once is lost with it.
-    if policy.once and (error.is_try or isinstance(error, BreakerOpen)):
-        return GivenUp(str(error), name_of(error))
-    if not error.is_try:
-        return error
-    if policy.retries and failure.tries > policy.retries:
-        limit = f"max_retries of {policy.retries}: {failure.tries} tries failed"
-    elif term.expired:
-        limit = term.describe(failure.tries)
-    else:
-        return error
-    return GivenUp(f"{error} ({limit})", name_of(error), str(error))
 
 
 def _count(failure: Failed, batch: Batch) -> None:
@@ -117,17 +105,17 @@ def _count(failure: Failed, batch: Batch) -> None:
     events.append(failure.delivery.event)
 
 
-def _dead(failure: Failed, error: DeliveryError) -> Dead:
+def _dead(failure: Failed, error: DeliveryError) -> dead_letters.Dead:
     history = failure.received.message.history
     history = history._replace(to=failure.to or history.to)
-    return of_event(failure.delivery, history, name_of(error), str(error))
+    return dead_letters.of_event(failure.delivery, history, name_of(error), str(error))
 
 
-def _group(failed: Sequence[Failed]) -> Iterable[list[Failed]]:
+def _group(failed: Sequence[_Judged]) -> Iterable[list[_Judged]]:
     """Return the events in groups that may share a message."""
-    groups: dict[Any, list[Failed]] = {}
-    for failure in failed:
-        groups.setdefault(_likeness(failure), []).append(failure)
+    groups: dict[Any, list[_Judged]] = {}
+    for one in failed:
+        groups.setdefault(_likeness(one[0]), []).append(one)
     return groups.values()
 
 
@@ -145,23 +133,32 @@ def _likeness(failure: Failed) -> Any:
 
 
 def _merge(
-    group: Sequence[Failed], batch: Batch
-) -> tuple[list[tuple[Outgoing, Sequence[Failed]]], list[tuple[Failed, DeliveryError]]]:
-    """Return the messages that hold these events, and the events that are too large for any."""
-    too_large: list[tuple[Failed, DeliveryError]] = []
-    while group:
-        history = _merge_histories(group)
+    group: Sequence[_Judged], batch: Batch
+) -> tuple[list[tuple[Outgoing, Sequence[_Judged]]], list[_Judged]]:
+    """Return the messages that hold these events, and the events that are too large for any.
+
+    Copies of one event, as SQS or a killed function leaves them, become one.
+    """
+    too_large: list[_Judged] = []
+    copies: dict[Any, list[_Judged]] = {}
+    for one in group:
+        delivery = one[0].delivery
+        key = delivery.copy_id, delivery.rule, delivery.created
+        copies.setdefault(key, []).append(one)
+    while copies:
+        first = [failure for ((failure, _), *_) in copies.values()]
+        history = _merge_histories([failure for failure, _ in chain(*copies.values())])
         try:
-            packed = list(pack([_with_reason(failure, history) for failure in group]))
+            packed = list(pack([_with_reason(failure, history) for failure in first]))
         except TooLarge as error:
-            lone = group[error.index]
-            too_large.append((lone, GivenUp(str(error), type(error).__name__)))
-            group = [failure for failure in group if failure is not lone]
+            reason = GivenUp(str(error), type(error).__name__)
+            lone = copies.pop([*copies][error.index])
+            too_large += [(failure, verdict._replace(error=reason)) for failure, verdict in lone]
             continue
-        messages: list[tuple[Outgoing, Sequence[Failed]]] = []
+        messages: list[tuple[Outgoing, Sequence[_Judged]]] = []
         for body, start, stop in packed:
-            part = group[start:stop]
-            pause = max(_pause(failure, batch.now) for failure in part)
+            part = [*chain(*islice(copies.values(), start, stop))]
+            pause = max(verdict.pause for _, verdict in part)
             messages.append((delayed_message(body, history, pause, batch), part))
         return messages, too_large
     return [], too_large
@@ -191,28 +188,3 @@ def _with_reason(failure: Failed, history: History) -> Delivery:
     if own == (failure.delivery.reason, failure.delivery.error):
         return failure.delivery
     return replace(failure.delivery, reason=own[0], error=own[1])
-
-
-def _pause(failure: Failed, now: int) -> int:
-    """Return the seconds until the next try of an event, or until it is too old."""
-    error, term = failure.error, failure.received.term
-    if isinstance(error, OutOfTime):
-        return 0
-    if failure.pause is not None:
-        pause = failure.pause
-    elif isinstance(error, Waiting) and error.seconds is not None:
-        pause = error.seconds
-    elif isinstance(error, BreakerOpen) and term.policy.retries:
-        # Without a breaker a part of its age would grow, while few are tried in each call.
-        pause = term.pause(tries=failure.tries)
-    elif not error.is_try:
-        pause = term.recheck_seconds
-    else:
-        after = error.after if isinstance(error, Throttled) else 0.0
-        pause = term.pause(tries=failure.tries, after=after)
-    if term.policy.in_order:
-        pause = max(pause, term.recheck_seconds)
-    elif error.is_try:
-        pause = max(pause, term.policy.pause or 0)
-    seconds_left = term.policy.seconds_left(failure.delivery.created, now)
-    return pause if seconds_left < 0 else round(min(pause, seconds_left + 1))

@@ -31,18 +31,17 @@ class WholeMessages:
             received, _, seconds = messages[index]
             batch.keep(received, seconds)
 
-    def renew(self, expiring: Sequence[Received], batch: Batch) -> list[Received]:
-        """Send messages again before SQS moves or drops them; return those that it did not take."""
+    def renew(self, messages: Sequence[tuple[Received, History]], batch: Batch) -> list[Received]:
+        """Send messages again before anything is tried; return those that SQS did not take."""
         renewed = [
-            Outgoing(received.message.body, history=received.term.renewed_history)
-            for received in expiring
+            Outgoing(received.message.body, history=history) for received, history in messages
         ]
         refused = send_while_time(self._queue.send, renewed, batch, reserve=limits.SETTLE_SECONDS)
         if refused and batch.remaining() < limits.SETTLE_SECONDS:
             for index in refused:
-                batch.keep(expiring[index])
+                batch.keep(messages[index][0])
             return []
-        return [expiring[index] for index in refused]
+        return [messages[index][0] for index in refused]
 
     def wait(
         self,

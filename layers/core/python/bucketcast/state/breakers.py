@@ -108,13 +108,14 @@ class SharedBreakers:
 
     def _record(self, outage: Outage, *, probed: bool, expires: bool) -> Any:
         sets = ["since = if_not_exists(since, :since)", "#next = :next"]
-        sets += ["#error = :error", "reason = :reason"]
+        sets += ["#error = :error", "reason = :reason", "settings = :settings"]
         names = {"#next": "next", "#error": "error"}
         values = {
             ":since": {"N": str(outage.since)},
             ":next": {"N": str(outage.next)},
             ":error": {"S": outage.error},
             ":reason": {"S": outage.reason[:REASON_LENGTH]},
+            ":settings": {"S": outage.settings},
             ":one": {"N": "1"},
         }
         condition = {}
@@ -162,7 +163,8 @@ class SharedBreakers:
             self._items.call(
                 "update_item",
                 self._arn,
-                UpdateExpression="REMOVE since, #next, holder, leased_until, tries, #error, reason",
+                UpdateExpression="REMOVE since, #next, holder, leased_until, tries, #error, reason"
+                ", settings",
                 ExpressionAttributeNames={"#next": "next", "#error": "error"},
             )
 
@@ -173,6 +175,8 @@ def _outage(item: Mapping[str, Any]) -> Outage | None:
         int(item.get(name, {"N": "0"})["N"])
         for name in ("since", "next", "leased_until", "tries", "paused")
     )
-    error, reason = (item.get(name, {"S": ""})["S"] for name in ("error", "reason"))
-    outage = Outage(since, next_, probing, tries, error, reason, paused)
+    error, reason, settings = (
+        item.get(name, {"S": ""})["S"] for name in ("error", "reason", "settings")
+    )
+    outage = Outage(since, next_, probing, tries, error, reason, paused, settings)
     return outage if since or paused else None

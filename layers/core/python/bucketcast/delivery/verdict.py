@@ -1,0 +1,350 @@
+"""The verdicts: what becomes of a message, of a part of a batch, and of an event that failed.
+
+Nothing else decides on an event's future; engine, sender and settlement carry out what is said
+here. All of it is a function of its arguments.
+
+================================  ==========================  ==================================
+a target's answers to one part    its events                  the target
+================================  ==========================  ==================================
+some were taken                   each by its own answer      is well: its breaker closes
+none; nobody is there             again                       is away: its breaker opens
+none; so far fewer first tries    again, each after its own   is not known: the next part is sent
+in a row than `SILENT_EVENTS`     growing pause
+without an answer, or than
+`FAILED_EVENTS` in all
+none; that many                   again                       is in trouble: its breaker opens
+refused; it took one before       dead, each with its reason  is well
+refused; it never took one        dead; those from            refuses everything: its breaker
+                                  `UNTRUSTED_REFUSALS` on     opens
+                                  again
+one answer, and a reason of one   both halves are sent now    in trouble if `WHOLE_FAILURES` such
+of them is possible                                           parts follow one another
+one time-out for all of them      again                       takes half as many
+not sent                          wait, and no try counts     is not known
+================================  ==========================  ==================================
+
+While a breaker is open one event goes alone: if it fails, too, the breaker stays open. Where tries
+are limited (`Policy.retries`) each event is to have its own: no breaker opens, and what the target
+did not send is sent again. In order nothing is sent behind an event that failed.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from bucketcast import limits
+from bucketcast.delivery.messages import Failed, Item, Received
+from bucketcast.delivery.policy import CRASHED, Policy
+from bucketcast.errors import (
+    FINAL,
+    BreakerOpen,
+    DeliveryError,
+    GivenUp,
+    NotAuthorized,
+    NotConnected,
+    OutOfTime,
+    RefusesAll,
+    Rejected,
+    Retryable,
+    Throttled,
+    TimedOut,
+    Waiting,
+    name_of,
+)
+
+_SILENT: Final = TimedOut.__name__
+
+
+class Step(enum.Enum):
+    """What is done with a message before any event is tried."""
+
+    TRY = enum.auto()
+    KEEP = enum.auto()
+    """It stays, and is visible again at once."""
+    POSTPONE = enum.auto()
+    """It is sent again until its pause is over."""
+    RENEW = enum.auto()
+    """It is sent again: SQS would soon move or drop it."""
+    HALVE = enum.auto()
+    """Its halves are sent: the function ended again and again while it had this message."""
+    MARK = enum.auto()
+    """It is sent again as one that the function ended with, which only a lone event is."""
+    GIVE_UP = enum.auto()
+
+
+def of_message(received: Received, events: int, *, gave_up: bool) -> Step:
+    """Return what is done with a message of so many `events`.
+
+    In order none is tried in a call that `gave_up` one: if it ended the function, the one given up
+    would not be deleted, and SQS would count another of its last receives.
+    """
+    (message, term), in_order = received, received.term.policy.in_order
+    crashed = message.receives > limits.CRASHED_RECEIVES and not (in_order or term.policy.once)
+    if in_order and gave_up:
+        return Step.KEEP
+    if term.should_give_up or (crashed and events == 1 and message.history.error == CRASHED):
+        return Step.GIVE_UP
+    if message.history.not_before > term.now and message.history.failed:  # else it never begins
+        return Step.POSTPONE
+    if term.needs_renewal:
+        return Step.RENEW
+    if crashed:
+        return Step.MARK if events == 1 else Step.HALVE
+    return Step.TRY
+
+
+class Answers(NamedTuple):
+    """The errors of the events of one part, by index; all others were taken.
+
+    `whole`: it is one answer for all of them, as of a transaction.
+    """
+
+    errors: Mapping[int, DeliveryError]
+    whole: bool = False
+
+
+class Standing(NamedTuple):
+    """What a function has seen of a target since it connected with these settings.
+
+    `size` is how many events it takes at once, of at most `largest`; it took so many `batches` of
+    that size in a row. `trusted`: it took an event. Since then so many first tries of events were
+    `silent`, or `failed` at all, and so many parts failed as `wholes`; `refusals` are those of
+    events and of such parts, until it is trusted.
+    """
+
+    size: int
+    largest: int
+    batches: int = 0
+    trusted: bool = False
+    silent: int = 0
+    failed: int = 0
+    wholes: int = 0
+    refusals: int = 0
+
+
+class State(enum.Enum):
+    """What the answers say of the target."""
+
+    WELL = enum.auto()
+    UNKNOWN = enum.auto()
+    TROUBLE = enum.auto()
+
+
+class Ruling(NamedTuple):
+    """What the answers to one part say.
+
+    `error` is that of a target in trouble. `halves`: nothing is said of its events, but both halves
+    are to be sent. `again` are the events to be sent again now, by index. `stops` is the error of
+    all behind them, if they are not to be sent now.
+    """
+
+    standing: Standing
+    state: State
+    error: DeliveryError | None = None
+    halves: bool = False
+    again: frozenset[int] = frozenset()
+    stops: OutOfTime | Waiting | None = None
+
+
+def of_part(
+    part: Sequence[Item], answers: Answers, standing: Standing, policy: Policy, probe_of: str | None
+) -> Ruling:
+    """Return what the answers to one part say.
+
+    `probe_of` is the error of the outage that this part is the probe of, None if it is no probe.
+    """
+    errors = answers.errors
+    late = next((error for error in errors.values() if isinstance(error, OutOfTime)), None)
+    if len(errors) < len(part):
+        ruling = Ruling(_after_success(standing, len(part)), State.WELL)
+    elif tried := {index: error for index, error in errors.items() if error.is_try}:
+        ruling = _of_failures(part, tried, answers, standing, probe_of)
+    else:
+        return Ruling(standing, State.UNKNOWN, stops=late)
+    if ruling.state is State.TROUBLE and policy.retries:
+        ruling = ruling._replace(state=State.UNKNOWN, error=None)
+    if policy.in_order:
+        failed = (error for n, error in errors.items() if not _is_final(error, part[n]))
+        return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
+    if late or ruling.state is State.TROUBLE:
+        return ruling._replace(stops=late)
+    unsent = (index for index, error in errors.items() if isinstance(error, BreakerOpen))
+    return ruling._replace(again=frozenset(unsent))
+
+
+def _of_failures(
+    part: Sequence[Item],
+    tried: Mapping[int, DeliveryError],
+    answers: Answers,
+    standing: Standing,
+    probe_of: str | None,
+) -> Ruling:
+    """Return the ruling on a part of which nothing was taken."""
+    first = next(iter(tried.values()))
+    if all(_is_away(error, whole=answers.whole) for error in tried.values()):
+        return Ruling(standing, State.TROUBLE, first)
+    if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
+        return _of_whole(len(part), first, standing)
+    refusals = [error for error in tried.values() if isinstance(error, Rejected)]
+    if refusals:
+        return _of_refusals(refusals[0], len(refusals), standing, probe_of)
+    # What failed before says nothing new: it may be its own fault.
+    new = [isinstance(error, NotConnected) for n, error in tried.items() if not part[n].tries]
+    standing = standing._replace(
+        silent=standing.silent + sum(new), failed=standing.failed + len(new)
+    )
+    enough = standing.silent >= limits.SILENT_EVENTS or standing.failed >= limits.FAILED_EVENTS
+    blocks = part[0].received.term.policy.in_order and isinstance(first, NotConnected)
+    if enough or blocks or probe_of is not None:
+        return Ruling(standing, State.TROUBLE, first)
+    return Ruling(standing, State.UNKNOWN)
+
+
+def _of_refusals(
+    error: DeliveryError, number: int, standing: Standing, probe_of: str | None
+) -> Ruling:
+    """Return the ruling on so many refusals by a target that took nothing beside them."""
+    if standing.trusted:
+        return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
+    standing = standing._replace(refusals=standing.refusals + number, silent=0, failed=0)
+    if probe_of == RefusesAll.__name__ or standing.refusals >= limits.UNTRUSTED_REFUSALS:
+        return Ruling(standing, State.TROUBLE, RefusesAll.because(error))
+    return Ruling(standing, State.WELL)
+
+
+def _of_whole(events: int, error: DeliveryError, standing: Standing) -> Ruling:
+    """Return the ruling on one answer for several events: any of them may be its reason."""
+    if isinstance(error, TimedOut):
+        standing = standing._replace(size=max(1, events // 2), batches=0)
+        if events >= limits.SILENT_EVENTS:
+            return Ruling(standing, State.TROUBLE, error)
+        return Ruling(standing, State.UNKNOWN, halves=True)
+    if isinstance(error, Rejected):
+        ruling = _of_refusals(error, 1, standing, None)
+        return ruling._replace(halves=ruling.state is not State.TROUBLE)
+    standing = standing._replace(wholes=standing.wholes + 1)
+    if standing.wholes >= limits.WHOLE_FAILURES:
+        return Ruling(standing, State.TROUBLE, error)
+    return Ruling(standing, State.UNKNOWN, halves=True)
+
+
+def _is_away(error: DeliveryError, *, whole: bool) -> bool:
+    """Return True if nobody is there; a login may be refused, an answer missing, for one event."""
+    if isinstance(error, NotAuthorized):
+        return whole
+    return isinstance(error, NotConnected) and not isinstance(error, TimedOut)
+
+
+def _after_success(standing: Standing, events: int) -> Standing:
+    """Return the standing after a part of which something was taken."""
+    size, batches = standing.size, standing.batches
+    if events >= size and size < standing.largest:
+        batches += 1
+        if batches >= limits.GROWS_AFTER_BATCHES:
+            batches, size = 0, min(standing.largest, 2 * size)
+    return Standing(size, standing.largest, batches, trusted=True)
+
+
+def turns(items: Sequence[Item]) -> list[tuple[int, Iterator[Item]]]:
+    """Return events in the order in which to send them, and how often to halve a part of them.
+
+    Those that got no answer before come after all others, and fewer of them at once with each such
+    try: so the one that is the reason is soon alone.
+    """
+    groups: dict[int, list[Item]] = {}
+    for item in items:
+        groups.setdefault(item.tries if item.last_error == _SILENT else 0, []).append(item)
+    return [(shift, iter(groups[shift])) for shift in sorted(groups)]
+
+
+class Fate(enum.Enum):
+    """What becomes of an event that was not delivered."""
+
+    DEAD = enum.auto()
+    AGAIN = enum.auto()
+    WAITS = enum.auto()
+    """It comes again, and no try of it counts."""
+
+
+class Verdict(NamedTuple):
+    """The fate of one event, the reason, and the seconds until it is visible again.
+
+    A dead one is so, too, if the dead letters do not take it.
+    """
+
+    fate: Fate
+    error: DeliveryError
+    pause: int = 0
+
+
+def of_event(failure: Failed, now: int) -> Verdict:
+    """Return the verdict on an event that was not delivered; `now` is Unix ms."""
+    error, policy = failure.error, failure.received.term.policy
+    pause = _pause(failure)
+    seconds_left = policy.seconds_left(failure.delivery.created, now)
+    if seconds_left >= 0:
+        pause = round(min(pause, seconds_left + 1))
+    if isinstance(error, FINAL):
+        return Verdict(Fate.DEAD, error, pause)
+    # Where the breaker is open nothing is tried; what is tried once is lost with it.
+    if policy.once and (error.is_try or isinstance(error, BreakerOpen)):
+        return Verdict(Fate.DEAD, GivenUp(str(error), name_of(error)), pause)
+    if error.is_try and (limit := _limit(failure)):
+        given_up = GivenUp(f"{error} ({limit})", name_of(error), str(error))
+        return Verdict(Fate.DEAD, given_up, pause)
+    return Verdict(Fate.AGAIN if error.is_try else Fate.WAITS, error, pause)
+
+
+def too_old(item: Item, now: int) -> GivenUp | None:
+    """Return the error of an event whose time is over before it is tried, None if it is not."""
+    policy = item.received.term.policy
+    if policy.seconds_left(item.delivery.created, now) >= 0:
+        return None
+    tries = item.received.message.history.tries
+    text = f"time_to_live of {policy.time_to_live} s is over after {tries} tries"
+    text += f"; at last: {item.last_reason}" if item.last_reason else ""
+    return GivenUp(text, item.last_error or Retryable.__name__, item.last_reason)
+
+
+def _limit(failure: Failed) -> str:
+    """Return the limit that a failed try has reached, "" if none."""
+    term = failure.received.term
+    if term.policy.retries and failure.tries > term.policy.retries:
+        return f"max_retries of {term.policy.retries}: {failure.tries} tries failed"
+    return term.describe(failure.tries) if term.expired else ""
+
+
+def _pause(failure: Failed) -> int:
+    """Return the seconds until an event is tried again, by its error and by the breaker's."""
+    error, term = failure.error, failure.received.term
+    policy = term.policy
+    if isinstance(error, OutOfTime):
+        return 0
+    if not error.is_try:
+        pause = _wait(failure)
+    else:
+        after = error.after if isinstance(error, Throttled) else 0.0
+        pause = term.pause(tries=failure.tries, after=after)
+        if failure.pause is not None:
+            own = min(pause, limits.LONGEST_DELAY_SECONDS) if isinstance(error, TimedOut) else 0
+            pause = max(failure.pause, own)
+    if policy.in_order:
+        return max(pause, term.recheck_seconds)
+    return max(pause, policy.pause or 0) if error.is_try else pause
+
+
+def _wait(failure: Failed) -> int:
+    """Return the seconds until an event that was not tried is looked at again."""
+    error, term = failure.error, failure.received.term
+    if failure.pause is not None:
+        return failure.pause
+    if isinstance(error, Waiting) and error.seconds is not None:
+        return error.seconds
+    if isinstance(error, BreakerOpen) and term.policy.retries:
+        # Without a breaker a part of its age would grow, while few are tried in each call.
+        return term.pause(tries=failure.tries)
+    return term.recheck_seconds
+
+
+def _is_final(error: DeliveryError, item: Item) -> bool:
+    return isinstance(error, FINAL) or item.received.term.expired

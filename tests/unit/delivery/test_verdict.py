@@ -1,0 +1,310 @@
+"""The verdicts: row by row of the table in `delivery.verdict`, and what holds for all of them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast import limits
+from bucketcast.delivery.envelope import Delivery
+from bucketcast.delivery.messages import Item, Message, Received
+from bucketcast.delivery.policy import CRASHED, History, Policy, Term
+from bucketcast.delivery.verdict import (
+    Answers,
+    Fate,
+    Standing,
+    State,
+    Step,
+    Verdict,
+    of_event,
+    of_message,
+    of_part,
+)
+from bucketcast.errors import (
+    BreakerOpen,
+    DeliveryError,
+    GivenUp,
+    NotAuthorized,
+    NotConnected,
+    OutOfTime,
+    Paused,
+    Rejected,
+    Retryable,
+    Throttled,
+    TimedOut,
+    Waiting,
+)
+from tests.unit.delivery.bench import IN_ORDER, NEW, NOW, ONCE, PLAIN, SENT, failed
+from tests.unit.samples import event
+
+FRESH = Standing(1_000, 1_000)
+TRUSTED = FRESH._replace(trusted=True)
+AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthorized("who")
+BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
+LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
+ENDLESS = limits.RETENTION_DAYS * limits.DAY_MS
+SILENT_1, FAILED_1 = limits.SILENT_EVENTS - 1, limits.FAILED_EVENTS - 1
+
+
+def item(key: str, policy: Policy = PLAIN, history: History = NEW, **of: Any) -> Item:
+    sent, receives = of.get("sent", SENT), of.get("receives", 1)
+    term = Term(NOW, sent, receives, history, policy.for_message(history))
+    message = Message(key, key, "", sent, receives, history)
+    return Item(Received(message, term), Delivery("rule", event(key), created=sent))
+
+
+def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[Item]:
+    return [item(f"{n}", policy, history) for n in range(number)]
+
+
+# The target, by its answers
+
+
+@pytest.mark.parametrize(
+    ("what", "number", "errors", "whole", "standing", "state"),
+    [
+        ("all were taken", 3, [], False, FRESH, State.WELL),
+        ("some were taken beside silence", 3, [SILENT, SILENT], False, FRESH, State.WELL),
+        ("some were taken beside a lost connection", 9, [AWAY] * 8, False, FRESH, State.WELL),
+        ("nobody is there for one", 1, [AWAY], False, TRUSTED, State.TROUBLE),
+        ("nobody is there for all", 3, [AWAY] * 3, True, TRUSTED, State.TROUBLE),
+        ("the connection's login is refused", 1, [LOGIN], True, TRUSTED, State.TROUBLE),
+        ("the login of one is refused", 1, [LOGIN], False, TRUSTED, State.UNKNOWN),
+        ("one event gets no answer", 1, [SILENT], False, TRUSTED, State.UNKNOWN),
+        ("two get none", 2, [SILENT] * 2, False, TRUSTED, State.UNKNOWN),
+        ("three get none", 3, [SILENT] * 3, False, TRUSTED, State.TROUBLE),
+        ("the third", 1, [SILENT], False, FRESH._replace(silent=SILENT_1), State.TROUBLE),
+        ("nine are busy", 9, [BUSY] * 9, False, TRUSTED, State.UNKNOWN),
+        ("ten are busy", 10, [BUSY] * 10, False, TRUSTED, State.TROUBLE),
+        ("the tenth", 1, [SLOW], False, FRESH._replace(failed=FAILED_1), State.TROUBLE),
+        ("trusted, all refused", 99, [NEVER] * 99, False, TRUSTED, State.WELL),
+        ("not trusted, nine refused", 9, [NEVER] * 9, False, FRESH, State.WELL),
+        ("not trusted, ten refused", 10, [NEVER] * 10, False, FRESH, State.TROUBLE),
+        ("not trusted, the tenth", 1, [NEVER], False, FRESH._replace(refusals=9), State.TROUBLE),
+        ("one time-out for two", 2, [SILENT] * 2, True, FRESH, State.UNKNOWN),
+        ("one time-out for many", 99, [SILENT] * 99, True, TRUSTED, State.TROUBLE),
+        ("one answer for all", 99, [BUSY] * 99, True, TRUSTED, State.UNKNOWN),
+        (
+            "for both its halves, too",
+            50,
+            [BUSY] * 50,
+            True,
+            FRESH._replace(wholes=2),
+            State.TROUBLE,
+        ),
+        ("refused as a whole", 99, [NEVER] * 99, True, TRUSTED, State.WELL),
+        ("throttled as a whole", 99, [SLOW] * 99, True, TRUSTED, State.TROUBLE),
+        ("no time for it", 3, [LATE] * 3, False, TRUSTED, State.UNKNOWN),
+        ("not sent", 3, [OPEN] * 3, False, TRUSTED, State.UNKNOWN),
+    ],
+)
+def test_what_the_answers_say_of_a_target(
+    what: str,
+    number: int,
+    errors: list[DeliveryError],
+    whole: bool,  # noqa: FBT001
+    standing: Standing,
+    state: State,
+) -> None:
+    answers = Answers(dict(enumerate(errors)), whole)
+    ruling = of_part(part(number), answers, standing, PLAIN, None)
+    assert ruling.state is state, what
+    single = number > 1 and whole and not isinstance(errors[0], NotConnected | Throttled)
+    assert ruling.halves is ((single and state is not State.TROUBLE) or "for two" in what), what
+    assert (ruling.stops is not None) is (LATE in errors), what
+
+
+@pytest.mark.parametrize("error", [SILENT, BUSY, LOGIN, SLOW])
+def test_what_failed_before_says_nothing_new(error: DeliveryError) -> None:
+    answers = Answers(dict.fromkeys(range(99), error))
+    old = part(99, history=failed())
+    assert of_part(old, answers, TRUSTED, PLAIN, None).state is State.UNKNOWN
+    assert of_part(old[:1], Answers({0: error}), TRUSTED, PLAIN, "TimedOut").state is State.TROUBLE
+
+
+@pytest.mark.parametrize(
+    ("probe_of", "standing", "state"),
+    [
+        ("TimedOut", FRESH, State.WELL),
+        ("RefusesAll", FRESH, State.TROUBLE),
+        ("RefusesAll", TRUSTED, State.WELL),
+    ],
+)
+def test_a_refused_probe_is_an_answer_unless_all_were_refused(
+    probe_of: str, standing: Standing, state: State
+) -> None:
+    assert of_part(part(1), Answers({0: NEVER}), standing, PLAIN, probe_of).state is state
+
+
+@pytest.mark.parametrize("error", [AWAY, SILENT, BUSY, NEVER])
+def test_where_tries_are_limited_no_breaker_opens(error: DeliveryError) -> None:
+    answers = Answers({**dict.fromkeys(range(50), error), **dict.fromkeys(range(50, 99), OPEN)})
+    ruling = of_part(part(99), answers, FRESH, Policy(retries=3), None)
+    assert (ruling.state is State.TROUBLE, ruling.again) == (False, frozenset(range(50, 99)))
+
+
+@pytest.mark.parametrize(
+    ("error", "stops"), [(AWAY, True), (SILENT, True), (BUSY, True), (NEVER, False)]
+)
+def test_in_order_nothing_is_sent_behind_what_failed(error: DeliveryError, *, stops: bool) -> None:
+    ruling = of_part(part(1, IN_ORDER), Answers({0: error}), TRUSTED, IN_ORDER, None)
+    assert (ruling.stops is not None) is stops
+
+
+def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> None:
+    ruling = of_part(
+        part(99), Answers(dict.fromkeys(range(99), SILENT), whole=True), TRUSTED, PLAIN, None
+    )
+    standing = ruling.standing
+    assert standing.size == 49
+    for _ in range(limits.GROWS_AFTER_BATCHES):
+        standing = of_part(part(49), Answers({}), standing, PLAIN, None).standing
+    assert standing.size == 98
+
+
+# An event, by its error
+
+
+@pytest.mark.parametrize(
+    ("error", "policy", "history", "fate"),
+    [
+        (NEVER, PLAIN, NEW, Fate.DEAD),
+        (NEVER, IN_ORDER, NEW, Fate.DEAD),
+        (BUSY, PLAIN, NEW, Fate.AGAIN),
+        (BUSY, PLAIN, failed(99, since=NOW - limits.TERM_MS - 1), Fate.DEAD),
+        (BUSY, Policy(retries=2), failed(1), Fate.AGAIN),
+        (BUSY, Policy(retries=2), failed(2), Fate.DEAD),
+        (BUSY, Policy(retries=2), failed(2, redriven=True), Fate.AGAIN),
+        (BUSY, ONCE, NEW, Fate.DEAD),
+        (OPEN, ONCE, NEW, Fate.DEAD),
+        (OPEN, PLAIN, failed(99, since=NOW - limits.TERM_MS - 1), Fate.WAITS),
+        (OPEN, Policy(retries=2), failed(2), Fate.WAITS),
+        (LATE, ONCE, NEW, Fate.WAITS),
+        (Paused(NOW, 5), ONCE, NEW, Fate.WAITS),
+        (Waiting("off"), PLAIN, NEW, Fate.WAITS),
+    ],
+)
+def test_what_becomes_of_an_event(
+    error: DeliveryError, policy: Policy, history: History, fate: Fate
+) -> None:
+    assert of_event(item("a", policy, history).fail(error), NOW).fate is fate
+
+
+@pytest.mark.parametrize(
+    ("error", "outage", "least", "most"),
+    [
+        (SILENT, None, 32, 64),
+        (SILENT, 9, 32, 64),
+        (SILENT, 200, 200, 200),
+        (AWAY, 9, 9, 9),
+        (BUSY, 9, 9, 9),
+        (SLOW, None, 32, 64),
+        (Throttled("429", 300), None, 300, 375),
+        (OPEN, 9, 9, 9),
+        (Waiting("off", 77), None, 77, 77),
+        (LATE, 9, 0, 0),
+    ],
+)
+def test_the_pause_of_an_event_is_its_own_and_at_least_its_targets(
+    error: DeliveryError, outage: int | None, least: int, most: int
+) -> None:
+    failure = item("a", PLAIN, failed(6)).fail(error, pause=outage)
+    for _ in range(20):
+        assert least <= of_event(failure, NOW).pause <= most
+
+
+# A message, before anything is tried
+
+
+@pytest.mark.parametrize(
+    ("events", "receives", "history", "policy", "step"),
+    [
+        (1, 1, NEW, PLAIN, Step.TRY),
+        (99, 3, NEW, PLAIN, Step.TRY),
+        (99, 4, NEW, PLAIN, Step.HALVE),
+        (1, 4, NEW, PLAIN, Step.MARK),
+        (1, 4, failed(error=CRASHED), PLAIN, Step.GIVE_UP),
+        (1, 3, failed(error=CRASHED), PLAIN, Step.TRY),
+        (99, 4, failed(error=CRASHED), PLAIN, Step.HALVE),
+        (99, 4, NEW, IN_ORDER, Step.TRY),
+        (99, 4, NEW, ONCE, Step.GIVE_UP),
+        (1, 1, failed(not_before=NOW + 1), PLAIN, Step.POSTPONE),
+        (1, 1, failed(since=NOW - limits.TERM_MS - 1), PLAIN, Step.GIVE_UP),
+        (1, limits.RENEW_AFTER_RECEIVES, NEW, PLAIN, Step.RENEW),
+    ],
+)
+def test_what_is_done_with_a_message(
+    events: int, receives: int, history: History, policy: Policy, step: Step
+) -> None:
+    received = item("a", policy, history, receives=receives).received
+    assert of_message(received, events, gave_up=False) is step
+
+
+def test_in_order_messages_behind_one_that_is_given_up_stay() -> None:
+    assert of_message(item("a", IN_ORDER).received, 1, gave_up=True) is Step.KEEP
+
+
+# What holds for all
+
+
+_errors = st.sampled_from(
+    [AWAY, SILENT, LOGIN, BUSY, SLOW, NEVER, LATE, OPEN, Waiting("off", 3), GivenUp("over", "x")]
+)
+_policies = st.builds(
+    Policy,
+    time_to_live=st.sampled_from([0, 60]),
+    retries=st.integers(0, 3),
+    pause=st.sampled_from([None, 0, 5]),
+    once=st.booleans(),
+    in_order=st.booleans(),
+)
+_histories = st.builds(
+    failed,
+    tries=st.integers(0, 99),
+    since=st.integers(NOW - ENDLESS, NOW),
+    redriven=st.booleans(),
+    error=st.sampled_from(["TimedOut", "Retryable", CRASHED]),
+)
+
+
+@given(_errors, _policies, _histories, st.one_of(st.none(), st.integers(1, 300)))
+def test_every_event_has_a_verdict_with_a_reason_a_pause_and_its_try_counted(
+    error: DeliveryError, policy: Policy, history: History, outage: int | None
+) -> None:
+    failure = item("a", policy, history).fail(error, pause=outage)
+    verdict: Verdict = of_event(failure, NOW)
+    assert 0 <= verdict.pause <= limits.LONGEST_PAUSE_SECONDS
+    assert (verdict.fate is Fate.WAITS) is not (error.is_try or verdict.fate is Fate.DEAD)
+    if verdict.fate is Fate.DEAD:
+        assert str(error) in str(verdict.error)
+    else:
+        assert failure.tries == history.tries + (verdict.fate is Fate.AGAIN)
+
+
+@given(st.data(), st.integers(1, 12), _policies, st.booleans(), st.sampled_from([None, "TimedOut"]))
+def test_every_answer_has_a_ruling(
+    data: st.DataObject,
+    number: int,
+    policy: Policy,
+    whole: bool,  # noqa: FBT001
+    probe_of: str | None,
+) -> None:
+    standing = FRESH._replace(largest=8, size=data.draw(st.integers(1, 8)))
+    items = part(number, policy, data.draw(_histories))
+    for _ in range(4):
+        indexes = st.sampled_from(range(number))
+        errors = data.draw(st.dictionaries(indexes, _errors, max_size=number))
+        if whole:
+            errors = dict.fromkeys(range(number), data.draw(_errors))
+        ruling = of_part(items, Answers(errors, whole), standing, policy, probe_of)
+        standing = ruling.standing
+        assert 1 <= standing.size <= 8
+        assert (ruling.state is State.TROUBLE) is (ruling.error is not None)
+        assert not (ruling.halves and (number == 1 or ruling.state is State.TROUBLE))
+        assert all(errors[index] is OPEN for index in ruling.again)
+        assert len(ruling.again) < number
+        if policy.retries:
+            assert ruling.state is not State.TROUBLE
+        if len(errors) < number:
+            assert (ruling.state, standing.trusted) == (State.WELL, True)
