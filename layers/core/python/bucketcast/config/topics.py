@@ -23,7 +23,7 @@ class TopicOptions:
         limits=_COUNT,
     )
     retry_sleep_duration: int = option(
-        "seconds between two tries; 0 lets the pause grow from 1 s to 15 minutes",
+        "seconds between two tries; 0 lets the pause grow from 1 s to an hour",
         default="0",
         limits=_COUNT,
     )

@@ -30,6 +30,7 @@ did not send is sent again. In order nothing is sent behind an event that failed
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from bucketcast import limits
@@ -53,6 +54,7 @@ from bucketcast.errors import (
 )
 
 _SILENT: Final = TimedOut.__name__
+_tries = attrgetter("received.message.history.tries")
 
 
 class Step(enum.Enum):
@@ -251,6 +253,8 @@ def turns(items: Sequence[Item]) -> list[tuple[int, Iterator[Item]]]:
     Those that got no answer before come after all others, and fewer of them at once with each such
     try: so the one that is the reason is soon alone.
     """
+    if not any(map(_tries, items)):
+        return [(0, iter(items))]
     groups: dict[int, list[Item]] = {}
     for item in items:
         groups.setdefault(item.tries if item.last_error == _SILENT else 0, []).append(item)

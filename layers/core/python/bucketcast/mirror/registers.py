@@ -82,6 +82,7 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
     Events at the indexes `without` are left out.
     """
     entries: dict[object, RegisterUpdate] = {}
+    removed: set[object] = set()
     for index, event in enumerate(events):
         register = _register_of(event.name)
         if register is None or not event.key or index in without:
@@ -99,6 +100,7 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
             if expires_version(event):
                 register = Register.EXPIRY
             slot = key, register, version, not sequencer
+            removed.add(slot)
             seen = False
         previous = entries.get(slot)
         if previous is None:
@@ -115,17 +117,21 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
         )
         older, newest = (previous, entry) if newer else (entry, previous)
         entries[slot] = _keep_event(older, newest) if newest.seen else newest
-    needed = (each for each in entries.values() if not _is_before_put(each, entries.get(each.key)))
-    return sorted(needed, key=_SORT_KEY)
+    for slot in removed:
+        entry, put = entries[slot], entries.get(entries[slot].key)
+        if put is not None and _is_before(entry, put):
+            put.indexes.extend(entry.indexes)  # if it is not written, neither is the removal
+            del entries[slot]
+    return sorted(entries.values(), key=_SORT_KEY)
 
 
-def _is_before_put(entry: RegisterUpdate, put: RegisterUpdate | None) -> bool:
+def _is_before(entry: RegisterUpdate, put: RegisterUpdate) -> bool:
     """Return True for the removal of a version before a newer put, of another, in its batch.
 
     Such is the put that ingest has seen. The removed version's own is older than both.
     """
     removed = padded(entry.event.sequencer) if entry.sequencer == FINAL else ""
-    return bool(removed and put and put.version != entry.version and put.sequencer >= removed)
+    return bool(removed) and put.version != entry.version and put.sequencer >= removed
 
 
 def _keep_event(older: RegisterUpdate, seen: RegisterUpdate) -> RegisterUpdate:

@@ -12,6 +12,7 @@ import abc
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from bucketcast.errors import DeliveryError, Rejected
@@ -49,7 +50,9 @@ class Mirror(Target):
         if not self.keeps_rows:
             return self._deliver(events)
         old = _too_old(events)
-        kept = [index for index in range(len(events)) if index not in old]
+        kept: Sequence[int] = range(len(events))
+        if old:
+            kept = [index for index in kept if index not in old]
         if not kept:
             return old
         failures = self._deliver([events[index] for index in kept] if old else events)
@@ -117,9 +120,15 @@ class Mirror(Target):
         self._sweep_limit = min(SWEEP_LIMIT, self._sweep_limit * 2)
 
 
+_time, _listed = attrgetter("time"), attrgetter("listed")
+
+
 def _too_old(events: Sequence[Event]) -> dict[int, DeliveryError]:
     """Return the refusals of events that are older than a mirror takes."""
     oldest = f"{datetime.now(UTC) - timedelta(days=LONGEST_LIFE_DAYS):%Y-%m-%dT%H:%M:%S}"
+    # An event has a time of its own, and one from a listing that of the listing.
+    if min(map(_time, events)) >= oldest and not any(map(_listed, events)):
+        return {}
     return {
         index: Rejected(
             f"it is of {event.listed or event.time}, and a mirror takes nothing older than "
