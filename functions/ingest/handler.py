@@ -56,7 +56,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     counters = Counters(table, lambda: dynamodb)
     objects = (
         ObjectReader(
-            function_clients.client("s3"),
+            function_clients.client("s3", function_clients.OPTIONAL_CALL),
             facts,
             environ["AWS_LAMBDA_FUNCTION_NAME"],
             deployed=settings.targets.__contains__,

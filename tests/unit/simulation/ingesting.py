@@ -27,7 +27,6 @@ TIMEOUT = 30
 class Ingesting:
     """Ingest with two deployed targets; what S3 put is sent to its queue a message a key."""
 
-    facts: Facts | None = None
     rules: Mapping[str, RuleIndex]
 
     def __init__(
@@ -68,12 +67,16 @@ class Ingesting:
         """What is in the state table."""
         return {bucket: self.rules[bucket] for bucket in buckets & self.rules.keys()}
 
+    def facts(self) -> Facts | None:
+        """What one function knows of objects."""
+        return None
+
     def environment(self) -> Handler:
         client: Any = self.simulation.sqs
         dead = DeadLetters("", Queue(self.dead.name, client))
         fanout = Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
         own = SimulatedConsumer(self.simulation, self.ingress, dead.write, TIMEOUT)
-        intake = Intake(self.look_up, self.facts, fanout)
+        intake = Intake(self.look_up, self.facts(), fanout)
         engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
 
         def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

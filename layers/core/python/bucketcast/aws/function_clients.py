@@ -20,11 +20,11 @@ from bucketcast.finding import Finding
 from bucketcast.limits import AWS_CALL_LIMITS
 from bucketcast.telemetry import logger
 
-AT_ONCE: Final = 16
+AT_ONCE: Final = 32
 """The number of calls that one client may make at a time."""
 LIMITS: Final = Config(**AWS_CALL_LIMITS, max_pool_connections=AT_ONCE)
-OPTIONAL_CALL: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=2))
-"""Limits of optional calls, which a batch does not wait for."""
+OPTIONAL_CALL: Final = LIMITS.merge(Config(connect_timeout=1, read_timeout=1.5))
+"""Limits of calls that a batch does not need, or only some of its events."""
 DEPLOY_CALL: Final = LIMITS.merge(
     Config(read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
 )

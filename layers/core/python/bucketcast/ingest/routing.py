@@ -242,16 +242,14 @@ def _enrich(
     """Fetch facts of objects, and match their events again."""
     try:
         enriched = facts.enrich([(event, fact) for _, event, fact in requests], seconds_left())
-    except Exception as error:  # noqa: BLE001 - only these events have to wait
+    except Exception:  # noqa: BLE001 - only these events have to wait
         logger.exception("objects cannot be looked at")
-        reason = f"objects cannot be looked at: {type(error).__name__}"
         enriched = [None] * len(requests)
-    else:
-        reason = "S3 could not be asked about an object of"
     for (index, event, _), enriched_event in zip(requests, enriched, strict=True):
         item = matches[index].item
         if enriched_event is None:
-            routes.failed.append((item, EnrichmentError(f"{reason} {event.bucket}")))
+            error = EnrichmentError(f"S3 could not be asked about an object of {event.bucket}")
+            routes.failed.append((item, error))
             matches[index] = _Match(item, None, ())
         else:
             hits = rules[enriched_event.bucket].match(enriched_event)

@@ -1,25 +1,25 @@
 """Object facts: an object's metadata, tags, content type and storage class, read from S3.
 
 `HeadObject` and `GetObjectTagging`, once for each object and version of a batch and several at a
-time. Without a version id the object may have been replaced: its ETag, size and date show that, and
-the tags are read before the head that confirms them.
+time (`ingest.aws.bucket_reads`). Without a version id the object may have been replaced: its ETag,
+size and date show that, and the tags are read before the head that confirms them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from bucketcast import telemetry
-from bucketcast.aws.function_clients import AT_ONCE
 from bucketcast.destination import Destination
 from bucketcast.event import Event, to_millis
 from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS
+from bucketcast.ingest.aws.bucket_reads import Answer, BucketReads, Fields, Read
 from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.ingest.routing import Wants
 from bucketcast.mirror.registers import expires_version
@@ -42,9 +42,6 @@ _HINT: Final = (
 )
 
 _DENIED: Final = ("403", "AccessDenied")
-
-Fields = dict[str, Any]
-"""Fields of an event; empty if the object is gone or unreadable."""
 _MODIFIED: Final = "LastModified"
 """Stands among the fields of an object without a version: when it was put."""
 _Object = tuple[str, str, str | None, str | None]
@@ -69,7 +66,7 @@ class ObjectReader:
         self._session = f":{function}"
         self._facts = facts
         self._buckets = facts.buckets
-        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._reads = BucketReads()
         self._deployed = deployed
         self._dynamic = dynamic
         self._of_deployed: dict[Destination, Wants | None] = {}
@@ -89,19 +86,24 @@ class ObjectReader:
         """Return each event with the requested facts, or unchanged if its object is gone.
 
         None stands for an event whose facts are not available now: S3 refused, or did not answer
-        within `seconds`.
+        in time.
         """
         facts: dict[_Object, Fact] = {}
         for event, fact in requested:
             if self._may_exist(event):
                 object_ = _object(event)
                 facts[object_] = facts.get(object_, fact) | fact
-        futures = {
-            self._pool.submit(self._read, object_, fact): object_ for object_, fact in facts.items()
-        }
-        wait(futures, seconds)
-        answers = {object_: _answer(future) for future, object_ in futures.items()}
-        _log_failures(answers)
+        reads = [
+            Read(object_[0], object_[1], partial(_found, self._read, object_, fact))
+            for object_, fact in facts.items()
+        ]
+        answers = dict(zip(facts, self._reads(reads, seconds), strict=True))
+        _log_gone(reads, answers.values())
+        _log_failures(
+            "objects could not be looked at: their messages stay in the queue",
+            reads,
+            answers.values(),
+        )
         return [
             _with_facts(event, answers[_object(event)]) if _object(event) in answers else event
             for event, _ in requested
@@ -127,10 +129,19 @@ class ObjectReader:
 
         None stands for a key without one, or that S3 did not return: reconcile repairs it.
         """
-        futures = [self._pool.submit(self._read_current, event, fact) for event, fact in requested]
-        wait(futures, min(seconds, SECONDS_FOR_CURRENT))
-        answers = [_answer(future) for future in futures]
-        _log_unread([answer for answer in answers if isinstance(answer, Exception)])
+        reads = [
+            Read(event.bucket, event.key, partial(_found, self._read_current, event, fact))
+            for event, fact in requested
+        ]
+        answers = self._reads(reads, min(seconds, SECONDS_FOR_CURRENT))
+        if failed := sum(isinstance(answer, Exception) for answer in answers):
+            telemetry.measure(telemetry.INGRESS, ObjectsUnseen=failed)
+        _log_failures(
+            "a version was removed, and S3 does not say what its key shows now: mirrors lack "
+            "it until it is put again or reconcile repairs them",
+            reads,
+            answers,
+        )
         return [
             _put(event, answer) if answer and not isinstance(answer, Exception) else None
             for (event, _), answer in zip(requested, answers, strict=True)
@@ -189,18 +200,16 @@ def _object(event: Event) -> _Object:
     return event.bucket, event.key, event.version_id, event.etag
 
 
-def _answer(future: "Future[Fields]") -> Fields | Exception:
-    if not future.done():
-        future.cancel()
-        return TimeoutError("no answer in time")
-    error = future.exception()
-    if error is None:
-        return future.result()
-    if not isinstance(error, BotoCoreError | ClientError):
-        raise error
-    status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode")
-    # 400: the object is encrypted with a customer's key, which we do not have.
-    return {} if status in (*_GONE, HTTPStatus.BAD_REQUEST) else error
+def _found(read: Callable[..., Fields], *arguments: Any) -> Fields:
+    """Return what a read finds; nothing if the object is gone, or nobody of ours may read it."""
+    try:
+        return read(*arguments)
+    except ClientError as error:
+        # 400: the object is encrypted with a customer's key, which we do not have.
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        if status in (*_GONE, HTTPStatus.BAD_REQUEST):
+            return {}
+        raise
 
 
 def _put(after: Event, fields: Fields) -> Event | None:
@@ -215,19 +224,7 @@ def _put(after: Event, fields: Fields) -> Event | None:
     return created(object_, sequencer=sequencer, time=time, by="ingest", facts=facts)
 
 
-def _log_unread(failed: Sequence[Exception]) -> None:
-    if failed:
-        telemetry.measure(telemetry.INGRESS, ObjectsUnseen=len(failed))
-    for reason, count in Counter(map(_reason, failed)).items():
-        telemetry.logger.error(
-            "a version was removed, and S3 does not say what its key shows now: mirrors lack "
-            "it until it is put again or reconcile repairs them",
-            count=count,
-            reason=reason,
-        )
-
-
-def _with_facts(event: Event, answer: Fields | Exception) -> Event | None:
+def _with_facts(event: Event, answer: Answer) -> Event | None:
     if isinstance(answer, Exception):
         return None
     if _was_replaced(event, answer):
@@ -250,29 +247,27 @@ def _was_replaced(event: Event, answer: Fields) -> bool:
     return to_millis(f"{put:%Y-%m-%dT%H:%M:%SZ}") > event.time or event.size not in (None, size)
 
 
-def _log_failures(answers: Mapping[_Object, Fields | Exception]) -> None:
-    """Log one line for unreadable objects, and one per reason of the others, without keys."""
-    unreadable = [bucket for (bucket, *_), answer in answers.items() if not answer]
-    if unreadable:
-        telemetry.measure(telemetry.INGRESS, ObjectsGone=len(unreadable))
+def _log_gone(reads: Sequence[Read], answers: Iterable[Answer]) -> None:
+    gone = [read.bucket for read, answer in zip(reads, answers, strict=True) if not answer]
+    if gone:
+        telemetry.measure(telemetry.INGRESS, ObjectsGone=len(gone))
         telemetry.logger.warning(
             "objects are gone, others by now or under a customer's key: what a rule asks of them "
             "counts as met",
-            count=len(unreadable),
-            bucket=unreadable[0],
+            count=len(gone),
+            bucket=gone[0],
         )
+
+
+def _log_failures(text: str, reads: Sequence[Read], answers: Iterable[Answer]) -> None:
+    """Log one line for each bucket and reason, without keys."""
     failed = Counter(
-        (_reason(answer), bucket)
-        for (bucket, *_), answer in answers.items()
+        (read.bucket, _reason(answer))
+        for read, answer in zip(reads, answers, strict=True)
         if isinstance(answer, Exception)
     )
-    for (reason, bucket), count in failed.items():
-        telemetry.logger.error(
-            "objects could not be looked at: their messages stay in the queue",
-            count=count,
-            bucket=bucket,
-            reason=reason,
-        )
+    for (bucket, reason), count in failed.items():
+        telemetry.logger.error(text, count=count, bucket=bucket, reason=reason)
 
 
 def _reason(error: Exception) -> str:
