@@ -99,6 +99,7 @@ def deliver(  # noqa: PLR0913 - one batch, and its observers
         if queue:
             telemetry.report_age(queue, oldest)
 
+    @telemetry.observer
     def on_outcomes(outcomes: tracing.Outcomes) -> None:
         telemetry.trace(tracing.dispatched(arn, outcomes))
         latencies.update(histogram(outcomes.delivered, time.time()))

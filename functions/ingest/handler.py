@@ -21,7 +21,7 @@ from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
 from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.ingest.routing import Routes
-from bucketcast.limits import INGEST_CHUNK_BYTES
+from bucketcast.limits import COUNT_SECONDS, INGEST_CHUNK_BYTES
 from bucketcast.listen.aws.cache import ListenerCache
 from bucketcast.listen.aws.listeners import Table as Listeners
 from bucketcast.rules import loops
@@ -53,7 +53,9 @@ def build(environ: Mapping[str, str]) -> Handler:
         settings.dynamic_prefix,
         facts_of(facts.topics),
     )
-    counters = Counters(table, lambda: dynamodb)
+    counters = Counters(
+        table, partial(function_clients.client, "dynamodb", function_clients.OPTIONAL_CALL)
+    )
     objects = (
         ObjectReader(
             function_clients.client("s3", function_clients.OPTIONAL_CALL),
@@ -93,11 +95,15 @@ def build(environ: Mapping[str, str]) -> Handler:
         dynamic.begin()
         triggered = 0
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+
+        def remaining() -> float:
+            return float(context.get_remaining_time_in_millis()) / 1000
+
         outcome = engine(
             map(message, event["Records"]),
             Policy(),
             now=round(time.time() * 1000),
-            remaining=lambda: float(context.get_remaining_time_in_millis()) / 1000,
+            remaining=remaining,
             on_begun=partial(telemetry.report_age, queue),
         )
         if outcome.reason is not None:
@@ -108,10 +114,7 @@ def build(environ: Mapping[str, str]) -> Handler:
                 dead=outcome.dead,
                 waiting=outcome.waiting,
             )
-        counters.add(TOPICS, Triggered(triggered))
         _report_discarded(fanout)
-        for arn, number in fanout.take_skipped().items():
-            counters.add(arn, Counts(skipped=number))
         counts = intake.take_counts()
         telemetry.measure(
             telemetry.INGRESS,
@@ -119,11 +122,19 @@ def build(environ: Mapping[str, str]) -> Handler:
             EventsMatched=counts.matched,
             MessagesBroken=counts.broken,
         )
+
+        def is_late() -> bool:
+            return remaining() < COUNT_SECONDS
+
+        counters.add(TOPICS, Triggered(triggered), is_late=is_late)
+        for arn, number in fanout.take_skipped().items():
+            counters.add(arn, Counts(skipped=number), is_late=is_late)
         return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in sorted(outcome.stay)]}
 
     return handler
 
 
+@telemetry.observer
 def _report(routes: Routes) -> None:
     """Log traces, and warn of buckets that seem to be in a loop."""
     telemetry.trace(tracing.received(routes.matches))

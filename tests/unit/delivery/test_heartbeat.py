@@ -18,7 +18,7 @@ SECONDS = {f"receipt {number}": 15 for number in range(SQS_CALL_MESSAGES + 2)}
 class Noted(Queue):
     """A queue that keeps what it was asked for."""
 
-    def __init__(self, times: int, *, broken: bool = False) -> None:
+    def __init__(self, times: int, *, broken: Exception | None = None) -> None:
         super().__init__("own", None)  # type: ignore[arg-type]
         self.calls: list[dict[str, int]] = []
         self.enough = Event()
@@ -30,7 +30,7 @@ class Noted(Queue):
         if len(self.calls) == self._times:
             self.enough.set()
         if self._broken:
-            raise EndpointConnectionError(endpoint_url="https://sqs")
+            raise self._broken
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +59,11 @@ def test_of_thousands_each_stays_in_flight_until_its_next_turn() -> None:
     assert slow < min(queue.calls[0].values()) < 2 * slow
 
 
-@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize(
+    "broken", [None, EndpointConnectionError(endpoint_url="https://sqs"), KeyError("a bug")]
+)
 def test_they_are_kept_again_until_the_work_is_done(
-    monkeypatch: pytest.MonkeyPatch, *, broken: bool
+    monkeypatch: pytest.MonkeyPatch, broken: Exception | None
 ) -> None:
     monkeypatch.setattr(heartbeat, "HEARTBEAT_SECONDS", 0.01)
     queue = Noted(6, broken=broken)

@@ -165,6 +165,33 @@ def test_outcome_is_counted_by_target(
     assert [counts[f"Events{each}"] for each in ("Delivered", "Retried", "Dead")] == [1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        "bucketcast.delivery.tracing.dispatched",
+        "bucketcast.telemetry._write",
+        "functions.dispatch.batch.histogram",
+    ],
+)
+def test_a_report_that_fails_holds_up_no_event(
+    dispatch: Dispatch,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    report: str,
+) -> None:
+    """They were delivered again and again."""
+
+    def fail(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(report, fail)
+    monkeypatch.setattr("bucketcast.telemetry.REPORTED_AGE_SECONDS", -1)
+    assert dispatch(body("a")) == []
+    assert [keys for _, keys in Fake.sent] == [["a"]]
+    assert received(dispatch.sqs, dispatch.own) == []
+    assert "a report is missing" in caplog.text
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(59, []), (61, [61])])
 def test_a_long_wait_is_written_before_anything_is_sent(
     dispatch: Dispatch,

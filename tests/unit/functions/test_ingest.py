@@ -14,6 +14,9 @@ import pytest
 from bucketcast import sources
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.ingest.intake import Counts as IngestCounts
+from bucketcast.ingest.intake import Intake
+from bucketcast.limits import COUNT_SECONDS
 from bucketcast.listen.aws.listeners import Listeners
 from bucketcast.listen.aws.listeners import Table as ListenerTable
 from bucketcast.listen.listener import ListenFilter
@@ -293,6 +296,54 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     assert ingest(message(record("a"), record("b"))) == []
     assert ingest(message(record("c"))) == []
     assert counters.read_triggered() == 6
+
+
+@pytest.mark.parametrize(
+    "report",
+    ["delivery.tracing.received", "rules.loops.suspected_buckets", "telemetry._write"],
+)
+def test_a_report_that_fails_holds_up_no_event(
+    ingest: Ingest,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    report: str,
+) -> None:
+    """They went to their targets again and again."""
+
+    def fail(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(f"bucketcast.{report}", fail)
+    ingest.put()
+    assert ingest(message(record("a"))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+    assert not ingest.any_waiting()
+    assert "a report is missing" in caplog.text
+
+
+def test_a_call_that_is_nearly_over_counts_nothing(
+    ingest: Ingest,
+    dynamodb: "DynamoDBClient",
+    state_table: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would be killed while the table does not answer, and do all its work again."""
+    gone = "arn:minio:sqs::gone:webhook"
+    counters = Counters(state_table, lambda: dynamodb)
+    ingest.put(gone)
+    left = [30_000.0]
+
+    def take_counts(intake: Intake) -> IngestCounts:
+        left[0] = 1_000 * COUNT_SECONDS - 1
+        return intake.counts
+
+    context = lambda_context(get_remaining_time_in_millis=lambda: left[0])
+    with monkeypatch.context() as late:
+        late.setattr(Intake, "take_counts", take_counts)
+        assert ingest.handle(_record(0, message(record("a"))), context=context) == []
+    assert counters.read() == {}
+    assert ingest(message(record("b"))) == []
+    assert counters.read() == {gone: Counts(skipped=2)}
 
 
 def test_listener_gets_events_and_a_removed_one_stops_no_other(

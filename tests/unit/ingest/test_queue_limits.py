@@ -71,6 +71,20 @@ def test_unknown_queue_is_not_full(caplog: pytest.LogCaptureFixture) -> None:
     assert "what waits is unknown: all is kept" in caplog.text
 
 
+def test_a_queue_that_does_not_answer_is_asked_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each batch waited for the answer."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    queue = Queue(None)
+    found = limits(queue)
+    for _ in range(120):
+        assert not found.is_full(HOOK, URL)
+        now[0] += 1
+    assert queue.reads == 2
+
+
 def test_depth_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -105,3 +119,21 @@ def test_a_run_time_target_has_the_limit_of_its_settings() -> None:
     found = DestinationCache(table, table, "prefix")
     assert found.limit(HOOK) is None, "not asked for yet"
     assert (found.queue(Destination.of(HOOK)), found.limit(HOOK)) == ("q", 7)
+
+
+def test_a_table_that_does_not_answer_is_asked_once_a_batch() -> None:
+    """Each event of a batch waited for it, until the function was killed."""
+    asked = []
+
+    def version() -> int:
+        asked.append(1)
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    table: Any = SimpleNamespace(version=version)
+    found = DestinationCache(table, table, "prefix")
+    for batches in (1, 2):
+        found.begin()
+        for _ in range(3):
+            with pytest.raises(EndpointConnectionError):
+                found.queue(Destination.of(HOOK))
+        assert len(asked) == batches

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bucketcast.destination import ListenerArn
 from bucketcast.listen import listener as listeners
-from bucketcast.listen.aws.cache import FRESH_SECONDS, ListenerCache
+from bucketcast.listen.aws.cache import FRESH_SECONDS, UNREADABLE_SECONDS, ListenerCache
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import (
     KEEP_LOST_SECONDS,
@@ -337,11 +337,17 @@ def test_listeners_are_not_read_while_there_are_none(gateway: Gateway) -> None:
 def test_rules_match_while_listeners_cannot_be_read(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tried = []
+
     def fail() -> None:
+        tried.append(gateway.clock.now)
         raise OSError("no network")
 
     cache = ListenerCache(gateway.table, gateway.clock)
     version = 7
     monkeypatch.setattr(gateway.table, "read", fail)
     rules = {"uploads": RuleIndex([])}
-    assert cache.add_to(rules, {"uploads"}, version) is rules
+    for _ in range(60):
+        assert cache.add_to(rules, {"uploads"}, version) is rules
+        gateway.clock.now += 1
+    assert len(tried) == 60 / UNREADABLE_SECONDS, "they do not hold up each batch"

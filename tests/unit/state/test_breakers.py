@@ -16,6 +16,7 @@ from bucketcast.state.breakers import PARTITION, REASON_LENGTH, Breakers
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES
 from tests.unit.conftest import Watch
+from tests.unit.moto_aws import refusal
 
 HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"
 SEEN = Outage(1_000, 3_000, error="NotConnected", reason="no answer")
@@ -107,9 +108,16 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
     assert item["tries"]["N"] == "3"
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
 def test_without_the_table_a_function_uses_its_own_state(
     mocked_aws: None,  # noqa: ARG001
-    monkeypatch: pytest.MonkeyPatch,
+    clock: list[float],
 ) -> None:
     calls: list[str] = []
 
@@ -117,6 +125,7 @@ def test_without_the_table_a_function_uses_its_own_state(
         def __getattr__(self, name: str) -> object:
             def call(**_: object) -> object:
                 calls.append(name)
+                clock[0] += 3
                 raise ConnectTimeoutError(endpoint_url="https://dynamodb")
 
             return call
@@ -130,10 +139,35 @@ def test_without_the_table_a_function_uses_its_own_state(
     one.clear()
     assert one.read() is None
     assert calls == ["get_item"], "it is left alone for a while"
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    clock[0] += 61
     one.read()
     assert calls == ["get_item", "get_item"]
+
+
+@pytest.mark.parametrize("error", [None, refusal("ThrottlingException", "GetItem")])
+@pytest.mark.parametrize("seconds", [1.5, 4.0])
+def test_a_slow_or_throttled_table_takes_a_small_part_of_the_time(
+    state_table: str, dynamodb: Any, clock: list[float], error: Exception | None, seconds: float
+) -> None:
+    """Each batch waited for it."""
+
+    class Slow:
+        waited = 0.0
+
+        def get_item(self, **given: Any) -> Any:
+            clock[0] += seconds
+            self.waited += seconds
+            if error:
+                raise error
+            return dynamodb.get_item(**given)
+
+    slow: Any = Slow()
+    one = Breakers(state_table, lambda: slow).of(HOOK)
+    began = clock[0]
+    while clock[0] < began + 600:
+        one.read()
+        clock[0] += 0.1
+    assert 0 < slow.waited <= seconds + 600 / 20
 
 
 def test_a_pause_outlives_an_outage_and_an_outage_a_pause(breakers: Breakers) -> None:
@@ -211,10 +245,11 @@ def test_a_connection_that_was_forgotten_hides_no_pause(monkeypatch: pytest.Monk
 
 
 def test_an_error_that_was_no_time_out_blinds_one_batch(
-    breakers: Breakers, dynamodb: Any, watch: Watch, state_table: str
+    breakers: Breakers, dynamodb: Any, watch: Watch, state_table: str, clock: list[float]
 ) -> None:
     breakers.pause(HOOK, 5_000)
     watch(dynamodb, "get_item", ConnectionClosedError(endpoint_url="https://dynamodb"))
     one = Breakers(state_table, lambda: dynamodb).of(HOOK)
     assert one.read() is None
+    clock[0] += 1
     assert one.read() == Outage(0, 0, tries=0, paused=5_000)

@@ -1,5 +1,6 @@
 """Counters: one call a minute and target, and no event waits for a call."""
 
+import socket
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ConnectTimeoutError
 
+from bucketcast.aws import function_clients
+from bucketcast.limits import COUNT_SECONDS
 from bucketcast.state.counters import STEP, Counters, Counts, Last, Triggered
 
 if TYPE_CHECKING:
@@ -60,8 +63,9 @@ def test_counts_add_up_by_target(counters: Counters) -> None:
 class Table:
     """A table that does not answer while it is `down`, and counts the calls."""
 
-    def __init__(self, client: Any, *, down: bool = True) -> None:
+    def __init__(self, client: Any, clock: list[float], *, down: bool = True) -> None:
         self.client = client
+        self.clock = clock
         self.calls = 0
         self.down = down
         self.error: Exception = ConnectTimeoutError(endpoint_url="https://dynamodb")
@@ -69,6 +73,7 @@ class Table:
     def update_item(self, **parameters: Any) -> Any:
         self.calls += 1
         if self.down:
+            self.clock[0] += 3
             raise self.error
         return self.client.update_item(**parameters)
 
@@ -79,7 +84,7 @@ class Table:
 def test_counts_that_could_not_be_written_are_written_later(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb)
+    table: Any = Table(dynamodb, clock)
     counters = Counters(state_table, lambda: table)
     for _ in range(3):
         counters.add(HOOK, Counts(sent=1))
@@ -117,6 +122,23 @@ def test_counts_out_of_time_are_written_later(counters: Counters) -> None:
     assert counters.read_last() == {HOOK: Last(success=8)}
 
 
+def test_a_table_that_hangs_takes_no_longer_than_a_function_leaves_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A function with a second left was killed, and did all its work again."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        client = function_clients.client("dynamodb", function_clients.OPTIONAL_CALL)
+        counters = Counters("state", lambda: client)
+        began = time.monotonic()
+        counters.add(HOOK, Counts(sent=1))
+        counters.add(OTHER, Counts(sent=1))
+    assert 1 < time.monotonic() - began < COUNT_SECONDS + 0.5
+
+
 BROKEN = Last(failure=7, error="Throttled", reason="busy")
 
 
@@ -124,7 +146,7 @@ BROKEN = Last(failure=7, error="Throttled", reason="busy")
 def test_burst_is_one_call_a_minute_and_target(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, down=False)
+    table: Any = Table(dynamodb, clock, down=False)
     counters = Counters(state_table, lambda: table)
     for _ in range(120):
         counters.add(HOOK, Counts(sent=10), Last(success=5, oldest=4))
@@ -145,7 +167,7 @@ def test_burst_is_one_call_a_minute_and_target(
 def test_outage_is_written_at_once_and_then_once_a_minute(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, down=False)
+    table: Any = Table(dynamodb, clock, down=False)
     counters = Counters(state_table, lambda: table)
     counters.add(HOOK, Counts(sent=1), Last(success=5))
     clock[0] += 1
@@ -168,7 +190,7 @@ def test_outage_is_written_at_once_and_then_once_a_minute(
 def test_topics_are_counted_in_steps(
     dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, down=False)
+    table: Any = Table(dynamodb, clock, down=False)
     counters = Counters(state_table, lambda: table)
     for _ in range(61):
         counters.add("#topics", Triggered(2))

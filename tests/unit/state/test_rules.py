@@ -119,6 +119,27 @@ def test_keys_that_a_busy_table_left_out_are_read_after_a_pause(
     assert calls == ["read", "pause"] * 3 + ["read"]
 
 
+def test_a_table_that_is_always_busy_is_an_error_in_time(
+    rules: Rules, dynamodb: "DynamoDBClient", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ingest asked until it was killed, and began again with the same messages."""
+    now = [1_000.0]
+
+    def busy(RequestItems: Any) -> Any:  # noqa: N803 - boto3's name
+        now[0] += 0.2
+        return {"Responses": {}, "UnprocessedKeys": RequestItems}
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(dynamodb, "batch_get_item", busy)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", pause)
+    with pytest.raises(BucketcastError, match="the state table is too busy"):
+        rules.versions([f"b{number}" for number in range(250)])
+    assert now[0] - 1_000 < 7
+
+
 class Read(Rules):
     """Rules that remember which buckets were read in full."""
 

@@ -78,8 +78,9 @@ FIRST_HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_SECONDS = 5.0
 HEARTBEAT_CALL_SECONDS = 0.1
 """One call may take so long, in a function with a small share of a processor."""
-LAST_HEARTBEAT_SECONDS = 5.0
-"""The end of a call in progress is awaited for so long, once all is settled."""
+LAST_HEARTBEAT_SECONDS = 2.0
+"""The end of a call in progress is awaited for so long, once all is settled: a part of the
+`SETTLE_SECONDS`, or a function whose call hangs would be killed, and do all its work again."""
 BREAKER_TRUSTED_MS = 1_000
 """A breaker that was closed is not read again for so long."""
 
@@ -93,8 +94,9 @@ SEND_BACK_SECONDS = 1.0
 """With less time nothing is sent back to a queue: the rest is for the answer."""
 POSTPONE_SECONDS = 3.0
 """With less time no message is postponed: the rest is for the answer and the counts."""
-COUNT_SECONDS = 1.0
-"""With less time nothing is counted: a function that is killed does all its work again."""
+COUNT_SECONDS = 4.0
+"""With less time nothing is counted: a call may take so long, and a function that is killed does
+all its work again."""
 INGEST_SEND_SECONDS = 10.0
 """Ingest leaves so much of its time, when it reads from S3, to send the routed events."""
 FIRST_BATCH_SECONDS = 2.0

@@ -5,15 +5,16 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 from aws_lambda_powertools import Logger
 
 from bucketcast.limits import OLDEST_METRIC, REPORTED_AGE_SECONDS
 
-__all__ = ["INGRESS", "logger", "measure", "record", "report_age", "trace"]
+__all__ = ["INGRESS", "logger", "measure", "observer", "record", "report_age", "trace"]
 
 LATENCY = "DeliveryLatency"
 INGRESS = "ingress"
@@ -25,14 +26,30 @@ Histogram = Counter[float]
 
 
 logger = Logger()
+P = ParamSpec("P")
 
 
+def observer(function: Callable[P, None]) -> Callable[P, None]:
+    """Return a function whose errors are only logged: what is reported of events delays none."""
+
+    @wraps(function)
+    def observe(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except Exception:
+            logger.exception("a report is missing", report=function.__name__)
+
+    return observe
+
+
+@observer
 def measure(target: str, **values: int | Histogram) -> None:
     """Write counts of events, and histograms, of `target`, in one line; zeros are not written."""
     if known := {name: value for name, value in values.items() if value}:
         _write({"target": target}, known)
 
 
+@observer
 def report_age(queue: str, seconds: float) -> None:
     """Write the age of the oldest message of a queue, if it has waited or been retried for long."""
     if seconds > REPORTED_AGE_SECONDS:
@@ -47,6 +64,7 @@ def record(message: str, **fields: Any) -> None:
     sys.stdout.flush()
 
 
+@observer
 def trace(lines: Iterable[str]) -> None:
     """Write trace lines; no log level suppresses them."""
     for line in lines:

@@ -1,5 +1,6 @@
 """`bucketcast trace`: a story out of the functions' logs."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.destination import Destination, ListenerArn
+from bucketcast.diagnose.steps import QUEUED, read_steps
 from bucketcast.event import Event
 from bucketcast.rules import Hit
 from tests.unit.conftest import Run
@@ -121,6 +123,27 @@ def test_trace_line_of_a_thousand_events_fits_a_log_event() -> None:
     assert max(map(len, lines)) < 262_144
     outcomes = Outcomes(delivered=many, retried={"why": many})
     assert len(list(tracing.dispatched(WEBHOOK, outcomes))) == 6
+
+
+@pytest.mark.parametrize("events", [1, 2_000])
+def test_trace_lines_of_many_targets_fit_log_events(events: int) -> None:
+    """CloudWatch cut the line, and nothing of it could be read."""
+    hits = [
+        Hit(Destination.of(f"arn:minio:sqs::target-{number}:webhook"), "r" * 8)
+        for number in range(60 if events > 1 else 6_000)
+    ]
+    many = [event(f"key-{number}") for number in range(events)]
+    lines = list(tracing.received([(one, hits) for one in many]))
+    assert max(len(line.encode()) for line in lines) < 262_144
+    steps = Counter(
+        (step.event, step.target)
+        for line in lines
+        if (read := tracing.read(line))
+        for step in read_steps(0, read)
+        if step.kind == QUEUED
+    )
+    wanted = Counter((tracing.trace_id(one), hit.to.arn) for one in many for hit in hits)
+    assert steps == wanted
 
 
 def test_trace_lines_contain_no_key() -> None:

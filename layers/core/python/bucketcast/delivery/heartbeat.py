@@ -8,7 +8,7 @@ than a moment, and renewed while it does. What is done sooner costs no call.
 from collections.abc import Mapping
 from threading import Event, Thread
 
-from bucketcast.delivery.queue import SQS_ERRORS, Queue
+from bucketcast.delivery.queue import Queue
 from bucketcast.limits import (
     HEARTBEAT_CALL_SECONDS,
     HEARTBEAT_SECONDS,
@@ -56,5 +56,5 @@ class Heartbeat:
                 return
             try:
                 self._queue.postpone(dict(self._seconds[start : start + SQS_CALL_MESSAGES]))
-            except SQS_ERRORS as error:
+            except Exception as error:  # noqa: BLE001 - the next beat may do better
                 logger.warning("messages were not kept in flight", reason=str(error))

@@ -23,6 +23,7 @@ from bucketcast.event import OBJECT_DIGITS, Event
 from bucketcast.rules import Hit
 
 TRACE_IDS_A_LINE = 5_000
+LINE_BYTES = 250_000
 """A log event of CloudWatch may have 256 KiB."""
 _encode = msgspec.json.Encoder().encode
 
@@ -62,14 +63,28 @@ def trace_id(event: Event) -> str:
 def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
     """Return the log lines of an ingest batch, without listeners."""
     for start in range(0, len(matches), TRACE_IDS_A_LINE):
-        part = matches[start : start + TRACE_IDS_A_LINE]
-        to: dict[str, list[int]] = {}
-        for index, (_, hits) in enumerate(part):
-            for hit in hits:
-                if isinstance(hit.to, ListenerArn):
-                    continue
-                to.setdefault(f"{hit.to.arn} {hit.rule}", []).append(index)
-        yield _encode_line(Received(_trace_ids(event for event, _ in part), to))
+        yield from _received(matches[start : start + TRACE_IDS_A_LINE])
+
+
+def _received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
+    """Return the log line of these events, or those of halves if it would be too long."""
+    to: dict[str, list[int]] = {}
+    for index, (_, hits) in enumerate(matches):
+        for hit in hits:
+            if isinstance(hit.to, ListenerArn):
+                continue
+            to.setdefault(f"{hit.to.arn} {hit.rule}", []).append(index)
+    line = _encode_line(Received(_trace_ids(event for event, _ in matches), to))
+    if len(line.encode()) <= LINE_BYTES or len(to) <= 1:
+        yield line
+        return
+    if len(matches) == 1:
+        ((event, hits),) = matches
+        named = [hit for hit in hits if not isinstance(hit.to, ListenerArn)]
+        matches = [(event, named[::2]), (event, named[1::2])]
+    middle = len(matches) // 2
+    yield from _received(matches[:middle])
+    yield from _received(matches[middle:])
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import SORT_KEY
+from bucketcast.telemetry import observer
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -83,6 +84,7 @@ class Counters:
         self._step = float(os.environ.get(STEP, STEP_SECONDS))
         self._unwritten: dict[str, _Unwritten] = {}
 
+    @observer
     def add(
         self,
         arn: str,

@@ -1,7 +1,7 @@
 """Items of the state table that a batch can do without.
 
-If a call times out, as from a VPC without access to DynamoDB, the table is not called again for a
-while, since each call would make its batch wait.
+After a call that failed or was slow the table is left alone for many times as long: so a table that
+is throttled, or out of reach of a VPC, takes a small part of the time of batches.
 """
 
 import time
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.state.table import Partition, is_refusal
 from bucketcast.telemetry import logger
@@ -17,7 +17,8 @@ from bucketcast.telemetry import logger
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_PAUSE_SECONDS: Final = 60.0
+_SLOW_SECONDS: Final = 1.0
+_TIMES_AS_LONG: Final = 20
 
 
 class OptionalItems:
@@ -47,18 +48,17 @@ class OptionalItems:
         Raises:
             ClientError: a condition on the item failed.
         """
-        if time.monotonic() < self._not_before:
+        began = time.monotonic()
+        if began < self._not_before:
             return None
-        reason: Exception
+        answer = None
         try:
-            return self.partition.call(operation, key, **parameters)
-        except ClientError as error:
-            if is_refusal(error):
+            answer = self.partition.call(operation, key, **parameters)
+        except (BotoCoreError, ClientError) as error:
+            if isinstance(error, ClientError) and is_refusal(error):
                 raise
-            reason = error
-        except BotoCoreError as error:
-            reason = error
-        if isinstance(reason, ConnectTimeoutError | ReadTimeoutError):
-            self._not_before = time.monotonic() + _PAUSE_SECONDS
-        logger.warning(self._consequence, target=key, reason=str(reason))
-        return None
+            logger.warning(self._consequence, target=key, reason=str(error))
+        seconds = time.monotonic() - began
+        if answer is None or seconds > _SLOW_SECONDS:
+            self._not_before = began + seconds * (1 + _TIMES_AS_LONG)
+        return answer

@@ -27,6 +27,7 @@ _VERSION: Final = "#version"
 _BATCH_GET: Final = 100
 _TRIES: Final = 30
 _PAUSE_SECONDS: Final = 0.02
+_BUSY_SECONDS: Final = 5.0
 Edit = Callable[[list[Rule]], list[Rule]]
 
 
@@ -119,7 +120,12 @@ class Rules:
         return sorted(item[PARTITION_KEY]["S"] for page in pages for item in page["Items"])
 
     def versions(self, buckets: Iterable[str]) -> dict[str, int]:
-        """Return the change number of each bucket that ever had a rule."""
+        """Return the change number of each bucket that ever had a rule.
+
+        Raises:
+            BucketcastError: the table is too busy to return all of them.
+        """
+        give_up_at = time.monotonic() + _BUSY_SECONDS
         keys = [{PARTITION_KEY: {"S": name}, SORT_KEY: {"S": _VERSION}} for name in sorted(buckets)]
         versions: dict[str, int] = {}
         for start in range(0, len(keys), _BATCH_GET):
@@ -132,6 +138,8 @@ class Rules:
                     versions[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
                 keys_left = response.get("UnprocessedKeys")
                 if keys_left:  # the table is busy, and more so if it is called again at once
+                    if time.monotonic() > give_up_at:
+                        raise BucketcastError("the state table is too busy to return all rules")
                     time.sleep(random.uniform(_PAUSE_SECONDS, 5 * _PAUSE_SECONDS))  # noqa: S311
         return versions
 

@@ -18,6 +18,8 @@ from bucketcast.rules.conditions import Fact
 from bucketcast.telemetry import logger
 
 FRESH_SECONDS: Final = 20.0
+UNREADABLE_SECONDS: Final = 5.0
+"""Listeners that could not be read are left alone for so long."""
 
 
 class ListenerCache:
@@ -33,6 +35,7 @@ class ListenerCache:
         self._clock = clock
         self._version = 0
         self._read_at = 0.0
+        self._not_before = 0.0
         self._active: dict[str, Listener] = {}
         self._any_stored = False
         self._indexes: dict[str, RuleIndex] = {}
@@ -44,11 +47,13 @@ class ListenerCache:
 
         If the listeners cannot be read, the cached ones stay: other events must not wait.
         """
-        if version != self._version or (self._any_stored and self._is_old()):
+        is_due = version != self._version or (self._any_stored and self._is_old())
+        if is_due and self._clock() >= self._not_before:
             try:
                 self._read()
             except Exception:  # noqa: BLE001 - rules must not wait for listeners
                 logger.exception("listeners cannot be read")
+                self._not_before = self._clock() + UNREADABLE_SECONDS
         if not self._active:
             return rules
         return {name: WithListeners(rules.get(name), self._index(name)) for name in buckets}

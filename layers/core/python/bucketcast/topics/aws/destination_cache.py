@@ -1,5 +1,7 @@
 """Dynamic targets and topics for ingest, cached until one of them changes."""
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from bucketcast.delivery.queue_names import once_queue
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.ingest.routing import Wants
@@ -28,10 +30,11 @@ class DestinationCache:
         self._wants: dict[Destination, Wants] = {}
         """What the dynamic targets in `_found` want: routing asks several times for each event."""
         self._refreshed = False
+        self._failure: Exception | None = None
 
     def begin(self) -> None:
         """Begin a new batch: the cache may be out of date."""
-        self._refreshed = False
+        self._refreshed, self._failure = False, None
 
     def queue(self, to: Destination) -> str | None:
         """Return the name of the queue of a target or topic; None if there is none.
@@ -67,19 +70,28 @@ class DestinationCache:
         return self._topic_wants if found else Wants()
 
     def _find(self, to: Destination) -> DynamicTarget | Topic | None:
-        """Return the target or topic that gets events for an ARN."""
+        """Return the target or topic that gets events for an ARN.
+
+        A table that does not answer is asked once for a batch, not for each of its events.
+        """
         if not isinstance(to, TargetArn | TopicArn):
             return None
-        if not self._refreshed:
-            # Read the number first: items read after it are at least as new.
-            version = self._table.version()
-            if version != self._version:
-                self._found.clear()
-                self._wants.clear()
-                self._version = version
-            self._refreshed = True
-        if to not in self._found:
-            self._found[to] = self._read(to)
+        if self._failure:
+            raise self._failure.with_traceback(None)
+        try:
+            if not self._refreshed:
+                # Read the number first: items read after it are at least as new.
+                version = self._table.version()
+                if version != self._version:
+                    self._found.clear()
+                    self._wants.clear()
+                    self._version = version
+                self._refreshed = True
+            if to not in self._found:
+                self._found[to] = self._read(to)
+        except (BotoCoreError, ClientError) as error:
+            self._failure = error
+            raise
         return self._found[to]
 
     def _read(self, to: TargetArn | TopicArn) -> DynamicTarget | Topic | None:
