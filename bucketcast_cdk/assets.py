@@ -32,6 +32,15 @@ class Assets(Construct):
     def lacks_bytecode(self) -> bool:
         return self._bundles is not None and not self._bundles.has_bytecode
 
+    @property
+    def runtime(self) -> lambda_.Runtime:
+        return lambda_.Runtime(f"python{self.platform.python}", lambda_.RuntimeFamily.PYTHON)
+
+    @property
+    def architecture(self) -> lambda_.Architecture:
+        arm = self.platform.machine in {"aarch64", "arm64"}
+        return lambda_.Architecture.ARM_64 if arm else lambda_.Architecture.X86_64
+
     def shared(self) -> list[lambda_.ILayerVersion]:
         """Return the layers that most functions have: our code, and the libraries it needs."""
         return [*self.layer("core"), *self.layer("shared")]
@@ -51,8 +60,8 @@ class Assets(Construct):
             construct_id,
             code=self._code(path),
             description=_DESCRIPTIONS.get(name, f"The client of {kind}"),
-            compatible_runtimes=[self.platform.runtime],
-            compatible_architectures=[self.platform.architecture],
+            compatible_runtimes=[self.runtime],
+            compatible_architectures=[self.architecture],
         )
         return [layer]
 

@@ -68,8 +68,8 @@ class Function(Construct):
             function_name=name,
             handler=f"{'functions.startup' if queued else module}.handler",
             code=assets.function(folder),
-            runtime=assets.platform.runtime,
-            architecture=assets.platform.architecture,
+            runtime=assets.runtime,
+            architecture=assets.architecture,
             layers=list(layers),
             environment={
                 "POWERTOOLS_SERVICE_NAME": folder,

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from aws_cdk import aws_lambda as lambda_
-
 # Wheels for glibc systems carry the oldest glibc they need as tag, and pip takes them literally.
 _WHEEL_TAGS: Final = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 
@@ -23,15 +21,6 @@ class Platform:
     python: str
     machine: str
     here: bool  # the functions run on this machine, with this interpreter
-
-    @property
-    def runtime(self) -> lambda_.Runtime:
-        return lambda_.Runtime(f"python{self.python}", lambda_.RuntimeFamily.PYTHON)
-
-    @property
-    def architecture(self) -> lambda_.Architecture:
-        arm = self.machine in {"aarch64", "arm64"}
-        return lambda_.Architecture.ARM_64 if arm else lambda_.Architecture.X86_64
 
     @property
     def pip_options(self) -> tuple[str, ...]:

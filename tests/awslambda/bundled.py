@@ -3,7 +3,7 @@
 python -m tests.awslambda.bundled VERSION FUNCTION LAYER ...
 
 A layer is `core`, `shared`, `gateway` or `client-<kind>`. It runs in the project's environment,
-which has the CDK; who reads it may have a client only.
+which has what bundles are built with; who reads it may have a client only.
 """
 
 import json

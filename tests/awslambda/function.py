@@ -42,7 +42,7 @@ def version() -> str:
 
 @cache
 def bundled(function: str, *layers: str) -> list[str]:
-    """Return `tests.awslambda.bundled.folders` where the CDK may be missing."""
+    """Return `tests.awslambda.bundled.folders` where a client alone may be installed."""
     command = ["-m", "tests.awslambda.bundled", version(), function, *layers]
     done = subprocess.run(
         [BUILDER, *command],
