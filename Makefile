@@ -35,7 +35,7 @@ stop: python ## stop the local AWS and everything started with it; its objects a
 
 ##@ test it
 # Unit tests and those of the templates need no server.
-test: python ## install the servers, then run all tests (PARTS="unit glue contract-redis" for some; JOBS=4 at a time)
+test: python ## install the servers, then run all tests (PARTS="unit glue contract-redis" for some; JOBS=6 at a time)
 	@$(MAKE) --no-print-directory --jobs 2 setup $(if $(filter-out unit infra,$(or $(PARTS),all)),servers)
 	@JOBS="$(JOBS)" $(RUN) -m tests.suite $(PARTS)
 
