@@ -80,7 +80,7 @@ def test_architecture_names_those_who_may_import_commands_and_the_sdk() -> None:
         ),
         ("architecture.md", f"unpacks to over {limits.UNPACKED_BYTES // _KIB**2} MiB goes to"),
         ("architecture.md", f"or several of up to {limits.MESSAGE_BYTES // _KIB**2} MiB"),
-        ("architecture.md", f"at most {limits.LONGEST_DELAY_SECONDS // 60} minutes, or as long"),
+        ("architecture.md", f"asks for up to {limits.LONGEST_DELAY_SECONDS // 60} minutes"),
         (
             "architecture.md",
             f"at most {round(limits.LONGEST_PAUSE_IN_ORDER_SECONDS / 60)} minutes, and nothing",
