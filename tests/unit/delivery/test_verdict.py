@@ -20,6 +20,7 @@ from bucketcast.delivery.verdict import (
     of_event,
     of_message,
     of_part,
+    of_wait,
 )
 from bucketcast.errors import (
     BreakerOpen,
@@ -239,6 +240,14 @@ def test_what_is_done_with_a_message(
 ) -> None:
     received = item("a", policy, history, receives=receives).received
     assert of_message(received, events, gave_up=False) is step
+
+
+@pytest.mark.parametrize(
+    ("events", "seconds", "pause"), [(9, 60, 60), (999, 60, 600), (999, 700, 700), (9, None, 600)]
+)
+def test_a_large_message_waits_for_longer(events: int, seconds: int | None, pause: int) -> None:
+    received = item("a", history=failed(since=NOW - 3_600_000)).received
+    assert of_wait(received, events, seconds) == pause
 
 
 def test_in_order_messages_behind_one_that_is_given_up_stay() -> None:

@@ -61,9 +61,10 @@ LONGEST_PAUSE_IN_ORDER_SECONDS = 1_300
 """The longest pause in order: so a message's receives, which nothing can reset there, last for its
 term, with some left for a function that crashes."""
 LONGEST_OUTAGE_PAUSE_SECONDS = 300
-"""A target that is down is tried, and its messages come back, at least so often."""
+"""A target that is down is tried, and its messages come back, at least so often; large ones, whose
+looks cost most, after `LONGEST_DELAY_SECONDS`."""
 LONGEST_RESUME_SECONDS = 60
-"""So long after a paused target is resumed, its waiting messages come back at the latest."""
+"""So long after a paused target is resumed, its waiting messages come back, but for large ones."""
 VISIBILITY_MARGIN_SECONDS = 30
 """A queue hides a message for so long beyond its function's timeout: for throttled calls."""
 VISIBILITY_TIMEOUTS_IN_ORDER = 6

@@ -35,7 +35,7 @@ from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, 
 from bucketcast.delivery.policy import CRASHED, NO_ANSWER, Policy, Term
 from bucketcast.delivery.settlement import Settlement
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.delivery.verdict import Step, of_message, too_old
+from bucketcast.delivery.verdict import Step, of_message, of_wait, too_old
 from bucketcast.delivery.whole_messages import WholeMessages
 from bucketcast.errors import (
     BadEvent,
@@ -193,7 +193,7 @@ class Engine:
             self._whole.dead_letter(received, name_of(reason), str(reason), batch)
         else:
             batch.outcome.reason = reason
-            self._whole.wait([received], reason, None, batch)
+            self._whole.wait([(received, received.term.recheck_seconds)], reason, batch)
         return None
 
     def _chunks(self, messages: Iterator[Received], batch: Batch) -> Iterator[list[Item]]:
@@ -266,14 +266,15 @@ class Engine:
         small = [0 < number < limits.MERGED_EVENTS for number in numbers]
         merges = sum(small) > 1 and not batch.policy.in_order
         opens_all = batch.policy.once or batch.policy.time_to_live
-        unopened, opened = [], []
+        unopened: list[tuple[Received, int]] = []
+        opened: list[Received] = []
         for received, number, is_small in zip(messages, numbers, small, strict=True):
             if opens_all or (merges and is_small):
                 opened.append(received)
             else:
-                unopened.append(received)
+                unopened.append((received, of_wait(received, number, obstacle.seconds)))
                 batch.outcome.waiting += number
-        self._whole.wait(unopened, obstacle, obstacle.seconds, batch)
+        self._whole.wait(unopened, obstacle, batch)
         rest = iter(opened)
         for chunk in self._chunks(rest, batch):
             fresh, old = _split(chunk, batch)

@@ -95,6 +95,17 @@ def of_message(received: Received, events: int, *, gave_up: bool) -> Step:
     return Step.TRY
 
 
+def of_wait(received: Received, events: int, seconds: int | None) -> int:
+    """Return the seconds for which a message of so many events waits unopened, by its obstacle's.
+
+    Large messages wait for longer, up to `LONGEST_DELAY_SECONDS`: each look at one costs as much.
+    """
+    recheck = received.term.recheck_seconds
+    if seconds is None or received.term.policy.in_order or events >= limits.MERGED_EVENTS:
+        return max(seconds or 0, recheck)
+    return seconds
+
+
 class Answers(NamedTuple):
     """The errors of the events of one part, by index; all others were taken.
 

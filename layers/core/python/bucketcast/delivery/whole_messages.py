@@ -45,23 +45,19 @@ class WholeMessages:
 
     def wait(
         self,
-        messages: Sequence[Received],
+        messages: Sequence[tuple[Received, int]],
         error: DeliveryError,
-        seconds: int | None,
         batch: Batch,
     ) -> None:
-        """Let messages wait for so many seconds; None: for a part of the time they have waited."""
-        pauses = [
-            received.term.recheck_seconds if seconds is None else seconds for received in messages
-        ]
+        """Let messages wait for so many seconds each."""
         if batch.policy.in_order:
-            for received, pause in zip(messages, pauses, strict=True):
-                batch.keep(received, max(pause, received.term.recheck_seconds))
+            for received, pause in messages:
+                batch.keep(received, pause)
             return
         self.send(
             [
                 (received, _with_creation(received, history_after(received, error)), pause)
-                for received, pause in zip(messages, pauses, strict=True)
+                for received, pause in messages
             ],
             batch,
         )

@@ -6,7 +6,13 @@ import click
 
 from bucketcast.deployment import pauses
 from bucketcast.destination import TargetArn, TopicArn
-from bucketcast.limits import DAY_MS, DEAD_DAYS, LONGEST_RESUME_SECONDS, TERM_DAYS
+from bucketcast.limits import (
+    DAY_MS,
+    DEAD_DAYS,
+    LONGEST_DELAY_SECONDS,
+    LONGEST_RESUME_SECONDS,
+    TERM_DAYS,
+)
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import moment
@@ -78,5 +84,6 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
     out.answer(
         document,
         f"Resumed {change.target.arn}, paused since {since}; waiting events come within "
-        f"{LONGEST_RESUME_SECONDS} s",
+        f"{LONGEST_RESUME_SECONDS} s, large batches of them within "
+        f"{LONGEST_DELAY_SECONDS // 60} minutes",
     )
