@@ -233,7 +233,7 @@ def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
 
 def test_a_refused_event_is_an_answer(clock: Clock) -> None:
     bench = silent_bench()
-    bench.target.answer = everything(Rejected("never"))
+    bench.target.answer = everything(Rejected.answered("never"))
     clock.now += 1
     bench(message("1", "a"))
     assert bench.store.read() is None

@@ -298,7 +298,7 @@ def test_an_unmapped_error_of_the_whole_batch_opens_no_storm() -> None:
 @pytest.mark.parametrize("alike", [False, True])
 def test_a_target_that_never_took_an_event_is_wrong_and_not_they(*, alike: bool) -> None:
     """A wrong address answers 400 or 404 to a million events."""
-    refused = Rejected("404 no such page")
+    refused = Rejected.answered("400 no such page")
     bench = Bench(
         everything(refused) if alike else only(dict.fromkeys(map(str, range(99)), refused))
     )
@@ -309,11 +309,11 @@ def test_a_target_that_never_took_an_event_is_wrong_and_not_they(*, alike: bool)
     outage = bench.store.read()
     assert outage
     assert outage.error == "RefusesAll"
-    assert "404 no such page" in outage.reason
+    assert "400 no such page" in outage.reason
 
 
 def test_a_target_that_refuses_everything_one_by_one_has_a_few_events_buried() -> None:
-    bench = Bench(everything(Rejected("404")))
+    bench = Bench(everything(Rejected.answered("400")))
     for number in range(20):
         bench.store.clear()
         bench(message(f"{number}", [f"{number}"]))
@@ -321,7 +321,7 @@ def test_a_target_that_refuses_everything_one_by_one_has_a_few_events_buried() -
 
 
 def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(everything(Rejected("404")))
+    bench = Bench(everything(Rejected.answered("400")))
     bench.store.record(Outage(NOW - 60_000, NOW, error="RefusesAll"), probed=False)
     monkeypatch.setattr("time.time", lambda: NOW / 1_000 + 1)
     assert counts(bench(message("1", "a"))) == (0, 1, 0)
@@ -331,7 +331,7 @@ def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.M
 
 
 def test_a_target_that_took_an_event_is_believed() -> None:
-    bench = Bench(only(dict.fromkeys("bcdefghijklmnopqrstuvw", Rejected("400"))))
+    bench = Bench(only(dict.fromkeys("bcdefghijklmnopqrstuvw", Rejected.answered("400"))))
     assert bench(message("1", "a")).delivered == 1
     assert bench(message("2", "bcdefghijklmnopqrstuvw")).dead == 22
     assert bench.store.read() is None

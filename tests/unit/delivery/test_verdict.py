@@ -42,7 +42,8 @@ from tests.unit.samples import event
 FRESH = Standing(1_000, 1_000)
 TRUSTED = FRESH._replace(trusted=True)
 AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthorized("who")
-BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
+BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected.answered("400")
+TOO_OLD = Rejected("a mirror takes nothing so old")
 LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
 ENDLESS = limits.RETENTION_DAYS * limits.DAY_MS
 SILENT_1, FAILED_1 = limits.SILENT_EVENTS - 1, limits.FAILED_EVENTS - 1
@@ -83,6 +84,8 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
         ("not trusted, nine refused", 9, [NEVER] * 9, False, FRESH, State.WELL),
         ("not trusted, ten refused", 10, [NEVER] * 10, False, FRESH, State.TROUBLE),
         ("not trusted, the tenth", 1, [NEVER], False, FRESH._replace(refusals=9), State.TROUBLE),
+        ("what cannot be sent is no answer", 99, [TOO_OLD] * 99, False, FRESH, State.UNKNOWN),
+        ("nor is it silence", 3, [TOO_OLD, TOO_OLD, SILENT], False, FRESH, State.UNKNOWN),
         ("one time-out for two", 2, [SILENT] * 2, True, FRESH, State.UNKNOWN),
         ("one time-out for many", 99, [SILENT] * 99, True, TRUSTED, State.TROUBLE),
         ("one answer for all", 99, [BUSY] * 99, True, TRUSTED, State.UNKNOWN),
@@ -258,7 +261,19 @@ def test_in_order_messages_behind_one_that_is_given_up_stay() -> None:
 
 
 _errors = st.sampled_from(
-    [AWAY, SILENT, LOGIN, BUSY, SLOW, NEVER, LATE, OPEN, Waiting("off", 3), GivenUp("over", "x")]
+    [
+        AWAY,
+        SILENT,
+        LOGIN,
+        BUSY,
+        SLOW,
+        NEVER,
+        TOO_OLD,
+        LATE,
+        OPEN,
+        Waiting("off", 3),
+        GivenUp("over", "x"),
+    ]
 )
 _policies = st.builds(
     Policy,

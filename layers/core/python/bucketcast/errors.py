@@ -107,7 +107,19 @@ class RefusesAll(Retryable):
 
 
 class Rejected(DeliveryError):
-    """The target will never take this event."""
+    """The target will never take this event.
+
+    `of_settings`: it is an answer that a wrong address, or a wrong table, gives to every event.
+    """
+
+    of_settings = False
+
+    @classmethod
+    def answered(cls, reason: str) -> Self:
+        """Return the error of an answer that may be due to the settings."""
+        error = cls(reason)
+        error.of_settings = True
+        return error
 
 
 class OutOfTime(Retryable):

@@ -144,7 +144,8 @@ class Sender:
         for index, error in answers.errors.items():
             if index in ruling.again:
                 continue
-            if isinstance(ruling.error, RefusesAll) and isinstance(error, Rejected):
+            refused = isinstance(error, Rejected) and error.of_settings
+            if refused and isinstance(ruling.error, RefusesAll):
                 error = RefusesAll.because(error)  # noqa: PLW2901
             paused = error.is_try or isinstance(error, BreakerOpen)
             yield part[index].fail(error, pause=pause if paused else None)

@@ -198,11 +198,15 @@ def _of_failures(
         return Ruling(standing, State.TROUBLE, first)
     if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
         return _of_whole(len(part), first, standing)
-    refusals = [error for error in tried.values() if isinstance(error, Rejected)]
-    if refusals:
+    rejected = [error for error in tried.values() if isinstance(error, Rejected)]
+    if refusals := [error for error in rejected if error.of_settings]:
         return _of_refusals(refusals[0], len(refusals), standing, probe_of)
+    failing = {index: error for index, error in tried.items() if error not in rejected}
+    if not failing:
+        return Ruling(standing, State.UNKNOWN)
+    first = next(iter(failing.values()))
     # What failed before says nothing new: it may be its own fault.
-    new = [isinstance(error, NotConnected) for n, error in tried.items() if not part[n].tries]
+    new = [isinstance(error, NotConnected) for n, error in failing.items() if not part[n].tries]
     standing = standing._replace(
         silent=standing.silent + sum(new), failed=standing.failed + len(new)
     )
@@ -233,7 +237,8 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing) -> Ruling:
             return Ruling(standing, State.TROUBLE, error)
         return Ruling(standing, State.UNKNOWN, halves=True)
     if isinstance(error, Rejected):
-        ruling = _of_refusals(error, 1, standing, None)
+        known = Ruling(standing, State.UNKNOWN)
+        ruling = _of_refusals(error, 1, standing, None) if error.of_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)
     standing = standing._replace(wholes=standing.wholes + 1)
     if standing.wholes >= limits.WHOLE_FAILURES:

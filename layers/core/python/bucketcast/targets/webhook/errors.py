@@ -17,7 +17,8 @@ from bucketcast.errors import (
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
 
-EVENT_STATUSES = frozenset({400, 413, 415, 422})
+TOO_LARGE = 413
+EVENT_STATUSES = frozenset({400, TOO_LARGE, 415, 422})
 LOGIN_STATUSES = frozenset({401, 403, 407})
 TOO_MANY = 429
 REFUSAL_STATUSES = frozenset({TOO_MANY, 503})
@@ -55,7 +56,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     if excerpt := _excerpt(body, settings.auth_token.reveal()):
         reason += f": {excerpt}"
     if status in EVENT_STATUSES:
-        return Rejected(reason)
+        return Rejected(reason) if status == TOO_LARGE else Rejected.answered(reason)
     if status in LOGIN_STATUSES:
         return NotAuthorized(f"{reason} (see auth_token)")
     pause = handle.getinfo(pycurl.RETRY_AFTER)
