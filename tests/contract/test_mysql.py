@@ -19,13 +19,14 @@ from bucketcast.errors import (
 )
 from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.settings.options import read
-from bucketcast.targets.mysql import Target, client
+from bucketcast.targets.base.tables import LOCK_SECONDS
+from bucketcast.targets.mysql import Target, client, sql
 from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.case import DAY, HANGS_AFTER
 from tests.contract.mirrors import rows
 from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.oracle import Row
-from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
+from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put, unwritten
 from tests.servers import Server
 from tests.servers.mysql import DATABASE, MysqlServer
 
@@ -289,6 +290,48 @@ def test_a_batch_waits_while_a_lock_is_held(
             reason = refusal(mirror, [put("a", 2), event(DELETE, "b", 2)])
         assert type(reason) is TimedOut
         assert "holds a lock" in str(reason)
+        assert mirror.send([put("a", 2)]) == {}
+
+
+MANY = ", ".join(f"SHA2('b/k{number}', 256)" for number in range(50, 100))
+LOCKS = {
+    "UPDATE events SET value = NULL WHERE key_hash = SHA2('b/k50', 256)": 1,
+    f"SELECT * FROM events FORCE INDEX (key_hash) WHERE key_hash IN ({MANY}) FOR UPDATE": 50,
+}
+
+
+@pytest.mark.parametrize(("statement", "count"), LOCKS.items(), ids=["one", "many"])
+@pytest.mark.parametrize("name", [PUT, DELETE])
+def test_beside_locked_rows_all_others_are_written_at_once(
+    mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch, statement: str, count: int, name: str
+) -> None:
+    wait_for_locks(monkeypatch, LOCK_SECONDS)
+    with target(mysql) as mirror:
+        left = unwritten(mirror, name, locked(mysql, statement), lambda: rows(mysql.received()))
+    assert left == [f"b/k{number}" for number in range(50, 50 + count)]
+
+
+def test_a_row_that_another_inserts_is_locked(
+    mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for_locks(monkeypatch, 1)
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
+        with locked(mysql, "INSERT INTO events (key_name, value) VALUES ('b/new', NULL)"):
+            failures = mirror.send([put("new", 2), put("b", 2)])
+        assert {index: type(error) for index, error in failures.items()} == {0: Retryable}
+    assert set(rows(mysql.received())) == {"b/a", "b/b"}
+
+
+def test_a_server_that_cannot_tell_locked_rows_timed_out(
+    mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for_locks(monkeypatch, 1)
+    monkeypatch.setattr(sql, "SKIP_LOCKED", " FOR UPDATE OF NO SUCH SYNTAX")
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
+        with locked(mysql, "SELECT * FROM events FOR UPDATE"):
+            assert type(refusal(mirror, [put("a", 2)])) is TimedOut
         assert mirror.send([put("a", 2)]) == {}
 
 

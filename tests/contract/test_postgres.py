@@ -5,7 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from tests.contract.case import HANGS_AFTER
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
-from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
+from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put, unwritten
 from tests.servers import Server
 from tests.servers.postgres import PASSWORD, USER, PostgresServer
 
@@ -370,6 +370,42 @@ def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:
         with pytest.raises(TimedOut, match=r"statement timeout .* another session holds a lock"):
             mirror.send([put("a", 2)])
         admin.execute("rollback")
+        assert mirror.send([put("a", 2)]) == {}
+
+
+LOCKS = {
+    "update events set value = value where key = 'b/k50'": 1,
+    "delete from events where key = 'b/k50'": 1,
+    "select from events where key >= 'b/k50' for update": 50,
+}
+
+
+@pytest.mark.parametrize(("statement", "count"), LOCKS.items())
+@pytest.mark.parametrize("name", [PUT, DELETE])
+def test_beside_locked_rows_all_others_are_written_at_once(
+    postgres: PostgresServer, admin: Admin, statement: str, count: int, name: str
+) -> None:
+    @contextmanager
+    def lock() -> Iterator[None]:
+        admin.execute("begin")
+        admin.execute(statement.encode())
+        yield
+        admin.execute("rollback")
+
+    with target(postgres) as mirror:
+        locked = unwritten(mirror, name, lock(), lambda: rows(postgres.received()))
+    assert locked == [f"b/k{number}" for number in range(50, 50 + count)]
+
+
+def test_a_locked_table_is_timed_out(postgres: PostgresServer, admin: Admin) -> None:
+    with target(postgres) as mirror:
+        mirror.send([put("a", 1)])
+        for mode in ("share", "access exclusive"):
+            admin.execute("begin")
+            admin.execute(f"lock table events in {mode} mode".encode())
+            with pytest.raises(TimedOut, match="another session holds a lock"):
+                mirror.send([put("a", 2), put("b", 2)])
+            admin.execute("rollback")
         assert mirror.send([put("a", 2)]) == {}
 
 

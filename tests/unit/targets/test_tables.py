@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base.sockets import LibraryConnection
@@ -28,7 +28,7 @@ class Connection(LibraryConnection):
 
 
 class Table(TableTarget[Connection]):
-    """A table that refuses keys with "bad" in them."""
+    """A table that refuses keys with "bad" in them, and waits for those with "locked"."""
 
     def __init__(self) -> None:
         settings = SimpleNamespace(shape="minio", opaque_data="", table="t", format="namespace")
@@ -36,6 +36,7 @@ class Table(TableTarget[Connection]):
         self.now = 0.0
         self.seconds = 0.0
         self.is_lost = False
+        self.tells_locked = True
         self.written: list[list[str]] = []
 
     def probe(self) -> None:
@@ -56,6 +57,9 @@ class Table(TableTarget[Connection]):
     def _address(self) -> str:
         return "nowhere"
 
+    def _locked_keys(self, keys: Sequence[str]) -> list[str]:
+        return [key for key in keys if self.tells_locked and "locked" in key]
+
     def _sweep(self, limit: int) -> int:  # noqa: ARG002
         return 0
 
@@ -66,6 +70,8 @@ class Table(TableTarget[Connection]):
             self.written.append(keys)
             if self.is_lost and len(keys) < len(BATCH):
                 raise NotConnected("the server hung up")
+            if any("locked" in key for key in keys):
+                return TimedOut("waited for a lock")
             return Rejected("no") if any("bad" in key for key in keys) else None
 
 
@@ -95,3 +101,28 @@ def test_a_connection_lost_while_a_batch_is_split_ends_the_attempts(table: Table
     failures = table.send([event(key, time=LATELY) for key in BATCH])
     assert [type(error) for error in failures.values()] == [NotConnected] * 4
     assert table.written == [BATCH, BATCH[:2]]
+
+
+def test_events_whose_rows_are_locked_fail_alone(table: Table) -> None:
+    batch = ["a", "locked", "bad", "b", "locked too"]
+    failures = table.send([event(key, time=LATELY) for key in batch])
+    assert {index: type(error) for index, error in failures.items()} == {
+        1: Retryable,
+        2: Rejected,
+        4: Retryable,
+    }
+    assert str(failures[1]) == "another session has locked its row for 3 s"
+    assert table.written[:2] == [batch, ["a", "bad", "b"]], "the others are written at once"
+    table.written.clear()
+    assert table.send([event("locked", time=LATELY)]).keys() == {0}
+    assert table.written == [["locked"]]
+
+
+def test_where_no_row_is_known_to_be_locked_the_batch_timed_out(table: Table) -> None:
+    table.tells_locked = False
+    with pytest.raises(TimedOut, match="waited for a lock"):
+        table.send([event(key, time=LATELY) for key in ("a", "locked")])
+    table.settings.format = "access"
+    table.tells_locked = True
+    with pytest.raises(TimedOut, match="waited for a lock"):
+        table.send([event("locked", time=LATELY)])

@@ -2,17 +2,21 @@
 
 import abc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import ClassVar, TypeVar
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, Retryable, TimedOut
 from bucketcast.event import SEQUENCER_DIGITS, Event
 from bucketcast.mirror.join import Moment
+from bucketcast.shapes.minio import path
 from bucketcast.targets.base import Connected, Failures
 from bucketcast.targets.base.mirror import Mirror
 from bucketcast.targets.base.sockets import LibraryConnection
+
+LOCK_SECONDS = 3
+"""A batch waits so long for rows that another session has locked; then it is written without."""
 
 L = TypeVar("L", bound=LibraryConnection)
 
@@ -26,6 +30,7 @@ class TableTarget(Connected[L], Mirror):
     def _deliver(self, events: Sequence[Event]) -> Failures:
         """Write the batch; if a row is refused, halve the batch until that row is alone.
 
+        Rows that another session has locked are left out, and their events retried.
         No transaction begins after `timeout`, or after an error that is not about a row; the other
         events are retried. So a batch takes at most twice `timeout`, see `max_send_seconds`.
         """
@@ -40,16 +45,37 @@ class TableTarget(Connected[L], Mirror):
                 part = waiting.pop()
                 try:
                     refusal = self._write([events[index] for index in part])
+                    locked = self._locked(events, part, refusal)
                 except DeliveryError as error:
                     if len(part) == len(events):
                         raise
                     return failures | dict.fromkeys(chain(part, *waiting), error)
-                if refusal and len(part) > 1:
+                if locked:
+                    waits = Retryable(f"another session has locked its row for {LOCK_SECONDS} s")
+                    failures |= dict.fromkeys(locked, waits)
+                    waiting += filter(None, [[index for index in part if index not in locked]])
+                elif refusal and len(part) > 1:
                     half = len(part) // 2
                     waiting += [part[half:], part[:half]]
                 elif refusal:
                     failures[part[0]] = refusal
         return failures
+
+    def _locked(
+        self, events: Sequence[Event], part: Sequence[int], refusal: DeliveryError | None
+    ) -> set[int]:
+        """Return the events whose rows are locked, if that is why the part was not written.
+
+        Raises:
+            DeliveryError: it waited for something else.
+        """
+        if not isinstance(refusal, TimedOut):
+            return set()
+        keys = {index: path(events[index]) for index in part} if self.keeps_rows else {}
+        locked = self._locked_keys([*keys.values()]) if keys else ()
+        if not locked:
+            raise refusal
+        return {index for index, key in keys.items() if key in locked}
 
     @property
     def where(self) -> str:
@@ -71,8 +97,18 @@ class TableTarget(Connected[L], Mirror):
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         """Write these events in one transaction; return the refusal of a row, if there is one.
 
+        That is a `TimedOut` if it waited for a lock.
+
         Raises:
             DeliveryError: no event was written, for a reason that is not about a row.
+        """
+
+    @abc.abstractmethod
+    def _locked_keys(self, keys: Sequence[str]) -> Collection[str]:
+        """Return those of these keys whose rows another session has locked.
+
+        Raises:
+            DeliveryError: the table is locked, or the server cannot tell.
         """
 
     @contextmanager

@@ -36,7 +36,9 @@ name or `database.table`, in backquotes if it contains more than letters, digits
 
 A batch is one transaction. If the database refuses a row permanently (a key too long, a
 constraint), that event is rejected and the others are written; an event larger than
-`max_allowed_packet` waits until the limit is raised.
+`max_allowed_packet` waits until the limit is raised. If another session has locked a row for 3 s,
+that event is tried again and the others are written; before MySQL 8 and MariaDB 10.6, which cannot
+tell such rows, the whole batch is.
 
 The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELETE on the table, and
 all four on the guard; and CREATE if a table is to be created. Supported logins are
@@ -135,6 +137,10 @@ class Target(TableTarget[Client]):
                 return None
             connection.rollback()
             return refusal
+
+    def _locked_keys(self, keys: Sequence[str]) -> list[str]:
+        with self._session() as connection:
+            return mirror.locked_keys(connection, self._names, keys)
 
     def _check_size(self, rows: Sequence[bytes]) -> DeliveryError | None:
         size = max(map(len, rows))

@@ -13,6 +13,7 @@ from bucketcast.targets import base
 from bucketcast.targets.base import database, iam, tls
 from bucketcast.targets.base.endpoint import receive_exactly
 from bucketcast.targets.base.sockets import LibraryConnection
+from bucketcast.targets.base.tables import LOCK_SECONDS
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 # commit and rollback end a transaction, and one that waited for a lock sees the other's rows.
 _SESSION = (
     "SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
-    " autocommit = 0, innodb_lock_wait_timeout = 10, lock_wait_timeout = 10"
+    f" autocommit = 0, innodb_lock_wait_timeout = {LOCK_SECONDS}, lock_wait_timeout = 10"
 )
 _ACCESS_DENIED = 1045
 _CONNECTION_LOST = (2006, 2013)

@@ -16,6 +16,8 @@ from bucketcast.errors import (
     TimedOut,
 )
 
+LOCK_WAIT_TIMEOUT = 1205
+PARSE_ERROR = 1064
 Outcome = tuple[type[DeliveryError], str]
 """The class of the delivery error, and its hint."""
 _GRANT = (Retryable, "grant it to the user of dsn_string")
@@ -52,7 +54,7 @@ _OUTCOMES: Mapping[int, Outcome] = {
     1152: _DISCONNECTED,
     1153: _PACKET,
     1203: _TOO_MANY,
-    1205: (TimedOut, "another transaction holds a lock for long"),
+    LOCK_WAIT_TIMEOUT: (TimedOut, "another transaction holds a lock for long"),
     1226: _TOO_MANY,
     1227: _GRANT,
     1264: _ROW,
@@ -95,7 +97,9 @@ _OUTCOMES: Mapping[int, Outcome] = {
     4161: _ROW,
 }
 """All others are `Retryable`, except the client's errors, 2000 to 2999: `NotConnected`."""
-_ROW_ERRORS = frozenset({1644, *(code for code, outcome in _OUTCOMES.items() if outcome is _ROW)})
+_ROW_ERRORS = frozenset(
+    {1644, LOCK_WAIT_TIMEOUT, *(code for code, outcome in _OUTCOMES.items() if outcome is _ROW)}
+)
 _CLIENT = range(2000, 3000)
 _is_about_certificates = re.compile(r" alert |ALERT").search
 
@@ -107,7 +111,7 @@ def number(error: BaseException) -> int:
 
 
 def is_about_a_row(error: Exception) -> bool:
-    """Return True if the server refused a row, and would accept the statement without it."""
+    """Return True if the server refused a row, or waited for one that is locked."""
     return number(error) in _ROW_ERRORS
 
 

@@ -8,7 +8,7 @@ under the lock do not change until the commit.
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,11 @@ from bucketcast.mirror.registers import Register, RegisterUpdate
 from bucketcast.shapes.minio import records
 from bucketcast.targets.mysql import sql, state
 from bucketcast.targets.mysql.client import Client
+from bucketcast.targets.mysql.errors import LOCK_WAIT_TIMEOUT, PARSE_ERROR, number
 from bucketcast.targets.mysql.names import Names
+
+_SLOT_WAITS = 3
+"""A slot is waited for so many times `LOCK_SECONDS`: a batch that waits for a row holds its own."""
 
 
 class Item(NamedTuple):
@@ -61,11 +65,47 @@ def deliver(connection: Client, names: Names, items: Sequence[Item]) -> None:
 
 def _lock(connection: Client, names: Names, identities: Iterable[str], *, exclusive: bool) -> None:
     count, statement = sql.lock(names, identities, exclusive=exclusive)
-    if len(connection.query(statement)) < count:  # the guard was emptied by hand
+    if len(_wait_for_slots(connection, statement)) < count:  # the guard was emptied by hand
         connection.rollback()
         connection.execute([sql.insert_slots(names)])
         connection.commit()
         connection.query(statement)
+
+
+def _wait_for_slots(connection: Client, statement: bytes) -> list[tuple[Any, ...]]:
+    """Lock slots; if that takes long, wait again."""
+    from pymysql import MySQLError  # noqa: PLC0415 - carried by functions that deliver
+
+    for _ in range(_SLOT_WAITS - 1):
+        try:
+            return connection.query(statement)
+        except MySQLError as error:
+            if number(error) != LOCK_WAIT_TIMEOUT:
+                raise
+            connection.rollback()
+    return connection.query(statement)
+
+
+def locked_keys(connection: Client, names: Names, keys: Iterable[str]) -> list[str]:
+    """Return those of these keys whose rows are locked; none if the server is too old to tell."""
+    from pymysql import MySQLError  # noqa: PLC0415 - carried by functions that deliver
+
+    by_hash = {sql.identity(key): key for key in keys}
+    connection.execute([sql.READ_UNCOMMITTED])
+    try:
+        known = _hashes(connection, sql.select_hashes(names, by_hash))
+        free = _hashes(connection, sql.select_hashes(names, by_hash, sql.SKIP_LOCKED))
+    except MySQLError as error:
+        if number(error) != PARSE_ERROR:
+            raise
+        return []
+    finally:
+        connection.rollback()
+    return [by_hash[hash_] for hash_ in known - free]
+
+
+def _hashes(connection: Client, statements: Iterable[bytes]) -> set[str]:
+    return {str(row[0]) for statement in statements for row in connection.query(statement)}
 
 
 def _keep_rows(connection: Client, names: Names, items: Sequence[Item]) -> list[Item]:

@@ -58,6 +58,9 @@ _CREATE_GUARD = """(
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC"""
 _SECONDS_LENGTH = len("2026-01-02T03:04:05")
 _NEVER = b"'9999-12-31'"
+SKIP_LOCKED = " FOR UPDATE SKIP LOCKED"
+READ_UNCOMMITTED = b"SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"
+"""The next transaction sees the rows that another inserts."""
 
 
 def quote(text: bytes) -> bytes:
@@ -121,13 +124,19 @@ def select_values(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     return _by_hash("SELECT key_hash, value", names, identities)
 
 
+def select_hashes(names: Names, identities: Iterable[str], mode: str = "") -> Iterator[bytes]:
+    """Read which rows there are."""
+    return _by_hash("SELECT key_hash", names, identities, mode)
+
+
 def delete(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     return _by_hash("DELETE", names, identities)
 
 
-def _by_hash(verb: str, names: Names, identities: Iterable[str]) -> Iterator[bytes]:
-    head = f"{verb} FROM {names.table} WHERE key_hash IN ("
-    return statements(head.encode(), (b"'%b'" % item.encode() for item in identities), b")")
+def _by_hash(verb: str, names: Names, identities: Iterable[str], mode: str = "") -> Iterator[bytes]:
+    head, tail = f"{verb} FROM {names.table} WHERE key_hash IN (", f"){mode}"
+    hashes = (b"'%b'" % item.encode() for item in identities)
+    return statements(head.encode(), hashes, tail.encode())
 
 
 def row(key: bytes, value: bytes) -> bytes:

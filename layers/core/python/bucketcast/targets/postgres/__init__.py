@@ -26,7 +26,8 @@ Missing tables are created as MinIO creates them; tables that MinIO filled can b
   appended; a repeated delivery adds a second row.
 
 A batch is one transaction. If the database refuses a row permanently (a NUL in its key, a
-constraint), that event is rejected and the others are written.
+constraint), that event is rejected and the others are written. So they are if another session has
+locked a row for 3 s; that event is tried again.
 
 The user needs CONNECT and TEMPORARY on the database and INSERT on the table; for `namespace` also
 SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on the schema if a
@@ -47,7 +48,7 @@ from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
 from bucketcast.targets.postgres.client import Client, connect, endpoints
-from bucketcast.targets.postgres.errors import ROW_ERRORS, delivery_error, sqlstate
+from bucketcast.targets.postgres.errors import delivery_error, is_about_a_row
 from bucketcast.targets.postgres.settings import PostgresSettings, login
 
 ROWS_PER_PART = 100
@@ -122,11 +123,19 @@ class Target(TableTarget[Client]):
                 self._drop()  # it is in the middle of a COPY
                 return Rejected(f"its text is not Unicode: {error}")
             except Error as error:
-                if sqlstate(error)[:2] not in ROW_ERRORS:
+                if not is_about_a_row(error):
                     raise
                 connection.execute("rollback")
                 return delivery_error(error)
         return None
+
+    def _locked_keys(self, keys: Sequence[str]) -> list[str]:
+        with self._session() as connection:
+            names = self._prepare(connection)
+            connection.execute(sql.begin_as_a_writer(names))
+            locked = connection.query(sql.locked(names), list(keys))
+            connection.execute("rollback")
+        return [key for (key,) in locked]
 
     def _join(self, connection: Client, entries: Sequence[RegisterUpdate]) -> None:
         connection.copy(sql.COPY_TO_STAGE, _parts(map(sql.stage_row, entries)))

@@ -12,8 +12,8 @@ from bucketcast.errors import (
 )
 from bucketcast.targets.base import iam
 
-ROW_ERRORS = ("22", "23", "54", "P0")
-"""Classes of errors that concern a row, not the whole batch."""
+_ROW_ERRORS = ("22", "23", "54", "P0", "55P03")
+"""Errors and classes of errors that concern a row, not the whole batch; the last is a lock."""
 _READ_ONLY = (
     "the server takes no writes: list all hosts in connection_string, and "
     "target_session_attrs=read-write finds the one that does"
@@ -33,6 +33,7 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = {
     "42601": (Retryable, 'put the table\'s name in "quotes" if it is a word of SQL'),
     "53300": (NotConnected, "lower max_open_connections, or let the server take more"),
     "54": (Rejected, ""),
+    "55P03": (TimedOut, "another session holds a lock for long"),
     "57": (NotConnected, ""),
     "57014": (TimedOut, "the server is overloaded, or another session holds a lock for long"),
 }
@@ -42,6 +43,11 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = {
 def sqlstate(error: Exception) -> str:
     """Return the server's code of the error; "" if the error is not the server's."""
     return str(_fields(error).get("C", ""))
+
+
+def is_about_a_row(error: Exception) -> bool:
+    """Return True if the server refused a row, or waited for one that is locked."""
+    return sqlstate(error).startswith(_ROW_ERRORS)
 
 
 def delivery_error(error: Exception) -> DeliveryError:

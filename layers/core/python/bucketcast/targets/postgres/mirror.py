@@ -6,6 +6,7 @@
 from typing import LiteralString
 
 from bucketcast.mirror.registers import UNVERSIONED
+from bucketcast.targets.base.tables import LOCK_SECONDS
 from bucketcast.targets.postgres.sql import Names
 
 _BY_BYTES = 'collate "C"'
@@ -41,6 +42,9 @@ begin
     from pg_temp.bucketcast_staged group by 2 order by 2
   ) slots;
 
+  if current_setting('lock_timeout') = '0' then  -- for rows; a slot may be held for a whole batch
+    perform set_config('lock_timeout', '{LOCK_SECONDS}s', true);
+  end if;
   if not only_puts then
     -- A put that was only seen leaves the row of its object as it is, but for the sequencer.
     update pg_temp.bucketcast_staged s

@@ -159,6 +159,18 @@ create index on {names.guard} (noted_at)
 """
 
 
+def begin_as_a_writer(names: Names) -> str:
+    """Begin a transaction, unless the table itself is locked."""
+    return f"begin; set local lock_timeout = '1s'; lock table {names.table} in row exclusive mode"
+
+
+def locked(names: Names) -> str:
+    """Return the keys among $1 whose rows are locked."""
+    rows = f"select key from {names.table} where key = any($1)"  # noqa: S608
+    free = f"with free as ({rows} for update skip locked)"
+    return f"{free} {rows} except select key from free"  # noqa: S608
+
+
 def sweep(names: Names, limit: int) -> str:
     """Delete up to `limit` expired rows, without those that are locked."""
     return f"""
