@@ -228,8 +228,7 @@ def test_the_pause_of_an_event_is_its_own_and_at_least_its_targets(
         (99, 3, NEW, PLAIN, Step.TRY),
         (99, 4, NEW, PLAIN, Step.HALVE),
         (1, 4, NEW, PLAIN, Step.MARK),
-        (1, 4, failed(error=CRASHED), PLAIN, Step.GIVE_UP),
-        (1, 3, failed(error=CRASHED), PLAIN, Step.TRY),
+        (1, 21, failed(error=CRASHED), PLAIN, Step.TRY),
         (99, 4, failed(error=CRASHED), PLAIN, Step.HALVE),
         (99, 4, NEW, IN_ORDER, Step.TRY),
         (99, 4, NEW, ONCE, Step.GIVE_UP),
@@ -251,6 +250,24 @@ def test_what_is_done_with_a_message(
 def test_a_large_message_waits_for_longer(events: int, seconds: int | None, pause: int) -> None:
     received = item("a", history=failed(since=NOW - 3_600_000)).received
     assert of_wait(received, events, seconds) == pause
+
+
+@pytest.mark.parametrize(
+    ("receives", "hours", "error", "step"),
+    [
+        (21, 13, CRASHED, Step.GIVE_UP),
+        (20, 13, CRASHED, Step.TRY),
+        (21, 11, CRASHED, Step.TRY),
+        (99, 99, "TimedOut", Step.MARK),
+    ],
+)
+def test_an_event_that_the_function_ends_with_is_given_up_after_many_tries_and_hours(
+    receives: int, hours: int, error: str, step: Step
+) -> None:
+    """Where Lambda has no room for the function, messages are received as often."""
+    sent = NOW - hours * 3_600_000
+    received = item("a", history=failed(error=error), receives=receives, sent=sent).received
+    assert of_message(received, 1, gave_up=False) is step
 
 
 def test_in_order_messages_behind_one_that_is_given_up_stay() -> None:

@@ -139,6 +139,29 @@ def test_message_that_crashes_the_function_is_dead_lettered_unopened() -> None:
     assert dead.history.created == SENT
 
 
+def test_what_the_function_ends_with_is_halved_until_its_event_is_alone() -> None:
+    """A thousand neighbours of such an event were delivered again and again for 13 days."""
+    bench = Bench()
+    outcome = bench(message("1", "abcde", failed(2), receives=4), message("2", "f"))
+    assert (bench.target.batches, outcome.stay) == ([["f"]], [])
+    assert bench.queue.back == [["a", "b"], ["c", "d", "e"]]
+    assert {sent.history.tries for sent in bench.queue.sent} == {2}
+    bench.queue.sent.clear()
+    bench(message("3", "a", receives=4))
+    (marked,) = bench.queue.sent
+    assert (marked.history.error, marked.history.tries) == ("Crashed", 1)
+    late = NOW + 13 * 3_600_000
+    bench(*bench.again(sent=NOW, receives=21), now=late)
+    assert (bench.queue.dead_keys, bench.target.batches) == (["a"], [["f"]])
+    assert bench.queue.reasons[0].startswith("no try came to an end: the function ended before")
+
+
+def test_what_the_function_may_end_with_is_sent_after_and_apart_from_all_others() -> None:
+    bench = Bench()
+    bench(message("1", "ab", receives=2), message("2", "c"), message("3", "d", receives=3))
+    assert bench.target.batches == [["c"], ["a", "b", "d"]]
+
+
 @pytest.mark.parametrize("state", [{"receives": RENEW_AFTER_RECEIVES}, {"sent": AT_ITS_END}])
 def test_aged_message_is_sent_again_before_anything_else(state: dict[str, Any]) -> None:
     """Also where the function dies of it: it did not say what became of it so far."""

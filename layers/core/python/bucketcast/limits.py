@@ -47,8 +47,11 @@ MAX_RECEIVES = 1_000
 RENEW_AFTER_RECEIVES = MAX_RECEIVES // 2
 """After so many receives a message is sent again: as many are left for a function that crashes."""
 CRASHED_RECEIVES = 3
-"""After so many receives without an outcome a message is given up, once its term is over; one that
-is tried once, in any case."""
+"""After so many receives without an outcome a message is halved, and given up once its term is
+over; one that is tried once, in any case."""
+CRASHED_TRIES = 20
+"""After so many more, over `CRASHED_HOURS`, the last event of it is dead-lettered."""
+CRASHED_HOURS = 12
 
 # Pauses, in seconds
 LONGEST_DELAY_SECONDS = 900

@@ -212,6 +212,15 @@ class Term(NamedTuple):
         return self.expired and (self.history.failed or (late and crashing))
 
     @property
+    def crashed_for_long(self) -> bool:
+        """Whether the function ended with this message for hours, since that was known of it.
+
+        It was received often for another reason, too, where Lambda had no room for the function.
+        """
+        often = self.receives > limits.CRASHED_TRIES
+        return often and self.now - self.sent > limits.CRASHED_HOURS * 3_600_000
+
+    @property
     def needs_renewal(self) -> bool:
         """Whether SQS would soon move or drop the message, where it can be sent again."""
         due = self.receives >= limits.RENEW_AFTER_RECEIVES or self.expires_soon
@@ -248,9 +257,9 @@ class Term(NamedTuple):
         They double with every receive: it may be the message that crashes the function.
         """
         doubled = 1 << min(max(self.receives - 1, 0), 16)
-        seconds = min(
-            max(doubled, limits.SHORTEST_VISIBILITY_SECONDS), limits.LONGEST_VISIBILITY_SECONDS
-        )
+        marked = self.history.error == CRASHED
+        longest = limits.LONGEST_PAUSE_SECONDS if marked else limits.LONGEST_VISIBILITY_SECONDS
+        seconds = min(max(doubled, limits.SHORTEST_VISIBILITY_SECONDS), longest)
         return max(seconds, self.recheck_seconds) if self.policy.in_order else seconds
 
     @property

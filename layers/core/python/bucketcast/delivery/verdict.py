@@ -70,7 +70,7 @@ class Step(enum.Enum):
     HALVE = enum.auto()
     """Its halves are sent: the function ended again and again while it had this message."""
     MARK = enum.auto()
-    """It is sent again as one that the function ended with, which only a lone event is."""
+    """It is sent again as one that the function may have ended with: its event is alone."""
     GIVE_UP = enum.auto()
 
 
@@ -82,15 +82,16 @@ def of_message(received: Received, events: int, *, gave_up: bool) -> Step:
     """
     (message, term), in_order = received, received.term.policy.in_order
     crashed = message.receives > limits.CRASHED_RECEIVES and not (in_order or term.policy.once)
+    marked = message.history.error == CRASHED and events == 1
     if in_order and gave_up:
         return Step.KEEP
-    if term.should_give_up or (crashed and events == 1 and message.history.error == CRASHED):
+    if term.should_give_up or (marked and term.crashed_for_long):
         return Step.GIVE_UP
     if message.history.not_before > term.now and message.history.failed:  # else it never begins
         return Step.POSTPONE
     if term.needs_renewal:
         return Step.RENEW
-    if crashed:
+    if crashed and not marked:
         return Step.MARK if events == 1 else Step.HALVE
     return Step.TRY
 
