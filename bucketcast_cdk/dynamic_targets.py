@@ -15,7 +15,11 @@ from constructs import Construct
 
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue_names import ONCE, once_queue, target_name
-from bucketcast.limits import ONCE_DAYS, VISIBILITY_TIMEOUTS_ONCE
+from bucketcast.limits import (
+    ONCE_CONCURRENCY_FACTOR,
+    ONCE_RETENTION_DAYS,
+    VISIBILITY_TIMEOUTS_ONCE,
+)
 from bucketcast.settings.egress import Egress
 from bucketcast.state.items import PARTITION
 from bucketcast.topics.model import KINDS
@@ -160,14 +164,15 @@ class DynamicTargets(Construct):
             queue_name=once_queue(self._prefix, kind),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=Duration.days(ONCE_DAYS),
+            retention_period=Duration.days(ONCE_RETENTION_DAYS),
             removal_policy=RemovalPolicy.DESTROY,
             visibility_timeout=Duration.seconds(VISIBILITY_TIMEOUTS_ONCE * options.timeout),
         )
         nag.accept(queue, nag.NO_DEAD_LETTERS)
         # Lambda refuses a timeout above the queue's visibility timeout, so the queue comes first.
         function.function.node.add_dependency(queue)
-        function.read(queue, max_concurrency=options.max_concurrency)
+        several = ONCE_CONCURRENCY_FACTOR * (options.max_concurrency or 0)
+        function.read(queue, max_concurrency=min(several, 1_000) or None)  # Lambda takes no more
 
     def _name(self, kind: str) -> str:
         """Return the function's name, to which dynamic mappings refer."""

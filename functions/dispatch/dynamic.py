@@ -8,7 +8,6 @@ While they cannot be read, or the target is off, its messages wait.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -53,11 +52,11 @@ class DynamicTargets:
         self._kind = kind
         self._sqs = function_clients.client("sqs")
         dynamodb = function_clients.client("dynamodb")
-        client = cache(lambda: function_clients.client("dynamodb", function_clients.OPTIONAL_CALL))
+        optional = function_clients.client("dynamodb", function_clients.OPTIONAL_CALL)
         self._table = Table(settings.state_table, dynamodb)
         self._topics = TopicTable(settings.state_table, dynamodb)
-        self._counters = Counters(settings.state_table, client)
-        self._breakers = Breakers(settings.state_table, client)
+        self._counters = Counters(settings.state_table, lambda: optional)
+        self._breakers = Breakers(settings.state_table, lambda: optional)
         self._engines = EngineCache()
         shared = self._queue(f"{settings.queue_prefix}{ONCE}")
         self._once = Once(kind, shared, self._topics, self._breakers, self._counters)

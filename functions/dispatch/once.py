@@ -1,33 +1,60 @@
 """Non-persistent topics: one attempt per event, at once; losses are counted.
 
 All topics of a kind share one queue, so a message names its topic. The topic's settings are read
-before each batch, and its connection is kept while they do not change. Each topic has a breaker of
-its own: while one does not answer, its events are lost at once, and delay no others.
+before each batch, and its connection is kept while they do not change.
+
+Topics are tried side by side, each for `ONCE_SEND_SECONDS`, and each has its own breaker: while
+one does not answer, its events are lost at once. So one that hangs holds its call for a moment, the
+others of that call not at all. Were hundreds of them probed as soon as they may be, all calls would
+wait for them: a function probes for half of its time at most.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from threading import Lock
+from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
 from bucketcast.aws import secrets
+from bucketcast.aws.function_clients import AT_ONCE
+from bucketcast.delivery.breaker import Breaker
+from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.messages import Message
+from bucketcast.delivery.messages import Batch, Item, Message, Result
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
-from bucketcast.delivery.sender import Absent, Gone
+from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.destination import TopicArn
+from bucketcast.errors import NotConnected, Waiting
+from bucketcast.limits import (
+    DAY_MS,
+    FIRST_HEARTBEAT_SECONDS,
+    ONCE_DAYS,
+    ONCE_SEND_SECONDS,
+    SHORTEST_VISIBILITY_SECONDS,
+)
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.model import Topic
-from functions.dispatch.batch import EngineCache, connector, deliver, sender
+from functions.dispatch.batch import EngineCache, connector, deliver
 
 _POLICY = Policy(once=True)
+
+
+class _Group(NamedTuple):
+    """Which messages of a call are delivered together: `late` ones were not tried in time."""
+
+    topic: TopicArn
+    late: bool
 
 
 class Once:
@@ -41,29 +68,46 @@ class Once:
         breakers: Breakers,
         counters: Counters,
     ) -> None:
-        self._kind = kind
+        self._kind: Any = type(kind.__name__, (kind,), {"timeout": ONCE_SEND_SECONDS})
         self._queue = Consumer(queue, _drop)
         self._topics = topics
         self._breakers = breakers
         self._counters = counters
         self._engines = EngineCache()
+        self._engines_lock = Lock()
+        self._probes = _Probes()
 
     def __call__(self, messages: Sequence[Message], context: Any) -> list[str]:
         """Try each event once; return the ids of the messages that stay."""
-        engines = []
-        for topic, group in _by_topic(messages).items():
-            engines.append((self._engine(topic), topic.arn, group))
-        stay: list[str] = []
-        total = None
-        # A topic that may not answer is probed when the others have their events.
-        for engine, arn, group in sorted(engines, key=lambda entry: entry[0].is_unreachable):
-            stay += deliver(
-                arn, engine, group, _POLICY, context, counters=self._counters, total=total
-            )
-            total = float("inf")
-        return stay
+        seconds = float(context.get_remaining_time_in_millis()) / 1_000
+        groups = _groups(messages, round(time.time() * 1_000))
+        # Those of a topic that has answered stay in flight, too, until the call ends.
+        hidden = dict.fromkeys(
+            [message.receipt for message in messages], SHORTEST_VISIBILITY_SECONDS
+        )
+        deliver_group = partial(self._deliver, context, seconds)
+        with (
+            self._probes,
+            self._queue.heartbeat(hidden, FIRST_HEARTBEAT_SECONDS),
+            ThreadPoolExecutor(AT_ONCE) as pool,
+        ):
+            return [*chain.from_iterable(pool.map(deliver_group, groups, groups.values()))]
 
-    def _engine(self, arn: TopicArn) -> Engine:
+    def _deliver(
+        self, context: Any, total: float, group: _Group, messages: Sequence[Message]
+    ) -> Iterable[str]:
+        arn = group.topic.arn
+        try:
+            engine, counters = self._engine(group), self._counters
+            return deliver(arn, engine, messages, _POLICY, context, counters=counters, total=total)
+        except Exception:  # noqa: BLE001 - a topic's own trouble must not stop the neighbours
+            telemetry.logger.exception("the events of a topic stay in the queue", topic=arn)
+            return [message.id for message in messages]
+
+    def _engine(self, group: _Group) -> Engine:
+        arn, late = group
+        if late:
+            return Engine(self._queue, Gone(f"not tried within {ONCE_DAYS} day"))
         try:
             topic = self._topics.topic(arn)
         except (BotoCoreError, ClientError) as error:
@@ -71,7 +115,8 @@ class Once:
             return Engine(self._queue, Absent("the table does not answer"))
         if topic is None or topic.kind != self._kind.arn_type:
             return Engine(self._queue, Gone(f"{arn} was deleted, or goes elsewhere now"))
-        return self._engines.get(arn.arn, topic.number, lambda: self._create(topic))
+        with self._engines_lock:
+            return self._engines.get(arn.arn, topic.number, lambda: self._create(topic))
 
     def _create(self, topic: Topic) -> Engine:
         def settings(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
@@ -80,20 +125,76 @@ class Once:
             return target.settings if target else {}
 
         connect = connector(self._kind, settings)
-        store = self._breakers.of(topic.arn)
-        return Engine(self._queue, sender(self._kind, connect, store, str(topic.number)))
+        breaker = Breaker(self._breakers.of(topic.arn), str(topic.number))
+        size = self._kind.batch_size
+        work = _TopicSender(Connection(connect), breaker, size, self._probes)
+        return Engine(self._queue, work)
 
 
-def _by_topic(messages: Sequence[Message]) -> Mapping[TopicArn, list[Message]]:
+class _Probes:
+    """Whether the call that enters it may probe: not for as long as the last that did took.
+
+    Any number of topics is probed side by side, in the time of one.
+    """
+
+    def __init__(self) -> None:
+        self.allowed = True
+        self.started = False
+        self._began = 0.0
+        self._not_before = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.time()
+        self.allowed, self.started = self._began >= self._not_before, False
+
+    def __exit__(self, *_: object) -> None:
+        if self.started:
+            self._not_before = 2 * time.time() - self._began
+
+
+class _TopicSender(Sender):
+    """Sends to one topic; while it does not answer, only when the call may probe.
+
+    Its breaker opens when nothing was taken for want of an answer, be it of a single event: the
+    next would come to another function, which would wait for it, too.
+    """
+
+    def __init__(
+        self, connection: Connection, breaker: Breaker, batch_size: int, probes: _Probes
+    ) -> None:
+        super().__init__(connection, breaker, batch_size)
+        self._probes = probes
+
+    def begin_batch(self, policy: Policy) -> Waiting | None:
+        outage = self.find_outage()
+        if outage and not self._probes.allowed:
+            return outage
+        obstacle = super().begin_batch(policy)
+        self._probes.started |= bool(outage) and obstacle is None
+        return obstacle
+
+    def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
+        result = super().__call__(items, batch)
+        errors = [failed.error for failed in result.failed]
+        silent = next((error for error in errors if isinstance(error, NotConnected)), None)
+        if silent and result.stop is None and len(errors) == len(items):
+            self._breaker.record_failure(silent)
+        return result
+
+
+def _groups(messages: Sequence[Message], now: int) -> Mapping[_Group, list[Message]]:
     """Return messages by the topic that they name; drop those that name none."""
-    groups: dict[TopicArn, list[Message]] = {}
+    groups: dict[_Group, list[Message]] = {}
     for message in messages:
+        late = now - message.sent > ONCE_DAYS * DAY_MS
         try:
-            groups.setdefault(TopicArn.parse(message.history.topic), []).append(message)
+            group = _Group(TopicArn.parse(message.history.topic), late)
         except ValueError as error:
             telemetry.logger.error(
                 "a message for no topic is dropped", id=message.id, why=str(error)
             )
+            continue
+        groups.setdefault(group, []).append(message)
     return groups
 
 

@@ -71,19 +71,25 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
     assert not named.of_type("AWS::EC2::SecurityGroup")
 
 
-def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Synthesised) -> None:
+def test_topics_of_a_kind_share_a_queue_that_is_read_by_more_at_once(two: Synthesised) -> None:
     named = {
         each["Properties"].get("QueueName"): each["Properties"]
         for each in two.of_type("AWS::SQS::Queue").values()
     }
     shared = named["Bucketcast-dynamic-webhook-once"]
-    assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 86_400)
-
+    assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 172_800)
     assert "RedrivePolicy" not in shared
     assert "Bucketcast-dynamic-redis-once" not in named, "no topic goes there"
     called = two.of_type("AWS::Lambda::EventSourceMapping").values()
     (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
-    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 5}
+    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 20}
+
+
+def test_no_more_read_the_shared_queue_at_once_than_lambda_takes(make: Make) -> None:
+    made = make("[dynamic_targets]\nkinds = 'webhook'\nmax_concurrency = 300\n")
+    called = made.of_type("AWS::Lambda::EventSourceMapping").values()
+    (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
+    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 1_000}
 
 
 def test_queues_are_updated_before_a_longer_timeout(make: Make) -> None:

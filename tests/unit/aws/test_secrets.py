@@ -1,5 +1,7 @@
 """References are resolved by Secrets Manager, with as few calls as possible."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
@@ -175,3 +177,21 @@ def test_fresh_read_gets_the_current_secret(monkeypatch: pytest.MonkeyPatch) -> 
     calls.answer = "new"
     forget()
     assert resolve({"password": "secret:db"}) == {"password": "new"}
+
+
+def test_threads_that_begin_together_create_one_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of botocore's is not made for several at a time."""
+    forget()
+    created: list[str] = []
+
+    def create(service: str) -> Mock:
+        created.append(service)
+        time.sleep(0.05)
+        return Mock(get_secret_value=lambda SecretId: {"SecretString": SecretId})  # noqa: N803
+
+    monkeypatch.setattr(function_clients, "client", create)
+    with ThreadPoolExecutor(8) as pool:
+        texts = [*pool.map(lambda n: resolve({"a": f"secret:{n}"})["a"], range(8))]
+    assert texts == [str(n) for n in range(8)]
+    assert created == ["secretsmanager"]
+    forget()

@@ -1,7 +1,10 @@
 """Topics on their way: which queue ingest finds, and the one attempt of those not persistent."""
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from threading import Barrier
+from threading import Event as Signal
 from typing import Any
 
 import pytest
@@ -10,13 +13,16 @@ from botocore.exceptions import ClientError
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.delivery.queue import Queue
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.dynamic_targets.aws.resources import Resources
-from bucketcast.errors import NotConnected, Rejected, Retryable
+from bucketcast.errors import NotConnected, Rejected, Retryable, TimedOut
+from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.dynamic_targets import Table
+from bucketcast.targets import base
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import DesiredTopic, Topics
@@ -48,7 +54,8 @@ class Stack:
 
     def __init__(self, account: Account, module: Any, environ: dict[str, str]) -> None:
         self.account = account
-        self.handler = module.build(environ, lambda _: Fake)
+        self.build: Callable[[], Any] = lambda: module.build(environ, lambda _: Fake)
+        self.handler = self.build()
         self.items = TopicTable(account.table_name, account.dynamodb)
         resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
         self.topics = Topics(self.items, DYNAMIC, account.targets(), resources, lambda: account.now)
@@ -73,7 +80,9 @@ class Stack:
             invocation(text, history=history._replace(topic=arn))["Records"][0]
             for arn, text in bodies
         ]
-        call = {"Records": [{**each, "messageId": str(n)} for n, each in enumerate(records)]}
+        for n, record in enumerate(records):
+            record |= {"messageId": str(n), "receiptHandle": f"receipt {n}"}
+        call = {"Records": records}
         for record in call["Records"]:
             record["eventSourceARN"] = DYNAMIC.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
@@ -172,7 +181,11 @@ def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
     first = stack.put("first", push_endpoint="https://a:b@example.org/1")
     second = stack.put("second")
     assert stack(body(first.arn, "x", "y"), body(second.arn, "z"), body(first.arn, "v")) == []
-    assert Fake.sent == [("Basic YTpi", ["x"]), ("Basic YTpi", ["y", "v"]), ("", ["z"])]
+    assert [sent for sent in Fake.sent if sent[0]] == [
+        ("Basic YTpi", ["x"]),
+        ("Basic YTpi", ["y", "v"]),
+    ]
+    assert [sent for sent in Fake.sent if not sent[0]] == [("", ["z"])]
     assert stack.counts() == {first.arn: Counts(sent=3), second.arn: Counts(sent=1)}
 
 
@@ -203,13 +216,90 @@ def test_events_out_of_time_are_visible_again_at_once(stack: Stack) -> None:
     assert stack.counts() == {}
 
 
-def test_first_batch_of_a_short_function_is_sent(stack: Stack) -> None:
-    """Where the time limit was lowered it was sent to the queue again at once, and for ever."""
+def test_first_batches_of_a_short_function_are_sent(stack: Stack) -> None:
+    """Where the time limit was lowered they were sent to the queue again at once, and for ever."""
     first, second = stack.put("first"), stack.put("second")
     assert stack(body(first.arn, "x"), body(second.arn, "y"), seconds=5) == []
-    assert Fake.sent == [("", ["x"])]
-    (again,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
-    assert [each.event.key for each in unpack(again["Body"])] == ["y"]
+    assert sorted(Fake.sent) == [("", ["x"]), ("", ["y"])]
+
+
+def test_topics_are_sent_side_by_side(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose endpoint hangs held all others of its call."""
+    topics = [stack.put(name) for name in ("first", "second")]
+    both = Barrier(2)
+    monkeypatch.setattr(Fake, "send", lambda *_: {} if both.wait(10) >= 0 else None)
+    assert stack(*(body(topic.arn, topic.name) for topic in topics)) == []
+    assert stack.counts() == {topic.arn: Counts(sent=1) for topic in topics}
+
+
+def test_messages_are_kept_in_flight_until_the_call_ends(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a topic that had answered were seen again while another topic hung."""
+    quick, slow = stack.put("quick"), stack.put("slow")
+    sent, beaten = Signal(), Signal()
+
+    def send(_: Fake, events: Sequence[Event]) -> base.Failures:
+        if events[0].key == "slow":
+            assert sent.wait(10)
+            assert beaten.wait(10)
+        return {}
+
+    def postpone(_: Queue, receipts: Mapping[str, int]) -> None:
+        if sent.is_set() and "receipt 0" in receipts:
+            beaten.set()
+
+    add = Counters.add
+
+    def count(*given: Any) -> None:
+        add(*given)
+        sent.set()
+
+    monkeypatch.setattr(Fake, "send", send)
+    monkeypatch.setattr(Counters, "add", count)
+    monkeypatch.setattr(Queue, "postpone", postpone)
+    monkeypatch.setattr("bucketcast.delivery.heartbeat.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("functions.dispatch.once.FIRST_HEARTBEAT_SECONDS", 0.0)
+    assert stack(body(quick.arn, "quick"), body(slow.arn, "slow")) == []
+    assert stack.counts() == {quick.arn: Counts(sent=1), slow.arn: Counts(sent=1)}
+
+
+def test_a_topic_that_cannot_be_read_costs_no_other(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All messages of its call came back, and those of others were sent again."""
+    well, broken = stack.put("well"), stack.put("broken")
+    read = TopicTable.topic
+
+    def topic(table: TopicTable, arn: TopicArn) -> Topic | None:
+        if arn.name == "broken":
+            raise ValueError("no such form")
+        return read(table, arn)
+
+    monkeypatch.setattr(TopicTable, "topic", topic)
+    assert stack(body(well.arn, "x"), body(broken.arn, "y")) == ["1"]
+    assert stack.counts() == {well.arn: Counts(sent=1)}
+
+
+def test_first_event_without_an_answer_is_waited_for_by_one_function(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each function waited for several of every topic before it gave the topic up."""
+    topic = stack.put("once")
+    monkeypatch.setattr("bucketcast.delivery.breaker._now", lambda: 1_800_000_000_000)
+    Fake.answers = {"a": TimedOut("no answer")}
+    assert stack(body(topic.arn, "a")) == []
+    stack.handler = stack.build()
+    assert stack(body(topic.arn, "b")) == []
+    assert [keys for _, keys in Fake.sent] == [["a"]]
+    assert stack.counts() == {topic.arn: Counts(dead=2)}
+
+
+def test_event_that_came_back_too_often_is_counted(stack: Stack) -> None:
+    topic = stack.put("once")
+    assert stack(body(topic.arn, "x", "y"), receives=4) == []
+    assert Fake.sent == []
+    assert stack.counts() == {topic.arn: Counts(dead=2)}
 
 
 def test_untried_events_are_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,7 @@ class _Call:
         self.began, self.until = clock.now, clock.now + function.timeout
         self.answer: dict[str, Any] | None = None
         self.wrong: AssertionError | None = None
+        self.finish: Callable[[], None] = lambda: None
         self._clock = clock
 
     def run(self) -> None:
@@ -138,6 +139,38 @@ class _Call:
             yield from (each for each in self.records if each["messageId"] not in stay)
 
 
+class _Piece:
+    """A piece of a call's work that takes turns of its own; it is killed with its call."""
+
+    def __init__(self, work: Callable[[], Any], until: float) -> None:
+        self.until = until
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.finish: Callable[[], None] = lambda: None
+        self._work = work
+
+    def run(self) -> None:
+        try:
+            self.result = self._work()
+        except BaseException as error:  # noqa: BLE001 - it is its call's
+            self.error = error
+
+
+class SideBySide:
+    """What a call uses of a `ThreadPoolExecutor`, on the simulated clock."""
+
+    def __init__(self, simulation: "Simulation", _most: int) -> None:
+        self._simulation = simulation
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def map(self, work: Callable[..., Any], *inputs: Iterable[Any]) -> list[Any]:
+        return self._simulation.work([partial(work, *each) for each in zip(*inputs, strict=True)])
+
+
 class Simulation:
     """Runs functions over their queues until nothing waits, or until a moment."""
 
@@ -150,6 +183,7 @@ class Simulation:
         self._todo: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
         self._turns: list[Turn] = []
+        self._running: tuple[Turn, _Call | _Piece]
 
     @property
     def calls(self) -> int:
@@ -184,6 +218,28 @@ class Simulation:
         for queue in self.sqs.queues.values():
             self.sqs.expire(queue)
 
+    def work(self, works: Iterable[Callable[[], Any]]) -> list[Any]:
+        """Do pieces of the running call's work side by side; return their results."""
+        turn, call = self._running
+        pieces = [_Piece(work, call.until) for work in works]
+        unfinished = len(pieces)
+
+        def finish() -> None:
+            nonlocal unfinished
+            unfinished -= 1
+            if not unfinished:
+                self._at(self.clock.now, partial(self._run, turn, call, turn.resume))
+
+        for piece in pieces:
+            piece.finish = finish
+            self._at(self.clock.now, partial(self._begin, piece))
+        if pieces:
+            turn.wait()
+        for piece in pieces:
+            if piece.error:
+                raise piece.error
+        return [piece.result for piece in pieces]
+
     def _at(self, moment: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._todo, (moment, next(self._numbers), act))
 
@@ -217,20 +273,25 @@ class Simulation:
     def _call(self, function: Function, records: Sequence[Record]) -> None:
         function.busy += 1
         function.calls += 1
-        turn = self._turns.pop() if self._turns else Turn()
         call = _Call(function, records, self.clock)
+        call.finish = partial(self._finish, call)
+        self._begin(call)
+
+    def _begin(self, call: _Call | _Piece) -> None:
+        turn = self._turns.pop() if self._turns else Turn()
         self._run(turn, call, partial(turn.start, call.run))
 
-    def _run(self, turn: Turn, call: _Call, go_on: Callable[[], None]) -> None:
-        """Let a call go on until it waits or is over."""
+    def _run(self, turn: Turn, call: _Call | _Piece, go_on: Callable[[], None]) -> None:
+        """Let a call, or a piece of it, go on until it waits or is over."""
+        self._running = turn, call
         self.clock.wait = partial(self._wait, turn, call)
         go_on()
         self.clock.wait = None
         if turn.is_over:
             self._turns.append(turn)
-            self._finish(call)
+            call.finish()
 
-    def _wait(self, turn: Turn, call: _Call, until: float) -> None:
+    def _wait(self, turn: Turn, call: _Call | _Piece, until: float) -> None:
         """Let time go on within a call, which Lambda kills at its end."""
         at = min(until, call.until)
         if at < self._end and (not self._todo or at < self._todo[0][0]):

@@ -101,6 +101,7 @@ class SimulatedQueue:
     visibility: float = 6 * MINUTE
     dead: "SimulatedQueue | None" = None
     max_receives: int = MAX_RECEIVES
+    retention: float = RETENTION
     in_flight_limit: int = IN_FLIGHT_LIMIT
     denied: bool = False
     broken: bool = False
@@ -178,7 +179,7 @@ class SimulatedQueue:
     def expired(self, now: float) -> list[Kept]:
         """What is older than SQS keeps anything."""
         found = []
-        while self._ages and self._ages[0][0] < now - RETENTION:
+        while self._ages and self._ages[0][0] < now - self.retention:
             one = heapq.heappop(self._ages)[2]
             if one.id in self._kept:
                 found.append(one)

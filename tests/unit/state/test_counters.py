@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,6 +96,26 @@ def test_counts_that_could_not_be_written_are_written_later(
     counters.add(HOOK, Counts(failed=2))
     assert table.calls == 3, "each item is written once"
     assert counters.read() == {HOOK: Counts(sent=3, failed=2), OTHER: Counts(sent=30)}
+
+
+def test_counts_of_another_thread_are_kept_while_they_are_written(
+    dynamodb: "DynamoDBClient", state_table: str
+) -> None:
+    table: Any = Table(dynamodb, [0.0], down=False)
+    counters = Counters(state_table, lambda: table)
+    other = Thread(target=counters.add, args=(HOOK, Counts(sent=1)))
+    write = table.update_item
+
+    def write_meanwhile(**parameters: Any) -> Any:
+        if not other.ident:
+            other.start()
+            other.join(0.2)
+        return write(**parameters)
+
+    table.update_item = write_meanwhile
+    counters.add(HOOK, Counts(sent=10))
+    other.join()
+    assert counters.read() == {HOOK: Counts(sent=11)}
 
 
 def test_counts_and_last_outcome_are_one_call(counters: Counters, operations: list[str]) -> None:

@@ -32,13 +32,17 @@ def test_topic_without_an_endpoint_is_not_pushed() -> None:
     assert topic.target_arn == ""
 
 
-def test_http_endpoint_is_a_webhook() -> None:
-    target = pushed(push_endpoint="http://h:81/p", OpaqueData="me@example.com")
+@pytest.mark.parametrize(("persistent", "timeout"), [("true", {}), ("false", {"timeout": "5s"})])
+def test_http_endpoint_is_a_webhook(persistent: str, timeout: dict[str, str]) -> None:
+    """Where an event is tried once, other topics may wait for as long as it takes."""
+    given = {"OpaqueData": "me@example.com", "persistent": persistent}
+    target = pushed(push_endpoint="http://h:81/p", **given)
     assert target.kind == "webhook"
     assert target.settings == {
         "endpoint": "http://h:81/p",
         "shape": "ceph",
         "opaque_data": "me@example.com",
+        **timeout,
     }
 
 

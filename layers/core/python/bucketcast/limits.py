@@ -35,8 +35,9 @@ TOMBSTONE_DAYS = LONGEST_LIFE_DAYS + RETENTION_DAYS
 """A mirror remembers a removal for so long: longer than any event from before it is taken. The
 fortnight on top is for clocks that differ."""
 ONCE_DAYS = 1
-"""SQS keeps a message that is tried once for so long: an event that was not tried by then is lost,
-as its topic allows."""
+"""An event of a topic that is tried once is lost if it was not tried by then, and counted."""
+ONCE_RETENTION_DAYS = ONCE_DAYS + 1
+"""SQS keeps its message for so long: the day on top is to count what is lost."""
 LISTING_DAYS = 14
 """A listing may be so old when the last event from it is sent: to a mirror such an event is as old
 as its listing, and needs terms left for a target that is down."""
@@ -105,6 +106,9 @@ INGEST_SEND_SECONDS = 10.0
 """Ingest leaves so much of its time, when it reads from S3, to send the routed events."""
 FIRST_BATCH_SECONDS = 2.0
 """The time that may pass before the first batch without counting as used."""
+ONCE_SEND_SECONDS = 5.0
+"""The time that an endpoint has for its answer where an event is tried once: other topics' events
+may wait for as long."""
 LONGEST_SEND_SECONDS = 40.0
 """The longest batch of a target that cannot be created, and so cannot tell its own."""
 
@@ -129,6 +133,9 @@ LISTEN_MEMORY_MB = 256
 """MB of the function in which listeners wait: on AWS they are paid by memory and time."""
 TARGET_CONCURRENCY = 4
 """Batches of one target at once: one that hangs takes no more of the account's calls."""
+ONCE_CONCURRENCY_FACTOR = 4
+"""So many times as many for the queue that topics which are tried once share: each waits for a
+moment when one of its endpoints hangs."""
 INGEST_CONCURRENCY = 20
 """Calls of ingest at once: some 5,000 messages of S3's a second."""
 BATCH_MESSAGES = 10

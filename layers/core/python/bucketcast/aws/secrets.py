@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Mapping
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from bucketcast.aws import function_clients
@@ -42,7 +43,7 @@ def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, st
 
 def forget() -> None:
     """Drop all cached secrets, so that a probe reads the current ones."""
-    _reader.cache_clear()
+    _create_reader.cache_clear()
 
 
 class _Reader:
@@ -83,7 +84,13 @@ class _Reader:
         return found["SecretString"] if "SecretString" in found else found["SecretBinary"]
 
 
-_reader = cache(_Reader)
+_create_reader = cache(_Reader)
+_creating: Final = Lock()
+
+
+def _reader() -> _Reader:
+    with _creating:  # botocore creates one client at a time
+        return _create_reader()
 
 
 def _is_younger(since: float, seconds: float) -> bool:

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.state.optional_items import OptionalItems
@@ -83,6 +84,7 @@ class Counters:
         self._items = OptionalItems(table, PARTITION, client, "counts are written later")
         self._step = float(os.environ.get(STEP, STEP_SECONDS))
         self._unwritten: dict[str, _Unwritten] = {}
+        self._lock = Lock()
 
     @observer
     def add(
@@ -95,19 +97,20 @@ class Counters:
         """Add to a target's counts, or to those of `TOPICS`, and write all counts that are due.
 
         The `last` replaces the earlier one of the target. Once it `is_late`, the rest is written
-        with later counts.
+        with later counts. Several threads may call it.
         """
-        own, now = self._unwritten.setdefault(arn, _Unwritten()), time.monotonic()
-        own.counts.update({name: number for name, number in counts._asdict().items() if number})
-        if last:
-            own.attributes |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
-        if last and last.failure and now - own.failure >= self._step:
-            own.failure, own.step = now, -inf
-        for key, item in self._unwritten.items():
-            if is_late():
-                return
-            if (item.counts or item.attributes) and now - item.step >= self._step:
-                self._write(key, item, now)
+        with self._lock:
+            own, now = self._unwritten.setdefault(arn, _Unwritten()), time.monotonic()
+            own.counts.update({name: number for name, number in counts._asdict().items() if number})
+            if last:
+                own.attributes |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
+            if last and last.failure and now - own.failure >= self._step:
+                own.failure, own.step = now, -inf
+            for key, item in self._unwritten.items():
+                if is_late():
+                    return
+                if (item.counts or item.attributes) and now - item.step >= self._step:
+                    self._write(key, item, now)
 
     def _write(self, key: str, item: _Unwritten, now: float) -> None:
         item.step = now

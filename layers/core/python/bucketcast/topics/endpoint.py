@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
+from bucketcast.limits import ONCE_SEND_SECONDS
 from bucketcast.topics.address import Address, parse_address
 from bucketcast.topics.attributes import TLS, login
 from bucketcast.topics.model import ENDPOINT, Topic
@@ -45,7 +46,7 @@ def push_target(topic: Topic, hidden: Mapping[str, str]) -> PushTarget | None:
     return PushTarget(endpoint.kind, {key: text for key, text in settings.items() if text})
 
 
-def _webhook(_: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:
+def _webhook(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:
     token = ""
     if endpoint.user:
         pair = f"{unquote(endpoint.user)}:{unquote(endpoint.password)}"
@@ -55,6 +56,7 @@ def _webhook(_: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str
         "endpoint": endpoint.without_login,
         "cloudevents": "on" if values.get("cloudevents") == "true" else "",
         "auth_token": token,
+        "timeout": "" if topic.persistent else f"{ONCE_SEND_SECONDS:g}s",
         "cert_authority": values.get("ca-location", "") if secure else "",
         "tls_skip_verify": _skip_verify(values) if secure else "",
     }
