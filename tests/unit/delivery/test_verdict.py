@@ -13,6 +13,7 @@ from bucketcast.delivery.policy import CRASHED, History, Policy, Term
 from bucketcast.delivery.verdict import (
     Answers,
     Fate,
+    Now,
     Standing,
     State,
     Step,
@@ -112,19 +113,31 @@ def test_what_the_answers_say_of_a_target(
     state: State,
 ) -> None:
     answers = Answers(dict(enumerate(errors)), whole)
-    ruling = of_part(part(number), answers, standing, PLAIN, None)
+    ruling = of_part(part(number), answers, standing, Now(), PLAIN)
     assert ruling.state is state, what
     single = number > 1 and whole and not isinstance(errors[0], NotConnected | Throttled)
-    assert ruling.halves is ((single and state is not State.TROUBLE) or "for two" in what), what
+    assert ruling.halves is (single and state is not State.TROUBLE), what
     assert (ruling.stops is not None) is (LATE in errors), what
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_silence_beside_what_was_taken_lately_is_that_of_single_events(*, whole: bool) -> None:
+    answers = Answers(dict.fromkeys(range(9), SILENT), whole)
+    for quiet, state in ((9.9, State.UNKNOWN), (10.0, State.TROUBLE)):
+        ruling = of_part(part(9), answers, TRUSTED, Now(quiet), PLAIN)
+        assert (ruling.state, ruling.halves) == (state, False)
+        assert ruling.standing.size == (4 if whole and state is State.TROUBLE else 1_000)
 
 
 @pytest.mark.parametrize("error", [SILENT, BUSY, LOGIN, SLOW])
 def test_what_failed_before_says_nothing_new(error: DeliveryError) -> None:
     answers = Answers(dict.fromkeys(range(99), error))
     old = part(99, history=failed())
-    assert of_part(old, answers, TRUSTED, PLAIN, None).state is State.UNKNOWN
-    assert of_part(old[:1], Answers({0: error}), TRUSTED, PLAIN, "TimedOut").state is State.TROUBLE
+    assert of_part(old, answers, TRUSTED, Now(), PLAIN).state is State.UNKNOWN
+    assert (
+        of_part(old[:1], Answers({0: error}), TRUSTED, Now(probe_of="TimedOut"), PLAIN).state
+        is State.TROUBLE
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,13 +151,16 @@ def test_what_failed_before_says_nothing_new(error: DeliveryError) -> None:
 def test_a_refused_probe_is_an_answer_unless_all_were_refused(
     probe_of: str, standing: Standing, state: State
 ) -> None:
-    assert of_part(part(1), Answers({0: NEVER}), standing, PLAIN, probe_of).state is state
+    assert (
+        of_part(part(1), Answers({0: NEVER}), standing, Now(probe_of=probe_of), PLAIN).state
+        is state
+    )
 
 
 @pytest.mark.parametrize("error", [AWAY, SILENT, BUSY, NEVER])
 def test_where_tries_are_limited_no_breaker_opens(error: DeliveryError) -> None:
     answers = Answers({**dict.fromkeys(range(50), error), **dict.fromkeys(range(50, 99), OPEN)})
-    ruling = of_part(part(99), answers, FRESH, Policy(retries=3), None)
+    ruling = of_part(part(99), answers, FRESH, Now(), Policy(retries=3))
     assert (ruling.state is State.TROUBLE, ruling.again) == (False, frozenset(range(50, 99)))
 
 
@@ -152,18 +168,16 @@ def test_where_tries_are_limited_no_breaker_opens(error: DeliveryError) -> None:
     ("error", "stops"), [(AWAY, True), (SILENT, True), (BUSY, True), (NEVER, False)]
 )
 def test_in_order_nothing_is_sent_behind_what_failed(error: DeliveryError, *, stops: bool) -> None:
-    ruling = of_part(part(1, IN_ORDER), Answers({0: error}), TRUSTED, IN_ORDER, None)
+    ruling = of_part(part(1, IN_ORDER), Answers({0: error}), TRUSTED, Now(), IN_ORDER)
     assert (ruling.stops is not None) is stops
 
 
 def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> None:
-    ruling = of_part(
-        part(99), Answers(dict.fromkeys(range(99), SILENT), whole=True), TRUSTED, PLAIN, None
-    )
-    standing = ruling.standing
+    answers = Answers(dict.fromkeys(range(99), SILENT), whole=True)
+    standing = of_part(part(99), answers, TRUSTED, Now(), PLAIN).standing
     assert standing.size == 49
     for _ in range(limits.GROWS_AFTER_BATCHES):
-        standing = of_part(part(49), Answers({}), standing, PLAIN, None).standing
+        standing = of_part(part(49), Answers({}), standing, Now(), PLAIN).standing
     assert standing.size == 98
 
 
@@ -323,13 +337,16 @@ def test_every_event_has_a_verdict_with_a_reason_a_pause_and_its_try_counted(
         assert failure.tries == history.tries + (verdict.fate is Fate.AGAIN)
 
 
-@given(st.data(), st.integers(1, 12), _policies, st.booleans(), st.sampled_from([None, "TimedOut"]))
+_nows = st.builds(Now, st.sampled_from([0.0, 99.0]), st.sampled_from([None, "TimedOut"]))
+
+
+@given(st.data(), st.integers(1, 12), _policies, st.booleans(), _nows)
 def test_every_answer_has_a_ruling(
     data: st.DataObject,
     number: int,
     policy: Policy,
     whole: bool,  # noqa: FBT001
-    probe_of: str | None,
+    now: Now,
 ) -> None:
     standing = FRESH._replace(largest=8, size=data.draw(st.integers(1, 8)))
     items = part(number, policy, data.draw(_histories))
@@ -338,7 +355,7 @@ def test_every_answer_has_a_ruling(
         errors = data.draw(st.dictionaries(indexes, _errors, max_size=number))
         if whole:
             errors = dict.fromkeys(range(number), data.draw(_errors))
-        ruling = of_part(items, Answers(errors, whole), standing, policy, probe_of)
+        ruling = of_part(items, Answers(errors, whole), standing, now, policy)
         standing = ruling.standing
         assert 1 <= standing.size <= 8
         assert (ruling.state is State.TROUBLE) is (ruling.error is not None)

@@ -53,6 +53,9 @@ over; one that is tried once, in any case."""
 CRASHED_TRIES = 20
 """After so many more, over `CRASHED_HOURS`, the last event of it is dead-lettered."""
 CRASHED_HOURS = 12
+MARKED_SECONDS = 5
+"""Of the events with which the function may have ended a call tries one; each other one comes so
+much later than the one before."""
 
 # Pauses, in seconds
 LONGEST_DELAY_SECONDS = 900
@@ -64,11 +67,9 @@ AGE_PER_PAUSE = 6
 LONGEST_PAUSE_IN_ORDER_SECONDS = 1_300
 """The longest pause in order: so a message's receives, which nothing can reset there, last for its
 term, with some left for a function that crashes."""
-LONGEST_OUTAGE_PAUSE_SECONDS = 300
-"""A target that is down is tried, and its messages come back, at least so often; large ones, whose
-looks cost most, after `LONGEST_DELAY_SECONDS`."""
-LONGEST_RESUME_SECONDS = 60
-"""So long after a paused target is resumed, its waiting messages come back, but for large ones."""
+LONGEST_OUTAGE_PAUSE_SECONDS = 60
+"""A target that is down or paused is looked at, and its messages come back, at least so often;
+large ones, whose looks cost most, after `LONGEST_DELAY_SECONDS`."""
 VISIBILITY_MARGIN_SECONDS = 30
 """A queue hides a message for so long beyond its function's timeout: for throttled calls."""
 VISIBILITY_TIMEOUTS_IN_ORDER = 6
@@ -176,6 +177,8 @@ LISTENERS_AT_ONCE = 8
 SILENT_EVENTS = 3
 """So many events that get no answer at their first try, one after the other, are the target's
 trouble."""
+QUIET_SECONDS = 10.0
+"""As long as the target took an event so lately, silence is that of single events."""
 FAILED_EVENTS = 10
 """The same of events that fail in whatever way: answers of 503 may be about some of them only."""
 UNTRUSTED_REFUSALS = 10

@@ -24,7 +24,6 @@ from bucketcast.limits import (
     BREAKER_TRUSTED_MS,
     LONGEST_DELAY_SECONDS,
     LONGEST_OUTAGE_PAUSE_SECONDS,
-    LONGEST_RESUME_SECONDS,
 )
 
 
@@ -48,10 +47,8 @@ class Outage(NamedTuple):
 
     def pause(self, now: int) -> int:
         """Return the pause in ms until it is tried again: a part of the time since it began."""
-        since, longest = self.since, LONGEST_OUTAGE_PAUSE_SECONDS
-        if self.paused:
-            since, longest = self.paused, LONGEST_RESUME_SECONDS
-        return min(max((now - since) // AGE_PER_PAUSE, 1_000), longest * 1_000)
+        age = now - (self.paused or self.since)
+        return min(max(age // AGE_PER_PAUSE, 1_000), LONGEST_OUTAGE_PAUSE_SECONDS * 1_000)
 
 
 class BreakerStore(Protocol):

@@ -138,7 +138,13 @@ class Engine:
         renewed += [(each, each.term.crashed_history) for each in steps[Step.MARK]]
         due = steps[Step.TRY] + self._whole.renew(renewed, batch)
         due += [received for received in steps[Step.HALVE] if not self._halve(received, batch)]
-        return due
+        # One that the function ends with would take the others with it.
+        marked = sorted(filter(_is_marked, due), key=_receives)[1:]
+        for number, received in enumerate(marked, 1):
+            batch.keep(
+                received, min(number * limits.MARKED_SECONDS, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
+            )
+        return [received for received in due if received not in marked] if marked else due
 
     def _halve(self, received: Received, batch: Batch) -> bool:
         try:
@@ -171,7 +177,7 @@ class Engine:
             batch.keep(received)
             return
         last = None
-        if received.message.history.error != CRASHED:
+        if not _is_marked(received):
             last = (self._work.find_outage() if batch.policy.in_order else None) or self._last_error
         reason = f"{_reason(last, batch.policy)} ({received.term})"
         error = name_of(last) if last else CRASHED
@@ -300,13 +306,23 @@ def _given_up(item: Item) -> Failed:
 
 def _has_reason(received: Received) -> bool:
     """Return True if the reason of its events is known, and it is safe to open it for that."""
-    return received.message.history.failed and received.message.history.error != CRASHED
+    return received.message.history.failed and not _is_marked(received)
 
 
-def _apart(messages: Sequence[Received]) -> Sequence[Sequence[Received]]:
-    """Return messages that are received for the first time, and the others."""
-    first = [received for received in messages if received.message.receives <= 1]
-    return first, [received for received in messages if received.message.receives > 1]
+def _apart(messages: Sequence[Received]) -> Iterable[Sequence[Received]]:
+    """Return messages that are received for the first time, those received again, and a marked."""
+    groups: tuple[list[Received], ...] = ([], [], [])
+    for received in messages:
+        groups[2 if _is_marked(received) else received.message.receives > 1].append(received)
+    return filter(None, groups)
+
+
+def _is_marked(received: Received) -> bool:
+    return received.message.history.error == CRASHED
+
+
+def _receives(received: Received) -> int:
+    return received.message.receives
 
 
 def _seconds_early(received: Received) -> int:

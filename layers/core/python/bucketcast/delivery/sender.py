@@ -1,6 +1,7 @@
 """The work of a target's queue: its events are sent to the target, in batches it can take."""
 
 import random
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -10,7 +11,7 @@ from bucketcast.delivery.connection import OUT_OF_TIME, Connection
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.policy import Policy
-from bucketcast.delivery.verdict import Answers, Ruling, Standing, State, of_part, turns
+from bucketcast.delivery.verdict import Answers, Now, Ruling, Standing, State, of_part, turns
 from bucketcast.errors import (
     BreakerOpen,
     GivenUp,
@@ -38,6 +39,7 @@ class Sender:
         self._connection = connection
         self._standing = Standing(batch_size, batch_size)
         self._probe_of: str | None = None
+        self._taken_at = 0.0
 
     @property
     def is_unreachable(self) -> bool:
@@ -91,7 +93,8 @@ class Sender:
                 continue
             begun = begun or not alone
             answers = self._connection.send([item.delivery.event for item in part])
-            ruling = of_part(part, answers, self._standing, batch.policy, self._probe_of)
+            now = Now(time.time() - self._taken_at, self._probe_of)
+            ruling = of_part(part, answers, self._standing, now, batch.policy)
             pause = self._learn(ruling, answers)
             alone = alone and isinstance(answers.errors.get(0), TimedOut)
             stop = ruling.stops
@@ -120,6 +123,7 @@ class Sender:
         ):
             self._connection.close()
         if ruling.state is State.WELL:
+            self._taken_at = time.time()
             self._breaker.record_success()
         if ruling.state is not State.TROUBLE or ruling.error is None:
             return None

@@ -10,8 +10,8 @@ some were taken                   each by its own answer      is well: its break
 none; nobody is there             again                       is away: its breaker opens
 none; so far fewer first tries    again, each after its own   is not known: the next part is sent
 in a row than `SILENT_EVENTS`     growing pause
-without an answer, or than
-`FAILED_EVENTS` in all
+without an answer for some
+seconds, or than `FAILED_EVENTS`
 none; that many                   again                       is in trouble: its breaker opens
 refused; it took one before       dead, each with its reason  is well
 refused; it never took one        dead; those from            refuses everything: its breaker
@@ -19,7 +19,8 @@ refused; it never took one        dead; those from            refuses everything
                                   again
 one answer, and a reason of one   both halves are sent now    in trouble if `WHOLE_FAILURES` such
 of them is possible                                           parts follow one another
-one time-out for all of them      again                       takes half as many
+one time-out for all of them      again, half of them at once  takes half as many, and is in
+                                                              trouble, if it took nothing lately
 not sent                          wait, and no try counts     is not known
 ================================  ==========================  ==================================
 
@@ -30,6 +31,7 @@ did not send is sent again. In order nothing is sent behind an event that failed
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -136,6 +138,21 @@ class Standing(NamedTuple):
     refusals: int = 0
 
 
+class Now(NamedTuple):
+    """What else the ruling on a part depends on.
+
+    `quiet` is the seconds since this function saw the target take an event. `probe_of` is the error
+    of the outage that the part is the probe of, None if it is no probe.
+    """
+
+    quiet: float = inf
+    probe_of: str | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.quiet >= limits.QUIET_SECONDS
+
+
 class State(enum.Enum):
     """What the answers say of the target."""
 
@@ -161,18 +178,15 @@ class Ruling(NamedTuple):
 
 
 def of_part(
-    part: Sequence[Item], answers: Answers, standing: Standing, policy: Policy, probe_of: str | None
+    part: Sequence[Item], answers: Answers, standing: Standing, now: Now, policy: Policy
 ) -> Ruling:
-    """Return what the answers to one part say.
-
-    `probe_of` is the error of the outage that this part is the probe of, None if it is no probe.
-    """
+    """Return what the answers to one part say."""
     errors = answers.errors
     late = next((error for error in errors.values() if isinstance(error, OutOfTime)), None)
     if len(errors) < len(part):
         ruling = Ruling(_after_success(standing, len(part)), State.WELL)
     elif tried := {index: error for index, error in errors.items() if error.is_try}:
-        ruling = _of_failures(part, tried, answers, standing, probe_of)
+        ruling = _of_failures(part, tried, answers, standing, now)
     else:
         return Ruling(standing, State.UNKNOWN, stops=late)
     if ruling.state is State.TROUBLE and policy.retries:
@@ -191,17 +205,17 @@ def _of_failures(
     tried: Mapping[int, DeliveryError],
     answers: Answers,
     standing: Standing,
-    probe_of: str | None,
+    now: Now,
 ) -> Ruling:
     """Return the ruling on a part of which nothing was taken."""
     first = next(iter(tried.values()))
     if all(_is_away(error, whole=answers.whole) for error in tried.values()):
         return Ruling(standing, State.TROUBLE, first)
     if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
-        return _of_whole(len(part), first, standing)
+        return _of_whole(len(part), first, standing, now)
     rejected = [error for error in tried.values() if isinstance(error, Rejected)]
     if refusals := [error for error in rejected if error.of_settings]:
-        return _of_refusals(refusals[0], len(refusals), standing, probe_of)
+        return _of_refusals(refusals[0], len(refusals), standing, now)
     failing = {index: error for index, error in tried.items() if error not in rejected}
     if not failing:
         return Ruling(standing, State.UNKNOWN)
@@ -211,35 +225,33 @@ def _of_failures(
     standing = standing._replace(
         silent=standing.silent + sum(new), failed=standing.failed + len(new)
     )
-    enough = standing.silent >= limits.SILENT_EVENTS or standing.failed >= limits.FAILED_EVENTS
+    silent = standing.silent >= limits.SILENT_EVENTS and now.is_quiet
     blocks = part[0].received.term.policy.in_order and isinstance(first, NotConnected)
-    if enough or blocks or probe_of is not None:
+    if silent or standing.failed >= limits.FAILED_EVENTS or blocks or now.probe_of is not None:
         return Ruling(standing, State.TROUBLE, first)
     return Ruling(standing, State.UNKNOWN)
 
 
-def _of_refusals(
-    error: DeliveryError, number: int, standing: Standing, probe_of: str | None
-) -> Ruling:
+def _of_refusals(error: DeliveryError, number: int, standing: Standing, now: Now) -> Ruling:
     """Return the ruling on so many refusals by a target that took nothing beside them."""
     if standing.trusted:
         return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
     standing = standing._replace(refusals=standing.refusals + number, silent=0, failed=0)
-    if probe_of == RefusesAll.__name__ or standing.refusals >= limits.UNTRUSTED_REFUSALS:
+    if now.probe_of == RefusesAll.__name__ or standing.refusals >= limits.UNTRUSTED_REFUSALS:
         return Ruling(standing, State.TROUBLE, RefusesAll.because(error))
     return Ruling(standing, State.WELL)
 
 
-def _of_whole(events: int, error: DeliveryError, standing: Standing) -> Ruling:
+def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -> Ruling:
     """Return the ruling on one answer for several events: any of them may be its reason."""
     if isinstance(error, TimedOut):
+        if not now.is_quiet or (events < limits.SILENT_EVENTS and now.probe_of is None):
+            return Ruling(standing, State.UNKNOWN)
         standing = standing._replace(size=max(1, events // 2), batches=0)
-        if events >= limits.SILENT_EVENTS:
-            return Ruling(standing, State.TROUBLE, error)
-        return Ruling(standing, State.UNKNOWN, halves=True)
+        return Ruling(standing, State.TROUBLE, error)
     if isinstance(error, Rejected):
         known = Ruling(standing, State.UNKNOWN)
-        ruling = _of_refusals(error, 1, standing, None) if error.of_settings else known
+        ruling = _of_refusals(error, 1, standing, now) if error.of_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)
     standing = standing._replace(wholes=standing.wholes + 1)
     if standing.wholes >= limits.WHOLE_FAILURES:

@@ -10,7 +10,7 @@ from bucketcast.limits import (
     DAY_MS,
     DEAD_DAYS,
     LONGEST_DELAY_SECONDS,
-    LONGEST_RESUME_SECONDS,
+    LONGEST_OUTAGE_PAUSE_SECONDS,
     TERM_DAYS,
 )
 from bucketcast.terminal import params
@@ -84,6 +84,6 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
     out.answer(
         document,
         f"Resumed {change.target.arn}, paused since {since}; waiting events come within "
-        f"{LONGEST_RESUME_SECONDS} s, large batches of them within "
+        f"{LONGEST_OUTAGE_PAUSE_SECONDS} s, large batches of them within "
         f"{LONGEST_DELAY_SECONDS // 60} minutes",
     )
