@@ -1,5 +1,6 @@
 """Messages that are kept in flight beside the work, and what a queue has for those that are not."""
 
+import time
 from collections.abc import Mapping
 from threading import Event
 
@@ -10,7 +11,12 @@ from bucketcast.delivery import heartbeat
 from bucketcast.delivery.heartbeat import Heartbeat
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue import Queue
-from bucketcast.limits import HEARTBEAT_SECONDS, SQS_CALL_MESSAGES
+from bucketcast.limits import (
+    HEARTBEAT_SECONDS,
+    SEND_BACK_SECONDS,
+    SETTLE_SECONDS,
+    SQS_CALL_MESSAGES,
+)
 
 SECONDS = {f"receipt {number}": 15 for number in range(SQS_CALL_MESSAGES + 2)}
 
@@ -72,6 +78,23 @@ def test_they_are_kept_again_until_the_work_is_done(
     made = len(queue.calls)
     Event().wait(0.05)
     assert len(queue.calls) == made, "no call comes after the work"
+
+
+def test_a_call_that_hangs_leaves_time_to_settle() -> None:
+    """The end of the work waited for it for as long as settling may take."""
+    answered = Event()
+
+    class Hanging(Noted):
+        def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
+            super().postpone(seconds_by_receipt)
+            answered.wait(20)
+
+    queue = Hanging(1)
+    with Heartbeat(queue, SECONDS, 0.0):
+        assert queue.enough.wait(20)
+        done = time.monotonic()
+    assert time.monotonic() - done < SETTLE_SECONDS - SEND_BACK_SECONDS
+    answered.set()
 
 
 def test_work_that_is_quick_makes_no_call() -> None:

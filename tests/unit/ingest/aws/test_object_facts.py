@@ -232,23 +232,25 @@ def test_no_batch_waits_longer_than_it_may() -> None:
         over.set()
 
 
-def test_a_silent_bucket_leaves_threads_and_time_to_the_others() -> None:
+@pytest.mark.parametrize(("others", "at_last"), [(1, 1.9), (50, 4.5)])
+def test_a_silent_bucket_leaves_threads_and_time_to_the_others(others: int, at_last: float) -> None:
     """All threads waited for it, and all other events with them; so did each batch after that."""
 
     class Silent:
         def head_object(self, *, Bucket: str, **_: Any) -> Any:  # noqa: N803 - boto3's name
             if Bucket == "silent":
-                time.sleep(1)
+                time.sleep(2)
                 raise ReadTimeoutError(endpoint_url="https://s3")
             return {"ETag": "", "ContentLength": 1}
 
     s3: Any = Silent()
     reader = objects(s3, ANY_BUCKET)
     asking = [(event(str(number), bucket="silent"), Fact.HEAD) for number in range(100)]
-    asking += [(event(str(number)), Fact.HEAD) for number in range(100)]
-    for longest in (3, 1):
+    names = [f"well{number % others}" for number in range(100)]
+    asking += [(event(str(n), bucket=name), Fact.HEAD) for n, name in enumerate(names)]
+    for seconds, longest in ((0.5, 1.9), (8.0, 4.5), (8.0, at_last)):
         began = time.monotonic()
-        found = reader.enrich(asking, 5.0)
+        found = reader.enrich(asking, seconds)
         assert time.monotonic() - began < longest, "it is left alone for a while"
         assert found[:100] == [None] * 100
         assert None not in found[100:]

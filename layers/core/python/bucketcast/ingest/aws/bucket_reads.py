@@ -5,6 +5,7 @@ breaker in this function's memory: one object is tried after a pause that grows,
 others fail at once. How long a read may take is the client's limit.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -22,6 +23,8 @@ FAILURES_IN_A_ROW: Final = 8
 be the fault of these objects."""
 LONGEST_PAUSE_SECONDS: Final = 60
 PROBE_SECONDS: Final = 5.0
+SLOW_SECONDS: Final = 0.5
+"""A thread that waited for so long for a failure reads no more of the bucket in this batch."""
 
 Fields = dict[str, Any]
 """Fields of an event; empty if the object is gone or unreadable."""
@@ -68,10 +71,13 @@ class BucketReads:
             queues.setdefault(read.bucket, deque()).append(index)
 
         def empty(queue: deque[int]) -> None:
-            while queue:
+            quick = True
+            while queue and quick:
                 with suppress(IndexError):  # another thread was quicker
-                    index = queue.popleft()
+                    index, began = queue.popleft(), time.monotonic()
                     answers[index] = self._read(reads[index])
+                    failed = isinstance(answers[index], Exception)
+                    quick = not failed or time.monotonic() - began < SLOW_SECONDS
 
         share = max(1, AT_ONCE // max(2, len(queues)))
         threads = [
