@@ -166,11 +166,10 @@ class _TopicSender(Sender):
         self._probes = probes
 
     def begin_batch(self, policy: Policy) -> Waiting | None:
-        outage = self.find_outage()
-        if outage and not self._probes.allowed:
+        if not self._probes.allowed and (outage := self.find_outage()):
             return outage
         obstacle = super().begin_batch(policy)
-        self._probes.started |= bool(outage) and obstacle is None
+        self._probes.started |= self._probe_of is not None
         return obstacle
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
