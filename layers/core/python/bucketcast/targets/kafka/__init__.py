@@ -9,8 +9,9 @@ those that MinIO wrote.
 An event is delivered when all in-sync replicas have it (`acks=all`). With `ack = none`, as with
 Ceph's `kafka-ack-level`, it is delivered when it was sent (`acks=0`). Except with `none`, the
 producer is idempotent: its own retries write nothing twice. Messages that are not confirmed within
-30 s are sent again from the queue, and may appear twice with the same `event-id`. After four idle
-minutes, and after any failure, the next batch opens a new connection.
+30 s are sent again from the queue, and may appear twice with the same `event-id`; those of a
+partition that has no leader, after 3 s. After four idle minutes, and after any failure, the next
+batch opens a new connection.
 
 The topic must exist, or the brokers must create it (`auto.create.topics.enable`). While it does
 not, or while the user may not write to it, events wait. The user needs WRITE and DESCRIBE on the
@@ -28,7 +29,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, Rejected
+from bucketcast.errors import DeliveryError, NotAuthorized, Rejected
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
@@ -42,7 +43,7 @@ from bucketcast.targets.kafka.client import (
     check_topic,
 )
 from bucketcast.targets.kafka.configuration import LARGEST_EVENT
-from bucketcast.targets.kafka.errors import TooLargeError
+from bucketcast.targets.kafka.errors import TooLargeError, ended
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 BATCH_BYTES = (1_040_000, 125_000, 16_000, 1)
@@ -70,7 +71,7 @@ class Target(base.Connected[Client]):
 
     @property
     def max_send_seconds(self) -> float:
-        return self.timeout + 2 * CLOSE_SECONDS
+        return self.timeout + 3 * CLOSE_SECONDS
 
     @property
     def where(self) -> str:
@@ -127,15 +128,38 @@ class Target(base.Connected[Client]):
         """Write the events with these indexes; return the errors of those that failed."""
         failures: dict[int, DeliveryError] = {}
         self._batch_bytes = batch_bytes
-        messages = self._messages(events, indexes, failures)
         try:
-            with self._connection() as client:
-                refused = client.send(messages, self._deadline)
+            refused = self._produce(events, indexes, failures)
         except DeliveryError as error:
             return dict.fromkeys(indexes, error) | failures
         if refused:
             self._drop()  # with everything that librdkafka may still hold of them
         return failures | refused
+
+    def _produce(
+        self,
+        events: Sequence[Event],
+        indexes: Sequence[int],
+        failures: dict[int, DeliveryError],
+        *,
+        anew: bool = False,
+    ) -> dict[int, DeliveryError]:
+        """Send by the producer; if it cannot go on, by a new one, once.
+
+        Raises:
+            DeliveryError: none of the events is known to have arrived.
+        """
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+
+        messages = self._messages(events, indexes, failures)
+        try:
+            with self._connection() as client:
+                return client.send(messages, self._deadline)
+        except (KafkaException, BufferError) as error:
+            reason = ended(error, self.settings, self.where)
+            if anew or isinstance(reason, NotAuthorized):
+                raise reason from None
+        return self._produce(events, indexes, failures, anew=True)
 
     def _messages(
         self, events: Sequence[Event], indexes: Iterable[int], failures: dict[int, DeliveryError]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import msgspec
 from bucketcast.errors import DeliveryError
 from bucketcast.targets.base import CONNECT_SECONDS
 from bucketcast.targets.kafka.configuration import TokenProvider, configuration, create_client
-from bucketcast.targets.kafka.errors import missing_rights, refusal, unconfirmed
+from bucketcast.targets.kafka.errors import missing_rights, refusal, unconfirmed, unled
 from bucketcast.targets.kafka.health import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
 
@@ -23,6 +24,8 @@ CLOSE_SECONDS = 2.0
 STEP = 0.1
 """Seconds between two checks of the brokers' health."""
 PROBE_STEP = 0.05
+STALLED_SECONDS = 3.0
+"""After so long without a confirmation it is asked if all partitions have a leader."""
 _WITHDRAWN = ("_PURGE_QUEUE", "_PURGE_INFLIGHT", "_MSG_TIMED_OUT")
 
 
@@ -81,8 +84,9 @@ class Client:
 
         Raises:
             NotConnected: librdkafka does not withdraw the messages in time.
+            KafkaException, BufferError: the producer cannot go on; see `errors.ended`.
         """
-        from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+        from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - see targets.base
 
         self._producer.poll(0)  # what went wrong while it rested may be over
         self._health.reset()
@@ -99,17 +103,28 @@ class Client:
                     on_delivery=on_delivery,
                 )
             except KafkaException as error:
+                if error.args[0].code() == KafkaError._FATAL:  # noqa: SLF001 - its name
+                    raise
                 refused[message.position] = error.args[0]
-        self._wait(deadline)
-        return {index: self._delivery_error(error) for index, error in refused.items()}
+        others_confirm = self._wait(deadline)
+        return {
+            index: self._delivery_error(error, others_confirm=others_confirm)
+            for index, error in refused.items()
+        }
 
     def close(self) -> None:
         """Close the connections, and drop unsent messages."""
-        self._producer.purge()
         # `close` waits for threads that may be resolving a name, which cannot be interrupted.
-        closing = Thread(target=self._producer.close, daemon=True)
+        closing = Thread(target=self._close, daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)
+
+    def _close(self) -> None:
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+
+        with suppress(KafkaException):  # it failed before
+            self._producer.purge()
+            self._producer.close()
 
     def _fetch_metadata(self, deadline: float) -> None:
         from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
@@ -128,23 +143,45 @@ class Client:
             else:
                 return
 
-    def _wait(self, deadline: float) -> None:
-        """Wait until each message is confirmed or refused; withdraw the others."""
+    def _wait(self, deadline: float) -> bool:
+        """Wait until each message is confirmed or refused; withdraw the others.
+
+        Return True if others are confirmed, or could be, so that nobody is away.
+        """
         self._producer.poll(0)  # handle reports first, as the length counts them too
-        fewest = len(self._producer)
+        fewest = most = len(self._producer)
+        look_at, lacks_leaders = time.monotonic() + STALLED_SECONDS, False
         while waiting := self._producer.flush(STEP):
             if waiting < fewest:
                 self._health.reset()
-                fewest = waiting
-            elif self._health.should_give_up or time.monotonic() > deadline:
+                fewest, look_at = waiting, time.monotonic() + STALLED_SECONDS
+            elif self._health.should_give_up or lacks_leaders or time.monotonic() > deadline:
                 self._producer.purge()
                 if self._producer.flush(CLOSE_SECONDS):
                     raise self._health.error()
-                return
+                return lacks_leaders or fewest < most
+            elif time.monotonic() > look_at:
+                lacks_leaders = self._lacks_leaders()
+                look_at += STALLED_SECONDS
+        return False
 
-    def _delivery_error(self, error: "KafkaError") -> DeliveryError:
+    def _lacks_leaders(self) -> bool:
+        """Return True if some partitions of the topic have no leader, while others have one."""
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+
+        topic = self._settings.topic
+        try:
+            known = self._producer.list_topics(topic, timeout=CLOSE_SECONDS)
+        except KafkaException:
+            return False
+        partitions = known.topics[topic].partitions.values()
+        return {partition.leader in known.brokers for partition in partitions} == {True, False}
+
+    def _delivery_error(self, error: "KafkaError", *, others_confirm: bool) -> DeliveryError:
         if error.name() not in _WITHDRAWN:
             return refusal(error, self._settings, self._health.where)
+        if others_confirm and not self._health.should_give_up:
+            return unled(self._health.where)
         if self._health.has_error:
             return self._health.error()
         return unconfirmed(self._timeout, self._health.where)

@@ -91,6 +91,23 @@ def refusal(error: "KafkaError", settings: KafkaSettings, where: str) -> Deliver
     return kind.hinted(f"{where}: {error.str()}", hint.format(topic=settings.topic))
 
 
+def ended(error: Exception, settings: KafkaSettings, where: str) -> NotConnected:
+    """Return the delivery error for what a producer raises when it cannot go on."""
+    (reason, *_) = error.args
+    if isinstance(reason, str):  # no error of librdkafka
+        return NotConnected(f"{where}: {reason}")
+    found = refusal(reason, settings, where)
+    return found if isinstance(found, NotConnected) else NotConnected(str(found))
+
+
+def unled(where: str) -> Retryable:
+    """Return the error for withdrawn events of a partition, where others confirm theirs."""
+    return Retryable(
+        f"{where}: its partition does not confirm it, while others do theirs; has it a leader, and "
+        "as many replicas in sync as min.insync.replicas requires?"
+    )
+
+
 def invalid_options(error: Exception, where: str) -> NotConnected:
     """Return the delivery error for options that librdkafka refuses."""
     message = _creation_prefix.sub("", error.args[0].str())

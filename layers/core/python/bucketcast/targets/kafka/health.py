@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError
-from bucketcast.targets.kafka.errors import refusal, unreachable
+from bucketcast.targets.kafka.errors import unreachable
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ class BrokerHealth:
         self.where = where
         self._settings = settings
         self._last_error = ""
-        self._final: KafkaError | None = None
+        self._login_failed = False
         self._is_new = True
         self._all_are_down = False
         self._failing_since = math.inf
 
     def record(self, error: "KafkaError") -> None:
-        """Record an error that librdkafka reports, of a broker or of its own."""
+        """Record an error that librdkafka reports, of a broker or of its own, but no fatal one."""
         message = error.str()
         if error.name() == "_ALL_BROKERS_DOWN":
             self._all_are_down = True
@@ -42,13 +42,12 @@ class BrokerHealth:
             return
         else:
             self._last_error = message
-            if error.fatal() or error.name() == "_AUTHENTICATION":
-                self._final = error
+            self._login_failed = self._login_failed or error.name() == "_AUTHENTICATION"
         self._failing_since = min(self._failing_since, time.monotonic())
 
     def reset(self) -> None:
         """Forget all errors, as a broker has answered."""
-        self._last_error, self._final = "", None
+        self._last_error, self._login_failed = "", False
         self._is_new = self._all_are_down = False
         self._failing_since = math.inf
 
@@ -61,10 +60,8 @@ class BrokerHealth:
     def should_give_up(self) -> bool:
         """True if retrying is useless, or no broker has answered within `GRACE`."""
         late = time.monotonic() - self._failing_since > GRACE
-        return self._final is not None or (self._all_are_down and late)
+        return self._login_failed or (self._all_are_down and late)
 
     def error(self) -> DeliveryError:
         """Return the delivery error for the last recorded error."""
-        if self._final is not None and self._final.fatal():
-            return refusal(self._final, self._settings, self.where)
         return unreachable(self._last_error, self._settings, self.where)
