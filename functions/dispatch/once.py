@@ -26,12 +26,12 @@ from bucketcast.delivery.breaker import Breaker
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.messages import Batch, Item, Message, Result
+from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.destination import TopicArn
-from bucketcast.errors import NotConnected, Waiting
+from bucketcast.errors import Waiting
 from bucketcast.limits import (
     DAY_MS,
     FIRST_HEARTBEAT_SECONDS,
@@ -153,11 +153,7 @@ class _Probes:
 
 
 class _TopicSender(Sender):
-    """Sends to one topic; while it does not answer, only when the call may probe.
-
-    Its breaker opens when nothing was taken for want of an answer, be it of a single event: the
-    next would come to another function, which would wait for it, too.
-    """
+    """Sends to one topic; while it does not answer, only when the call may probe."""
 
     def __init__(
         self, connection: Connection, breaker: Breaker, batch_size: int, probes: _Probes
@@ -171,14 +167,6 @@ class _TopicSender(Sender):
         obstacle = super().begin_batch(policy)
         self._probes.started |= self._probe_of is not None
         return obstacle
-
-    def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
-        result = super().__call__(items, batch)
-        errors = [failed.error for failed in result.failed]
-        silent = next((error for error in errors if isinstance(error, NotConnected)), None)
-        if silent and result.stop is None and len(errors) == len(items):
-            self._breaker.record_failure(silent)
-        return result
 
 
 def _groups(messages: Sequence[Message], now: int) -> Mapping[_Group, list[Message]]:

@@ -108,11 +108,6 @@ class Engine:
         """Close what the work keeps open."""
         self._work.close()
 
-    @property
-    def is_unreachable(self) -> bool:
-        """Whether what the events go to did not answer when it was last tried."""
-        return self._work.is_unreachable
-
     def _due(
         self,
         messages: Sequence[Received],

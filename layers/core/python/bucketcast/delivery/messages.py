@@ -119,10 +119,6 @@ class Result(NamedTuple):
 class Work(Protocol):
     """The work on the events of a queue: they are routed, or sent to a target."""
 
-    @property
-    def is_unreachable(self) -> bool:
-        """Whether the target did not answer when it was last tried."""
-
     def close(self) -> None:
         """Close the connection, if any, and drop its secrets."""
 

@@ -41,10 +41,6 @@ class Sender:
         self._probe_of: str | None = None
         self._taken_at = 0.0
 
-    @property
-    def is_unreachable(self) -> bool:
-        return self._breaker.outage is not None
-
     def close(self) -> None:
         self._connection.close()
 
@@ -98,7 +94,7 @@ class Sender:
             pause = self._learn(ruling, answers)
             alone = alone and isinstance(answers.errors.get(0), TimedOut)
             stop = ruling.stops
-            if ruling.state is State.TROUBLE and ruling.error:
+            if stop is not None and ruling.error and pause is not None:
                 stop = BreakerOpen.behind(ruling.error, pause)
             failed += self._settle(part, answers, ruling, pause, rest)
         return Result(failed, stop)
@@ -176,8 +172,6 @@ def _obstacle(outage: Outage | None, seconds: int) -> Waiting:
 
 class Absent:
     """The work of a queue whose target does not exist now: its messages wait."""
-
-    is_unreachable = False
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

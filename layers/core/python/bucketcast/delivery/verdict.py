@@ -26,7 +26,8 @@ not sent                          wait, and no try counts     is not known
 
 While a breaker is open one event goes alone: if it fails, too, the breaker stays open. Where tries
 are limited (`Policy.retries`) each event is to have its own: no breaker opens, and what the target
-did not send is sent again. In order nothing is sent behind an event that failed.
+did not send is sent again; also where each is tried once, though the first silence opens a breaker.
+In order nothing is sent behind an event that failed.
 """
 
 import enum
@@ -194,7 +195,10 @@ def of_part(
     if policy.in_order:
         failed = (error for n, error in errors.items() if not _is_final(error, part[n]))
         return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
-    if late or ruling.state is State.TROUBLE:
+    goes_on = policy.once and isinstance(ruling.error, TimedOut)
+    if ruling.error and not goes_on:
+        return ruling._replace(stops=late or BreakerOpen.behind(ruling.error))
+    if late:
         return ruling._replace(stops=late)
     unsent = (index for index, error in errors.items() if isinstance(error, BreakerOpen))
     return ruling._replace(again=frozenset(unsent))
@@ -226,7 +230,10 @@ def _of_failures(
         silent=standing.silent + sum(new), failed=standing.failed + len(new)
     )
     silent = standing.silent >= limits.SILENT_EVENTS and now.is_quiet
-    blocks = part[0].received.term.policy.in_order and isinstance(first, NotConnected)
+    policy = part[0].received.term.policy
+    # The next event of a topic that is tried once would come to another function.
+    blocks = policy.once and isinstance(first, TimedOut)
+    blocks |= policy.in_order and isinstance(first, NotConnected)
     if silent or standing.failed >= limits.FAILED_EVENTS or blocks or now.probe_of is not None:
         return Ruling(standing, State.TROUBLE, first)
     return Ruling(standing, State.UNKNOWN)

@@ -27,8 +27,6 @@ class Counts:
 class Intake:
     """Routes events; `on_routed` is called with those of each chunk and where they go."""
 
-    is_unreachable = False
-
     def __init__(
         self,
         lookup: RuleLookup,
