@@ -35,6 +35,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from bucketcast import limits
 from bucketcast.delivery.messages import Failed, Item, Received
@@ -103,11 +104,15 @@ def of_wait(received: Received, events: int, seconds: int | None) -> int:
     """Return the seconds for which a message of so many events waits unopened, by its obstacle's.
 
     Large messages wait for longer, up to `LONGEST_DELAY_SECONDS`: each look at one costs as much.
+    They are spread, so that some come soon when the obstacle is gone.
     """
     recheck = received.term.recheck_seconds
-    if seconds is None or received.term.policy.in_order or events >= limits.MERGED_EVENTS:
+    if seconds is None or received.term.policy.in_order:
         return max(seconds or 0, recheck)
-    return seconds
+    if events < limits.MERGED_EVENTS:
+        return seconds
+    spread = 1 + crc32(received.message.id.encode()) % 4  # quarters
+    return max(seconds, recheck * spread // 4)
 
 
 class Answers(NamedTuple):
