@@ -1,5 +1,7 @@
 """What is sent to a target at once, and what its answers mean for the rest."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
@@ -72,6 +74,14 @@ def test_connection_is_made_when_needed_and_kept() -> None:
     bench.engine.close()
     bench.engine.close()
     assert bench.target.closed == 1
+
+
+def test_connection_that_cannot_be_closed_costs_no_event_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(everything(GONE))
+    monkeypatch.setattr(bench.target, "close", Mock(side_effect=OSError))
+    assert bench(message("1", "a")).retried == 1
 
 
 def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:

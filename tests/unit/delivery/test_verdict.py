@@ -35,6 +35,7 @@ from bucketcast.errors import (
     Retryable,
     Throttled,
     TimedOut,
+    Unavailable,
     Waiting,
 )
 from tests.unit.delivery.bench import IN_ORDER, NEW, NOW, ONCE, PLAIN, SENT, failed
@@ -222,6 +223,7 @@ def test_what_becomes_of_an_event(
         (OPEN, 9, 9, 9),
         (Waiting("off", 77), None, 77, 77),
         (LATE, 9, 0, 0),
+        (Unavailable("the table"), None, 32, 60),
     ],
 )
 def test_the_pause_of_an_event_is_its_own_and_at_least_its_targets(

@@ -12,6 +12,7 @@
         │   │   ├── NotAuthorized         as before, and the secret is fetched again
         │   │   └── TimedOut              no answer: as before, or it is about the event
         │   ├── Throttled(after)          not before so many seconds
+        │   ├── Unavailable               a service of AWS's: no fault of the event or target
         │   ├── RefusesAll                it never took an event: its settings are wrong
         │   ├── OutOfTime                 the engine's own, as the next two: no time to try it
         │   ├── Waiting(seconds)          nothing is tried now: BreakerOpen, Paused
@@ -95,6 +96,10 @@ class Throttled(Retryable):
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
         self.after = after
+
+
+class Unavailable(Retryable):
+    """A service that many events need does not answer: the event is tried again within a minute."""
 
 
 class RefusesAll(Retryable):

@@ -27,10 +27,13 @@ class Connection:
         self._secrets: frozenset[str] = frozenset()
 
     def close(self) -> None:
-        """Close the target's connection."""
-        if self._target is not None:
-            self._target.close()
-            self._target = None
+        """Close the target's connection; an error of that is only logged."""
+        target, self._target = self._target, None
+        try:
+            if target is not None:
+                target.close()
+        except Exception as error:  # noqa: BLE001 - it must cost no event anything
+            logger.warning("a connection was not closed", error=type(error).__name__)
 
     @property
     def max_seconds(self) -> float:

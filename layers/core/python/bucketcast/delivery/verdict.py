@@ -53,6 +53,7 @@ from bucketcast.errors import (
     Retryable,
     Throttled,
     TimedOut,
+    Unavailable,
     Waiting,
     name_of,
 )
@@ -370,6 +371,8 @@ def _pause(failure: Failed) -> int:
     else:
         after = error.after if isinstance(error, Throttled) else 0.0
         pause = term.pause(tries=failure.tries, after=after)
+        if isinstance(error, Unavailable):
+            pause = min(pause, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
         if failure.pause is not None:
             own = min(pause, limits.LONGEST_DELAY_SECONDS) if isinstance(error, TimedOut) else 0
             pause = max(failure.pause, own)

@@ -14,7 +14,7 @@ from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
 from bucketcast.delivery.queue_names import queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
-from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable
+from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable, Unavailable
 from bucketcast.event import Event
 from bucketcast.limits import (
     LISTENER_MESSAGE_EVENTS,
@@ -126,7 +126,7 @@ class Fanout:
             return unsent
         for index, reason in refused.items():
             part = batch[packed[index].start : packed[index].stop]
-            unsent += [item.fail(Retryable(reason), to=to.arn) for item in part]
+            unsent += [item.fail(Unavailable(reason), to=to.arn) for item in part]
         self._record(to, next(iter(refused.values()), "") if len(refused) == len(packed) else "")
         return unsent
 

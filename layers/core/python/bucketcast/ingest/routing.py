@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Item
 from bucketcast.destination import Destination
-from bucketcast.errors import DeliveryError, Retryable
+from bucketcast.errors import DeliveryError, Retryable, Unavailable
 from bucketcast.event import Event
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import NOTHING, Fact
@@ -48,7 +48,7 @@ class Routes:
     matches: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
 
 
-class EnrichmentError(Retryable):
+class EnrichmentError(Unavailable):
     """S3 could not be asked about an object whose facts a rule or a target needs."""
 
 
@@ -100,7 +100,7 @@ def route(
     try:
         rules = lookup(frozenset([item.delivery.event.bucket for item in items]))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the table, all of them wait
-        routes.failed += [(item, Retryable(f"{error or type(error).__name__}")) for item in items]
+        routes.failed += [(item, Unavailable(f"{error or type(error).__name__}")) for item in items]
         return routes
     matches = _match_all(items, rules, facts, routes, seconds_left)
     for match in matches:
