@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from bucketcast.delivery.envelope import unpack
@@ -89,14 +90,17 @@ class Backfills:
         return result
 
     def drain(self) -> list[tuple[str, Event]]:
-        """Return rule and event of all that waits for the target, by key."""
+        """Return rule and event of all that waits for the target, by key, without when listed."""
         waiting: list[tuple[str, Event]] = []
         while messages := self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10).get(
             "Messages"
         ):
             for message in messages:
                 deliveries = unpack(message["Body"])
-                waiting += [(delivery.rule, told(delivery.event)) for delivery in deliveries]
+                waiting += [
+                    (delivery.rule, replace(told(delivery.event), listed=""))
+                    for delivery in deliveries
+                ]
         return sorted(waiting, key=lambda pair: pair[1].key)
 
     def _read(self, spark: SparkSession, bucket: str, source: str, *, prefix: str) -> Listing:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.mirror.synthetic import EPOCH, Object, created, removed
+from bucketcast.mirror.synthetic import Object, created, removed
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Reconcile, parse
 from bucketcast.state.rules import Rules
@@ -28,7 +28,7 @@ from tests.glue.inventories import Row
 from tests.servers import Server
 from tests.servers.postgres import PostgresServer
 from tests.unit.moto_aws import TABLE
-from tests.unit.samples import event
+from tests.unit.samples import LATELY, event
 
 BUCKET, ARN = "mirrored", "arn:minio:sqs::mirror:postgresql"
 KEYS = [f"photos/{n:03} ü+.jpg" for n in range(300)]
@@ -166,7 +166,7 @@ def test_damaged_rows_are_listed_and_repaired(
     damage(job)
     # If row and object both changed since the report, there is no difference.
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])
-    job.apply([removed(BUCKET, KEYS[200], sequencer="E" * 16, time=EPOCH)])
+    job.apply([removed(BUCKET, KEYS[200], sequencer="E" * 16, time=LATELY)])
     job.aws.client("sqs").send_message(QueueUrl=job.queue, MessageBody=WAITING)
     result = job.run(spark, "1")
     assert (result["missing"], result["stale"], result["extra"]) == (34, 33, 33)
@@ -207,7 +207,7 @@ def test_damaged_rows_are_listed_and_repaired(
     assert SECRET not in json.dumps(job.arguments).encode()
 
     # The next real event wins over the repair.
-    removal = removed(BUCKET, STALE[0], sequencer="D" * 16, time=EPOCH)
+    removal = removed(BUCKET, STALE[0], sequencer="D" * 16, time=LATELY)
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
     job.apply([removal, *repairs])
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]

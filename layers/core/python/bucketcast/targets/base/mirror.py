@@ -127,7 +127,7 @@ def _too_old(events: Sequence[Event]) -> dict[int, DeliveryError]:
     """Return the refusals of events that are older than a mirror takes."""
     oldest = f"{datetime.now(UTC) - timedelta(days=LONGEST_LIFE_DAYS):%Y-%m-%dT%H:%M:%S}"
     # An event has a time of its own, and one from a listing that of the listing.
-    if min(map(_time, events)) >= oldest and not any(map(_listed, events)):
+    if min(map(_time, events), default=oldest) >= oldest and not any(map(_listed, events)):
         return {}
     return {
         index: Rejected(
