@@ -197,9 +197,60 @@ def test_a_table_that_does_not_answer_resumes_nothing(
     one = breakers.of(HOOK)
     one.read()
     monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
-    assert one.read() == Outage(0, 0, paused=5_000)
-    assert one.record(SEEN, probed=False) == SEEN
-    assert one.read() == SEEN._replace(paused=5_000)
+    assert one.read() == Outage(0, 0, tries=0, paused=5_000)
+    paused = SEEN._replace(since=0, paused=5_000)
+    assert one.record(SEEN, probed=False) == paused
+    assert one.read() == paused
+
+
+def test_a_table_that_does_not_answer_ends_no_outage(
+    breakers: Breakers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a function that had seen no failure itself the target was well again."""
+    breakers.of(HOOK).record(SEEN, probed=False)
+    other = breakers.of(HOOK)
+    other.read()
+    monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
+    assert other.read() == SEEN
+    assert not other.start_probe(2_999, 20_000)
+    assert other.start_probe(3_000, 20_000)
+    later = other.record(SEEN._replace(since=4_000, next=9_000), probed=True)
+    assert later == SEEN._replace(next=9_000, tries=2), "it began with the first"
+    other.clear()
+    assert other.read() is None
+
+
+def test_a_table_that_is_left_alone_is_asked_once_about_each_target(
+    state_table: str, dynamodb: Any, clock: list[float]
+) -> None:
+    """After a slow call about one target all that were not served yet were taken for well."""
+    calls: list[str] = []
+
+    class Slow:
+        def get_item(self, **given: Any) -> Any:
+            clock[0] += 1.5
+            calls.append(given["Key"]["key"]["S"])
+            return dynamodb.get_item(**given)
+
+    Breakers(state_table, lambda: dynamodb).of(HOOK).record(SEEN, probed=False)
+    slow: Any = Slow()
+    breakers = Breakers(state_table, lambda: slow)
+    breakers.of(TABLE).read()
+    one = breakers.of(HOOK)
+    assert (one.read(), one.read()) == (SEEN, SEEN)
+    assert calls == [TABLE, HOOK]
+
+
+def test_an_outage_that_is_over_is_forgotten(
+    breakers: Breakers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breakers.of(HOOK).record(SEEN, probed=False)
+    other = breakers.of(HOOK)
+    other.read()
+    breakers.of(HOOK).clear()
+    other.read()
+    monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
+    assert other.read() is None
 
 
 PAUSED = b'{"Item": {"paused": {"N": "5000"}}}'

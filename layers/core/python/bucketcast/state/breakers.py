@@ -1,8 +1,8 @@
 """The breakers of a stack's targets, in the state table: an item per unreachable or paused target.
 
 A batch reads its target's item, for half a read unit; nothing is written while a target answers.
-While the table does not answer, each function uses only its own state. The item of a removed target
-expires.
+While the table does not answer, each function uses what it read last, and what it sees itself. The
+item of a removed target expires.
 """
 
 from collections.abc import Callable, Mapping
@@ -80,23 +80,24 @@ class Breakers:
 
 
 class SharedBreakers:
-    """A target's item, with a local state as a fallback when the table does not answer."""
+    """A target's item, with what was last known of it for when the table does not answer."""
 
     def __init__(self, items: OptionalItems, arn: str) -> None:
         self._items = items
         self._arn = arn
         self._own = LocalStore()
-        self._paused = 0
+        self._asked = False
 
     def read(self) -> Outage | None:
-        answer = self._items.call("get_item", self._arn)
+        # Left alone because of another target, it would be unknown whether this one is in trouble.
+        answer = self._items.call("get_item", self._arn, always=not self._asked)
+        self._asked = True
         if answer is not None:
-            outage = _outage(answer.get("Item", {}))
-            self._paused = outage.paused if outage else 0
-            return outage
-        own = self._own.read()
-        # A table that does not answer now must not resume a paused target.
-        return (own or Outage(0, 0))._replace(paused=self._paused) if self._paused else own
+            # A table that does not answer later must neither end an outage nor resume a target.
+            self._own.clear()
+            if outage := _outage(answer.get("Item", {})):
+                self._own.record(outage, probed=False)
+        return self._own.read()
 
     def record(self, outage: Outage, *, probed: bool) -> Outage:
         own = self._own.record(outage, probed=probed)
@@ -118,7 +119,7 @@ class SharedBreakers:
             ":settings": {"S": outage.settings},
             ":one": {"N": "1"},
         }
-        condition = {}
+        condition: dict[str, Any] = {}
         if expires:
             sets.append("#expires = :expires")
             names["#expires"] = EXPIRES

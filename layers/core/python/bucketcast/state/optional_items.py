@@ -42,14 +42,16 @@ class OptionalItems:
         """The partition, for calls that raise when the table does not answer."""
         return self._create()
 
-    def call(self, operation: str, key: str, **parameters: Any) -> Any:
+    def call(self, operation: str, key: str, *, always: bool = False, **parameters: Any) -> Any:
         """Return DynamoDB's response about one item; None if it gives none.
+
+        `always`: it is asked even if it is to be left alone.
 
         Raises:
             ClientError: a condition on the item failed.
         """
         began = time.monotonic()
-        if began < self._not_before:
+        if began < self._not_before and not always:
             return None
         answer = None
         try:
