@@ -46,11 +46,15 @@ class Request(msgspec.Struct):
 
 
 class Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to answer to requests whose body the pattern `match` is found in."""
+    """What to answer to requests of the `path`, whose body the pattern `match` is found in.
+
+    Either is empty for all.
+    """
 
     status: int = 200
     headers: dict[str, str] = {}
     body: str = ""
+    path: str = ""
     match: str = ""
     times: int | None = None
     """How often; None is for ever. Used up, it is the next answer's turn."""
@@ -111,8 +115,10 @@ class Receiver:
             if login not in self.logins:
                 return _NEEDS_LOGIN if login is None else _WRONG_LOGIN
         for answer in self.answers:
-            if answer.times != 0 and (
-                not answer.match or re.search(answer.match.encode(), request.body)
+            if (
+                answer.times != 0
+                and answer.path in ("", request.path)
+                and (not answer.match or re.search(answer.match.encode(), request.body))
             ):
                 if answer.times is not None:
                     answer.times -= 1
