@@ -149,7 +149,8 @@ class _Probes:
 
     def __exit__(self, *_: object) -> None:
         if self.started:
-            self._not_before = 2 * time.time() - self._began
+            now = time.time()
+            self._not_before = now + min(now - self._began, ONCE_SEND_SECONDS)
 
 
 class _TopicSender(Sender):

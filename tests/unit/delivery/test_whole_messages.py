@@ -149,11 +149,20 @@ def test_what_the_function_ends_with_is_halved_until_its_event_is_alone() -> Non
     bench.queue.sent.clear()
     bench(message("3", "a", receives=4))
     (marked,) = bench.queue.sent
-    assert (marked.history.error, marked.history.tries) == ("Crashed", 1)
-    late = NOW + 13 * 3_600_000
-    bench(*bench.again(sent=NOW, receives=21), now=late)
+    assert (marked.history.error, marked.history.tries) == ("Crashed", 0)
+    bench(*bench.again(receives=99), now=NOW + TERM_MS + 1)
     assert (bench.queue.dead_keys, bench.target.batches) == (["a"], [["f"]])
     assert bench.queue.reasons[0].startswith("no try came to an end: the function ended before")
+
+
+def test_of_those_that_the_function_may_end_with_one_is_tried_in_a_call() -> None:
+    bench = Bench()
+    marked = [message(key, key, failed(error="Crashed")) for key in "abc"]
+    outcome = bench(*marked, message("d", "d"))
+    assert (bench.target.batches, outcome.stay) == ([["d"], ["a"]], ["b", "c"])
+    ordered = Bench(policy=IN_ORDER)
+    outcome = ordered(message("1", "a", receives=4), message("2", "b", receives=4))
+    assert (ordered.target.batches, outcome.stay) == ([["a"]], ["2"])
 
 
 def test_what_the_function_may_end_with_is_sent_after_and_apart_from_all_others() -> None:

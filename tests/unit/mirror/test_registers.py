@@ -257,7 +257,7 @@ def test_every_event_has_one_index(batch: list[Event]) -> None:
     ("removal", "register"),
     [
         ({"version_id": "v1"}, Register.EXPIRY),
-        ({"version_id": "null"}, Register.EXPIRY),
+        ({"version_id": "null"}, Register.REMOVAL),
         ({}, Register.REMOVAL),
     ],
 )

@@ -50,9 +50,6 @@ RENEW_AFTER_RECEIVES = MAX_RECEIVES // 2
 CRASHED_RECEIVES = 3
 """After so many receives without an outcome a message is halved, and given up once its term is
 over; one that is tried once, in any case."""
-CRASHED_TRIES = 20
-"""After so many more, over `CRASHED_HOURS`, the last event of it is dead-lettered."""
-CRASHED_HOURS = 12
 MARKED_SECONDS = 5
 """Of the events with which the function may have ended a call tries one; each other one comes so
 much later than the one before."""

@@ -119,12 +119,12 @@ class Breaker:
         self.longest_pause: int | None = None
         self._store = store
         self._read_at = 0
-        self._probing = False
+        self._probing = self._opened = False
         self.outage: Outage | None = None
 
     def begin_batch(self, max_seconds: Callable[[], float]) -> BreakerState:
         """Return the state for this batch; `max_seconds` returns those that a probe may take."""
-        self._probing = False
+        self._probing = self._opened = False
         if self.is_paused():
             return BreakerState.PAUSED
         now, outage = _now(), self.outage
@@ -149,9 +149,9 @@ class Breaker:
 
     def record_success(self) -> None:
         """Record that the target answered."""
-        if self._probing:
+        if self._probing or self._opened:
             self._store.clear()
-            self.outage, self._probing = None, False
+            self.outage, self._probing, self._opened = None, False, False
 
     def record_failure(self, error: DeliveryError) -> None:
         """Record that the target did not answer."""
@@ -164,7 +164,7 @@ class Breaker:
         pause = max(outage.pause(now), round(after * 1_000))
         outage = outage._replace(next=now + self._limit(pause))
         self.outage = self._store.record(outage, probed=self._probing)
-        self._probing = False
+        self._probing, self._opened = False, True
 
     def pause(self) -> int:
         """Return the seconds until all waiting messages are visible again."""

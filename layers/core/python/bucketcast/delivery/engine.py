@@ -133,13 +133,12 @@ class Engine:
         renewed += [(each, each.term.crashed_history) for each in steps[Step.MARK]]
         due = steps[Step.TRY] + self._whole.renew(renewed, batch)
         due += [received for received in steps[Step.HALVE] if not self._halve(received, batch)]
-        # One that the function ends with would take the others with it.
-        marked = sorted(filter(_is_marked, due), key=_receives)[1:]
-        for number, received in enumerate(marked, 1):
-            batch.keep(
-                received, min(number * limits.MARKED_SECONDS, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
-            )
-        return [received for received in due if received not in marked] if marked else due
+        put_off = _at_risk(due, in_order=batch.policy.in_order)
+        for number, received in enumerate(put_off, 1):
+            later = min(number * limits.MARKED_SECONDS, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
+            batch.keep(received, 0 if batch.policy.in_order else later)
+        kept = {received.message.receipt for received in put_off}
+        return [received for received in due if received.message.receipt not in kept]
 
     def _halve(self, received: Received, batch: Batch) -> bool:
         try:
@@ -310,6 +309,14 @@ def _apart(messages: Sequence[Received]) -> Iterable[Sequence[Received]]:
     for received in messages:
         groups[2 if _is_marked(received) else received.message.receives > 1].append(received)
     return filter(None, groups)
+
+
+def _at_risk(due: Sequence[Received], *, in_order: bool) -> Sequence[Received]:
+    """Return the messages beside one that the function may end with: it would take them along."""
+    if in_order:
+        crashed = any(received.message.receives > limits.CRASHED_RECEIVES for received in due)
+        return due[1:] if crashed else ()
+    return sorted(filter(_is_marked, due), key=_receives)[1:]
 
 
 def _is_marked(received: Received) -> bool:

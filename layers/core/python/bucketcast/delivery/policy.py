@@ -212,15 +212,6 @@ class Term(NamedTuple):
         return self.expired and (self.history.failed or (late and crashing))
 
     @property
-    def crashed_for_long(self) -> bool:
-        """Whether the function ended with this message for hours, since that was known of it.
-
-        It was received often for another reason, too, where Lambda had no room for the function.
-        """
-        often = self.receives > limits.CRASHED_TRIES
-        return often and self.now - self.sent > limits.CRASHED_HOURS * 3_600_000
-
-    @property
     def needs_renewal(self) -> bool:
         """Whether SQS would soon move or drop the message, where it can be sent again."""
         due = self.receives >= limits.RENEW_AFTER_RECEIVES or self.expires_soon
@@ -237,9 +228,7 @@ class Term(NamedTuple):
     @property
     def crashed_history(self) -> History:
         """The history of the message of a lone event with which the function ended."""
-        return self.renewed_history._replace(
-            since=self.started, tries=self.history.tries + 1, reason=NO_ANSWER, error=CRASHED
-        )
+        return self.renewed_history._replace(since=self.started, reason=NO_ANSWER, error=CRASHED)
 
     @property
     def waiting_history(self) -> History:

@@ -40,6 +40,7 @@ class Sender:
         self._standing = Standing(batch_size, batch_size)
         self._probe_of: str | None = None
         self._taken_at = 0.0
+        self._was_open = False
 
     def close(self) -> None:
         self._connection.close()
@@ -54,6 +55,9 @@ class Sender:
             state = BreakerState.PAUSED if self._breaker.is_paused() else BreakerState.CLOSED
         else:
             state = self._breaker.begin_batch(lambda: self._connection.max_seconds)
+        if state is BreakerState.CLOSED and self._was_open:  # another function ended the outage
+            self._standing = self._standing._replace(silent=0, failed=0, wholes=0)
+        self._was_open = state is not BreakerState.CLOSED
         outage, self._probe_of = self._breaker.outage, None
         if state is BreakerState.HALF_OPEN and outage:
             self._probe_of = outage.error
@@ -65,7 +69,7 @@ class Sender:
         """Return the outage or the pause, if any."""
         self._breaker.is_paused()
         outage = self._breaker.outage
-        return _obstacle(outage, 0) if outage else None
+        return _obstacle(outage, self._breaker.pause()) if outage else None
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
         """Send everything; in order, one at a time and nothing behind the first failure."""
@@ -88,8 +92,9 @@ class Sender:
                 failed += [item.fail(stop) for item in part]
                 continue
             begun = begun or not alone
+            quiet = time.time() - self._taken_at
             answers = self._connection.send([item.delivery.event for item in part])
-            now = Now(time.time() - self._taken_at, self._probe_of)
+            now = Now(quiet, self._probe_of, batch.policy.retries > 0)
             ruling = of_part(part, answers, self._standing, now, batch.policy)
             pause = self._learn(ruling, answers)
             alone = alone and isinstance(answers.errors.get(0), TimedOut)

@@ -90,7 +90,7 @@ def of_message(received: Received, events: int, *, gave_up: bool) -> Step:
     marked = message.history.error == CRASHED and events == 1
     if in_order and gave_up:
         return Step.KEEP
-    if term.should_give_up or (marked and term.crashed_for_long):
+    if term.should_give_up:
         return Step.GIVE_UP
     if message.history.not_before > term.now and message.history.failed:  # else it never begins
         return Step.POSTPONE
@@ -149,11 +149,12 @@ class Now(NamedTuple):
     """What else the ruling on a part depends on.
 
     `quiet` is the seconds since this function saw the target take an event. `probe_of` is the error
-    of the outage that the part is the probe of, None if it is no probe.
+    of the outage that the part is the probe of, None if it is no probe. `limited`: tries are.
     """
 
     quiet: float = inf
     probe_of: str | None = None
+    limited: bool = False
 
     @property
     def is_quiet(self) -> bool:
@@ -196,16 +197,15 @@ def of_part(
         ruling = _of_failures(part, tried, answers, standing, now)
     else:
         return Ruling(standing, State.UNKNOWN, stops=late)
-    if ruling.state is State.TROUBLE and policy.retries:
-        ruling = ruling._replace(state=State.UNKNOWN, error=None)
+    if policy.retries or (policy.once and not isinstance(ruling.error, NotConnected)):
+        state = State.UNKNOWN if ruling.error else ruling.state
+        ruling = ruling._replace(state=state, error=None)
     if policy.in_order:
         failed = (error for n, error in errors.items() if not _is_final(error, part[n]))
         return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
-    goes_on = policy.once and isinstance(ruling.error, TimedOut)
-    if ruling.error and not goes_on:
-        return ruling._replace(stops=late or BreakerOpen.behind(ruling.error))
-    if late:
-        return ruling._replace(stops=late)
+    if late or (ruling.error and not policy.once):
+        behind = BreakerOpen.behind(ruling.error) if ruling.error else None
+        return ruling._replace(stops=late or behind)
     unsent = (index for index, error in errors.items() if isinstance(error, BreakerOpen))
     return ruling._replace(again=frozenset(unsent))
 
@@ -219,7 +219,9 @@ def _of_failures(
 ) -> Ruling:
     """Return the ruling on a part of which nothing was taken."""
     first = next(iter(tried.values()))
-    if all(_is_away(error, whole=answers.whole) for error in tried.values()):
+    away = all(_is_away(error, whole=answers.whole) for error in tried.values())
+    new_to_it = any(not part[index].tries for index in tried)
+    if away and (now.is_quiet or (new_to_it and not answers.whole)):
         return Ruling(standing, State.TROUBLE, first)
     if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
         return _of_whole(len(part), first, standing, now)
@@ -228,7 +230,7 @@ def _of_failures(
         return _of_refusals(refusals[0], len(refusals), standing, now)
     failing = {index: error for index, error in tried.items() if error not in rejected}
     if not failing:
-        return Ruling(standing, State.UNKNOWN)
+        return Ruling(standing, State.UNKNOWN if now.probe_of is None else State.WELL)
     first = next(iter(failing.values()))
     # What failed before says nothing new: it may be its own fault.
     new = [isinstance(error, NotConnected) for n, error in failing.items() if not part[n].tries]
@@ -267,8 +269,8 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -
         ruling = _of_refusals(error, 1, standing, now) if error.of_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)
     standing = standing._replace(wholes=standing.wholes + 1)
-    if standing.wholes >= limits.WHOLE_FAILURES:
-        return Ruling(standing, State.TROUBLE, error)
+    if standing.wholes >= limits.WHOLE_FAILURES and now.is_quiet and not now.limited:
+        return Ruling(standing._replace(wholes=0), State.TROUBLE, error)
     return Ruling(standing, State.UNKNOWN, halves=True)
 
 
@@ -374,8 +376,7 @@ def _pause(failure: Failed) -> int:
         if isinstance(error, Unavailable):
             pause = min(pause, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
         if failure.pause is not None:
-            own = min(pause, limits.LONGEST_DELAY_SECONDS) if isinstance(error, TimedOut) else 0
-            pause = max(failure.pause, own)
+            pause = max(failure.pause, min(pause, limits.LONGEST_DELAY_SECONDS))
     if policy.in_order:
         return max(pause, term.recheck_seconds)
     return max(pause, policy.pause or 0) if error.is_try else pause

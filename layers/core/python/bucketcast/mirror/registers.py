@@ -68,7 +68,8 @@ def is_newer(order: tuple[str, str], other: tuple[str, str]) -> bool:
 
 def expires_version(event: Event) -> bool:
     """Return True if lifecycle removed a version: one that was not current, or a lone marker."""
-    return bool(event.original == "s3:LifecycleExpiration:Delete" and event.version_id)
+    expired = event.original == "s3:LifecycleExpiration:Delete"
+    return expired and event.version_id not in (None, "", UNVERSIONED)
 
 
 def moves(event: Event) -> bool:
@@ -120,7 +121,7 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Register
     for slot in removed:
         entry, put = entries[slot], entries.get(entries[slot].key)
         if put is not None and _is_before(entry, put):
-            put.indexes.extend(entry.indexes)  # if it is not written, neither is the removal
+            put.indexes[:0] = entry.indexes  # the last is that of the put's own event
             del entries[slot]
     return sorted(entries.values(), key=_SORT_KEY)
 
@@ -131,7 +132,7 @@ def _is_before(entry: RegisterUpdate, put: RegisterUpdate) -> bool:
     Such is the put that ingest has seen. The removed version's own is older than both.
     """
     removed = padded(entry.event.sequencer) if entry.sequencer == FINAL else ""
-    return bool(removed) and put.version != entry.version and put.sequencer >= removed
+    return removed > FIRST and put.version != entry.version and put.sequencer >= removed
 
 
 def _keep_event(older: RegisterUpdate, seen: RegisterUpdate) -> RegisterUpdate:

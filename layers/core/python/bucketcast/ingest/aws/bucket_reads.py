@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from threading import Lock
 from typing import Any, Final, NamedTuple
+
+from botocore.exceptions import ClientError
 
 from bucketcast.aws.function_clients import AT_ONCE
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore
@@ -98,9 +101,18 @@ class BucketReads:
         try:
             found = read.call()
         except Exception as error:  # noqa: BLE001 - one object must not stop its neighbours
-            with self._lock:
-                self._troubled.setdefault(read.bucket, _Trouble(error)).fail(read.key, error)
+            if not _is_of_object(error):
+                with self._lock:
+                    self._troubled.setdefault(read.bucket, _Trouble(error)).fail(read.key, error)
             return error
         with self._lock:
             self._troubled.pop(read.bucket, None)
         return found
+
+
+def _is_of_object(error: Exception) -> bool:
+    """Return True if it is an answer about one object: others of its bucket may be read."""
+    if not isinstance(error, ClientError):
+        return False
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR

@@ -30,6 +30,8 @@ from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+SECONDS_FOR_FACTS: Final = 5.0
+"""What is not read by then is read with the next try: a slow bucket holds up no others."""
 SECONDS_FOR_CURRENT: Final = 5.0
 """The longest time for reading current versions; other messages do not wait for it."""
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
@@ -97,7 +99,8 @@ class ObjectReader:
             Read(object_[0], object_[1], partial(_found, self._read, object_, fact))
             for object_, fact in facts.items()
         ]
-        answers = dict(zip(facts, self._reads(reads, seconds), strict=True))
+        found = self._reads(reads, min(seconds, SECONDS_FOR_FACTS))
+        answers = dict(zip(facts, found, strict=True))
         _log_gone(reads, answers.values())
         _log_failures(
             "objects could not be looked at: their messages stay in the queue",
