@@ -4,15 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bucketcast import telemetry
+from tests.unit.simulation.quiet import quiet
 
 
 @pytest.fixture(autouse=True, scope="module")
-def quiet() -> Iterator[None]:
-    level = telemetry.logger.log_level
-    telemetry.logger.setLevel("CRITICAL")
-    with pytest.MonkeyPatch.context() as silenced:
-        for name in ("measure", "trace", "report_age"):
-            silenced.setattr(telemetry, name, lambda *_, **__: None)
+def _quiet() -> Iterator[None]:
+    with quiet():
         yield
-    telemetry.logger.setLevel(level)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.breaker import Breaker, BreakerStore, LocalStore
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import Dead, DeadLetters
@@ -32,6 +32,7 @@ from bucketcast.errors import (
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.settings.options import read
+from bucketcast.state.counters import Counters
 from bucketcast.targets import base
 from bucketcast.targets.base import options
 from functions.dispatch.batch import answer, deliver
@@ -46,8 +47,9 @@ from tests.unit.simulation.lambdas import (
 )
 from tests.unit.simulation.sqs import DAY, SimulatedQueue
 
-ARN = "arn:minio:sqs::primary:webhook"
 REFUSED = "refused for good"
+AHEAD = "2100-01-01T00:00:00.000Z"
+"""When events happened: a mirror refuses old ones, by the machine's own clock."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,8 @@ class Delivering:
         self,
         phases: Sequence[Phase],
         *,
+        beside: Simulation | None = None,
+        name: str = "primary",
         seed: int = 0,
         fifo: bool = False,
         timeout: float = 60.0,
@@ -199,14 +203,15 @@ class Delivering:
         pause: int | None = None,
         retries: int = 0,
     ) -> None:
-        self.simulation = Simulation(seed)
+        self.simulation = beside or Simulation(seed)
+        self.arn = f"arn:minio:sqs::{name}:webhook"
         end = ".fifo" if fifo else ""
         self.dead = self.simulation.sqs.add(
-            SimulatedQueue(f"sqs/Bucketcast-webhook-primary-dead{end}")
+            SimulatedQueue(f"sqs/Bucketcast-webhook-{name}-dead{end}")
         )
         self.queue = self.simulation.sqs.add(
             SimulatedQueue(
-                f"sqs/Bucketcast-webhook-primary{end}",
+                f"sqs/Bucketcast-webhook-{name}{end}",
                 visibility=visibility(end, round(timeout)),
                 dead=self.dead,
                 in_flight_limit=in_flight_limit,
@@ -214,7 +219,8 @@ class Delivering:
         )
         client: Any = self.simulation.sqs
         self.target = Scripted(self.simulation.clock, phases, batch_size)
-        self.book = LocalStore()
+        self.book: BreakerStore = LocalStore()
+        self.make_counters: Callable[[], Counters | None] = lambda: None
         self.fanout = Fanout(f"sqs/Bucketcast-*{end}", client, deployed=bool)
         self.sent: Counter[str] = Counter()
         self.put_at: dict[str, float] = {}
@@ -229,23 +235,28 @@ class Delivering:
         """How one function connects."""
         return lambda _: self.target
 
+    def work(self) -> Sender:
+        """What one function does with events."""
+        return Sender(Connection(self.connector()), Breaker(self.book), self._batch_size)
+
     def _environment(self) -> Handler:
         """What Lambda begins: of the others it knows what the table holds alone."""
         client: Any = self.simulation.sqs
-        dead = DeadLetters(ARN, Queue(self.dead.name, client))
+        dead = DeadLetters(self.arn, Queue(self.dead.name, client))
         own = SimulatedConsumer(self.simulation, self.queue, dead.write, self.function.timeout)
-        work = Sender(Connection(self.connector()), Breaker(self.book), self._batch_size)
-        engine = Engine(own, work)
+        engine, counters = Engine(own, self.work()), self.make_counters()
 
         def handler(event: Any, context: Any) -> dict[str, Any]:
             messages = [*map(message, event["Records"])]
-            return answer(deliver(ARN, engine, messages, self._policy, context, counters=None))
+            stay = deliver(self.arn, engine, messages, self._policy, context, counters=counters)
+            return answer(stay)
 
         return handler
 
     def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
         """What ingest does with events of these keys."""
-        self.fan_out([Delivery(rule, event(key, stored=msgspec.Raw(record))) for key in keys])
+        stored = msgspec.Raw(record)
+        self.fan_out([Delivery(rule, event(key, stored=stored, time=AHEAD)) for key in keys])
         names = [f"{key} {rule}" for key in keys]
         self.sent.update(names)
         self.put_at |= dict.fromkeys(names, self.simulation.clock.now)
@@ -253,7 +264,7 @@ class Delivering:
     def fan_out(self, made: Sequence[Delivery]) -> None:
         nowhere: Any = None
         with self.simulation.time():
-            routed = {Destination.of(ARN): [Item(nowhere, each) for each in made]}
+            routed = {Destination.of(self.arn): [Item(nowhere, each) for each in made]}
             assert not [*self.fanout.send(routed, lambda: 60.0)]
 
     def redrive(self) -> None:

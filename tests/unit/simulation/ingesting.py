@@ -5,6 +5,7 @@ from typing import Any
 
 from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.messages import message as received
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
@@ -13,15 +14,20 @@ from bucketcast.ingest.intake import Intake
 from bucketcast.ingest.routing import Facts
 from bucketcast.limits import INGEST_CHUNK_BYTES
 from bucketcast.rules import RuleIndex
+from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
+from tests.unit.ingest.routed import object_reader
 from tests.unit.samples import message, record
 from tests.unit.simulation.delivering import SimulatedConsumer
-from tests.unit.simulation.lambdas import Function, Handler, Simulation
-from tests.unit.simulation.sqs import SimulatedQueue
+from tests.unit.simulation.lambdas import Delays, Function, Handler, Simulation
+from tests.unit.simulation.s3 import SimulatedS3, side_by_side
+from tests.unit.simulation.sqs import DAY, SimulatedQueue
 
 HOOK = "arn:minio:sqs::primary:webhook"
 TABLE = "arn:minio:sqs::_:postgresql"
 GONE = "arn:minio:sqs::gone:redis"
 TIMEOUT = 30
+Actions = dict[float, Callable[[], None]]
+"""What happens in a simulation, by seconds from now."""
 
 
 class Ingesting:
@@ -71,10 +77,13 @@ class Ingesting:
         """What one function knows of objects."""
         return None
 
+    def fanout(self, client: Any) -> Fanout:
+        return Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
+
     def environment(self) -> Handler:
         client: Any = self.simulation.sqs
         dead = DeadLetters("", Queue(self.dead.name, client))
-        fanout = Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
+        fanout = self.fanout(client)
         own = SimulatedConsumer(self.simulation, self.ingress, dead.write, TIMEOUT)
         intake = Intake(self.look_up, self.facts(), fanout)
         engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
@@ -103,5 +112,31 @@ class Ingesting:
         self.simulation.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
 
 
-Actions = dict[float, Callable[[], None]]
-"""What happens in a simulation, by seconds from now."""
+class Reading(Ingesting):
+    """Ingest that asks S3 about objects."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(grain=0.1, **more)
+        self.s3 = SimulatedS3()
+        self.put: dict[str, float] = {}
+
+    def facts(self) -> Facts:
+        client: Any = self.s3
+        return object_reader(client, ObjectFacts(frozenset({ANY_BUCKET})))
+
+    def put_one(self, bucket: str, number: float) -> None:
+        key = f"{bucket}{number}"
+        self.put[key] = self.simulation.clock.now
+        self.send(key, bucket=bucket)
+
+    def run(self, seconds: float, todo: Actions) -> None:
+        with side_by_side(self.s3, self.simulation.clock):
+            self.simulation.run(days=seconds / DAY, actions=todo)
+
+    def delays(self, bucket: str) -> Delays:
+        """How long events of a bucket took to the healthy target's queue."""
+        got = {
+            each.event.key: kept.sent for kept in self.hook.arrived for each in unpack(kept.body)
+        }
+        wanted = [key for key in self.put if key.startswith(bucket)]
+        return Delays.of(got.get(key, float("inf")) - self.put[key] for key in wanted)

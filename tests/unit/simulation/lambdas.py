@@ -179,6 +179,7 @@ class Simulation:
         self.sqs = SimulatedSqs(self.clock, Random(seed))  # noqa: S311 - a repeatable order
         self.sqs.wake = self._wake
         self.functions: list[Function] = []
+        self._readers: dict[str, list[Function]] = {}
         self._end = START
         self._todo: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
@@ -203,6 +204,9 @@ class Simulation:
         self._end = begin + days * DAY
         for after, act in (actions or {}).items():
             self._at(begin + after, act)
+        self._readers = {name: [] for name in self.sqs.queues}
+        for function in self.functions:
+            self._readers[function.queue.name].append(function)
         for queue in self.sqs.queues.values():
             self._wake(queue, begin)
         try:
@@ -244,8 +248,8 @@ class Simulation:
         heapq.heappush(self._todo, (moment, next(self._numbers), act))
 
     def _wake(self, queue: SimulatedQueue, at: float) -> None:
-        for function in self.functions:
-            if function.queue is queue and at < function.wakes:
+        for function in self._readers.get(queue.name, ()):
+            if at < function.wakes:
                 function.wakes = at
                 self._at(at, partial(self._awake, function, at))
 

@@ -42,9 +42,9 @@ class QueueDoesNotExistError(ClientError):
 class SimulatedSqs:
     """What of boto3's client this project calls, and beside it what Lambda's poller does.
 
-    `trouble` is asked before each batch call what is to go wrong. `refused` has what broke a rule,
-    and `requests` what was asked for, as it is billed: by units of 64 KB. `wake` is told when a
-    message of a queue can be received.
+    `trouble` is asked before each call what is to go wrong. `refused` has what broke a rule,
+    and `requests` what was asked for of which queue, as it is billed: by units of 64 KB. `wake` is
+    told when a message of a queue can be received.
     """
 
     exceptions = SimpleNamespace(QueueDoesNotExist=QueueDoesNotExistError)
@@ -54,7 +54,7 @@ class SimulatedSqs:
         self._random = random
         self.queues: dict[str, SimulatedQueue] = {}
         self.refused: list[str] = []
-        self.requests: Counter[str] = Counter()
+        self.requests: Counter[tuple[str, str]] = Counter()
         self.trouble: Callable[[str], Exception | None] = lambda _: None
         self.wake: Callable[[SimulatedQueue, float], None] = lambda *_: None
 
@@ -110,7 +110,7 @@ class SimulatedSqs:
         if wrong:
             raise _error(operation, *self._refused(operation, wrong))
         units = sum(map(sqs_rules.size, entries)) // BILLED_BYTES
-        self.requests[operation] += 1 + units
+        self.requests[operation, url] += 1 + units
         taken, failed = [], []
         for entry in entries:
             refusal = act(queue, entry)
@@ -186,6 +186,8 @@ class SimulatedSqs:
 
     def receive(self, queue: SimulatedQueue, most: int) -> list[Record]:
         """Up to `most` messages as Lambda hands them over."""
+        if self.trouble("ReceiveMessage"):
+            return []
         now = self._clock()
         self.expire(queue)
         found: list[Record] = []
@@ -203,7 +205,7 @@ class SimulatedSqs:
             self._hide(queue, one, now + queue.visibility)
             payload += len(one.body)
             found.append(_record(one, queue.name))
-        self.requests["ReceiveMessage"] += -(-len(found) // sqs_rules.MAX_ENTRIES)
+        self.requests["ReceiveMessage", queue.name] += -(-len(found) // sqs_rules.MAX_ENTRIES)
         return found
 
     def delete(self, queue: SimulatedQueue, records: Iterable[Record]) -> None:

@@ -1,0 +1,197 @@
+"""The rows of "an event" and of "a partition": a day of a target of which a part gives trouble."""
+
+from functools import partial
+from zlib import crc32
+
+from tests.unit.simulation.delivering import Delivering
+from tests.unit.simulation.ingesting import Actions
+from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
+from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen
+from tests.unit.simulation.troubles.receivers import Answer, Brokers, Table, Webhook
+from tests.unit.simulation.troubles.scenes import Kind, Troubled
+
+BAD = ("bad0", "bad1", "bad2")
+DAYS_TO_THE_END = 14
+STEP = 10 * MINUTE
+MANY = 1_000
+"""More messages than could wait."""
+PARTITIONS = 10
+
+
+def of_an_event(kind: Kind, answer: Answer, *, beside: int = 99, opened: bool = False) -> Seen:
+    """Play a day with three events that get this answer, each with others in its message.
+
+    Or they end the function when they are `opened`. Then let them come to their end.
+    """
+    one = Troubled(
+        kind,
+        lambda key, _: answer if key in BAD else Answer.TAKEN,
+        kills=lambda key: opened and key in BAD,
+    )
+    todo = _puts(one)
+    for number, bad in enumerate(BAD):
+        neighbours = [f"{bad}-{each}" for each in range(beside)]
+        half = beside // 2
+        todo[number * 5 * MINUTE + 0.5] = partial(
+            one.put, *neighbours[:half], bad, *neighbours[half:]
+        )
+    _run(one, todo)
+    bad_names = {f"{bad} rule" for bad in BAD}
+    tries = max(one.target.tried[name] for name in bad_names)
+    calls, dollars = one.function.calls / 24, one.dollars() / 24
+    faults = _end(one)
+    if buried := [name for name in one.letters() if name not in bad_names]:
+        faults.append(f"{len(buried)} neighbours were dead-lettered")
+    return Seen(
+        one.delays(name for name in one.sent if name not in bad_names),
+        tries=tries,
+        calls=calls,
+        dollars=dollars,
+        dead=one.dead_by_reason(),
+        faults=(*one.faults(), *faults),
+    )
+
+
+def _run(one: Delivering, todo: Actions) -> None:
+    """Play a day, unless its messages multiply."""
+    for step in range(round(DAY / STEP)):
+        begin = step * STEP
+        part = {at - begin: act for at, act in todo.items() if begin <= at < begin + STEP}
+        one.simulation.run(days=STEP / DAY, actions=part)
+        if len(one.queue.messages) > MANY:
+            return
+
+
+def _end(one: Delivering) -> list[str]:
+    """Let all come to its end; return what is wrong with that."""
+    for _ in range(DAYS_TO_THE_END):
+        if len(one.queue.messages) > MANY:
+            return ["messages multiply"]
+        if not one.queue.messages:
+            return []
+        one.simulation.run(days=1)
+    return ["events still wait"]
+
+
+def of_a_partition(kind: Kind, answer: Answer) -> Seen:
+    """Play a day of which half the events of one partition in ten get this answer."""
+
+    def is_in_it(key: str) -> bool:
+        return crc32(key.encode()) % PARTITIONS == 0
+
+    one = Troubled(
+        kind,
+        lambda key, now: answer if now < DAY / 2 and is_in_it(key) else Answer.TAKEN,
+    )
+    one.simulation.run(days=1, actions=_puts(one))
+    others = [name for name in one.sent if not is_in_it(name.removesuffix(" rule"))]
+    its = [name for name in one.sent if name not in others]
+    waited = [name for name in its if one.put_at[name] < one.simulation.clock.now - DAY / 2]
+    start = one.simulation.clock.now - DAY
+    return Seen(
+        one.delays(others),
+        tries=max(one.target.tried[name] for name in its) * 2,
+        calls=one.function.calls / 24,
+        dollars=one.dollars() / 24,
+        dead=one.dead_by_reason(),
+        back=max(one.target.taken_at.get(name, 0.0) for name in waited) - start - DAY / 2,
+        faults=one.faults(),
+    )
+
+
+def _puts(one: Delivering) -> Actions:
+    """Return an event a second for a quarter of an hour, and one a minute for the day's rest."""
+    times = [*range(15 * MINUTE), *range(15 * MINUTE, DAY - HOUR, MINUTE)]
+    return {at: partial(one.put, f"{at}") for at in times}
+
+
+CELLS = (
+    Cell(
+        "an event",
+        "a webhook never answers it",
+        partial(of_an_event, Webhook, Answer.SILENT),
+        Bounds(tries=60, dead=(3, 3), reason="timed out"),
+    ),
+    Cell(
+        "an event",
+        "a database never answers it",
+        partial(of_an_event, Table, Answer.SILENT),
+        Bounds(tries=60, dead=(3, 3), reason="timeout"),
+        red="the others of its transaction wait until it is alone",
+    ),
+    Cell(
+        "an event",
+        "a webhook refuses it",
+        partial(of_an_event, Webhook, Answer.REFUSED),
+        Bounds(tries=1, dead=(3, 3), reason="answered 422"),
+    ),
+    Cell(
+        "an event",
+        "a database refuses it",
+        partial(of_an_event, Table, Answer.REFUSED),
+        Bounds(tries=60, dead=(3, 3), reason="check constraint"),
+    ),
+    Cell(
+        "an event",
+        "the function of a webhook dies when it sends it",
+        partial(of_an_event, Webhook, Answer.CRASH, beside=9),
+        Bounds(tries=60, dead=(3, 3), reason="function"),
+        red="what is halved in a call that ends multiplies",
+    ),
+    Cell(
+        "an event",
+        "the function of a database dies when it sends it",
+        partial(of_an_event, Table, Answer.CRASH, beside=9),
+        Bounds(tries=60, dead=(3, 3), reason="function"),
+        red="what is halved in a call that ends multiplies",
+    ),
+    Cell(
+        "an event",
+        "the function dies when it opens its message",
+        partial(of_an_event, Webhook, Answer.TAKEN, beside=0, opened=True),
+        Bounds(tries=60, dead=(3, 3), reason="function"),
+    ),
+    Cell(
+        "an event",
+        "it is larger than a webhook takes",
+        partial(of_an_event, Webhook, Answer.TOO_LARGE),
+        Bounds(tries=1, dead=(3, 3), reason="answered 413"),
+    ),
+    Cell(
+        "an event",
+        "it is larger than a database takes",
+        partial(of_an_event, Table, Answer.TOO_LARGE),
+        Bounds(tries=60, dead=(3, 3), reason="exceeds"),
+    ),
+    Cell(
+        "an event",
+        "its row is locked",
+        partial(of_an_event, Table, Answer.LOCKED),
+        Bounds(tries=60, dead=(3, 3), reason="lock"),
+    ),
+    Cell(
+        "a partition",
+        "it has no leader",
+        partial(of_a_partition, Brokers, Answer.SILENT),
+        Bounds(back=HOUR),
+        red="a batch waits for its events",
+    ),
+    Cell(
+        "a partition",
+        "it takes no writes",
+        partial(of_a_partition, Brokers, Answer.READ_ONLY),
+        Bounds(back=HOUR),
+    ),
+    Cell(
+        "a partition",
+        "its rows are locked",
+        partial(of_a_partition, Table, Answer.LOCKED),
+        Bounds(back=HOUR),
+    ),
+    Cell(
+        "a partition",
+        "it is a hundred times slower",
+        partial(of_a_partition, Brokers, Answer.SLOW),
+        Bounds(back=HOUR),
+    ),
+)

@@ -1,0 +1,131 @@
+"""The rows of "a target": a day of two targets, one of which is in trouble for hours."""
+
+from collections.abc import Sequence
+from functools import partial
+from operator import sub
+from typing import NamedTuple
+from zlib import crc32
+
+from tests.unit.simulation.ingesting import Actions
+from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
+from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen
+from tests.unit.simulation.troubles.receivers import Answer, Behaviour, Table, Webhook
+from tests.unit.simulation.troubles.scenes import Kind, Troubled
+
+TROUBLES = ((HOUR, 3 * HOUR), (5 * HOUR, 7 * HOUR + 97), (9 * HOUR, 11 * HOUR + 211))
+"""When troubles begin and end, in seconds of the day: at other moments between two tries."""
+EVERY = MINUTE
+"""Seconds between two events of each target."""
+BURST = 300
+"""Events that come at once when a trouble begins."""
+
+
+class _Used(NamedTuple):
+    """What one target has cost so far."""
+
+    tries: int
+    calls: int
+    dollars: float
+
+
+def _used(one: Troubled) -> _Used:
+    return _Used(one.target.tried.total(), one.function.calls, one.dollars())
+
+
+def of_a_target(
+    kind: Kind, behaviour: Behaviour, troubles: Sequence[tuple[float, float]] = TROUBLES
+) -> Seen:
+    """Play a day of a target that behaves so during `troubles`, and of one beside it."""
+
+    def behaves(key: str, now: float) -> Answer:
+        is_troubled = any(begin <= now < end for begin, end in troubles)
+        return behaviour(key, now) if is_troubled else Answer.TAKEN
+
+    one = Troubled(kind, behaves)
+    well = Troubled(kind, lambda *_: Answer.TAKEN, beside=one.simulation, name="well")
+    used: list[_Used] = []
+    todo: Actions = {}
+    for at in range(0, round(troubles[-1][1]) + HOUR, EVERY):
+        todo[at], todo[at + 0.5] = partial(one.put, f"{at}"), partial(well.put, f"{at}")
+    for begin, end in troubles:
+        todo[begin + 1] = partial(one.put, *(f"{begin}-{each}" for each in range(BURST)))
+        todo[begin - 0.01] = todo[end - 0.01] = lambda: used.append(_used(one))
+    one.simulation.run(days=1, actions=todo)
+    hours = sum(end - begin for begin, end in troubles) / HOUR
+    tries, calls, dollars = _spent(used)
+    return Seen(
+        well.delays(well.sent),
+        tries=tries / hours * 24,
+        calls=calls / hours,
+        dollars=dollars / hours,
+        dead=one.dead_by_reason(),
+        back=max(_back(one, begin, end) for begin, end in troubles),
+        faults=one.faults() + well.faults(),
+    )
+
+
+def _spent(used: Sequence[_Used]) -> list[float]:
+    """Return the sums of what was used between each two looks, as at the ends of troubles."""
+    borders = zip(used[::2], used[1::2], strict=True)
+    changes = [map(sub, after, before) for before, after in borders]
+    return [sum(column) for column in zip(*changes, strict=True)]
+
+
+def _back(one: Troubled, begin: float, end: float) -> float:
+    """Return how long after a trouble the last event came that had waited for its end."""
+    start = one.simulation.clock.now - DAY
+    waited = [name for name in one.sent if begin <= one.put_at[name] - start < end]
+    taken = one.target.taken_at
+    return max(taken.get(name, start) for name in waited) - start - end
+
+
+_BACK = Bounds(back=60)
+
+
+def _always(answer: Answer) -> Behaviour:
+    return lambda *_: answer
+
+
+def _every_second(key: str, now: float) -> Answer:
+    return Answer.BUSY if crc32(f"{key}{now}".encode()) % 2 else Answer.TAKEN
+
+
+def _each_minute(_key: str, now: float) -> Answer:
+    return Answer.DOWN if now // MINUTE % 2 else Answer.TAKEN
+
+
+def _cell(
+    when: str, answer: Answer, kind: Kind = Webhook, bounds: Bounds = _BACK, red: str = ""
+) -> Cell:
+    return Cell("a target", when, partial(of_a_target, kind, _always(answer)), bounds, red)
+
+
+CELLS = (
+    _cell("it is down", Answer.DOWN),
+    _cell("it is frozen", Answer.SILENT),
+    _cell("it is a hundred times slower", Answer.SLOW),
+    _cell("it refuses the login", Answer.LOGIN, red="a secret is read again once a minute"),
+    _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
+    _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
+    Cell(
+        "a target",
+        "each answer is 422, since it was set up",
+        partial(of_a_target, Webhook, _always(Answer.REFUSED), [(0, 3 * HOUR)]),
+        Bounds(tries=DAY, back=60, dead=(0, 40), reason="422"),
+    ),
+    _cell("a database is down", Answer.DOWN, Table),
+    _cell("a database is frozen", Answer.SILENT, Table),
+    _cell("a database takes no writes", Answer.READ_ONLY, Table),
+    Cell(
+        "a target",
+        "every second answer is 503",
+        partial(of_a_target, Webhook, _every_second),
+        _BACK,
+    ),
+    Cell(
+        "a target",
+        "it is down every second minute",
+        partial(of_a_target, Webhook, _each_minute),
+        _BACK,
+    ),
+)
