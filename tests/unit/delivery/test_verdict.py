@@ -169,6 +169,21 @@ def test_an_event_for_which_the_connection_is_closed_is_not_the_target(quiet: fl
     assert (ruling.state, ruling.halves) == (state, quiet == 1.0)
 
 
+@pytest.mark.parametrize(
+    ("error", "quiet", "sends"), [(BUSY, 99.0, 3), (BUSY, 1.0, 12), (AWAY, 99.0, 1), (AWAY, 1.0, 3)]
+)
+def test_halving_ends_after_a_few_failures_in_a_row(
+    error: DeliveryError, quiet: float, sends: int
+) -> None:
+    standing, answers = TRUSTED, Answers(dict.fromkeys(range(9), error), whole=True)
+    for number in range(1, sends + 1):
+        ruling = of_part(part(9), answers, standing, Now(quiet), PLAIN)
+        standing = ruling.standing
+        assert (ruling.state is State.TROUBLE) is (number == sends)
+    limited = of_part(part(9), answers, TRUSTED, Now(limited=True), Policy(retries=9))
+    assert limited.halves is (error is BUSY)
+
+
 @pytest.mark.parametrize(("error", "opens"), [(SILENT, True), (AWAY, True), (BUSY, False)])
 def test_where_each_event_is_tried_once_none_is_lost_behind_another(
     error: DeliveryError, *, opens: bool

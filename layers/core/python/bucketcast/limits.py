@@ -182,6 +182,8 @@ UNTRUSTED_REFUSALS = 10
 """A target that never took an event is wrong, and not they, from so many refusals on."""
 WHOLE_FAILURES = 3
 """A batch with one answer and both of its halves: if all fail, it is no event of them."""
+WHOLE_FAILURES_BESIDE = 12
+"""The same where the target took an event lately."""
 GROWS_AFTER_BATCHES = 16
 """So many batches that a target took, one after the other, before it is given twice as much again:
 one that gets no answer in time is halved."""

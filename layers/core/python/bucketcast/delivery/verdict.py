@@ -269,7 +269,10 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -
         ruling = _of_refusals(error, 1, standing, now) if error.of_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)
     standing = standing._replace(wholes=standing.wholes + 1)
-    if standing.wholes >= limits.WHOLE_FAILURES and now.is_quiet and not now.limited:
+    # A target that is there takes the other halves: of several bad events some lie side by side.
+    sure = now.is_quiet or isinstance(error, NotConnected)
+    most = limits.WHOLE_FAILURES if sure else limits.WHOLE_FAILURES_BESIDE
+    if standing.wholes >= most and not now.limited:
         return Ruling(standing._replace(wholes=0), State.TROUBLE, error)
     return Ruling(standing, State.UNKNOWN, halves=True)
 
