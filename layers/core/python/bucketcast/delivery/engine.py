@@ -130,9 +130,16 @@ class Engine:
         ]
         self._whole.send(early, batch)
         renewed = [(each, each.term.renewed_history) for each in steps[Step.RENEW]]
-        renewed += [(each, each.term.crashed_history) for each in steps[Step.MARK]]
         due = steps[Step.TRY] + self._whole.renew(renewed, batch)
-        due += [received for received in steps[Step.HALVE] if not self._halve(received, batch)]
+        marked = [(each, each.term.crashed_history) for each in steps[Step.MARK]]
+        left = self._whole.renew(marked, batch)
+        left += [received for received in steps[Step.HALVE] if not self._halve(received, batch)]
+        due += left
+        if len(left) < len(steps[Step.MARK]) + len(steps[Step.HALVE]):
+            # Were the function to end now, what was sent again would be there twice.
+            for received in due:
+                batch.keep(received, 0)
+            return []
         put_off = _at_risk(due, in_order=batch.policy.in_order)
         for number, received in enumerate(put_off, 1):
             later = min(number * limits.MARKED_SECONDS, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
