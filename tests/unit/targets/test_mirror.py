@@ -21,7 +21,7 @@ def at(days: float) -> str:
     return f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S}.000Z"
 
 
-YOUNG, OLD = at(LONGEST_LIFE_DAYS - 0.01), at(LONGEST_LIFE_DAYS + 0.01)
+YOUNG, OLD = at(LONGEST_LIFE_DAYS - 0.5), at(LONGEST_LIFE_DAYS + 0.01)
 BATCH = [event("a", time=YOUNG), event("b", time=YOUNG)]
 
 
