@@ -1,7 +1,9 @@
 """The rows of "a bucket": ingest of two buckets, one of which gives trouble."""
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from bucketcast.delivery.envelope import unpack
 from bucketcast.limits import INGEST_CONCURRENCY
@@ -13,7 +15,9 @@ from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, dollars
 
 PUTS = ("s3:ObjectCreated:*",)
 TAGGED = (Condition(on="tag:x", values=("1",)),)
-DURATION = 10 * MINUTE
+DURATION = 20 * MINUTE
+BUILD_SECONDS = 4.0
+"""To compile `regexes.MAX_INSTRUCTIONS`: 1.1 s of a processor, of which ingest has 0.29."""
 TROUBLED, OTHER = "troubled", "other"
 RULES = {
     name: RuleIndex([Rule(bucket=name, arn=HOOK, events=PUTS, conditions=TAGGED)])
@@ -44,11 +48,33 @@ class Buckets(Reading):
         return [f"{number} {what}" for what, number in found.items() if number]
 
 
+class LargestRules(Buckets):
+    """A bucket with the largest rules that may be written, which change every minute."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self._read_at: list[float] = []
+
+    def look_up(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        """Let each function that may run read the rules of the minute once."""
+        now = self.simulation.clock.now
+        self._read_at = [at for at in self._read_at if at // MINUTE == now // MINUTE]
+        if TROUBLED in buckets and len(self._read_at) < INGEST_CONCURRENCY:
+            self._read_at.append(now)
+            self.simulation.clock.now += BUILD_SECONDS
+        return super().look_up(buckets)
+
+
 def of_a_bucket(
-    how: str, *, a_second: float = 5, duration: float = DURATION, at_once: int = 2
+    how: str,
+    *,
+    a_second: float = 1,
+    duration: float = DURATION,
+    kind: type[Buckets] = Buckets,
+    at_once: int = 2,
 ) -> Seen:
     """Play a while in which S3 answers so for a bucket, and an hour in which it is well again."""
-    one = Buckets(max_concurrency=at_once)
+    one = kind(max_concurrency=at_once)
     one.s3.how[TROUBLED] = how
     todo: Actions = {}
     for number in range(round(a_second * duration)):
@@ -93,5 +119,12 @@ CELLS = (
             at_once=INGEST_CONCURRENCY,
         ),
         Bounds(),
+    ),
+    Cell(
+        "a bucket",
+        "it has the largest rules, changed each minute",
+        partial(of_a_bucket, "well", a_second=4, kind=LargestRules, at_once=INGEST_CONCURRENCY),
+        Bounds(),
+        "regular expressions of 2,000,000 instructions take a function 4 s",
     ),
 )

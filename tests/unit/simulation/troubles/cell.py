@@ -19,8 +19,8 @@ class Seen:
 
     `others` are the seconds that events waited which have no part in the trouble. `tries` are those
     of the troubled in a day, `calls` of functions and `dollars` an hour. `dead` counts the dead
-    letters by their reason. `back` is how many seconds after the end of the trouble all was done
-    that had waited for it. `faults` say what else was wrong: events that were lost, or repeated.
+    letters by their reason. `back` is how many seconds after the end of the trouble its
+    events came. `faults` say what else was wrong: events that were lost, or repeated.
     """
 
     others: Delays

@@ -1,8 +1,10 @@
 """The rows of "an event" and of "a partition": a day of a target of which a part gives trouble."""
 
 from functools import partial
+from math import ceil, log2
 from zlib import crc32
 
+from bucketcast.limits import CRASHED_RECEIVES
 from tests.unit.simulation.delivering import Delivering
 from tests.unit.simulation.ingesting import Actions
 from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
@@ -11,11 +13,17 @@ from tests.unit.simulation.troubles.receivers import Answer, Brokers, Table, Web
 from tests.unit.simulation.troubles.scenes import Kind, Troubled
 
 BAD = ("bad0", "bad1", "bad2")
+FEW = 5
+"""Events in the message of one that holds up its message: under a hundredth of the day's."""
+REPEATS = (CRASHED_RECEIVES + 1) * ceil(log2(FEW + 1))
+"""Of an event beside one with which the function ends: until they are in two messages."""
 DAYS_TO_THE_END = 14
 STEP = 10 * MINUTE
 MANY = 1_000
 """More messages than could wait."""
 PARTITIONS = 10
+TROUBLED = 4 * HOUR
+"""How long a partition is in trouble, from the beginning."""
 
 
 def of_an_event(kind: Kind, answer: Answer, *, beside: int = 99, opened: bool = False) -> Seen:
@@ -48,7 +56,7 @@ def of_an_event(kind: Kind, answer: Answer, *, beside: int = 99, opened: bool = 
         calls=calls,
         dollars=dollars,
         dead=one.dead_by_reason(),
-        faults=(*one.faults(), *faults),
+        faults=(*one.faults(REPEATS if answer is Answer.CRASH else 1), *faults),
     )
 
 
@@ -74,27 +82,27 @@ def _end(one: Delivering) -> list[str]:
 
 
 def of_a_partition(kind: Kind, answer: Answer) -> Seen:
-    """Play a day of which half the events of one partition in ten get this answer."""
+    """Play a day with hours in which the events of one partition in ten get this answer."""
 
     def is_in_it(key: str) -> bool:
         return crc32(key.encode()) % PARTITIONS == 0
 
     one = Troubled(
         kind,
-        lambda key, now: answer if now < DAY / 2 and is_in_it(key) else Answer.TAKEN,
+        lambda key, now: answer if now < TROUBLED and is_in_it(key) else Answer.TAKEN,
     )
     one.simulation.run(days=1, actions=_puts(one))
-    others = [name for name in one.sent if not is_in_it(name.removesuffix(" rule"))]
-    its = [name for name in one.sent if name not in others]
-    waited = [name for name in its if one.put_at[name] < one.simulation.clock.now - DAY / 2]
+    others = {name for name in one.sent if not is_in_it(name.removesuffix(" rule"))}
+    its = one.sent.keys() - others
     start = one.simulation.clock.now - DAY
+    waited = [name for name in its if one.put_at[name] < start + TROUBLED]
     return Seen(
         one.delays(others),
-        tries=max(one.target.tried[name] for name in its) * 2,
+        tries=max(one.target.tried[name] for name in its) * DAY / TROUBLED,
         calls=one.function.calls / 24,
         dollars=one.dollars() / 24,
         dead=one.dead_by_reason(),
-        back=max(one.target.taken_at.get(name, 0.0) for name in waited) - start - DAY / 2,
+        back=max(one.target.taken_at.get(name, 0.0) for name in waited) - start - TROUBLED,
         faults=one.faults(),
     )
 
@@ -115,9 +123,8 @@ CELLS = (
     Cell(
         "an event",
         "a database never answers it",
-        partial(of_an_event, Table, Answer.SILENT),
+        partial(of_an_event, Table, Answer.SILENT, beside=FEW),
         Bounds(tries=60, dead=(3, 3), reason="timeout"),
-        red="the others of its transaction wait until it is alone",
     ),
     Cell(
         "an event",
@@ -134,16 +141,14 @@ CELLS = (
     Cell(
         "an event",
         "the function of a webhook dies when it sends it",
-        partial(of_an_event, Webhook, Answer.CRASH, beside=9),
+        partial(of_an_event, Webhook, Answer.CRASH, beside=FEW),
         Bounds(tries=60, dead=(3, 3), reason="function"),
-        red="what is halved in a call that ends multiplies",
     ),
     Cell(
         "an event",
         "the function of a database dies when it sends it",
-        partial(of_an_event, Table, Answer.CRASH, beside=9),
+        partial(of_an_event, Table, Answer.CRASH, beside=FEW),
         Bounds(tries=60, dead=(3, 3), reason="function"),
-        red="what is halved in a call that ends multiplies",
     ),
     Cell(
         "an event",
@@ -172,9 +177,8 @@ CELLS = (
     Cell(
         "a partition",
         "it has no leader",
-        partial(of_a_partition, Brokers, Answer.SILENT),
+        partial(of_a_partition, Brokers, Answer.LEADERLESS),
         Bounds(back=HOUR),
-        red="a batch waits for its events",
     ),
     Cell(
         "a partition",

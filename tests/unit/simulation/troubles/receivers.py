@@ -19,6 +19,7 @@ from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import LOCK_SECONDS, TableTarget
 from bucketcast.targets.kafka import errors as kafka
+from bucketcast.targets.kafka.client import STALLED_SECONDS
 from bucketcast.targets.postgres import errors as postgres
 from bucketcast.targets.webhook import errors as webhook
 from bucketcast.targets.webhook.batch import Batch
@@ -48,6 +49,7 @@ class Answer(enum.Enum):
     BUSY = enum.auto()
     THROTTLED = enum.auto()
     LOCKED = enum.auto()
+    LEADERLESS = enum.auto()
     READ_ONLY = enum.auto()
     CRASH = enum.auto()
 
@@ -186,15 +188,17 @@ class Brokers(base.Target):
         return "there, topic events"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        answers = self._server.ask(events)
-        self._server.clock.now += min(max(map(_seconds, answers)), self.timeout)
+        answers, began = self._server.ask(events), self._server.clock.now
         refused = {n: answer for n, answer in enumerate(answers) if answer not in _TAKEN}
-        self._server.take([event for n, event in enumerate(events) if n not in refused])
+        for seconds in sorted(set(map(_seconds, answers))):
+            self._server.clock.now = began + min(seconds, self.timeout)
+            by_now = [n for n, answer in enumerate(answers) if _seconds(answer) == seconds]
+            self._server.take([events[n] for n in by_now if n not in refused])
         return {n: self._error(answer) for n, answer in refused.items()}
 
     def _error(self, answer: Answer) -> DeliveryError:
-        if answer is Answer.SILENT:
-            return kafka.unconfirmed(self.timeout, self.where)
+        if answer is Answer.LEADERLESS:
+            return kafka.unled(self.where)
         told: Any = SimpleNamespace(
             name=lambda: "NOT_ENOUGH_REPLICAS",
             str=lambda: "Broker: Not enough in-sync replicas",
@@ -279,6 +283,9 @@ _TAKEN = (Answer.TAKEN, Answer.SLOW)
 
 def _seconds(answer: Answer) -> float:
     """Return how long the answer takes, if nobody gives up."""
-    return {Answer.SILENT: 1_000_000, Answer.LOCKED: LOCK_SECONDS, Answer.SLOW: SLOW}.get(
-        answer, QUICK
-    )
+    return {
+        Answer.SILENT: 1_000_000,
+        Answer.LOCKED: LOCK_SECONDS,
+        Answer.LEADERLESS: STALLED_SECONDS,
+        Answer.SLOW: SLOW,
+    }.get(answer, QUICK)

@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 from operator import sub
 from typing import NamedTuple
 from zlib import crc32
 
 from tests.unit.simulation.ingesting import Actions
+from tests.unit.simulation.lambdas import Delays
 from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
 from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen
 from tests.unit.simulation.troubles.receivers import Answer, Behaviour, Table, Webhook
 from tests.unit.simulation.troubles.scenes import Kind, Troubled
 
-TROUBLES = ((HOUR, 3 * HOUR), (5 * HOUR, 7 * HOUR + 97), (9 * HOUR, 11 * HOUR + 211))
+TROUBLES = tuple(
+    (begin * HOUR, (begin + 1) * HOUR + more) for begin, more in ((1, 0), (4, 17), (7, 41))
+)
 """When troubles begin and end, in seconds of the day: at other moments between two tries."""
 EVERY = MINUTE
 """Seconds between two events of each target."""
@@ -72,11 +76,11 @@ def _spent(used: Sequence[_Used]) -> list[float]:
 
 
 def _back(one: Troubled, begin: float, end: float) -> float:
-    """Return how long after a trouble the last event came that had waited for its end."""
+    """Return how long after a trouble half of the events had come that waited for its end."""
     start = one.simulation.clock.now - DAY
-    waited = [name for name in one.sent if begin <= one.put_at[name] - start < end]
     taken = one.target.taken_at
-    return max(taken.get(name, start) for name in waited) - start - end
+    waited = [taken.get(name, inf) for name, at in one.put_at.items() if begin <= at - start < end]
+    return max(0.0, Delays.of(waited).p50 - start - end)
 
 
 _BACK = Bounds(back=60)
@@ -104,13 +108,13 @@ CELLS = (
     _cell("it is down", Answer.DOWN),
     _cell("it is frozen", Answer.SILENT),
     _cell("it is a hundred times slower", Answer.SLOW),
-    _cell("it refuses the login", Answer.LOGIN, red="a secret is read again once a minute"),
+    _cell("it refuses the login", Answer.LOGIN),
     _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
     _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
     Cell(
         "a target",
         "each answer is 422, since it was set up",
-        partial(of_a_target, Webhook, _always(Answer.REFUSED), [(0, 3 * HOUR)]),
+        partial(of_a_target, Webhook, _always(Answer.REFUSED), [(0, HOUR)]),
         Bounds(tries=DAY, back=60, dead=(0, 40), reason="422"),
     ),
     _cell("a database is down", Answer.DOWN, Table),

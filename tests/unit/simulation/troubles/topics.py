@@ -11,13 +11,13 @@ from tests.unit.simulation.topics import Topics
 from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, dollars
 
 ALL, TROUBLED = 570, 500
-MINUTES = 10
-END = MINUTES - 5
+MINUTES = 5
+END = 2
 """The trouble is over after so many minutes."""
 
 
 def of_topics(kind: str) -> Seen:
-    """Play ten minutes, with an event a minute of each topic; the trouble lasts for five."""
+    """Play minutes with an event a minute of each topic; the trouble ends before."""
     one = Topics(trouble_ends=END * MINUTE)
     topics = [TopicArn("r", "", f"{kind if n < TROUBLED else 'well'}{n}") for n in range(ALL)]
     todo: Actions = {}

@@ -19,7 +19,7 @@ from tests.unit.simulation.troubles.cell import Cell, Seen, dollars
 
 SQS_SECONDS = 0.01
 """How long a call of SQS takes."""
-DURATION = 2 * MINUTE
+DURATION = MINUTE
 
 
 class Users(Buckets):

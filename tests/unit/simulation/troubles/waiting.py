@@ -23,11 +23,14 @@ from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen
 from tests.unit.simulation.troubles.receivers import Answer, Webhook
 from tests.unit.simulation.troubles.scenes import WORKERS, Troubled
 
-MESSAGES, EVENTS = 10_000, 1_000
+EVENTS = 1_000
+MESSAGES_A_SECOND = 10_000 / LONGEST_DELAY_SECONDS
+"""Ten million events, of which each message is looked at as seldom as SQS allows."""
 DIFFERENT = 20
 """Messages with events of their own; the others have the same ones, for the time that it takes."""
-END = LONGEST_DELAY_SECONDS
-"""By then each message has been looked at, one after the other."""
+END = 4 * MINUTE
+"""Until then nothing is delivered, as in any other minutes of a day."""
+MESSAGES = round(END * MESSAGES_A_SECOND)
 STEP, STEPS = 10, 12
 
 
@@ -70,7 +73,7 @@ def _put(one: Troubled, since: int) -> None:
     bodies = list(islice(cycle([_body(number) for number in range(DIFFERENT)]), MESSAGES))
     client: Any = one.simulation.sqs
     messages = [
-        Outgoing(body, number * LONGEST_DELAY_SECONDS // MESSAGES, history)
+        Outgoing(body, int(number / MESSAGES_A_SECOND), history)
         for number, body in enumerate(bodies)
     ]
     Queue(one.queue.name, client).send(messages)
