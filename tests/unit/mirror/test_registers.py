@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bucketcast.event import Event
+from bucketcast.event import Event, padded
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold, is_newer, moves
 from tests.unit.samples import event
 
@@ -238,8 +238,19 @@ def test_order_and_repeats_change_nothing(batch: list[Event], random: Any) -> No
     assert registers(shuffled) == registers(batch)
 
 
+def _comes_back(removal: Event, batch: list[Event]) -> bool:
+    """Return True if a version is put when, or after, it was removed: S3 never does that."""
+    return removal.name == DELETE and any(
+        put.name != DELETE
+        and (put.key, put.version_id) == (removal.key, removal.version_id)
+        and padded(put.sequencer) >= padded(removal.sequencer)
+        for put in batch
+    )
+
+
 @given(BATCHES, st.integers(0, 12))
 def test_two_batches_have_the_same_result_as_one(batch: list[Event], cut: int) -> None:
+    assume(not any(_comes_back(event_, batch) for event_ in batch))
     halves = [entry.event for part in (batch[:cut], batch[cut:]) for entry in fold(part)]
     assert registers(halves) == registers(batch)
 
@@ -272,7 +283,7 @@ def test_what_lifecycle_removes_by_its_id_was_not_current(
     ("removal", "needed"),
     [
         ({"version_id": "v1", "sequencer": "8"}, False),
-        ({"version_id": "v1", "sequencer": "9"}, False),
+        ({"version_id": "v1", "sequencer": "9"}, True),
         ({"version_id": "v1", "sequencer": "10"}, True),
         ({"version_id": "v1", "sequencer": ""}, True),
         ({"version_id": "v2", "sequencer": "8"}, True),

@@ -132,7 +132,8 @@ def _is_before(entry: RegisterUpdate, put: RegisterUpdate) -> bool:
     Such is the put that ingest has seen. The removed version's own is older than both.
     """
     removed = padded(entry.event.sequencer) if entry.sequencer == FINAL else ""
-    return removed > FIRST and put.version != entry.version and put.sequencer >= removed
+    later = put.sequencer > removed or (put.seen and put.sequencer == removed)
+    return removed > FIRST and put.version != entry.version and later
 
 
 def _keep_event(older: RegisterUpdate, seen: RegisterUpdate) -> RegisterUpdate:
