@@ -1,8 +1,7 @@
 """A target's queue, its real dispatcher and a target that behaves as a script says, for weeks."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -13,7 +12,7 @@ import msgspec
 from bucketcast.delivery.breaker import Breaker, BreakerStore, LocalStore
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.consumer import Consumer
-from bucketcast.delivery.dead_letters import Dead, DeadLetters
+from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.messages import Item, message
@@ -155,35 +154,6 @@ class Scripted(base.Target):
         pass
 
 
-class SimulatedConsumer(Consumer):
-    """The way to simulated queues; what is renewed beside the work is so just before its end."""
-
-    def __init__(
-        self,
-        simulation: Simulation,
-        own: SimulatedQueue,
-        dead_letter: Callable[[Sequence[Dead]], set[int]],
-        timeout: float,
-    ) -> None:
-        client: Any = simulation.sqs
-        super().__init__(Queue(own.name, client), dead_letter)
-        self._simulation = simulation
-        self._queue = own
-        self._timeout = timeout
-
-    @contextmanager
-    def heartbeat(  # type: ignore[override]
-        self, seconds: Mapping[str, int], first: float
-    ) -> Iterator[None]:
-        began = self._simulation.clock.now
-        try:
-            yield
-        finally:
-            now = min(self._simulation.clock.now, began + self._timeout)
-            if now - began >= first:
-                self._simulation.sqs.renew(self._queue, seconds, now)
-
-
 class Delivering:
     """One target in the simulation; `sent` are the (key, rule) that were given to its queue."""
 
@@ -243,7 +213,7 @@ class Delivering:
         """What Lambda begins: of the others it knows what the table holds alone."""
         client: Any = self.simulation.sqs
         dead = DeadLetters(self.arn, Queue(self.dead.name, client))
-        own = SimulatedConsumer(self.simulation, self.queue, dead.write, self.function.timeout)
+        own = Consumer(Queue(self.queue.name, client), dead.write)
         engine, counters = Engine(own, self.work()), self.make_counters()
 
         def handler(event: Any, context: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import unpack
@@ -17,7 +18,6 @@ from bucketcast.rules import RuleIndex
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from tests.unit.ingest.routed import object_reader
 from tests.unit.samples import message, record
-from tests.unit.simulation.delivering import SimulatedConsumer
 from tests.unit.simulation.lambdas import Delays, Function, Handler, Simulation
 from tests.unit.simulation.s3 import SimulatedS3, side_by_side
 from tests.unit.simulation.sqs import DAY, SimulatedQueue
@@ -84,7 +84,7 @@ class Ingesting:
         client: Any = self.simulation.sqs
         dead = DeadLetters("", Queue(self.dead.name, client))
         fanout = self.fanout(client)
-        own = SimulatedConsumer(self.simulation, self.ingress, dead.write, TIMEOUT)
+        own = Consumer(Queue(self.ingress.name, client), dead.write)
         intake = Intake(self.look_up, self.facts(), fanout)
         engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, NamedTuple, Self
 from unittest.mock import patch
 
+from bucketcast.delivery.queue import Queue
 from tests.unit.simulation.sqs import DAY, Record, SimulatedQueue, SimulatedSqs
 from tests.unit.simulation.turns import Turn
 
@@ -210,7 +211,7 @@ class Simulation:
         for queue in self.sqs.queues.values():
             self._wake(queue, begin)
         try:
-            with self.time():
+            with self.time(), patch("bucketcast.delivery.consumer.Heartbeat", self._heartbeat):
                 while self._todo and self._todo[0][0] < self._end:
                     at, _, act = heapq.heappop(self._todo)
                     self.clock.now = max(at, self.clock.now)
@@ -243,6 +244,17 @@ class Simulation:
             if piece.error:
                 raise piece.error
         return [piece.result for piece in pieces]
+
+    @contextmanager
+    def _heartbeat(self, queue: Queue, seconds: Mapping[str, int], first: float) -> Iterator[None]:
+        """Renew messages once, just before the work with them ends."""
+        began = self.clock.now
+        try:
+            yield
+        finally:
+            now = min(self.clock.now, self._running[1].until)
+            if now - began >= first:
+                self.sqs.renew(self.sqs.queues[queue.url], seconds, now)
 
     def _at(self, moment: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._todo, (moment, next(self._numbers), act))

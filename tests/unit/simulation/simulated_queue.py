@@ -16,12 +16,14 @@ IN_FLIGHT_LIMIT = 120_000
 NOISY_SHARE = 0.1
 NOISY_MESSAGES = 30
 NOISY_SECONDS = 5 * MINUTE
-_numbers = count(1)
 
 
 @dataclass(eq=False)
 class Kept:
-    """A message; times are seconds. Its `seen` is when it can be received (again)."""
+    """A message; times are seconds. Its `seen` is when it can be received (again).
+
+    Its queue gives it an `id`.
+    """
 
     body: str
     attributes: Mapping[str, Any]
@@ -31,7 +33,7 @@ class Kept:
     receives: int = 0
     in_flight: bool = False
     received: float = 0
-    id: str = field(default_factory=lambda: f"m{next(_numbers)}")
+    id: str = ""
 
     @property
     def receipt(self) -> str:
@@ -109,6 +111,7 @@ class SimulatedQueue:
     moved: list[Kept] = field(default_factory=list)
     tokens: dict[str, float] = field(default_factory=dict)
     arrived: list[Kept] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _kept: dict[str, Kept] = field(default_factory=dict)
     _later: list[tuple[float, int, Kept]] = field(default_factory=list)
     _ages: list[tuple[float, int, Kept]] = field(default_factory=list)
@@ -130,8 +133,10 @@ class SimulatedQueue:
         return self._flying.total()
 
     def add(self, one: Kept) -> None:
+        number = next(self._numbers)
+        one.id = f"m{number}"
         self._kept[one.id] = one
-        heapq.heappush(self._ages, (one.sent, next(_numbers), one))
+        heapq.heappush(self._ages, (one.sent, number, one))
         self._tenants.sent(one.group, one.sent)
         self._wait(one)
 
@@ -197,7 +202,7 @@ class SimulatedQueue:
         return one.id in self._kept and not one.in_flight and one.seen <= now
 
     def _wait(self, one: Kept) -> None:
-        heapq.heappush(self._later, (one.seen, next(_numbers), one))
+        heapq.heappush(self._later, (one.seen, next(self._numbers), one))
 
     def _rest(self, one: Kept, now: float) -> None:
         if one.in_flight:

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -60,12 +59,8 @@ class Topics:
     def run(self, seconds: float, actions: Mapping[float, Callable[[], None]]) -> None:
         if not self.simulation.functions:
             self.simulation.functions.append(self.function)
-        with (
-            patch(
-                "functions.dispatch.once.ThreadPoolExecutor", partial(SideBySide, self.simulation)
-            ),
-            patch("bucketcast.delivery.consumer.Heartbeat", lambda *_: nullcontext()),
-        ):
+        pool = partial(SideBySide, self.simulation)
+        with patch("functions.dispatch.once.ThreadPoolExecutor", pool):
             self.simulation.run(days=seconds / DAY, actions=actions)
 
     def environment(self) -> Handler:
