@@ -30,7 +30,6 @@ from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.pipeline.scans import Scans
 from bucketcast_cdk.platform import LAMBDA, local_platform
 from bucketcast_cdk.trail import make_trail
-from bucketcast_cdk.waiting_events import WaitingEvents
 
 _OUTPUT_NAME: Final = 240
 _OUTPUT_DIGITS: Final = 8
@@ -103,14 +102,6 @@ class Bucketcast(Construct):
             context,
             ingest=ingest,
             labels={bucket.bucket_name: name for name, bucket in constructs.items()},
-        )
-        WaitingEvents(
-            attachments,
-            context,
-            attachments.custom_resources,
-            ingest=ingest,
-            dynamic=dynamic,
-            queues={delivery.arn: delivery.queues for delivery in deliveries},
         )
         failures = (
             self._add_pipeline(context, config.pipeline, ingest, queues, dynamic)

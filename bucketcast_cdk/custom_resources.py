@@ -24,7 +24,7 @@ _TIMEOUT: Final = Duration.minutes(4)
 
 
 class CustomResources:
-    """The function that CloudFormation calls for buckets and targets; it is made in `scope`.
+    """The function that CloudFormation calls for buckets; it is made in `scope`.
 
     A change of a bucket's notifications is in effect after `takes_effect` seconds.
     """

@@ -85,11 +85,6 @@ class Delivery(Construct):
     def arn(self) -> str:
         return str(self._target.arn)
 
-    @property
-    def queues(self) -> tuple[str, str]:
-        """The URLs of its queue and of its dead-letter queue."""
-        return self.queue.queue_url, self.dead.queue_url
-
     def _summary(self) -> str:
         bucket = loops.bucket_in(self._target.settings.get("endpoint", ""))
         return Stack.of(self).to_json_string(

@@ -18,6 +18,7 @@ from bucketcast.delivery.queue_names import ONCE, once_queue, target_name
 from bucketcast.limits import (
     ONCE_CONCURRENCY_FACTOR,
     ONCE_RETENTION_DAYS,
+    TIMEOUT_SECONDS,
     VISIBILITY_TIMEOUTS_ONCE,
 )
 from bucketcast.settings.egress import Egress
@@ -43,7 +44,6 @@ _MAKE_QUEUES: Final = (
     "sqs:CreateQueue",
     "sqs:DeleteQueue",
     "sqs:GetQueueAttributes",
-    "sqs:SetQueueAttributes",
 )
 _MAKE_SECRETS: Final = (
     "secretsmanager:CreateSecret",
@@ -89,16 +89,6 @@ class DynamicTargets(Construct):
         """The ARNs of the secrets of dynamic targets that may be mirrors, each with a `*`."""
         return [self._secret_arn(f"{kind}-*") for kind in mirrors() if kind in self._functions]
 
-    @property
-    def visibility(self) -> int:
-        """The visibility timeout of these queues, in seconds."""
-        return visibility(self._config.queue_end, self._config.dynamic_targets.timeout)
-
-    def wait_for(self, other: Construct) -> None:
-        """Change the functions after another resource."""
-        for function in self._functions.values():
-            function.function.node.add_dependency(other)
-
     def allow_managing(self, role: iam.Role) -> None:
         """Allow to make, change, remove and probe dynamic targets."""
         if not self._functions:
@@ -138,7 +128,7 @@ class DynamicTargets(Construct):
                 **egress(kind, Egress(options.allow_private), local=context.local),
             },
             memory=options.memory,
-            timeout=Duration.seconds(options.timeout),
+            timeout=Duration.seconds(TIMEOUT_SECONDS),
             queued=True,
         )
         queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
@@ -166,7 +156,7 @@ class DynamicTargets(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(ONCE_RETENTION_DAYS),
             removal_policy=RemovalPolicy.DESTROY,
-            visibility_timeout=Duration.seconds(VISIBILITY_TIMEOUTS_ONCE * options.timeout),
+            visibility_timeout=Duration.seconds(VISIBILITY_TIMEOUTS_ONCE * TIMEOUT_SECONDS),
         )
         nag.accept(queue, nag.NO_DEAD_LETTERS)
         # Lambda refuses a timeout above the queue's visibility timeout, so the queue comes first.
@@ -193,8 +183,8 @@ class DynamicTargets(Construct):
                 "queue_arns": arn_prefix(self, "sqs"),
                 "prefix": self._prefix,
                 "secrets": self._secrets,
-                "timeout": options.timeout,
-                "visibility": self.visibility,
+                "timeout": TIMEOUT_SECONDS,
+                "visibility": visibility(self._config.queue_end, TIMEOUT_SECONDS),
                 "queue_end": self._config.queue_end,
                 "max_concurrency": options.max_concurrency,
                 "local": self._context.local,

@@ -41,7 +41,7 @@ class Ingest(Construct):
         self._allow_s3(config.source.s3.accounts)
         self._subscribe(config.source.sns.topics)
         self.table = self._table(context)
-        function = self.writer = Function(
+        function = Function(
             self,
             "Ingest",
             context,

@@ -61,10 +61,6 @@ LOGINS: Final = (
     "fine-grained access control limits the role to an index. Each instance of a function has its "
     "own client id, which ends in random digits."
 )
-REMOVED_QUEUES: Final = (
-    "Before a target is removed, the number of messages in its queue is read. The new template no "
-    "longer has that queue, so the right is for all queues with the stack's prefix."
-)
 JOBS: Final = (
     "A job reads whole buckets: the configured ones, or all if the configuration allows that. In "
     "the pipeline's bucket it reads its own folders. Glue chooses its log streams. Metrics, "

@@ -29,7 +29,6 @@ _JOBS: Final = ("backfill", "reconcile", "scan")
 _POLLER: Final = "by Lambda, which reads the queue"
 _METADATA: Final = "by Spark, from tables of S3 Metadata"
 _SPARK: Final = "by Spark"
-_LOCAL_AWS: Final = "tested by test_removal.py"
 _OWN_CLIENT: Final = "for clients, by aiohttp"
 REASONS: Final = (
     ("*", "s3:GetInventoryConfiguration", "the filter of an Inventory report in S3"),
@@ -65,17 +64,8 @@ REASONS: Final = (
         )
     ),
     ("gateway", "events:*", "a bucket that was attached through EventBridge is detached"),
-    ("gateway", "sqs:SetQueueAttributes", "the timeout of dynamic targets was raised"),
-    *(
-        ("custom resources", action, _LOCAL_AWS)
-        for action in (
-            "cloudformation:DescribeStacks",
-            "dynamodb:DeleteItem",
-            "dynamodb:Query",
-            "sqs:GetQueueAttributes",
-            "sqs:SetQueueAttributes",
-        )
-    ),
+    ("custom resources", "cloudformation:DescribeStacks", "a failed deploy is rolled back"),
+    ("custom resources", "dynamodb:DeleteItem", "a bucket leaves the configuration"),
     ("scan", "dynamodb:GetItem", "a scan names the one that scans the same bucket"),
     ("backfill", "s3:GetObjectVersion", "versions that a manifest names"),
     ("backfill", "dynamodb:GetItem", "a refused attempt names the one that still works"),

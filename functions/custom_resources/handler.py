@@ -1,18 +1,17 @@
-"""The stack's custom resources: a bucket's notifications (`bucket`), and its targets (`targets`).
+"""The stack's custom resources: the notifications of its buckets (`bucket`).
 
 CloudFormation learns of the outcome only by a response put to a URL, and waits when none comes: so
 every error is reported with its reason, and all waiting ends while there is time to respond.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from bucketcast.telemetry import logger
-from functions.custom_resources import bucket, targets
+from functions.custom_resources import bucket
 from functions.custom_resources.request import Deadline, client
 from functions.custom_resources.response import respond
 
-TARGETS: Final = "Custom::Targets"
 _s3 = client("s3")
 
 
@@ -21,10 +20,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     status, reason = "SUCCESS", ""
     sleep = Deadline(context.get_remaining_time_in_millis() / 1_000).sleep
     try:
-        if event["ResourceType"] == TARGETS:
-            targets.keep(event, sleep=sleep)
-        else:
-            bucket.apply(event, _s3, sleep=sleep)
+        bucket.apply(event, _s3, sleep=sleep)
     except Exception as error:  # noqa: BLE001 - unreported, it would block the deploy
         logger.exception("custom resource failed")
         status, reason = "FAILED", f"{type(error).__name__}: {error}"

@@ -44,4 +44,4 @@ def respond(event: Mapping[str, Any], status: str, reason: str) -> None:
 
 def _physical_id(event: Mapping[str, Any]) -> str:
     properties = event["ResourceProperties"]
-    return "/".join(properties[key] for key in ("Bucket", "Id") if key in properties) or "targets"
+    return "/".join(properties[key] for key in ("Bucket", "Id") if key in properties) or "malformed"

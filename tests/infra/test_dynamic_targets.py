@@ -8,7 +8,7 @@ from bucketcast.targets import kinds
 from tests.infra.conftest import Make, Synthesised
 
 BARE = "[bucket.uploads]\n"
-TWO = '[dynamic_targets]\nkinds = ["webhook", "redis"]\ntimeout = "90s"\nmax_concurrency = 5\n'
+TWO = '[dynamic_targets]\nkinds = ["webhook", "redis"]\nmax_concurrency = 5\n'
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_function_carries_its_kind_and_has_no_event_source(two: Synthesised) -> 
     assert (
         function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.dynamic"
     )
-    assert function["Timeout"] == 90
+    assert function["Timeout"] == 60
     assert function["RecursiveLoop"] == "Allow"
     layers = sorted(layer["Ref"][:-8] for layer in function["Layers"])
     assert layers == ["AssetsClientredis", "AssetsCore", "AssetsShared"]
@@ -77,7 +77,7 @@ def test_topics_of_a_kind_share_a_queue_that_is_read_by_more_at_once(two: Synthe
         for each in two.of_type("AWS::SQS::Queue").values()
     }
     shared = named["Bucketcast-dynamic-webhook-once"]
-    assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 172_800)
+    assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (360, 172_800)
     assert "RedrivePolicy" not in shared
     assert "Bucketcast-dynamic-redis-once" not in named, "no topic goes there"
     called = two.of_type("AWS::Lambda::EventSourceMapping").values()
@@ -92,22 +92,6 @@ def test_no_more_read_the_shared_queue_at_once_than_lambda_takes(make: Make) -> 
     assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 1_000}
 
 
-def test_queues_are_updated_before_a_longer_timeout(make: Make) -> None:
-    """Lambda refuses a timeout that is longer than a queue of the function hides a message for."""
-    made = make("[dynamic_targets]\nkinds = 'webhook'\ntimeout = '5m'\n")
-    resources = made.of_type("Custom::Targets")
-    (first,) = [name for name, each in resources.items() if each["Properties"]["Settle"] == "0"]
-    assert resources[first]["Properties"]["DynamicVisibility"] == "330"
-    (function,) = [
-        each
-        for each in made.of_type("AWS::Lambda::Function").values()
-        if each["Properties"]["FunctionName"] == "Bucketcast-dynamic-webhook"
-    ]
-    needed = {made.json["Resources"][name]["Type"] for name in function["DependsOn"]}
-    assert first in function["DependsOn"]
-    assert "AWS::SQS::Queue" in needed
-
-
 def test_output_has_the_settings_to_create_targets(two: Synthesised) -> None:
     (output,) = [
         each for name, each in two.json["Outputs"].items() if name.startswith("DynamicTargets")
@@ -118,7 +102,7 @@ def test_output_has_the_settings_to_create_targets(two: Synthesised) -> None:
         "redis": "Bucketcast-dynamic-redis",
         "webhook": "Bucketcast-dynamic-webhook",
     }
-    assert (parsed["timeout"], parsed["visibility"], parsed["max_concurrency"]) == (90, 120, 5)
+    assert (parsed["timeout"], parsed["visibility"], parsed["max_concurrency"]) == (60, 90, 5)
     assert parsed["prefix"] == "Bucketcast-dynamic-"
     assert parsed["queue_end"] == ""
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)

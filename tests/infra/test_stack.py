@@ -52,51 +52,6 @@ def test_queue_keeps_events_for_the_maximum_and_has_dead_letters(
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 1_000
 
 
-def test_deploy_checks_removed_targets_before_and_after_ingest(
-    typical: Synthesised,
-) -> None:
-    found = typical.of_type("Custom::Targets")
-    resource = {each["Properties"]["Settle"]: each for each in found.values()}
-    names = {each["Properties"]["Settle"]: name for name, each in found.items()}
-    for each in found.values():
-        queues = each["Properties"]["Queues"]
-        assert {arn: len(urls) for arn, urls in queues.items()} == {
-            "arn:minio:sqs::primary:webhook": 2,
-            "arn:minio:sqs::a-b:postgresql": 2,
-            "arn:minio:sqs::a_b:redis": 2,
-        }
-        assert (each["Properties"]["Discard"], each["Properties"]["Timeout"]) == ([], "60")
-        types = {typical.json["Resources"][name]["Type"] for name in each["DependsOn"]}
-        assert "AWS::IAM::Policy" in types
-    ((ingest, function),) = [
-        (name, each)
-        for name, each in typical.of_type("AWS::Lambda::Function").items()
-        if each["Properties"]["FunctionName"] == "Bucketcast-ingest"
-    ]
-    assert names["0"] in function["DependsOn"]
-    assert ingest in resource["60"]["DependsOn"]
-    assert ingest not in resource["0"]["DependsOn"]
-    # Its rights go with the target too.
-    rights = [
-        each
-        for each in typical.of_type("AWS::IAM::Policy").values()
-        if each["Properties"]["PolicyName"].startswith("IngestRole")
-    ]
-    assert rights
-    assert all(names["0"] in each["DependsOn"] for each in rights)
-
-
-def test_stack_without_a_target_checks_removed_ones_too(make: Make) -> None:
-    """Where the last one is removed, too."""
-    made = make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets")
-    assert len(made) == 2
-    for resource in made.values():
-        assert resource["Properties"]["Queues"] == {}
-        assert resource["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
-        assert resource["Properties"]["Kinds"] == ["amqp", "kafka", "webhook"]
-        assert "Ref" in resource["Properties"]["StateTable"]
-
-
 def test_disabled_target_only_stops_reading(make: Make) -> None:
     text = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
     on, off = make(text), make(f"{text}enable = 'off'\n")

@@ -249,18 +249,6 @@ def test_file_that_is_not_utf_8_is_refused(folder: Folder) -> None:
         load(file, {}, local=True)
 
 
-def test_discarded_targets_must_be_removed_ones(folder: Folder) -> None:
-    gone, kept = "arn:minio:sqs::old:webhook", "arn:minio:sqs::primary:webhook"
-    assert folder.load(HOOK).removed.discard == ()
-    assert folder.load(f"{HOOK}[removed]\ndiscard = ['{gone}']").removed.discard == (gone,)
-    (problem,) = folder.problems(f"{HOOK}[removed]\ndiscard = ['{kept}']")
-    assert problem == (
-        f"removed.discard: found '{kept}', which is configured; only removed targets"
-    )
-    (problem,) = folder.problems("[removed]\ndiscard = 'webhook'")
-    assert problem.startswith("removed.discard: found 'webhook'; the ARN of a target: ")
-
-
 def test_reserved_concurrency_of_ingest_is_noted(folder: Folder) -> None:
     deployment = folder.load(HOOK)
     assert deployment.ingest.reserved_concurrency == 20

@@ -74,7 +74,7 @@ def test_url_is_hidden_only_with_a_login() -> None:
             "webhook",
             "x",
             {"endpoint": "http://h", "timeout": "5m"},
-            "allowed is 60s: [dynamic_targets]",
+            "allowed is 60s: a target in bucketcast.toml",
         ),
         ("webhook", "x", {"endpoint": "http://h", "auth_token": "x" * 70_000}, "its secrets have"),
         ("webhook", "x", {"endpoint": "http://h", "comment": "x" * 400_000}, "its settings have"),

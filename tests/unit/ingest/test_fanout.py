@@ -114,6 +114,14 @@ def test_events_of_a_target_that_is_not_there_go_nowhere(sqs: "SQSClient", arn: 
     assert send(fanout(sqs), arn, batch("a")) == []
 
 
+def test_events_for_the_shared_queue_of_a_removed_kind_go_nowhere(sqs: "SQSClient") -> None:
+    """Left in the ingress queue they would be tried for days: no deploy brings that queue back."""
+    shared = "Bucketcast-dynamic-kafka-once"
+    sender = fanout(sqs, deployed=set().__contains__, dynamic_queue=lambda _: shared)
+    assert send(sender, HOOK, batch("a")) == []
+    assert sender.take_skipped() == {HOOK: 1}
+
+
 def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "My-own-stack-postgres-_")
     ingress = sqs.create_queue(QueueName="My-own-stack-ingress")["QueueUrl"]

@@ -81,6 +81,20 @@ def test_event_rule_removed_meanwhile_is_skipped(
     assert problems(run) == (0, [])
 
 
+def test_what_waits_in_the_queues_of_a_removed_target_is_found(
+    run: Run, deployment: MotoAws
+) -> None:
+    for name in ("Bucketcast-webhook-old", "Bucketcast-redis-done"):
+        deployment.sqs.create_queue(QueueName=f"{name}-dead")
+        deployment.sqs.create_queue(QueueName=name)
+    for name, number in (("Bucketcast-webhook-old", 3), ("Bucketcast-webhook-old-dead", 1)):
+        for _ in range(number):
+            deployment.sqs.send_message(QueueUrl=deployment.queue(name), MessageBody="x")
+    code, (finding,) = problems(run)
+    assert (code, finding["subject"], finding["status"]) == (0, "Bucketcast-webhook-old", "warn")
+    assert "3 messages wait, and 1 are dead letters" in finding["found"]
+
+
 Plant = Callable[[MotoAws], Any]
 
 

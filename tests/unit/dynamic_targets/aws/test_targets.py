@@ -92,19 +92,6 @@ def test_queues_are_encrypted_with_the_stacks_key(account: Account) -> None:
         assert attributes["KmsMasterKeyId"] == key
 
 
-def test_put_updates_the_visibility_timeout(account: Account) -> None:
-    """Lambda takes no queue whose visibility time-out is shorter, as after a deploy raised it."""
-    put(account.targets())
-    put(account.targets(), {"enable": "off"}, merge=True)
-    longer = replace(DYNAMIC, visibility=930)
-    put(account.targets(longer), {"enable": "on"}, merge=True)
-    (target,) = account.table.targets()
-    attributes = account.sqs.get_queue_attributes(
-        QueueUrl=DYNAMIC.url(target.queue), AttributeNames=["VisibilityTimeout"]
-    )
-    assert attributes["Attributes"]["VisibilityTimeout"] == "930"
-
-
 def test_put_creates_the_alarms_of_a_deployed_target(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()

@@ -3,11 +3,11 @@
 `load` reads and checks it (`reader`, with `tables` for tables of options, `target_reader` for
 targets, and `variables` for the environment) into a `model.Deployment`, which assembles the tables.
 `stack`, `bucket`, `target`, `function`, `gateway`, `ingest`, `source`, `trail`, `topics`, `alarms`,
-`removed` and `pipeline` declare them; `encryption` and `deployable` find what a deploy to AWS would
+and `pipeline` declare them; `encryption` and `deployable` find what a deploy to AWS would
 refuse. `command` is `bucketcast config`.
 
 Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
-`[removed]`, `[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
+`[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
 for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function
 needs.
 Variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the

@@ -93,7 +93,6 @@ def _document(
         **{name: vars(table) if table else None for name, table in tables.items()},
         "ingest": {**vars(config.ingest), "window": config.ingest_window},
         "alarms": _set_values(vars(config.alarms)) if config.alarms else None,
-        "removed": _set_values(vars(config.removed)) or None,
         "targets": [
             {
                 "arn": str(target.arn),

@@ -28,9 +28,6 @@ class FunctionOptions:
         default=str(limits.MEMORY_MB),
         limits=Limits("128", "10240"),
     )
-    timeout: WholeSeconds = option(
-        "timeout of one batch", default=f"{limits.TIMEOUT_SECONDS}s", limits=Limits("1s", "15m")
-    )
     max_concurrency: int | None = option(
         "concurrent batches of a target; 0 means no limit",
         default=str(TARGET_CONCURRENCY),
@@ -57,6 +54,9 @@ class Deploy(FunctionOptions):
     profile: Literal["latency", "throughput"] = option(
         "latency: up to 10 messages per batch, no delay; throughput: thousands, up to 1 s delay",
         default="latency",
+    )
+    timeout: WholeSeconds = option(
+        "timeout of one batch", default=f"{limits.TIMEOUT_SECONDS}s", limits=Limits("1s", "15m")
     )
     max_concurrency: int | None = option(
         "concurrent batches; 0 means no limit. MinIO's max_open_connections is used if this is not "

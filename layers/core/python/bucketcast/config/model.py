@@ -9,7 +9,6 @@ from bucketcast.config.function import DynamicOptions
 from bucketcast.config.gateway import GatewayOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
-from bucketcast.config.removed import RemovedOptions
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.target import TargetConfig
@@ -39,7 +38,6 @@ class Deployment(StackOptions):
     dynamic_targets: DynamicOptions
     gateway: GatewayOptions
     topics: TopicOptions
-    removed: RemovedOptions
     alarms: AlarmOptions | None
     pipeline: PipelineOptions | None
 

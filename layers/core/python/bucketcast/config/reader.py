@@ -16,7 +16,6 @@ from bucketcast.config.gateway import GatewayOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import Deployment
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
-from bucketcast.config.removed import RemovedOptions
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.tables import Tables
@@ -30,7 +29,6 @@ TABLES: Final[Mapping[str, type[Any]]] = {
     "trail": TrailOptions,
     "ingest": IngestOptions,
     "alarms": AlarmOptions,
-    "removed": RemovedOptions,
     "dynamic_targets": DynamicOptions,
     "gateway": GatewayOptions,
     "topics": TopicOptions,
@@ -72,9 +70,6 @@ class Reader:
         if stack.object_facts == "off" and self._wants_facts(options["topics"]):
             tables.errors.append(ingest.facts_error("topics.facts"))
         target_configs = tuple(reader.read(self._document, self._environ))
-        if options["removed"]:
-            configured = {str(config.arn) for config in target_configs}
-            tables.errors += options["removed"].configured_errors(configured)
         scans = dict(self._scans(options["pipeline"]))
         for name in TABLES.keys() - _OPTIONAL:
             options[name] = options[name] or read(TABLES[name], {})  # what is wrong is an error

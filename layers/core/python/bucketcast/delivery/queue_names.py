@@ -7,6 +7,9 @@ from bucketcast.destination import TargetArn
 ONCE = "once"
 """The end of the name of the queue that all non-persistent topics of a kind share."""
 
+DEAD_END = "-dead"
+"""The end of the name of a dead-letter queue, before the suffix of a FIFO queue."""
+
 TOKEN_LENGTH = 6
 """Hex digits at the end of a queue's name, new ones each time that a target is created.
 
@@ -46,7 +49,7 @@ def base_name(queue: str) -> str:
 
 def dead_of(queue: str) -> str:
     """Return the name, URL or ARN of a queue's dead-letter queue, by the queue's own."""
-    return f"{base_name(queue)}-dead{queue[len(base_name(queue)) :]}"
+    return f"{base_name(queue)}{DEAD_END}{queue[len(base_name(queue)) :]}"
 
 
 def order(queue: str) -> dict[str, str]:

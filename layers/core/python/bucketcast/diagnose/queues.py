@@ -27,6 +27,20 @@ def check_queue(subject: str, name: str, waiting: int, dead: int) -> Finding:
     return Finding("queue", subject, "ok", f"{name}: {waiting:,} messages wait")
 
 
+def check_kept(name: str, waiting: int, dead: int) -> Finding:
+    """Check the queue of this name, which outlived its target."""
+    if not waiting and not dead:
+        return Finding("queue", name, "ok", "kept of a removed target, and empty")
+    return Finding(
+        "queue",
+        name,
+        "warn",
+        f"its target was removed: {waiting:,} messages wait, and {dead:,} are dead letters",
+        "to deliver them, put the target back, give its queues to `cdk import`, and deploy; SQS "
+        "drops them 14 days after they were sent",
+    )
+
+
 def missing_queue(subject: str, name: str) -> Finding:
     """Return the finding for a queue that does not exist."""
     return Finding("queue", subject, "error", f"the queue {name} does not exist", BY_HAND)

@@ -176,8 +176,7 @@ def _timeout_errors(setup: DynamicSetup, target: Target, path: str) -> Iterator[
         yield ConfigError(
             path,
             f"sending one batch may take {required:g}s",
-            f"allowed is {setup.timeout}s: [dynamic_targets] timeout in bucketcast.toml, and "
-            "a deploy, change that",
+            f"allowed is {setup.timeout}s: a target in bucketcast.toml may have a longer one",
         )
 
 

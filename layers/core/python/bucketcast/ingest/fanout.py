@@ -12,7 +12,7 @@ from bucketcast.delivery.envelope import Packed, Texts, TooLarge, pack
 from bucketcast.delivery.messages import Failed, Item
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
-from bucketcast.delivery.queue_names import queue_url
+from bucketcast.delivery.queue_names import ONCE, queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable, Unavailable
 from bucketcast.event import Event
@@ -194,7 +194,10 @@ class Fanout:
             logger.exception("dynamic targets or listeners cannot be read", target=to.arn)
             return _Address(None, certain=True)
         if name:
-            return _Address(self._queue(f"{self._queues.rpartition('/')[0]}/{name}"), certain=True)
+            # A deploy may have removed the queue that the topics of a kind share.
+            shared = name.endswith(f"-{ONCE}")
+            queue = self._queue(f"{self._queues.rpartition('/')[0]}/{name}")
+            return _Address(queue, certain=not shared)
         if not isinstance(to, TargetArn):
             return _Address(None, certain=False)
         certain = self._deployed(to.arn)

@@ -7,6 +7,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue import depth
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
+from bucketcast.deployment.kept_queues import kept_queues
 from bucketcast.diagnose import queues as checks
 from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import Finding
@@ -29,6 +30,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
 
     return [
         *run_parallel(check, queues),
+        *report_unread("queue", "removed targets", _kept(deployment, aws)),
         *report_unread(checks.POLICY, "ingress", _policies(deployment, aws)),
     ]
 
@@ -46,6 +48,13 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
             yield checks.missing_queue(subject, name)
             return
     yield checks.check_queue(subject, queue.rpartition("/")[2], *counts)
+
+
+def _kept(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    for queue, dead in kept_queues(deployment, aws):
+        with aws_errors():
+            waiting, given_up = (depth(url, aws.sqs).all for url in (queue, dead))
+        yield checks.check_kept(queue.rpartition("/")[2], waiting, given_up)
 
 
 def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:

@@ -3,18 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bucketcast import targets
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.delivery.queue import Depth
 from bucketcast.delivery.queue import depth as queue_depth
-from bucketcast.delivery.queue_names import base_name, dead_of
+from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.deployment.kept_queues import kept_queues
 from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError, did_you_mean
 
 INGRESS = "ingress"
-_DEAD = "-dead"
 
 
 class DeadQueue(NamedTuple):
@@ -43,8 +42,10 @@ def list_queues(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
     """Return a stack's dead-letter queues, and the error if removed targets' are unknown."""
     configured = [*_configured(deployment)]
     try:
-        with aws_errors():
-            removed = [*_removed(deployment, {queue.dead for queue in configured}, aws)]
+        removed = [
+            DeadQueue(_last(dead), dead, own, live=False)
+            for own, dead in kept_queues(deployment, aws)
+        ]
     except AwsError as error:
         return configured, f"queues of removed targets cannot be listed: {error}"
     return [*configured, *removed], ""
@@ -83,26 +84,6 @@ def _configured(deployment: Deployed) -> Iterator[DeadQueue]:
         yield DeadQueue(target.arn, target.dead, target.queue, target)
     for target in deployment.inactive:
         yield DeadQueue(_last(target.dead), target.dead, target.queue, live=False)
-
-
-def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQueue]:
-    """Yield the queues that CloudFormation kept of targets that are not deployed any more."""
-    prefix = f"{deployment.stack}-"
-    dynamic_prefix = deployment.dynamic.prefix if deployment.dynamic else prefix
-    names = {_last(url) for url in listed}
-    pages = aws.sqs.get_paginator("list_queues").paginate(
-        QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000}
-    )
-    base = deployment.ingress_queue.rpartition("/")[0]
-    for page in pages:
-        for url in page.get("QueueUrls", ()):
-            name = _last(url)
-            plain = base_name(name)
-            kind = plain.removeprefix(dynamic_prefix).removeprefix(prefix).partition("-")[0]
-            if name in names or not plain.endswith(_DEAD) or kind not in targets.kinds():
-                continue
-            own = plain.removesuffix(_DEAD) + name[len(plain) :]
-            yield DeadQueue(name, f"{base}/{name}", f"{base}/{own}", live=False)
 
 
 def _last(url: str) -> str:

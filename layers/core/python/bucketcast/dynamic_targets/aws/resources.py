@@ -106,7 +106,6 @@ class Resources:
             if states:
                 return False
             try:
-                self._renew_visibility(target.queue)
                 self._functions.create_event_source_mapping(**mapping)
             except ClientError as error:
                 if _code(error) in _UNSETTLED or "NonExistentQueue" in str(error):
@@ -179,17 +178,6 @@ class Resources:
         policy = {"Version": "2012-10-17", "Statement": [deny_plain_http]}
         queue_attributes: Any = {**attributes, "Policy": json.dumps(policy)}
         self._sqs.create_queue(QueueName=name, Attributes=queue_attributes)
-
-    def _renew_visibility(self, queue: str) -> None:
-        """Update the visibility timeout, since a deploy may have raised the function's timeout.
-
-        Lambda refuses a mapping if the visibility timeout is shorter than the function's timeout.
-        """
-        url, name = self._setup.url(queue), "VisibilityTimeout"
-        required: Any = {name: str(self._setup.visibility)}
-        current = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
-        if current["Attributes"] != required:
-            self._sqs.set_queue_attributes(QueueUrl=url, Attributes=required)
 
     def _mappings(self, queue: str) -> dict[str, str]:
         """Return the states of a queue's mappings by id."""
