@@ -15,7 +15,7 @@ from aws_cdk import App
 import app
 from bucketcast.config import load
 from bucketcast.config.deployable import deploy_errors
-from tests.infra.conftest import CONTEXT, ROOT, UNBUNDLED
+from tests.infra.conftest import CHECKED, ROOT, UNBUNDLED
 
 Synth = Callable[..., int]
 
@@ -30,7 +30,7 @@ def synth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synth:
 
     def synth(text: str, **context: Any) -> int:
         file.write_text(text)
-        words = {**CONTEXT, "config": str(file), **context}
+        words = {**CHECKED, "config": str(file), **context}
         monkeypatch.setattr(app, "feature_flags", lambda: words)
         return app.main()
 

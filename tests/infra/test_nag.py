@@ -11,7 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
 
 from bucketcast_cdk import Bucketcast
-from tests.infra.conftest import CONTEXT, ROOT, TYPICAL
+from tests.infra.conftest import CHECKED, ROOT, TYPICAL
 
 IN_VPC = """
 [notify_webhook.inside]
@@ -55,7 +55,7 @@ def test_stack_has_no_findings(tmp_path: Path) -> None:
 
 
 def test_check_reports_a_finding(tmp_path: Path) -> None:
-    app = App(context=CONTEXT, outdir=str(tmp_path / "out"))
+    app = App(context=CHECKED, outdir=str(tmp_path / "out"))
     sqs.Queue(Stack(app, "Bare"), "Bare")
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     rules = {violation["ruleName"] for violation in _findings(app, tmp_path)}
@@ -89,7 +89,7 @@ def _app(folder: Path) -> App:
         + IN_VPC
         + MORE
     )
-    app = App(context=CONTEXT, outdir=str(folder / "out"))
+    app = App(context=CHECKED, outdir=str(folder / "out"))
     Bucketcast(Stack(app, "Bucketcast"), "Default", config=config)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return app
