@@ -12,7 +12,10 @@ import boto3
 import moto  # noqa: F401 - before any client is made, or it cannot answer for it
 import pytest
 from botocore.exceptions import ClientError
+from moto.awslambda.models import lambda_backends
+from moto.iam.models import iam_backends
 from moto.s3.models import s3_backends
+from moto.sqs.models import sqs_backends
 
 from bucketcast.aws.clients import Aws
 from bucketcast.notifications.document import EVENTS
@@ -81,18 +84,25 @@ def make_state_table(dynamodb: Any) -> str:
     return make_table(dynamodb, TABLE, PARTITION_KEY, SORT_KEY)
 
 
-def make_function(name: str, **settings: str) -> None:
-    """Make the function of a target with these settings, and its role."""
-    role = client("iam").create_role(RoleName=name, AssumeRolePolicyDocument="{}")["Role"]
-    client("lambda").create_function(
-        FunctionName=name,
-        Role=role["Arn"],
-        Handler="x.y",
-        Runtime="python3.13",
-        Code={"ZipFile": b"x"},
-        MemorySize=512,
-        Environment=_environment(settings),
+def make_function(name: str) -> None:
+    """Make a function and its role; by a client that would take longer than a test."""
+    role = iam_backends[ACCOUNT]["aws"].create_role(name, "{}", "/", None, "", [], None)
+    lambda_backends[ACCOUNT][REGION].create_function(
+        {
+            "FunctionName": name,
+            "Role": role.arn,
+            "Handler": "x.y",
+            "Runtime": "python3.13",
+            "Code": {"ZipFile": ""},
+            "MemorySize": 512,
+            "Environment": _environment({}),
+        }
     )
+
+
+def _make_queue(name: str) -> str:
+    sqs_backends[ACCOUNT][REGION].create_queue(name, {})
+    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"
 
 
 def configure(function: str, **settings: str) -> None:
@@ -188,8 +198,8 @@ class MotoAws(Aws):
             "kind": kind,
             "id": id_,
             "function": name,
-            "queue": self.sqs.create_queue(QueueName=name)["QueueUrl"],
-            "dead": self.sqs.create_queue(QueueName=f"{name}-dead")["QueueUrl"],
+            "queue": _make_queue(name),
+            "dead": _make_queue(f"{name}-dead"),
         }
 
     def change(self, arn: str, **changed: Any) -> None:
