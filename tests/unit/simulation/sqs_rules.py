@@ -46,7 +46,7 @@ def of_message(entry: Entry, *, fifo: bool) -> Refusal | None:
     body = entry["MessageBody"]
     if not body:
         return "MissingParameter", "the request must contain the parameter MessageBody"
-    if not _LEGAL.fullmatch(body):
+    if not _is_legal(body):
         return "InvalidMessageContents", "a character outside the allowed set"
     return _of_delay(entry, fifo=fifo) or _of_group(entry, fifo=fifo) or _of_attributes(entry)
 
@@ -95,9 +95,14 @@ def _of_attributes(entry: Entry) -> Refusal | None:
             return "InvalidParameterValue", f"attribute {name!r} has a type that is not allowed"
         if not _value(value):
             return "InvalidParameterValue", f"attribute {name!r} must contain a non-empty value"
-        if not _LEGAL.fullmatch(value.get("StringValue", "")):
+        if not _is_legal(value.get("StringValue", "")):
             return "InvalidParameterValue", f"attribute {name!r} has a character that is refused"
     return None
+
+
+def _is_legal(text: str) -> bool:
+    """Whether SQS takes all of its characters; most texts have printable ASCII alone."""
+    return (text.isascii() and text.isprintable()) or bool(_LEGAL.fullmatch(text))
 
 
 def _value(value: Mapping[str, Any]) -> bytes:

@@ -84,6 +84,8 @@ def _back(one: Troubled, begin: float, end: float) -> float:
 
 
 _BACK = Bounds(back=60)
+_PROBED = Bounds(tries=4 * DAY / MINUTE, dollars=0.5 / 24, back=60)
+"""Of a target to which each of four functions sends one event a minute."""
 
 
 def _always(answer: Answer) -> Behaviour:
@@ -106,9 +108,9 @@ def _cell(
 
 CELLS = (
     _cell("it is down", Answer.DOWN),
-    _cell("it is frozen", Answer.SILENT),
+    _cell("it is frozen", Answer.SILENT, bounds=_PROBED),
     _cell("it is a hundred times slower", Answer.SLOW),
-    _cell("it refuses the login", Answer.LOGIN),
+    _cell("it refuses the login", Answer.LOGIN, bounds=_PROBED),
     _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
     _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
     Cell(
