@@ -86,11 +86,6 @@ class Bucketcast(Construct):
         deliveries = list(self._targets.values())
         queues = [delivery.queue for delivery in deliveries]
         ingest.allow_sending(queues)
-        ingest.allow_measuring(
-            self._targets[target.kind, target.id].queue
-            for target in config.targets
-            if target.queue_limit
-        )
         ingest.allow_rules(eventbridge.rules_arn(stack))
         eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
         dynamic = DynamicTargets(self, "DynamicTargets", context, ingest=ingest)

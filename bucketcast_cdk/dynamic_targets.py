@@ -76,7 +76,7 @@ class DynamicTargets(Construct):
         self._secrets = f"bucketcast/{self._stack.stack_name}/dynamic/"
         self._functions = {kind: self._function(kind) for kind in config.dynamic_targets.kinds}
         if self._functions:
-            ingest.allow_writing(self._queue_arn("*"), "sqs:GetQueueAttributes")
+            ingest.allow_writing(self._queue_arn("*"))
         CfnOutput(self, "Output", value=self._summary())
 
     @property

@@ -54,7 +54,7 @@ class Ingest(Construct):
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_OBJECT_FACTS": config.facts.to_text(),
                 "BUCKETCAST_TARGETS": DeployedTargets.of(
-                    {str(target.arn): target.queue_limit for target in config.targets}
+                    str(target.arn) for target in config.targets
                 ).to_text(),
             },
             memory=limits.INGEST_MEMORY_MB,
@@ -105,17 +105,9 @@ class Ingest(Construct):
         for queue in queues:
             queue.grant(self._role, "sqs:SendMessage")
 
-    def allow_measuring(self, queues: Iterable[sqs.IQueue]) -> None:
-        """Allow ingest to count the messages of queues that have a limit."""
-        for queue in queues:
-            queue.grant(self._role, "sqs:GetQueueAttributes")
-
-    def allow_writing(self, queues: str, *actions: str) -> None:
-        """Allow ingest to write to queues that are made later, by an ARN with a `*`.
-
-        `actions` are further actions that it may take on them.
-        """
-        allow(self._role, ["sqs:SendMessage", *actions], [queues])
+    def allow_writing(self, queues: str) -> None:
+        """Allow ingest to write to queues that are made later, by an ARN with a `*`."""
+        allow(self._role, ["sqs:SendMessage"], [queues])
         nag.accept_wildcards(self._role, [queues], nag.DYNAMIC_TARGETS)
 
     def _table(self, context: Context) -> dynamodb.Table:

@@ -36,7 +36,6 @@ REASONS: Final = (
     ("*", "logs:*", "by Lambda and Glue"),
     ("*", "kms:Decrypt", "by services, with `kms_key` or `kms_keys`"),
     ("*", "kms:*", "by services, with `kms_key`"),
-    ("ingest", "sqs:GetQueueAttributes", f"{_POLLER}; queues may have a limit"),
     *(
         (name, f"sqs:{action}", _POLLER)
         for name in ("ingest", TARGETS, DYNAMIC)

@@ -19,7 +19,6 @@ from bucketcast.destination import TopicArn
 from bucketcast.ingest.aws.object_facts import ObjectReader
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
-from bucketcast.ingest.queue_limits import QueueLimits
 from bucketcast.ingest.routing import Routes
 from bucketcast.limits import COUNT_SECONDS, INGEST_CHUNK_BYTES
 from bucketcast.listen.aws.cache import ListenerCache
@@ -35,7 +34,6 @@ from bucketcast.topics.aws.destination_cache import DestinationCache
 from bucketcast.topics.aws.table import TopicTable
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
-_DISCARDED = "discarded: the target's queue has as many messages as queue_limit allows"
 
 
 def build(environ: Mapping[str, str]) -> Handler:
@@ -73,9 +71,6 @@ def build(environ: Mapping[str, str]) -> Handler:
         deployed=settings.targets.__contains__,
         dynamic_queue=dynamic.queue,
         listener_queue=listeners.queue,
-        is_full=QueueLimits(
-            lambda arn: settings.targets.limit(arn) or dynamic.limit(arn), sqs
-        ).is_full,
     )
     dead = DeadLetters("", Queue(settings.ingress_dead_queue_url, sqs))
     own = Consumer(Queue(settings.ingress_queue_url, sqs), dead.write)
@@ -114,7 +109,6 @@ def build(environ: Mapping[str, str]) -> Handler:
                 dead=outcome.dead,
                 waiting=outcome.waiting,
             )
-        _report_discarded(fanout)
         counts = intake.take_counts()
         telemetry.measure(
             telemetry.INGRESS,
@@ -145,14 +139,6 @@ def _report(routes: Routes) -> None:
             bucket=bucket,
         )
         telemetry.measure(telemetry.INGRESS, LoopsSuspected=1)
-
-
-def _report_discarded(fanout: Fanout) -> None:
-    """Log, count and trace the events that full queues did not get."""
-    for arn, events in fanout.take_discarded().items():
-        telemetry.logger.warning(_DISCARDED, target=arn, discarded=len(events))
-        telemetry.trace(tracing.dispatched(arn, tracing.Outcomes(dead={_DISCARDED: [*events]})))
-        telemetry.measure(arn, EventsDiscarded=len(events))
 
 
 handler = telemetry.logger.inject_lambda_context(build(os.environ))

@@ -64,7 +64,7 @@ def variables_of(function: str, kind: str) -> dict[str, str]:
         "BUCKETCAST_TARGET_QUEUES": f"{queue}*",
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{queue}ingress-dead",
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
-        "BUCKETCAST_TARGETS": DeployedTargets.of({}).to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),
         "BUCKETCAST_KIND": kind,
         "BUCKETCAST_ID": "_",
         "BUCKETCAST_SETTINGS": "{}",

@@ -134,7 +134,7 @@ def test_ingest_gets_the_list_of_deployed_targets(typical: Synthesised) -> None:
     variables = typical.function("Bucketcast-ingest")["Environment"]["Variables"]
     deployed = DeployedTargets.from_text(variables["BUCKETCAST_TARGETS"])
     assert "arn:minio:sqs::primary:webhook" in deployed
-    assert len(deployed.limits) == len(TARGETS)
+    assert len(deployed.digests) == len(TARGETS)
 
 
 def test_the_table_of_rules_is_kept_encrypted_and_can_be_restored(typical: Synthesised) -> None:

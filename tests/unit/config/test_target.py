@@ -161,21 +161,11 @@ def test_minios_store_is_accepted_and_noted_once(folder: Folder) -> None:
     deployment = folder.load(HOOK + more + TABLE + "queue_limit = 5\n")
     for expected in (
         "queue_dir does nothing here: the target's SQS queue stores waiting events",
-        "queue_limit does nothing without queue_overflow = discard: no event is discarded",
+        "queue_limit does nothing here: the target's SQS queue takes any number of events",
     ):
         assert deployment.notes.count(expected) == 1
     assert all(
         not {"queue_dir", "queue_limit", "comment"} & target.settings.keys()
         for target in deployment.targets
     )
-    assert [target.queue_limit for target in deployment.targets] == [None, None]
     assert expected not in folder.load(HOOK + "queue_limit = 0\nqueue_dir = ''").notes
-
-
-@pytest.mark.parametrize(("text", "limit"), [("", 100_000), ("queue_limit = 7\n", 7)])
-def test_queue_limit_is_read(folder: Folder, text: str, limit: int) -> None:
-    deployment = folder.load(HOOK + text + "queue_overflow = 'discard'\n")
-    assert deployment.targets[0].queue_limit == limit
-    expected = f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
-    assert expected in deployment.notes
-    assert "queue_overflow" not in deployment.targets[0].settings

@@ -1,7 +1,6 @@
 """Ingest's function, from the messages that Lambda hands over to what waits for each target."""
 
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -136,7 +135,7 @@ def ingest(
         "BUCKETCAST_TARGET_QUEUES": urls["ingress"].removesuffix("ingress") + "*",
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
-        "BUCKETCAST_TARGETS": DeployedTargets.of(dict.fromkeys((HOOK, TABLE, LOST))).to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of((HOOK, TABLE, LOST)).to_text(),
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
         "POWERTOOLS_SERVICE_NAME": "ingest",
     }
@@ -374,27 +373,3 @@ def test_listener_gets_events_and_a_removed_one_stops_no_other(
     assert not ingest.any_waiting()
     assert ingest.keys("heard") == [["c"]]
     assert ingest.keys("webhook-primary") == [["c"]]
-
-
-def test_a_full_queue_discards_counts_and_reports(
-    ingest: Ingest, capsys: pytest.CaptureFixture[str]
-) -> None:
-    limited = {"BUCKETCAST_TARGETS": DeployedTargets.of({HOOK: 1, TABLE: None}).to_text()}
-    module = import_module("functions.ingest.handler")
-    handler = module.build({**os.environ, **limited})
-    ingest.put()
-    ingest.put(TABLE)
-    records = [_record(0, message(record("a")))]
-    assert handler({"Records": records}, lambda_context()) == {"batchItemFailures": []}
-    ingest.sqs.send_message(QueueUrl=ingest.urls["webhook-primary"], MessageBody="waits")
-    handler = module.build({**os.environ, **limited})
-    records = [_record(n, message(record(key))) for n, key in enumerate("bc")]
-    assert handler({"Records": records}, lambda_context()) == {"batchItemFailures": []}
-    bodies = [each["Body"] for each in received(ingest.sqs, ingest.urls["webhook-primary"])]
-    assert "waits" in bodies
-    bodies.remove("waits")
-    assert [each.event.key for body in bodies for each in unpack(body)] == ["a"]
-    assert ingest.keys("postgres-_") == [["a"], ["b", "c"]], "its neighbour has no limit"
-    out = capsys.readouterr().out
-    assert '"EventsDiscarded":2' in out
-    assert '"dead":{"discarded: ' in out, "so that a trace shows it"

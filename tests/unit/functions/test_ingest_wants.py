@@ -74,7 +74,7 @@ class Stack:
             "BUCKETCAST_TARGET_QUEUES": self.urls["Bucketcast-ingress"][:-7] + "*",
             "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.urls["Bucketcast-ingress-dead"],
             "BUCKETCAST_OBJECT_FACTS": facts.to_text(),
-            "BUCKETCAST_TARGETS": DeployedTargets.of({HOOK.arn: None, MIRROR.arn: None}).to_text(),
+            "BUCKETCAST_TARGETS": DeployedTargets.of((HOOK.arn, MIRROR.arn)).to_text(),
             "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
             "POWERTOOLS_SERVICE_NAME": "ingest",
         }

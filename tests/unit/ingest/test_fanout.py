@@ -94,19 +94,6 @@ def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
     assert [unpack(each["Body"])[0].rule for each in found] == ["one", "two", "id"]
 
 
-def test_events_for_a_full_queue_are_discarded_and_reported_once(sqs: "SQSClient") -> None:
-    url = made_queue(sqs)
-    full = {url}
-    sender = fanout(sqs, is_full=lambda arn, queue: arn == HOOK and queue in full)
-    assert send(sender, HOOK, batch("a", "b")) == []
-    full.clear()
-    assert send(sender, HOOK, batch("c")) == []
-    assert keys(received(sqs, url)) == [["c"]]
-    found = sender.take_discarded()
-    assert {arn: [each.key for each in gone] for arn, gone in found.items()} == {HOOK: ["a", "b"]}
-    assert sender.take_discarded() == {}
-
-
 @pytest.mark.parametrize(
     "arn", ["arn:minio:sqs::gone:webhook", "arn:minio:sqs::x:hologram", "no arn", ""]
 )

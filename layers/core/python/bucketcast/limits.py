@@ -187,9 +187,6 @@ WHOLE_FAILURES_BESIDE = 12
 GROWS_AFTER_BATCHES = 16
 """So many batches that a target took, one after the other, before it is given twice as much again:
 one that gets no answer in time is halved."""
-QUEUE_LIMIT_MESSAGES = 100_000
-"""Messages that may wait where a target discards further ones, and sets no `queue_limit`: MinIO's
-default."""
 
 # Alarms
 OLDEST_METRIC = "OldestEventAge"

@@ -19,8 +19,8 @@ NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
 class TargetConfig:
     """One configured target; `settings` holds references in place of secrets.
 
-    A target that is not `enabled` is deployed, but its events wait. `queue_limit` is the number of
-    messages that may wait, None for any number. `facts` are the object facts in its records.
+    A target that is not `enabled` is deployed, but its events wait. `facts` are the
+    object facts in its records.
     """
 
     kind: str
@@ -29,7 +29,6 @@ class TargetConfig:
     deploy: Deploy
     plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     enabled: bool = True
-    queue_limit: int | None = None
     facts: tuple[str, ...] = ()
 
     @property

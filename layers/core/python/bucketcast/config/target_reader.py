@@ -17,7 +17,6 @@ from bucketcast.settings.egress import ANY
 from bucketcast.settings.options import Option, options_of, read, validation_errors
 from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
-from bucketcast.targets.base.options import queue_limit_of
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 TARGET_ID_RULE: Final = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
@@ -140,7 +139,6 @@ class TargetReader:
             deploy,
             plain,
             enabled=values["enable"] != "off",
-            queue_limit=None if errors else queue_limit_of(values),
             facts=settings.facts,
         )
 

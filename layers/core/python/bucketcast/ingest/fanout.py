@@ -15,7 +15,6 @@ from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, toge
 from bucketcast.delivery.queue_names import ONCE, queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable, Unavailable
-from bucketcast.event import Event
 from bucketcast.limits import (
     LISTENER_MESSAGE_EVENTS,
     LISTENERS_AT_ONCE,
@@ -47,8 +46,7 @@ class Fanout:
     """Sends batches; `queues` is the URL of every target's queue, with a `*` for kind and id.
 
     `deployed` returns True if the target of an ARN is deployed. `dynamic_queue` returns the queue
-    name of a dynamic target or topic, `listener_queue` that of a listener. `is_full` returns True
-    if the queue of an ARN, of this URL, takes no more events.
+    name of a dynamic target or topic, `listener_queue` that of a listener.
     """
 
     def __init__(
@@ -59,16 +57,13 @@ class Fanout:
         deployed: Callable[[str], bool],
         dynamic_queue: Callable[[Destination], str | None] = lambda _: None,
         listener_queue: Callable[[ListenerArn], str | None] = lambda _: None,
-        is_full: Callable[[str, str], bool] = lambda _arn, _url: False,
     ) -> None:
         self._queues = queues
         self._client = client
         self._deployed = deployed
         self._dynamic_queue = dynamic_queue
         self._listener_queue = listener_queue
-        self._is_full = is_full
         self._breakers: dict[Destination, Breaker] = {}
-        self._discarded: dict[str, list[Event]] = {}
         self._skipped: Counter[str] = Counter()
         self._texts: Texts = {}
         self._pool: ThreadPoolExecutor | None = None
@@ -79,8 +74,7 @@ class Fanout:
         """Send all batches, the listeners' in parallel; yield what the queues did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
-        and logged with their trace ids. Events for a full queue are discarded, if the target is
-        configured so.
+        and logged with their trace ids.
         """
         listeners = [to for to in batches if isinstance(to, ListenerArn)]
         for to, batch in batches.items():
@@ -103,11 +97,6 @@ class Fanout:
         skipped, self._skipped = self._skipped, Counter()
         return skipped
 
-    def take_discarded(self) -> Mapping[str, Sequence[Event]]:
-        """Return the events that full queues did not get since the last call, by target ARN."""
-        discarded, self._discarded = self._discarded, {}
-        return discarded
-
     def _send_to(self, to: Destination, batch: Sequence[Item]) -> list[Failed]:
         breaker = self._breakers.get(to)
         if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
@@ -115,10 +104,6 @@ class Fanout:
             error = BreakerOpen(reason, breaker.pause(), "Retryable")
             return [item.fail(error, to=to.arn) for item in batch]
         address = self._address(to)
-        if address.queue and address.certain and self._is_full(to.arn, address.queue.url):
-            discarded = self._discarded.setdefault(to.arn, [])
-            discarded.extend(item.delivery.event for item in batch)
-            return []
         packed, unsent = self._pack(to, batch, address)
         refused = self._send(to, address, [_message(to, batch, part) for part in packed])
         if refused is None:

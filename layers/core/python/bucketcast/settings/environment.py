@@ -1,7 +1,7 @@
 """The settings of the functions, read from the environment once, at their start."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -41,33 +41,24 @@ class ObjectFacts(msgspec.Struct, frozen=True):
 
 
 class DeployedTargets(msgspec.Struct, frozen=True):
-    """The deployed targets, each with the most messages that may wait for it, 0 for no limit.
+    """The deployed targets, by a digest of their ARNs: Lambda allows 4 KB of variables."""
 
-    They are known by a digest of the ARN: Lambda allows 4 KB of variables.
-    """
-
-    limits: Mapping[str, int]
+    digests: frozenset[str]
 
     @classmethod
-    def of(cls, limits: Mapping[str, int | None]) -> Self:
+    def of(cls, arns: Iterable[str]) -> Self:
         """Return the targets with these ARNs."""
-        return cls({_digest(arn): limit or 0 for arn, limit in limits.items()})
+        return cls(frozenset(map(_digest, arns)))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        entries = (entry.partition(":") for entry in text.split(",") if entry != _NONE)
-        return cls({digest: int(limit or 0) for digest, _, limit in entries})
+        return cls(frozenset(text.split(",")) - {_NONE})
 
     def to_text(self) -> str:
-        entries = sorted(self.limits.items())
-        texts = [f"{digest}:{limit}" if limit else digest for digest, limit in entries]
-        return ",".join(texts) or _NONE
+        return ",".join(sorted(self.digests)) or _NONE
 
     def __contains__(self, arn: str) -> bool:
-        return _digest(arn) in self.limits
-
-    def limit(self, arn: str) -> int:
-        return self.limits.get(_digest(arn), 0)
+        return _digest(arn) in self.digests
 
 
 class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):

@@ -88,7 +88,7 @@ class Target(abc.ABC):
     @classmethod
     def notes(cls, settings: Any) -> list[str]:
         """Return notes for the user about valid settings."""
-        return [*unused_notes(settings), *options.limit_notes(settings), *settings.notes()]
+        return [*unused_notes(settings), *settings.notes()]
 
     @property
     def max_send_seconds(self) -> float:

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any
 
 from bucketcast import shapes
-from bucketcast.limits import QUEUE_LIMIT_MESSAGES
 from bucketcast.rules.conditions import FACTS, Fact, facts_of
 from bucketcast.settings.options import option, options_of, unused
 from bucketcast.settings.types import REFERENCE, Csv, OnOff, Pem, SecretPem, choice
 
 ValidationError = tuple[str, str, str]
 """The key, what was found, what is allowed."""
-DISCARD: Final = "discard"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +33,7 @@ class Common(Shaped):
     enable: OnOff = option("off pauses the target: its events wait", default="on")
     comment: str = option("a note for readers of the configuration", default="")
     queue_dir: str = unused("the target's SQS queue stores waiting events", default="")
-    queue_limit: int = option(
-        "with queue_overflow = discard, how many messages wait; 0 is 100,000",
-        default="0",
-        example="100000",
-    )
-    queue_overflow: Literal["keep", "discard"] = option(
-        "discard: drop and count new events while about queue_limit messages wait",
-        default="keep",
-    )
+    queue_limit: int = unused("the target's SQS queue takes any number of events", default="0")
     facts: Csv = option(
         "what every record has: metadata (with content type), tags; needs object_facts",
         default="",
@@ -86,29 +76,13 @@ def secret_errors(
 
 def ingest_errors(settings: Common) -> Iterator[ValidationError]:
     """Yield the errors in the options for ingest, which reads no secrets."""
-    return reference_errors(settings, "queue_limit", "queue_overflow", "facts")
-
-
-def limit_notes(settings: Common) -> Iterator[str]:
-    """Yield a note if events may be discarded, or if a limit has no effect."""
-    if settings.queue_overflow == DISCARD:
-        limit = settings.queue_limit or QUEUE_LIMIT_MESSAGES
-        yield f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
-    elif settings.queue_limit:
-        yield "queue_limit does nothing without queue_overflow = discard: no event is discarded"
+    return reference_errors(settings, "queue_limit", "facts")
 
 
 def facts_in(settings: Mapping[str, str]) -> Fact:
     """Return the facts that a target's valid settings ask for."""
     names: Csv = options_of(Common)["facts"].parse(settings.get("facts", ""))
     return facts_of(names)
-
-
-def queue_limit_of(settings: Mapping[str, str]) -> int | None:
-    """Return the limit that a target's valid settings set; None for none."""
-    if settings.get("queue_overflow", "").lower() != DISCARD:
-        return None
-    return int(settings.get("queue_limit") or 0) or QUEUE_LIMIT_MESSAGES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.ingest.routing import Wants
 from bucketcast.rules.conditions import NOTHING, Fact
 from bucketcast.state.dynamic_targets import DynamicTarget, Table
-from bucketcast.targets.base.options import facts_in, queue_limit_of
+from bucketcast.targets.base.options import facts_in
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.model import Topic
 
@@ -54,11 +54,6 @@ class DestinationCache:
         if queue is None:
             raise LookupError(f"{to} has no queue yet")
         return queue
-
-    def limit(self, arn: str) -> int | None:
-        """Return the queue limit of a target that was found before; None if it has no limit."""
-        found = self._found.get(Destination.of(arn))
-        return queue_limit_of(found.settings) if isinstance(found, DynamicTarget) else None
 
     def wants(self, to: Destination) -> Wants:
         """Return what a target or topic wants; nothing if it does not exist or is not pushed."""
