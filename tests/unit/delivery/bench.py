@@ -117,6 +117,7 @@ class Bench:
         *,
         batch_size: int = 1_000,
         first_alone: bool = False,
+        store: LocalStore | None = None,
         **more: Any,
     ) -> None:
         self.target = Target(answer)
@@ -124,7 +125,7 @@ class Bench:
         self.queue = FakeQueue(in_order=policy.in_order)
         self.policy = policy
         self.connections: list[bool] = []
-        self.store = LocalStore()
+        self.store = store or LocalStore()
         sender = Sender(Connection(self._connect), Breaker(self.store), batch_size)
         self.engine = Engine(self.queue, sender, **more)
 

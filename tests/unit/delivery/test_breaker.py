@@ -67,7 +67,7 @@ def silent_bench(error: DeliveryError = SILENT, **more: Any) -> Bench:
 
 def paused_bench(since: int = NOW, policy: Policy = PLAIN) -> Bench:
     bench = Bench(policy=policy)
-    bench.store.record(Outage(0, 0, paused=since), probed=False)
+    bench.store.outage = Outage(0, 0, paused=since)
     return bench
 
 
@@ -105,10 +105,10 @@ def test_events_of_a_paused_target_are_dead_lettered_before_sqs_drops_them() -> 
 )
 def test_in_order_a_new_function_knows_why_nothing_was_tried(outage: Outage, reason: str) -> None:
     bench = Bench(policy=IN_ORDER)
-    bench.store.record(outage, probed=False)
+    bench.store.outage = outage
     bench(message("1", "a", sent=AT_ITS_END))
     assert f"{reason} (given up after 13 days" in bench.queue.reasons[0]
-    assert bench.store.start_probe(NOW, NOW + 1), "to give up is no probe"
+    assert bench.store.outage == outage, "to give up is no probe"
 
 
 @pytest.mark.parametrize(("ago", "seconds"), [(0, 1), (60, 10), (86_400, 60)])
@@ -121,7 +121,7 @@ def test_a_pause_is_looked_at_again_within_a_minute(ago: int, seconds: int) -> N
 def test_after_a_pause_everything_is_sent() -> None:
     bench = paused_bench()
     bench(message("1", "a"))
-    bench.store.clear()
+    bench.store.outage = None
     assert bench(message("2", "bc")).delivered == 2
 
 
@@ -233,10 +233,10 @@ def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
 
 def test_a_refused_event_is_an_answer(clock: Clock) -> None:
     bench = silent_bench()
-    bench.target.answer = everything(Rejected.answered("never"))
+    bench.target.answer = everything(Rejected("never"))
     clock.now += 1
     bench(message("1", "a"))
-    assert bench.store.read() is None
+    assert bench.store.read() == Outage(0, 0, tries=0, refusals=1)
 
 
 @pytest.mark.parametrize(

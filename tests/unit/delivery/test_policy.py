@@ -240,7 +240,7 @@ def test_in_order_the_pause_is_a_part_of_the_time_it_waited(waited: int, pause: 
 
 def test_in_order_a_pause_of_the_target_adds_no_receives() -> None:
     bench = Bench(policy=Policy(in_order=True, time_to_live=14 * 86_400))
-    bench.store.record(Outage(0, 0, paused=NOW), probed=False)
+    bench.store.outage = Outage(0, 0, paused=NOW)
     bench(message("1", "a", sent=NOW - DAY_MS))
     assert bench.queue.pauses == {"receipt of 1": LONGEST_PAUSE_IN_ORDER_SECONDS}
 
@@ -251,7 +251,7 @@ def test_in_order_the_receives_that_sqs_counts_to_last_for_the_term(policy: Poli
     bench = Bench(everything(NotConnected("refused")), policy)
     now = NOW
     for receives in range(1, MAX_RECEIVES - 20):  # some are for a function that crashes
-        bench.store.clear()
+        bench.store.outage = None
         bench(message("1", "a", sent=NOW, receives=receives), now=now)
         if bench.queue.dead:
             break

@@ -20,7 +20,7 @@ from bucketcast.errors import (
     TimedOut,
     Waiting,
 )
-from bucketcast.limits import DAY_MS
+from bucketcast.limits import DAY_MS, UNTRUSTED_REFUSALS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
     BUSY,
@@ -162,11 +162,11 @@ def test_batch_size_follows_a_slow_target(
     bench.target.answer = takes(3)
     monkeypatch.setattr("time.time", lambda: NOW / 1_000)
     bench(message("1", "abcdefgh"))
-    bench.store.clear()
+    bench.store.outage = None
     for name, keys in (("2", "abcdefgh"), ("3", "abcdef")):
         monkeypatch.setattr("time.time", lambda n=name: NOW / 1_000 + 10 * int(n))
         bench(message(name, keys))
-        bench.store.clear()
+        bench.store.outage = None
     assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 2, 2]
     bench.target.answer = lambda _: {}
     bench.target.batches.clear()
@@ -258,7 +258,7 @@ def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str
 
 def test_halving_ends_where_the_connection_does() -> None:
     def answer(keys: list[str]) -> base.Failures:
-        raise Rejected("something in it") if len(keys) > 1 else GONE
+        raise Rejected.unsent("not Unicode") if len(keys) > 1 else GONE
 
     bench = Bench(answer)
     outcome = bench(message("1", "abcdefgh", failed(tries=1)))
@@ -305,33 +305,39 @@ def test_an_unmapped_error_of_the_whole_batch_opens_no_storm() -> None:
 # A target that refuses everything
 
 
+REFUSED = Rejected("400 no such page")
+
+
 @pytest.mark.parametrize("alike", [False, True])
 def test_a_target_that_never_took_an_event_is_wrong_and_not_they(*, alike: bool) -> None:
     """A wrong address answers 400 or 404 to a million events."""
-    refused = Rejected.answered("400 no such page")
     bench = Bench(
-        everything(refused) if alike else only(dict.fromkeys(map(str, range(99)), refused))
+        everything(REFUSED) if alike else only(dict.fromkeys(map(str, range(99)), REFUSED))
     )
-    for number in range(3):
-        bench.store.clear()
-        bench(message(f"{number}", [f"{n}" for n in range(33 * number, 33 * number + 33)]))
-    assert len(bench.queue.dead) == 0
+    bench(message("1", [f"{n}" for n in range(99)]))
+    assert bench.queue.dead == []
     outage = bench.store.read()
     assert outage
     assert outage.error == "RefusesAll"
     assert "400 no such page" in outage.reason
 
 
-def test_a_target_that_refuses_everything_one_by_one_has_a_few_events_buried() -> None:
-    bench = Bench(everything(Rejected.answered("400")))
-    for number in range(20):
-        bench.store.clear()
-        bench(message(f"{number}", [f"{number}"]))
-    assert len(bench.queue.dead) == 2
+@pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
+def test_all_functions_of_a_wrong_target_bury_few_events(policy: Policy) -> None:
+    """Each new function buried some."""
+    store = LocalStore()
+    dead = []
+    for number in range(99):
+        bench = Bench(only(dict.fromkeys("ab", REFUSED)), policy, store=store)
+        outcome = bench(message(f"{number}", "a"), message("behind", "b"))
+        dead += bench.queue.dead_keys
+        if policy.in_order and outcome.stay:
+            assert outcome.stay[-1] == "behind", "nothing goes behind what was held back"
+    assert 0 < len(dead) < UNTRUSTED_REFUSALS
 
 
 def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(everything(Rejected.answered("400")))
+    bench = Bench(everything(REFUSED))
     bench.store.record(Outage(NOW - 60_000, NOW, error="RefusesAll"), probed=False)
     monkeypatch.setattr("time.time", lambda: NOW / 1_000 + 1)
     assert counts(bench(message("1", "a"))) == (0, 1, 0)
@@ -340,8 +346,21 @@ def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.M
     assert (outage.error, outage.tries) == ("RefusesAll", 2)
 
 
+def test_refusals_are_forgotten_when_the_target_takes_an_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = LocalStore()
+    for number in range(9):
+        bench = Bench(only({"a": REFUSED}), store=store)
+        for second, keys in enumerate("aaab"):
+            now = NOW / 1_000 + number * 10 + 2 * second
+            monkeypatch.setattr("time.time", lambda now=now: now)
+            bench(message("1", keys))
+        assert (bench.queue.dead_keys, store.outage) == (["a"] * 3, None)
+
+
 def test_a_target_that_took_an_event_is_believed() -> None:
-    bench = Bench(only(dict.fromkeys("bcdefghijklmnopqrstuvw", Rejected.answered("400"))))
+    bench = Bench(only(dict.fromkeys("bcdefghijklmnopqrstuvw", REFUSED)))
     assert bench(message("1", "a")).delivered == 1
     assert bench(message("2", "bcdefghijklmnopqrstuvw")).dead == 22
     assert bench.store.read() is None

@@ -22,6 +22,7 @@ from bucketcast.delivery.verdict import (
     of_message,
     of_part,
     of_wait,
+    untrusted_refusals,
 )
 from bucketcast.errors import (
     BreakerOpen,
@@ -44,8 +45,8 @@ from tests.unit.samples import event
 FRESH = Standing(1_000, 1_000)
 TRUSTED = FRESH._replace(trusted=True)
 AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthorized("who")
-BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected.answered("400")
-TOO_OLD = Rejected("a mirror takes nothing so old")
+BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
+TOO_OLD = Rejected.unsent("a mirror takes nothing so old")
 LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
 ENDLESS = limits.RETENTION_DAYS * limits.DAY_MS
 SILENT_1, FAILED_1 = limits.SILENT_EVENTS - 1, limits.FAILED_EVENTS - 1
@@ -83,9 +84,6 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
         ("ten are busy", 10, [BUSY] * 10, False, TRUSTED, State.TROUBLE),
         ("the tenth", 1, [SLOW], False, FRESH._replace(failed=FAILED_1), State.TROUBLE),
         ("trusted, all refused", 99, [NEVER] * 99, False, TRUSTED, State.WELL),
-        ("not trusted, two refused", 2, [NEVER] * 2, False, FRESH, State.WELL),
-        ("not trusted, three refused", 3, [NEVER] * 3, False, FRESH, State.TROUBLE),
-        ("not trusted, the third", 1, [NEVER], False, FRESH._replace(refusals=2), State.TROUBLE),
         ("what cannot be sent is no answer", 99, [TOO_OLD] * 99, False, FRESH, State.UNKNOWN),
         ("nor is it silence", 3, [TOO_OLD, TOO_OLD, SILENT], False, FRESH, State.UNKNOWN),
         ("one time-out for two", 2, [SILENT] * 2, True, FRESH, State.UNKNOWN),
@@ -146,7 +144,7 @@ def test_what_failed_before_says_nothing_new(error: DeliveryError) -> None:
     [
         ("TimedOut", FRESH, State.WELL),
         ("RefusesAll", FRESH, State.TROUBLE),
-        ("RefusesAll", TRUSTED, State.WELL),
+        ("RefusesAll", TRUSTED, State.TROUBLE),
     ],
 )
 def test_a_refused_probe_is_an_answer_unless_all_were_refused(
@@ -156,6 +154,37 @@ def test_a_refused_probe_is_an_answer_unless_all_were_refused(
         of_part(part(1), Answers({0: NEVER}), standing, Now(probe_of=probe_of), PLAIN).state
         is state
     )
+
+
+@pytest.mark.parametrize(
+    ("errors", "standing", "policy", "refusals"),
+    [
+        ([NEVER] * 2, FRESH, PLAIN, 2),
+        ([NEVER, TOO_OLD], FRESH, PLAIN, 1),
+        ([NEVER], FRESH, PLAIN, 0),
+        ([NEVER] * 2, TRUSTED, PLAIN, 0),
+        ([NEVER] * 2, FRESH, ONCE, 0),
+        ([NEVER] * 2, FRESH, Policy(retries=3), 0),
+    ],
+)
+def test_refusals_count_until_the_target_took_an_event(
+    errors: list[DeliveryError], standing: Standing, policy: Policy, refusals: int
+) -> None:
+    answers = Answers(dict(enumerate(errors)))
+    assert untrusted_refusals(part(2, policy), answers, standing, policy) == refusals
+
+
+@pytest.mark.parametrize(
+    ("refusals", "state"),
+    [(limits.UNTRUSTED_REFUSALS - 1, State.WELL), (limits.UNTRUSTED_REFUSALS, State.TROUBLE)],
+)
+@pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
+def test_what_all_functions_were_refused_is_the_settings_fault(
+    refusals: int, state: State, policy: Policy
+) -> None:
+    now = Now(refusals=refusals)
+    ruling = of_part(part(1, policy), Answers({0: NEVER}), FRESH, now, policy)
+    assert (ruling.state, ruling.stops is not None) == (state, state is State.TROUBLE)
 
 
 @pytest.mark.parametrize("quiet", [1.0, 99.0])
@@ -367,7 +396,11 @@ def test_every_event_has_a_verdict_with_a_reason_a_pause_and_its_try_counted(
 
 
 _nows = st.builds(
-    Now, st.sampled_from([0.0, 99.0]), st.sampled_from([None, "TimedOut"]), st.booleans()
+    Now,
+    st.sampled_from([0.0, 99.0]),
+    st.sampled_from([None, "TimedOut"]),
+    st.booleans(),
+    st.sampled_from([0, limits.UNTRUSTED_REFUSALS]),
 )
 
 

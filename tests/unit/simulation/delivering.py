@@ -9,7 +9,7 @@ from zlib import crc32
 
 import msgspec
 
-from bucketcast.delivery.breaker import Breaker, BreakerStore, LocalStore
+from bucketcast.delivery.breaker import Breaker, BreakerStore, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import DeadLetters
@@ -208,6 +208,11 @@ class Delivering:
     def work(self) -> Sender:
         """What one function does with events."""
         return Sender(Connection(self.connector()), Breaker(self.book), self._batch_size)
+
+    def set_outage(self, outage: Outage | None = None) -> None:
+        """Let all functions know of this outage or pause, by default of none."""
+        assert isinstance(self.book, LocalStore)
+        self.book.outage = outage
 
     def _environment(self) -> Handler:
         """What Lambda begins: of the others it knows what the table holds alone."""

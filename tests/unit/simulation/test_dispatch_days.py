@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from random import Random
-from typing import Any
 from zlib import crc32
 
 import pytest
@@ -45,12 +44,11 @@ def test_a_pause_in_order_is_over_within_the_longest_pause(hours: int) -> None:
     """After so long, each look at what waited came up to 38 minutes later."""
     one = Delivering([Phase(30, "up")], fifo=True)
     now = round(one.simulation.clock.now * 1_000)
-    one.book.record(Outage(0, 0, paused=now), probed=False)
+    one.set_outage(Outage(0, 0, paused=now))
     one.put("before")
-    resume: Any = one.book.clear
     later: dict[float, Callable[[], None]] = {
         hours * HOUR: lambda: one.put("while"),
-        hours * HOUR + MINUTE: resume,
+        hours * HOUR + MINUTE: one.set_outage,
     }
     one.simulation.run(days=1_300 / DAY + (hours + 0.1) / 24, actions=later)
     one.check()
@@ -72,10 +70,10 @@ def test_events_with_limits_are_tried_after_a_pause_of_days() -> None:
     """One in 500 was dead-lettered untried, when it had been received for the 500th time."""
     one = Delivering([Phase(30, "up")], workers=1, retries=3)
     now = round(one.simulation.clock.now * 1_000)
-    one.book.record(Outage(0, 0, paused=now), probed=False)
+    one.set_outage(Outage(0, 0, paused=now))
     for key in "abc":
         one.put(key)
-    one.simulation.run(days=2.001, actions={2 * DAY: one.book.clear})
+    one.simulation.run(days=2.001, actions={2 * DAY: one.set_outage})
     one.check()
     assert set(one.target.taken) == set(one.sent)
     assert not one.dead.arrived

@@ -11,15 +11,17 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError
 
 from bucketcast.aws import function_clients
-from bucketcast.delivery.breaker import Outage
-from bucketcast.state.breakers import PARTITION, REASON_LENGTH, Breakers
+from bucketcast.delivery.breaker import BreakerStore, LocalStore, Outage
+from bucketcast.state.breakers import KEPT_DAYS, PARTITION, REASON_LENGTH, Breakers
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES
 from tests.unit.conftest import Watch
+from tests.unit.delivery.bench import NOW
 from tests.unit.moto_aws import refusal
 
 HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"
 SEEN = Outage(1_000, 3_000, error="NotConnected", reason="no answer")
+PAUSE = Outage(0, 0, tries=0, paused=5_000)
 
 
 @pytest.fixture
@@ -32,25 +34,95 @@ def test_a_target_that_answers_has_no_item(breakers: Breakers) -> None:
     assert breakers.read() == {}
 
 
-def test_outage_is_shared_by_all_functions(breakers: Breakers) -> None:
-    one, other = breakers.of(HOOK), breakers.of(HOOK)
+def test_outages_are_read_by_target(breakers: Breakers) -> None:
+    seen = breakers.of(HOOK).record(SEEN, probed=False)
+    breakers.of(TABLE).count_refusals(3, "", 0)
+    assert (breakers.read(), breakers.of("arn:minio:sqs::_:kafka").read()) == ({HOOK: seen}, None)
+
+
+# What the store of one function and the table have in common
+
+
+@pytest.fixture(params=["a function", "the table"])
+def stores(request: pytest.FixtureRequest) -> tuple[BreakerStore, BreakerStore]:
+    """What two functions use of one target."""
+    if request.param == "a function":
+        return (LocalStore(),) * 2
+    breakers: Breakers = request.getfixturevalue("breakers")
+    return breakers.of(HOOK), breakers.of(HOOK)
+
+
+@pytest.fixture(params=["a function", "the table"])
+def paused(request: pytest.FixtureRequest) -> BreakerStore:
+    """What a function uses of a target that is paused."""
+    if request.param == "a function":
+        store = LocalStore()
+        store.outage = PAUSE
+        return store
+    breakers: Breakers = request.getfixturevalue("breakers")
+    breakers.pause(HOOK, PAUSE.paused)
+    return breakers.of(HOOK)
+
+
+def test_outage_is_shared_by_all_functions(stores: tuple[BreakerStore, BreakerStore]) -> None:
+    one, other = stores
     assert one.record(SEEN, probed=False) == SEEN
     assert other.read() == SEEN
-    assert breakers.of(TABLE).read() is None
     later = other.record(SEEN._replace(since=2_000, next=9_000, reason="again"), probed=False)
     assert later == Outage(1_000, 9_000, 0, 2, "NotConnected", "again"), "it began with the first"
     assert one.read() == later
-    assert breakers.read() == {HOOK: later}
 
 
-def test_one_function_alone_probes(breakers: Breakers) -> None:
-    one, other = breakers.of(HOOK), breakers.of(HOOK)
+def test_one_function_alone_probes(stores: tuple[BreakerStore, BreakerStore]) -> None:
+    one, other = stores
+    assert not one.start_probe(3_000, 20_000), "there is no outage"
     one.record(SEEN, probed=False)
     assert not one.start_probe(2_999, 20_000)
     assert one.start_probe(3_000, 20_000)
     assert not other.start_probe(3_000, 20_000)
     assert not other.start_probe(19_999, 40_000)
     assert other.start_probe(20_000, 40_000), "who probed was killed"
+
+
+def test_only_the_probe_ends_a_probe(stores: tuple[BreakerStore, BreakerStore]) -> None:
+    one, other = stores
+    one.record(SEEN, probed=False)
+    one.start_probe(3_000, 20_000)
+    assert other.record(SEEN, probed=False).probing == 20_000
+    assert one.record(SEEN, probed=True).probing == 0
+
+
+def test_an_outage_ends_with_an_answer(stores: tuple[BreakerStore, BreakerStore]) -> None:
+    one, other = stores
+    one.record(SEEN, probed=False)
+    other.clear(took=False)
+    assert one.read() is None
+    assert not one.start_probe(9_000, 20_000)
+    assert one.read() is None, "to ask for a probe makes no item"
+
+
+def test_refusals_are_counted_by_all_functions(stores: tuple[BreakerStore, BreakerStore]) -> None:
+    one, other = stores
+    assert (one.count_refusals(2, "old", 0), other.count_refusals(3, "old", 0)) == (2, 5)
+    assert one.record(SEEN._replace(settings="old"), probed=False).refusals == 5
+    one.clear(took=False)
+    assert other.read() == Outage(0, 0, tries=0, settings="old", refusals=5), "no outage"
+    assert other.count_refusals(1, "new", 0) == 1, "the settings were changed"
+    assert one.count_refusals(1, "new", 0) == 2
+    other.clear(took=True)
+    assert one.read() is None
+
+
+def test_a_pause_outlives_an_outage_and_what_was_refused(paused: BreakerStore) -> None:
+    assert paused.read() == PAUSE
+    assert not paused.start_probe(9_000, 20_000)
+    assert paused.record(SEEN, probed=False) == SEEN._replace(paused=PAUSE.paused)
+    paused.count_refusals(1, "", 0)
+    paused.clear(took=True)
+    assert paused.read() == PAUSE
+
+
+# The table
 
 
 def test_a_probe_that_was_taken_without_an_answer_is_ours(
@@ -69,23 +141,6 @@ def test_a_probe_that_was_taken_without_an_answer_is_ours(
     assert not one.start_probe(3_000, 20_000)
 
 
-def test_only_the_probe_ends_a_probe(breakers: Breakers) -> None:
-    one = breakers.of(HOOK)
-    one.record(SEEN, probed=False)
-    one.start_probe(3_000, 20_000)
-    assert breakers.of(HOOK).record(SEEN, probed=False).probing == 20_000
-    assert one.record(SEEN, probed=True).probing == 0
-
-
-def test_item_is_deleted_after_an_answer(breakers: Breakers) -> None:
-    one = breakers.of(HOOK)
-    one.record(SEEN, probed=False)
-    breakers.of(HOOK).clear()
-    assert one.read() is None
-    assert not one.start_probe(9_000, 20_000)
-    assert one.read() is None, "to ask for a probe makes no item"
-
-
 def test_a_long_reason_is_cut(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
     assert len(one.record(SEEN._replace(reason="x" * 5_000), probed=False).reason) == REASON_LENGTH
@@ -100,11 +155,11 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
     breakers.of(HOOK).record(later, probed=True)
     key = {"partition": {"S": PARTITION}, "key": {"S": HOOK}}
     item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
-    assert int(item[EXPIRES]["N"]) == 5_000 + 7 * 86_400, "seconds, as DynamoDB counts"
-    breakers.pause(HOOK, 1)
+    assert int(item[EXPIRES]["N"]) == 5_000 + KEPT_DAYS * 86_400, "seconds, as DynamoDB counts"
+    breakers.pause(HOOK, NOW)
     breakers.of(HOOK).record(later, probed=True)
     item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
-    assert EXPIRES not in item, "a pause stays"
+    assert int(item[EXPIRES]["N"]) > NOW / 100, "a pause stays for a thousand years"
     assert item["tries"]["N"] == "3"
 
 
@@ -136,7 +191,7 @@ def test_without_the_table_a_function_uses_its_own_state(
     assert one.read() == SEEN
     assert one.start_probe(3_000, 20_000)
     assert not one.start_probe(3_000, 20_000)
-    one.clear()
+    one.clear(took=True)
     assert one.read() is None
     assert calls == ["get_item"], "it is left alone for a while"
     clock[0] += 61
@@ -170,17 +225,13 @@ def test_a_slow_or_throttled_table_takes_a_small_part_of_the_time(
     assert 0 < slow.waited <= seconds + 600 / 20
 
 
-def test_a_pause_outlives_an_outage_and_an_outage_a_pause(breakers: Breakers) -> None:
+def test_an_outage_outlives_a_pause(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
     assert (breakers.pause(HOOK, 5_000), breakers.pause(HOOK, 6_000)) == (5_000, 5_000)
-    assert one.read() == Outage(0, 0, tries=0, paused=5_000)
-    assert one.record(SEEN, probed=False) == SEEN._replace(paused=5_000)
-    one.clear()
-    assert breakers.read() == {HOOK: Outage(0, 0, tries=0, paused=5_000)}
     one.record(SEEN, probed=False)
     assert (breakers.resume(HOOK), breakers.resume(HOOK)) == (5_000, 0)
     assert one.read() == SEEN
-    one.clear()
+    one.clear(took=True)
     assert breakers.read() == {}
 
 
@@ -197,8 +248,8 @@ def test_a_table_that_does_not_answer_resumes_nothing(
     one = breakers.of(HOOK)
     one.read()
     monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
-    assert one.read() == Outage(0, 0, tries=0, paused=5_000)
-    paused = SEEN._replace(since=0, paused=5_000)
+    assert one.read() == PAUSE
+    paused = SEEN._replace(paused=5_000)
     assert one.record(SEEN, probed=False) == paused
     assert one.read() == paused
 
@@ -216,7 +267,7 @@ def test_a_table_that_does_not_answer_ends_no_outage(
     assert other.start_probe(3_000, 20_000)
     later = other.record(SEEN._replace(since=4_000, next=9_000), probed=True)
     assert later == SEEN._replace(next=9_000, tries=2), "it began with the first"
-    other.clear()
+    other.clear(took=True)
     assert other.read() is None
 
 
@@ -247,7 +298,7 @@ def test_an_outage_that_is_over_is_forgotten(
     breakers.of(HOOK).record(SEEN, probed=False)
     other = breakers.of(HOOK)
     other.read()
-    breakers.of(HOOK).clear()
+    breakers.of(HOOK).clear(took=True)
     other.read()
     monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
     assert other.read() is None
@@ -291,7 +342,7 @@ def test_a_connection_that_was_forgotten_hides_no_pause(monkeypatch: pytest.Monk
         one = Breakers("state", lambda: table).of(HOOK)
         served = pool.submit(serve)
         assert one.read() is None
-        assert one.read() == Outage(0, 0, tries=0, paused=5_000)
+        assert one.read() == PAUSE
         served.result()
 
 
@@ -303,4 +354,4 @@ def test_an_error_that_was_no_time_out_blinds_one_batch(
     one = Breakers(state_table, lambda: dynamodb).of(HOOK)
     assert one.read() is None
     clock[0] += 1
-    assert one.read() == Outage(0, 0, tries=0, paused=5_000)
+    assert one.read() == PAUSE

@@ -114,16 +114,16 @@ class RefusesAll(Retryable):
 class Rejected(DeliveryError):
     """The target will never take this event.
 
-    `of_settings`: it is an answer that a wrong address, or a wrong table, gives to every event.
+    `by_server`: the server said so. With a wrong address, or a wrong table, it says so of all.
     """
 
-    of_settings = False
+    by_server = True
 
     @classmethod
-    def answered(cls, reason: str) -> Self:
-        """Return the error of an answer that may be due to the settings."""
+    def unsent(cls, reason: str) -> Self:
+        """Return the error of an event that no server was asked to take."""
         error = cls(reason)
-        error.of_settings = True
+        error.by_server = False
         return error
 
 

@@ -178,8 +178,9 @@ QUIET_SECONDS = 10.0
 """As long as the target took an event so lately, silence is that of single events."""
 FAILED_EVENTS = 10
 """The same of events that fail in whatever way: answers of 503 may be about some of them only."""
-UNTRUSTED_REFUSALS = 3
-"""A target that never took an event is wrong, and not they, from so many refusals on."""
+UNTRUSTED_REFUSALS = 20
+"""A target that never took an event is wrong, and not they, from so many refusals on, which all of
+its functions count together."""
 WHOLE_FAILURES = 3
 """A batch with one answer and both of its halves: if all fail, it is no event of them."""
 WHOLE_FAILURES_BESIDE = 12

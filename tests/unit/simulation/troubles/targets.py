@@ -7,6 +7,7 @@ from operator import sub
 from typing import NamedTuple
 from zlib import crc32
 
+from bucketcast.limits import UNTRUSTED_REFUSALS
 from tests.unit.simulation.ingesting import Actions
 from tests.unit.simulation.lambdas import Delays
 from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
@@ -37,9 +38,16 @@ def _used(one: Troubled) -> _Used:
 
 
 def of_a_target(
-    kind: Kind, behaviour: Behaviour, troubles: Sequence[tuple[float, float]] = TROUBLES
+    kind: Kind,
+    behaviour: Behaviour,
+    troubles: Sequence[tuple[float, float]] = TROUBLES,
+    *,
+    cold: bool = False,
 ) -> Seen:
-    """Play a day of a target that behaves so during `troubles`, and of one beside it."""
+    """Play a day of a target that behaves so during `troubles`, and of one beside it.
+
+    `cold`: no events come at once, and each is for a new function.
+    """
 
     def behaves(key: str, now: float) -> Answer:
         is_troubled = any(begin <= now < end for begin, end in troubles)
@@ -51,8 +59,11 @@ def of_a_target(
     todo: Actions = {}
     for at in range(0, round(troubles[-1][1]) + HOUR, EVERY):
         todo[at], todo[at + 0.5] = partial(one.put, f"{at}"), partial(well.put, f"{at}")
+        if cold:
+            todo[at + EVERY - 1] = one.function.idle.clear
     for begin, end in troubles:
-        todo[begin + 1] = partial(one.put, *(f"{begin}-{each}" for each in range(BURST)))
+        if not cold:
+            todo[begin + 1] = partial(one.put, *(f"{begin}-{each}" for each in range(BURST)))
         todo[begin - 0.01] = todo[end - 0.01] = lambda: used.append(_used(one))
     one.simulation.run(days=1, actions=todo)
     hours = sum(end - begin for begin, end in troubles) / HOUR
@@ -106,6 +117,12 @@ def _cell(
     return Cell("a target", when, partial(of_a_target, kind, _always(answer)), bounds, red)
 
 
+def _refusing(when: str, kind: Kind, reason: str) -> Cell:
+    play = partial(of_a_target, kind, _always(Answer.REFUSED), [(0, HOUR)], cold=True)
+    bounds = Bounds(tries=DAY, back=60, dead=(0, UNTRUSTED_REFUSALS), reason=reason)
+    return Cell("a target", when, play, bounds)
+
+
 CELLS = (
     _cell("it is down", Answer.DOWN),
     _cell("it is frozen", Answer.SILENT, bounds=_PROBED),
@@ -113,12 +130,8 @@ CELLS = (
     _cell("it refuses the login", Answer.LOGIN, bounds=_PROBED),
     _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
     _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
-    Cell(
-        "a target",
-        "each answer is 422, since it was set up",
-        partial(of_a_target, Webhook, _always(Answer.REFUSED), [(0, HOUR)]),
-        Bounds(tries=DAY, back=60, dead=(0, 40), reason="422"),
-    ),
+    _refusing("each answer is 422, since it was set up", Webhook, "422"),
+    _refusing("a database refuses each row, since it was set up", Table, "check constraint"),
     _cell("a database is down", Answer.DOWN, Table),
     _cell("a database is frozen", Answer.SILENT, Table),
     _cell("a database takes no writes", Answer.READ_ONLY, Table),

@@ -44,7 +44,7 @@ def of_waiting(*, paused: bool) -> Seen:
     now = round(one.simulation.clock.now * 1_000)
     yesterday = now - DAY * 1_000
     why = Outage(0, 0, paused=yesterday) if paused else Outage(yesterday, now, error="NotConnected")
-    one.book.record(why, probed=False)
+    one.set_outage(why)
     _put(one, yesterday)
     used: list[tuple[int, float]] = []
     busy: list[int] = []
@@ -52,7 +52,7 @@ def of_waiting(*, paused: bool) -> Seen:
     for at in (0, END):
         todo[at + 0.01] = lambda: used.append((one.function.calls, one.dollars()))
     if paused:
-        todo[END + 0.02] = one.book.clear
+        todo[END + 0.02] = one.set_outage
     for number in range(1, STEPS + 1):
         todo[END + number * STEP + 0.1] = lambda: busy.append(one.function.busy)
     one.simulation.run(days=(END + STEPS * STEP + 1) / DAY, actions=todo)

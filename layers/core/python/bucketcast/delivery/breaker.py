@@ -28,12 +28,13 @@ from bucketcast.limits import (
 
 
 class Outage(NamedTuple):
-    """An outage of a target, or a pause, or both; times are Unix ms.
+    """An outage of a target, or a pause, or refusals that may be one; times are Unix ms.
 
     `since` is when the outage was first seen, 0 for none, and `next` when the target may be tried
     again. A probe is in progress until `probing`, 0 for none. `tries` failed; `error` and `reason`
     are those of the last, and `settings` stands for the settings with which it failed. `paused` is
-    since when the target is paused, 0 if it is not.
+    since when the target is paused, 0 if it is not. It refused so many events as `refusals`, and
+    took none since.
     """
 
     since: int
@@ -44,6 +45,12 @@ class Outage(NamedTuple):
     reason: str = ""
     paused: int = 0
     settings: str = ""
+    refusals: int = 0
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether there is an outage or a pause."""
+        return bool(self.since or self.paused)
 
     def pause(self, now: int) -> int:
         """Return the pause in ms until it is tried again: a part of the time since it began."""
@@ -56,6 +63,8 @@ class BreakerStore(Protocol):
 
     `record` adds another failure: `since` counts only if there is no outage yet, and `probed` ends
     the probe in progress. `start_probe` lets exactly one caller probe, until the given time.
+    `count_refusals` returns all that were counted with these settings. `clear` ends the outage, but
+    no pause, and the count if the target `took` an event.
     """
 
     def read(self) -> Outage | None: ...
@@ -64,38 +73,55 @@ class BreakerStore(Protocol):
 
     def start_probe(self, now: int, until: int) -> bool: ...
 
-    def clear(self) -> None: ...
+    def count_refusals(self, number: int, settings: str, now: int) -> int: ...
+
+    def clear(self, *, took: bool) -> None: ...
+
+
+_NONE = Outage(0, 0, tries=0)
 
 
 class LocalStore:
     """A `BreakerStore` of a single function."""
 
     def __init__(self) -> None:
-        self._outage: Outage | None = None
+        self.outage: Outage | None = None
 
     def read(self) -> Outage | None:
-        return self._outage
+        return self.outage
 
     def record(self, outage: Outage, *, probed: bool) -> Outage:
-        before = self._outage
-        if before is not None:
-            probing = 0 if probed else before.probing
-            tries = before.tries + 1
-            outage = outage._replace(
-                since=before.since, probing=probing, tries=tries, paused=before.paused
-            )
-        self._outage = outage
-        return outage
+        before = self.outage or _NONE
+        self.outage = before._replace(
+            since=before.since or outage.since,
+            next=outage.next,
+            probing=0 if probed else before.probing,
+            tries=before.tries + 1,
+            error=outage.error,
+            reason=outage.reason,
+            settings=outage.settings,
+        )
+        return self.outage
 
     def start_probe(self, now: int, until: int) -> bool:
-        outage = self._outage
-        if outage is None or now < max(outage.next, outage.probing):
+        outage = self.outage
+        if outage is None or not outage.since or now < max(outage.next, outage.probing):
             return False
-        self._outage = outage._replace(probing=until)
+        self.outage = outage._replace(probing=until)
         return True
 
-    def clear(self) -> None:
-        self._outage = None
+    def count_refusals(self, number: int, settings: str, now: int) -> int:  # noqa: ARG002
+        before = self.outage or _NONE
+        known = before.refusals if before.settings in ("", settings) else 0
+        self.outage = before._replace(refusals=known + number, settings=settings)
+        return known + number
+
+    def clear(self, *, took: bool) -> None:
+        before = self.outage or _NONE
+        kept = _NONE._replace(paused=before.paused)
+        if not took:
+            kept = kept._replace(refusals=before.refusals, settings=before.settings)
+        self.outage = kept if kept.paused or kept.refusals else None
 
 
 class BreakerState(enum.Enum):
@@ -119,7 +145,7 @@ class Breaker:
         self.longest_pause: int | None = None
         self._store = store
         self._read_at = 0
-        self._probing = self._opened = False
+        self._probing = self._opened = self._refused = False
         self.outage: Outage | None = None
 
     def begin_batch(self, max_seconds: Callable[[], float]) -> BreakerState:
@@ -144,14 +170,22 @@ class Breaker:
         """Return True if the target is paused."""
         now = _now()
         if self.outage is not None or not 0 <= now - self._read_at < BREAKER_TRUSTED_MS:
-            self.outage, self._read_at = self._store.read(), now
+            found, self._read_at = self._store.read(), now
+            self._refused = found is not None and found.refusals > 0
+            self.outage = found if found and found.holds_back else None
         return self.outage is not None and self.outage.paused > 0
 
-    def record_success(self) -> None:
-        """Record that the target answered."""
-        if self._probing or self._opened:
-            self._store.clear()
+    def count_refusals(self, number: int) -> int:
+        """Count refusals of events; return those of all functions since the target took one."""
+        self._refused = True
+        return self._store.count_refusals(number, self._settings, _now())
+
+    def record_success(self, *, took: bool = True) -> None:
+        """Record that the target answered, and whether it took an event."""
+        if self._probing or self._opened or (took and self._refused):
+            self._store.clear(took=took)
             self.outage, self._probing, self._opened = None, False, False
+            self._refused = self._refused and not took
 
     def record_failure(self, error: DeliveryError) -> None:
         """Record that the target did not answer."""

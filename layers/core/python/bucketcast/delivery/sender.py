@@ -11,7 +11,16 @@ from bucketcast.delivery.connection import OUT_OF_TIME, Connection
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.policy import Policy
-from bucketcast.delivery.verdict import Answers, Now, Ruling, Standing, State, of_part, turns
+from bucketcast.delivery.verdict import (
+    Answers,
+    Now,
+    Ruling,
+    Standing,
+    State,
+    of_part,
+    turns,
+    untrusted_refusals,
+)
 from bucketcast.errors import (
     BreakerOpen,
     GivenUp,
@@ -94,9 +103,11 @@ class Sender:
             begun = begun or not alone
             quiet = time.time() - self._taken_at
             answers = self._connection.send([item.delivery.event for item in part])
-            now = Now(quiet, self._probe_of, batch.policy.retries > 0)
+            refusals = untrusted_refusals(part, answers, self._standing, batch.policy)
+            counted = self._breaker.count_refusals(refusals) if refusals else 0
+            now = Now(quiet, self._probe_of, batch.policy.retries > 0, counted)
             ruling = of_part(part, answers, self._standing, now, batch.policy)
-            pause = self._learn(ruling, answers)
+            pause = self._learn(ruling, answers, took=len(answers.errors) < len(part))
             alone = alone and isinstance(answers.errors.get(0), TimedOut)
             stop = ruling.stops
             if stop is not None and ruling.error and pause is not None:
@@ -115,7 +126,7 @@ class Sender:
         probe = random.choice([item for item in items if item.tries == fewest])  # noqa: S311
         return deque([(0, iter([probe])), *turns([item for item in items if item is not probe])])
 
-    def _learn(self, ruling: Ruling, answers: Answers) -> int | None:
+    def _learn(self, ruling: Ruling, answers: Answers, *, took: bool) -> int | None:
         """Record what the answers say of the target; return the seconds until it is tried again."""
         self._standing = ruling.standing
         silent = [error for error in answers.errors.values() if isinstance(error, NotConnected)]
@@ -125,7 +136,7 @@ class Sender:
             self._connection.close()
         if ruling.state is State.WELL:
             self._taken_at = time.time()
-            self._breaker.record_success()
+            self._breaker.record_success(took=took)
         if ruling.state is not State.TROUBLE or ruling.error is None:
             return None
         self._breaker.record_failure(ruling.error)
@@ -149,7 +160,7 @@ class Sender:
         for index, error in answers.errors.items():
             if index in ruling.again:
                 continue
-            refused = isinstance(error, Rejected) and error.of_settings
+            refused = isinstance(error, Rejected) and error.by_server
             if refused and isinstance(ruling.error, RefusesAll):
                 error = RefusesAll.because(error)  # noqa: PLW2901
             paused = error.is_try or isinstance(error, BreakerOpen)

@@ -15,8 +15,8 @@ seconds, or than `FAILED_EVENTS`
 none; that many                   again                       is in trouble: its breaker opens
 refused; it took one before       dead, each with its reason  is well
 refused; it never took one        dead; those from            refuses everything: its breaker
-                                  `UNTRUSTED_REFUSALS` on     opens
-                                  again
+                                  `UNTRUSTED_REFUSALS` of     opens
+                                  all functions on again
 one answer, and a reason of one   both halves are sent now    in trouble if `WHOLE_FAILURES` such
 of them is possible                                           parts follow one another
 one time-out for all of them      again, half of them at once  takes half as many, and is in
@@ -131,8 +131,7 @@ class Standing(NamedTuple):
 
     `size` is how many events it takes at once, of at most `largest`; it took so many `batches` of
     that size in a row. `trusted`: it took an event. Since then so many first tries of events were
-    `silent`, or `failed` at all, and so many parts failed as `wholes`; `refusals` are those of
-    events and of such parts, until it is trusted.
+    `silent`, or `failed` at all, and so many parts failed as `wholes`.
     """
 
     size: int
@@ -142,7 +141,6 @@ class Standing(NamedTuple):
     silent: int = 0
     failed: int = 0
     wholes: int = 0
-    refusals: int = 0
 
 
 class Now(NamedTuple):
@@ -150,11 +148,13 @@ class Now(NamedTuple):
 
     `quiet` is the seconds since this function saw the target take an event. `probe_of` is the error
     of the outage that the part is the probe of, None if it is no probe. `limited`: tries are.
+    `refusals` are the `untrusted_refusals` of all functions, with those of this part.
     """
 
     quiet: float = inf
     probe_of: str | None = None
     limited: bool = False
+    refusals: int = 0
 
     @property
     def is_quiet(self) -> bool:
@@ -185,6 +185,23 @@ class Ruling(NamedTuple):
     stops: OutOfTime | Waiting | None = None
 
 
+def untrusted_refusals(
+    part: Sequence[Item], answers: Answers, standing: Standing, policy: Policy
+) -> int:
+    """Return how many answers to a part may be due to the settings, as no event was ever taken.
+
+    None are counted where tries are limited: there no breaker opens.
+    """
+    errors = answers.errors.values()
+    if standing.trusted or len(errors) < len(part) or policy.retries or policy.once:
+        return 0
+    return sum(map(_is_refusal, errors))
+
+
+def _is_refusal(error: DeliveryError) -> bool:
+    return isinstance(error, Rejected) and error.by_server
+
+
 def of_part(
     part: Sequence[Item], answers: Answers, standing: Standing, now: Now, policy: Policy
 ) -> Ruling:
@@ -201,7 +218,8 @@ def of_part(
         state = State.UNKNOWN if ruling.error else ruling.state
         ruling = ruling._replace(state=state, error=None)
     if policy.in_order:
-        failed = (error for n, error in errors.items() if not _is_final(error, part[n]))
+        kept = isinstance(ruling.error, RefusesAll)
+        failed = (error for n, error in errors.items() if kept or not _is_final(error, part[n]))
         return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
     if late or (ruling.error and not policy.once):
         behind = BreakerOpen.behind(ruling.error) if ruling.error else None
@@ -226,8 +244,8 @@ def _of_failures(
     if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
         return _of_whole(len(part), first, standing, now)
     rejected = [error for error in tried.values() if isinstance(error, Rejected)]
-    if refusals := [error for error in rejected if error.of_settings]:
-        return _of_refusals(refusals[0], len(refusals), standing, now)
+    if refusal := next(filter(_is_refusal, rejected), None):
+        return _of_refusals(refusal, standing, now)
     failing = {index: error for index, error in tried.items() if error not in rejected}
     if not failing:
         return Ruling(standing, State.UNKNOWN if now.probe_of is None else State.WELL)
@@ -247,14 +265,11 @@ def _of_failures(
     return Ruling(standing, State.UNKNOWN)
 
 
-def _of_refusals(error: DeliveryError, number: int, standing: Standing, now: Now) -> Ruling:
-    """Return the ruling on so many refusals by a target that took nothing beside them."""
-    if standing.trusted:
-        return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
-    standing = standing._replace(refusals=standing.refusals + number, silent=0, failed=0)
-    if now.probe_of == RefusesAll.__name__ or standing.refusals >= limits.UNTRUSTED_REFUSALS:
+def _of_refusals(error: DeliveryError, standing: Standing, now: Now) -> Ruling:
+    """Return the ruling on refusals by a target that took nothing beside them."""
+    if now.probe_of == RefusesAll.__name__ or now.refusals >= limits.UNTRUSTED_REFUSALS:
         return Ruling(standing, State.TROUBLE, RefusesAll.because(error))
-    return Ruling(standing, State.WELL)
+    return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
 
 
 def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -> Ruling:
@@ -266,7 +281,7 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -
         return Ruling(standing, State.TROUBLE, error)
     if isinstance(error, Rejected):
         known = Ruling(standing, State.UNKNOWN)
-        ruling = _of_refusals(error, 1, standing, now) if error.of_settings else known
+        ruling = _of_refusals(error, standing, now) if error.by_server else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)
     standing = standing._replace(wholes=standing.wholes + 1)
     # A target that is there takes the other halves: of several bad events some lie side by side.

@@ -1,11 +1,13 @@
 """The breakers of a stack's targets, in the state table: an item per unreachable or paused target.
 
-A batch reads its target's item, for half a read unit; nothing is written while a target answers.
-While the table does not answer, each function uses what it read last, and what it sees itself. The
-item of a removed target expires.
+A batch reads its target's item, for half a read unit; nothing is written while a target takes
+events. One that took none since it has its settings gets an item that counts what it refused. While
+the table does not answer, each function uses what it read last, and what it sees itself. The item
+of a removed target expires.
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION: Final = "#breakers"
-KEPT_DAYS: Final = 7
-"""Days for which an item outlives the last try; waiting events are tried every five minutes."""
+KEPT_DAYS: Final = 90
+"""Days for which an item outlives the last try: events for a wrong address may be as rare."""
+_EXPIRY: Final = "#expires = if_not_exists(paused, :expires)"
+"""A paused target's item does not expire: in seconds, the ms of its pause are far away."""
 REASON_LENGTH: Final = 1_000
 
 
@@ -40,7 +44,8 @@ class Breakers:
     def read(self) -> Mapping[str, Outage]:
         """Return the unreachable and the paused targets, by ARN."""
         items = self._items.partition.items()
-        return {item[SORT_KEY]["S"]: outage for item in items if (outage := _outage(item))}
+        found = ((item[SORT_KEY]["S"], _outage(item)) for item in items)
+        return {arn: outage for arn, outage in found if outage and outage.holds_back}
 
     def pause(self, arn: str, now: int) -> int:
         """Pause a target; return the time from which it is paused, in Unix ms.
@@ -94,23 +99,13 @@ class SharedBreakers:
         self._asked = True
         if answer is not None:
             # A table that does not answer later must neither end an outage nor resume a target.
-            self._own.clear()
-            if outage := _outage(answer.get("Item", {})):
-                self._own.record(outage, probed=False)
+            self._own.outage = _outage(answer.get("Item", {}))
         return self._own.read()
 
     def record(self, outage: Outage, *, probed: bool) -> Outage:
         own = self._own.record(outage, probed=probed)
-        try:
-            answer = self._record(outage, probed=probed, expires=True)
-        except ClientError:  # a pause does not expire
-            answer = self._record(outage, probed=probed, expires=False)
-        return (None if answer is None else _outage(answer["Attributes"])) or own
-
-    def _record(self, outage: Outage, *, probed: bool, expires: bool) -> Any:
         sets = ["since = if_not_exists(since, :since)", "#next = :next"]
         sets += ["#error = :error", "reason = :reason", "settings = :settings"]
-        names = {"#next": "next", "#error": "error"}
         values = {
             ":since": {"N": str(outage.since)},
             ":next": {"N": str(outage.next)},
@@ -119,22 +114,43 @@ class SharedBreakers:
             ":settings": {"S": outage.settings},
             ":one": {"N": "1"},
         }
-        condition: dict[str, Any] = {}
-        if expires:
-            sets.append("#expires = :expires")
-            names["#expires"] = EXPIRES
-            values[":expires"] = {"N": str(outage.next // 1_000 + KEPT_DAYS * 86_400)}
-            condition["ConditionExpression"] = "attribute_not_exists(paused)"
-        removed = " REMOVE holder, leased_until" if probed else ""
-        return self._items.call(
+        change = f"SET {', '.join(sets)}, {_EXPIRY} ADD tries :one"
+        change += " REMOVE holder, leased_until" if probed else ""
+        names = {"#next": "next", "#error": "error"}
+        return self._update(change, values, outage.next, names) or own
+
+    def count_refusals(self, number: int, settings: str, now: int) -> int:
+        own = self._own.count_refusals(number, settings, now)
+        values = {":number": {"N": str(number)}, ":settings": {"S": settings}}
+        change = f"SET settings = :settings, {_EXPIRY} ADD refusals :number"
+        same = "attribute_not_exists(settings) OR settings = :settings"
+        try:
+            changed = self._update(change, values, now, ConditionExpression=same)
+        except ClientError:
+            change = f"SET settings = :settings, {_EXPIRY}, refusals = :number"
+            changed = self._update(change, values, now)
+        return changed.refusals if changed else own
+
+    def _update(
+        self,
+        change: str,
+        values: Mapping[str, Any],
+        last_try: int,
+        names: Mapping[str, str] = MappingProxyType({}),
+        **condition: Any,
+    ) -> Outage | None:
+        """Change the item; return what it says then, None if the table does not answer."""
+        expires = {"N": str(last_try // 1_000 + KEPT_DAYS * 86_400)}
+        answer = self._items.call(
             "update_item",
             self._arn,
-            UpdateExpression=f"SET {', '.join(sets)}{removed} ADD tries :one",
-            ExpressionAttributeNames=names,
-            ExpressionAttributeValues=values,
+            UpdateExpression=change,
+            ExpressionAttributeNames={**names, "#expires": EXPIRES},
+            ExpressionAttributeValues={**values, ":expires": expires},
             ReturnValues="ALL_NEW",
             **condition,
         )
+        return None if answer is None else _outage(answer["Attributes"])
 
     def start_probe(self, now: int, until: int) -> bool:
         free = if_free(uuid4().hex, now)
@@ -154,30 +170,31 @@ class SharedBreakers:
             return False
         return answer is not None or self._own.start_probe(now, until)
 
-    def clear(self) -> None:
-        self._own.clear()
+    def clear(self, *, took: bool) -> None:
+        self._own.clear(took=took)
+        kept = ["paused"] if took else ["paused", "refusals"]
+        condition = " AND ".join(f"attribute_not_exists({name})" for name in kept)
         try:
-            self._items.call(
-                "delete_item", self._arn, ConditionExpression="attribute_not_exists(paused)"
-            )
-        except ClientError:  # paused by now: the outage is over, the pause is not
+            self._items.call("delete_item", self._arn, ConditionExpression=condition)
+        except ClientError:  # the outage is over, what is kept is not
+            removed = ", refusals, settings" if took else ""
             self._items.call(
                 "update_item",
                 self._arn,
                 UpdateExpression="REMOVE since, #next, holder, leased_until, tries, #error, reason"
-                ", settings",
+                f"{removed}",
                 ExpressionAttributeNames={"#next": "next", "#error": "error"},
             )
 
 
 def _outage(item: Mapping[str, Any]) -> Outage | None:
-    """Return the outage of an item; None if the target is neither unreachable nor paused."""
-    since, next_, probing, tries, paused = (
+    """Return what an item says; None if nothing."""
+    since, next_, probing, tries, paused, refusals = (
         int(item.get(name, {"N": "0"})["N"])
-        for name in ("since", "next", "leased_until", "tries", "paused")
+        for name in ("since", "next", "leased_until", "tries", "paused", "refusals")
     )
     error, reason, settings = (
         item.get(name, {"S": ""})["S"] for name in ("error", "reason", "settings")
     )
-    outage = Outage(since, next_, probing, tries, error, reason, paused, settings)
-    return outage if since or paused else None
+    outage = Outage(since, next_, probing, tries, error, reason, paused, settings, refusals)
+    return outage if outage.holds_back or refusals else None

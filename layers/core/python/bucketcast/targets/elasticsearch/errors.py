@@ -71,7 +71,7 @@ def of_document(status: int, error: Error) -> DeliveryError:
     if status == TOO_LARGE:
         return Rejected(f"the event is larger than the server takes ({message})")
     if _MAPPING.match(message):
-        return Rejected.answered(message)
+        return Rejected(message)
     return _common_error(status, error, message, DEFAULT_PAUSE) or Retryable(message)
 
 

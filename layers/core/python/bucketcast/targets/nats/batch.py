@@ -44,7 +44,7 @@ class Batch(BatchResult):
                 head = self._head(event) if headers else b""
                 body = self._body(event)
             except UnicodeEncodeError as error:
-                self.settle(index, Rejected(f"its text is not Unicode: {error}"))
+                self.settle(index, Rejected.unsent(f"its text is not Unicode: {error}"))
                 continue
             size = len(head) + len(body) + overhead
             if size > limit:

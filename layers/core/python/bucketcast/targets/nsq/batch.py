@@ -66,7 +66,7 @@ def commands(
         try:
             body = encode(events[index])
         except UnicodeEncodeError as error:
-            failures[index] = Rejected(f"no JSON can hold it: {error}")
+            failures[index] = Rejected.unsent(f"no JSON can hold it: {error}")
             continue
         length = len(body)
         if length > largest:

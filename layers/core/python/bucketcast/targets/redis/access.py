@@ -19,7 +19,7 @@ def calls(
             try:
                 items.append(check_size(body(event)))
             except (UnicodeError, Rejected) as error:
-                result.settle(index, Rejected(str(error)))
+                result.settle(index, Rejected.unsent(str(error)))
             else:
                 indexes.append(index)
         if items:

@@ -1,0 +1,125 @@
+"""A refusal by a server may be due to the settings: so it counts as one, whatever the kind.
+
+What each server refuses when its table or address is wrong was dead-lettered by the million.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pymysql
+import pytest
+from pg8000 import DatabaseError
+from redis.exceptions import ResponseError
+
+from bucketcast import targets
+from bucketcast.delivery.verdict import Answers, Standing, untrusted_refusals
+from bucketcast.errors import DeliveryError, Rejected
+from bucketcast.settings.options import read
+from bucketcast.targets import amqp, webhook
+from bucketcast.targets.amqp import errors as amqp_errors
+from bucketcast.targets.amqp.batch import Confirms
+from bucketcast.targets.amqp.client import ClosedError
+from bucketcast.targets.elasticsearch import errors as elasticsearch
+from bucketcast.targets.kafka import errors as kafka
+from bucketcast.targets.mqtt import errors as mqtt
+from bucketcast.targets.mysql import errors as mysql
+from bucketcast.targets.nats.batch import too_large
+from bucketcast.targets.nats.jetstream import JetStream, _Error
+from bucketcast.targets.nsq import errors as nsq_errors
+from bucketcast.targets.nsq.batch import Limits
+from bucketcast.targets.postgres import errors as postgres
+from bucketcast.targets.redis import errors as redis
+from bucketcast.targets.webhook import errors as webhook_errors
+from tests.unit.delivery.bench import PLAIN
+from tests.unit.delivery.test_verdict import part
+from tests.unit.samples import event
+
+LARGE = 99_000_000
+
+
+def of_amqp() -> Iterator[DeliveryError]:
+    target = amqp.Target(read(amqp.Target.Settings, {"url": "amqp://h", "exchange": "e"}))
+    texts = [word for word, *_ in amqp_errors._HINTS]
+    for text in (*texts, "message size 9 larger than configured max size 1"):
+        confirms = Confirms("there", 1)
+        method = SimpleNamespace(reply_text=text, reply_code=406, NAME="Channel.Close")
+        target._fail([event("a")], confirms, ClosedError(method))
+        yield confirms.failures[0]
+
+
+def of_elasticsearch() -> Iterator[DeliveryError]:
+    for type_ in ("mapper_parsing_exception", "strict_dynamic_mapping_exception", "other"):
+        for status in range(400, 600):
+            yield elasticsearch.of_document(status, elasticsearch.Error(type_, "it"))
+
+
+def of_kafka() -> Iterator[DeliveryError]:
+    settings = read(targets.load("kafka").Settings, {"brokers": "h:1", "topic": "t"})
+    for name in kafka._REFUSALS:
+        told: Any = SimpleNamespace(name=lambda name=name: name, str=lambda: "it")
+        yield kafka.refusal(told, settings, "there")
+
+
+def of_mqtt() -> Iterator[DeliveryError]:
+    for code in mqtt._NAMES:
+        told: Any = SimpleNamespace(code=code)
+        yield mqtt.refusal(told, "there")
+
+
+def of_mysql() -> Iterator[DeliveryError]:
+    for code in mysql._OUTCOMES:
+        yield mysql.delivery_error(pymysql.MySQLError(code, "it"))
+
+
+def of_nats() -> Iterator[DeliveryError]:
+    yield too_large(LARGE, 1)
+    for code in (0, 10_054, 10_071):
+        yield JetStream._stream_error(_Error(400, code, "it"), LARGE)
+
+
+def of_nsq() -> Iterator[DeliveryError]:
+    yield Limits(message=1).rejection(LARGE)
+    for code in nsq_errors._HINTS:
+        yield nsq_errors.delivery_error(nsq_errors.Refused(f"{code} it"), "there")
+
+
+def of_postgres() -> Iterator[DeliveryError]:
+    for code in postgres._OUTCOMES:
+        yield postgres.delivery_error(DatabaseError({"C": code, "M": "it"}))
+
+
+def of_redis() -> Iterator[DeliveryError]:
+    settings = read(targets.load("redis").Settings, {"address": "h", "key": "k"})
+    for word in redis._HINTS:
+        yield redis.delivery_error(ResponseError(word), settings, "there")
+
+
+def of_webhook() -> Iterator[DeliveryError]:
+    handle = SimpleNamespace(getinfo=lambda _: 0)
+    settings = read(webhook.Target.Settings, {"endpoint": "http://h"})
+    for status in range(300, 600):
+        yield webhook_errors.refusal(settings, handle, status, b"")
+
+
+ANSWERS: dict[str, Callable[[], Iterable[DeliveryError]]] = {
+    "amqp": of_amqp,
+    "elasticsearch": of_elasticsearch,
+    "kafka": of_kafka,
+    "mqtt": of_mqtt,
+    "mysql": of_mysql,
+    "nats": of_nats,
+    "nsq": of_nsq,
+    "postgres": of_postgres,
+    "redis": of_redis,
+    "webhook": of_webhook,
+}
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_what_a_server_refuses_for_good_may_be_due_to_the_settings(kind: str) -> None:
+    answers = [*ANSWERS[kind]()]
+    assert answers
+    for error in filter(lambda error: isinstance(error, Rejected), answers):
+        standing = Standing(1, 1)
+        assert untrusted_refusals(part(1), Answers({0: error}), standing, PLAIN) == 1, str(error)
