@@ -5,6 +5,7 @@ so a second synth builds nothing and an interrupted one leaves nothing half made
 CDK's own bundling: `docs/adr/0001-bundles-are-built-beside-cdk.md`.
 """
 
+import fcntl
 import hashlib
 import os
 import re
@@ -12,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -144,11 +146,12 @@ class Bundles:
     def packed(self, bundle: Path) -> Path:
         """Pack a bundle into a zip file beside it, once: CDK packs a folder for each assembly."""
         file = self._cache / f"{bundle.name}.zip"
-        if not file.exists():
-            with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
-                whole = Path(scratch) / file.name
-                package.pack(whole, bundle)
-                whole.replace(file)
+        with _locked(self._cache):
+            if not file.exists():
+                with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
+                    whole = Path(scratch) / file.name
+                    package.pack(whole, bundle)
+                    whole.replace(file)
         return file
 
     def _install(self, requirements: Path, pinned: Path, target: Path) -> None:
@@ -180,17 +183,18 @@ class Bundles:
         if bundle.exists():
             return bundle
         self._cache.mkdir(parents=True, exist_ok=True)
+        with _locked(self._cache):
+            if not bundle.exists():
+                self._fill(bundle, fill)
+        return bundle
+
+    def _fill(self, bundle: Path, fill: Callable[[Path], None]) -> None:
         with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
             out = Path(scratch) / "bundle"
             out.mkdir()
             fill(out)
             self._compile(out)
-            try:
-                out.rename(bundle)
-            except OSError:  # another synth was first
-                if not bundle.exists():
-                    raise
-        return bundle
+            out.rename(bundle)
 
     def _compile(self, out: Path) -> None:
         """Add bytecode that is never compared with its source: times in zip files are not real."""
@@ -201,6 +205,17 @@ class Bundles:
         # Failures are ignored: a package may have templates that are not Python, and all runs
         # without bytecode too.
         subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other programs from building here: those that begin together build all once."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def package_folder(root: Path) -> Path:

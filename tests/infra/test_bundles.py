@@ -4,8 +4,10 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,22 @@ def test_second_build_reuses_the_first_one(tmp_path: Path) -> None:
     assert first.stat().st_mtime_ns == before
     (tmp_path / "layers/core/python/bucketcast/__init__.py").write_text("CHANGED = True\n")
     assert bundles.core() != first
+
+
+def test_synths_that_begin_together_build_a_bundle_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _repository(tmp_path)
+    built = []
+
+    def build(_: Bundles, out: Path) -> None:
+        built.append(out)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(Bundles, "_compile", build)
+    with ThreadPoolExecutor(2) as pool:
+        folders = pool.map(lambda _: Bundles(tmp_path, local_platform()).core(), range(2))
+    assert len(set(folders)) == len(built) == 1
 
 
 def test_a_packed_bundle_holds_its_files_and_is_packed_once(here: Bundles) -> None:
