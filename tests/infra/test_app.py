@@ -48,18 +48,12 @@ def test_all_problems_are_printed(
     assert not (tmp_path / "out" / "Bucketcast.template.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("program", "stack", "reporting"),
-    [("app.py", "Events", True), ("examples/cdk/app.py", "Photos", False)],
-)
-def test_examples_synthesize_without_a_call_of_aws(
-    tmp_path: Path, program: str, stack: str, *, reporting: bool
-) -> None:
+def test_example_for_aws_synthesizes_without_a_call_of_aws(tmp_path: Path) -> None:
     context = {
         **UNBUNDLED,
         "config": str(ROOT / "examples" / "aws" / "bucketcast.toml"),
         "stack": "Events",
-        "aws:cdk:version-reporting": reporting,
+        "aws:cdk:version-reporting": True,
     }
     environ = {
         "CDK_CONTEXT_JSON": json.dumps(context),
@@ -69,11 +63,12 @@ def test_examples_synthesize_without_a_call_of_aws(
         # An endpoint without a server: a call to AWS would fail.
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "PYTHONPATH": str(ROOT),  # an app of one's own has the wheel instead
+        # What that check and cdk-nag find is in test_nag.py.
+        "CDK_VALIDATION": "false",
     }
     done = subprocess.run(
-        [sys.executable, "-O", Path(program).name],
-        cwd=(ROOT / program).parent,
+        [sys.executable, "-O", "app.py"],
+        cwd=ROOT,
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
@@ -82,7 +77,7 @@ def test_examples_synthesize_without_a_call_of_aws(
     )
     assert not done.returncode, done.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    artifact = manifest["artifacts"][stack]
+    artifact = manifest["artifacts"]["Events"]
     assert artifact["environment"] == "aws://111122223333/eu-central-1"
     assert "missing" not in manifest
     # CloudFormation refuses a template without a resource, and CDK's report would hide one.
@@ -90,7 +85,7 @@ def test_examples_synthesize_without_a_call_of_aws(
     assert "127.0.0.1" not in template.read_text()
     types = {each["Type"] for each in json.loads(template.read_text())["Resources"].values()}
     assert "AWS::Lambda::Function" in types
-    assert ("AWS::CDK::Metadata" in types) == reporting
+    assert "AWS::CDK::Metadata" in types
 
 
 @pytest.mark.parametrize(
