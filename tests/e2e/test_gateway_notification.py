@@ -1,6 +1,5 @@
 """The notification API through the gateway: the guide's own lines, and every client's own calls."""
 
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,6 @@ from minio.notificationconfig import (
 )
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deployment import ROOT
 from tests.e2e.mc import Mc
 from tests.e2e.system import System
 from tests.e2e.test_gateway import call
@@ -152,23 +150,6 @@ def test_minio_py_writes_reads_and_deletes_a_configuration(system: System, bucke
     assert (found.prefix_filter_rule.value, found.suffix_filter_rule.value) == ("abc", ".jpg")
     client.delete_bucket_notification(bucket_name=bucket)
     assert client.get_bucket_notification(bucket_name=bucket).queue_config_list == []
-
-
-def test_minio_go_writes_reads_and_deletes_a_configuration(system: System, bucket: str) -> None:
-    program = ROOT / ".local" / "servers" / "minio-go" / "minio-go"
-    answer = subprocess.run(
-        [str(program), bucket, HOOK],
-        env=system.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.splitlines() == [
-        f"1 queues {HOOK} [s3:ObjectCreated:* s3:ObjectRemoved:*] prefix=photos/ suffix=.jpg",
-        "0 queues",
-    ]
 
 
 def test_ten_thousand_rules_in_one_document(system: System, bucket: str) -> None:

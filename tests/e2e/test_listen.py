@@ -2,84 +2,25 @@
 
 import json
 import signal
-import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 
 from tests.e2e.commands import COMMAND
-from tests.e2e.deployment import ROOT, STACK
+from tests.e2e.deployment import STACK
 from tests.e2e.mc import Mc
 from tests.e2e.system import System
 from tests.e2e.test_gateway import call
 
 PUTS = "s3:ObjectCreated:*"
 REMOVED = "s3:ObjectRemoved:*"
-HEADERS_END = b"\r\n\r\n"
-
-
-class Listener:
-    """One listen call on a socket of its own, read by a thread by default."""
-
-    def __init__(
-        self,
-        system: System,
-        path: str,
-        *,
-        reads: bool = True,
-        keys: Mapping[str, str] | None = None,
-    ) -> None:
-        where = system.environment
-        url = where["BUCKETCAST_URL"] + path
-        own = keys or {
-            "access_key": where["BUCKETCAST_ACCESS_KEY"],
-            "secret_key": where["BUCKETCAST_SECRET_KEY"],
-        }
-        request = AWSRequest("GET", url)
-        signer = Credentials(own["access_key"], own["secret_key"])
-        S3SigV4Auth(signer, "s3", system.environment["AWS_REGION"]).add_auth(request)
-        parts = urlsplit(url)
-        lines = [f"GET {path} HTTP/1.1", f"Host: {parts.netloc}"]
-        lines += [f"{name}: {value}" for name, value in request.headers.items()]
-        self._socket = socket.create_connection((parts.hostname or "", parts.port or 0), 180)
-        self._socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        self.text = b""
-        while HEADERS_END not in self.text:
-            part = self._socket.recv(4_096)
-            assert part, self.text
-            self.text += part
-        self.head, _, self.text = self.text.partition(HEADERS_END)
-        if reads:
-            threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        with suppress(OSError):
-            while part := self._socket.recv(65_536):
-                self.text += part
-
-    def lines(self) -> list[str]:
-        """The lines that came whole; what frames the pieces is left out."""
-        rows = self.text.replace(b"\r\n", b"\n").split(b"\n")[:-1]
-        return [row.decode().strip() for row in rows if row.strip().startswith(b"{")]
-
-    def keys(self) -> list[str]:
-        found = [json.loads(line)["Records"] or [] for line in self.lines()]
-        return [one["s3"]["object"]["key"] for records in found for one in records]
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
 
 
 @pytest.fixture
@@ -221,24 +162,6 @@ def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:
         "s3:ObjectRemoved:Delete",
     ]
     assert {each["s3"]["object"]["key"] for each in found} == {f"{prefix}a b.jpg"}
-
-
-def test_minio_go_listens(system: System, bucket: str) -> None:
-    program = ROOT / ".local" / "servers" / "minio-go" / "minio-go"
-    before = listeners(system)
-    with running(
-        subprocess.Popen(
-            [str(program), "listen", bucket, "1"],
-            env=system.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-    ) as process:
-        until_listening(system, before)
-        system.put(bucket, "photos/a.png")
-        system.put(bucket, "photos/a.jpg")
-        out, _ = process.communicate(timeout=180)
-        assert out == f"s3:ObjectCreated:Put {bucket} photos/a.jpg\n"
 
 
 def test_listen_command_shows_lines_and_exits_with_0(system: System, prefix: str) -> None:
