@@ -1,20 +1,15 @@
 """The console of the shared stack, in a real browser."""
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from tests.e2e.commands import COMMAND
 from tests.e2e.console.browser import Browser
-from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
-
-PICTURES: Final = ROOT / ".local" / "pictures"
 
 
 @pytest.fixture(scope="session")
@@ -57,11 +52,3 @@ def browser(one_browser: Browser) -> Iterator[Browser]:
     yield one_browser
     assert one_browser.problems() == []
     one_browser.open("about:blank")  # no live part goes on
-
-
-@pytest.fixture(scope="session")
-def pictures() -> Path:
-    """An empty folder for pictures of the views, which stays after the run."""
-    shutil.rmtree(PICTURES, ignore_errors=True)
-    PICTURES.mkdir(parents=True)
-    return PICTURES
