@@ -50,7 +50,7 @@ def system(
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     config = folder / "bucketcast.toml"
-    write_configuration(config, BUCKETS, consumers.targets())
+    write_configuration(config, BUCKETS, consumers.targets(), dynamic="postgres,redis,webhook")
     with config.open("a", encoding="utf-8") as more:
         more.write(f'[source.sns]\ntopics = ["{SNS_TOPIC}"]\n')
         # The local AWS has one account; its rules forward to the bus as another's would.

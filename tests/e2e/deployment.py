@@ -63,11 +63,18 @@ FEW = 2
 
 
 def write_configuration(
-    file: Path, buckets: Mapping[str, Mapping[str, str]], targets: Mapping[str, Mapping[str, str]]
+    file: Path,
+    buckets: Mapping[str, Mapping[str, str]],
+    targets: Mapping[str, Mapping[str, str]],
+    dynamic: str = "off",
 ) -> None:
-    """Write a bucketcast.toml: tables of buckets by name, and of targets by `<kind>.<id>`."""
+    """Write a bucketcast.toml: tables of buckets by name, and of targets by `<kind>.<id>`.
+
+    `dynamic` are the kinds of dynamic targets: each costs a function, two queues and a client.
+    """
     # The gateway runs as a process here, and its calls are judged by the rights of its functions.
     lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"', "listen_concurrency = 2"]
+    lines += ["[dynamic_targets]", f"kinds = '{dynamic}'"]
     for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
     for name, settings in targets.items():

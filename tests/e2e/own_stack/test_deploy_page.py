@@ -121,10 +121,14 @@ def _environment(local: Local, folder: Path) -> dict[str, str]:
 
 
 def _edit(checkout: Path, endpoint: str) -> None:
-    """Write one's own webhook into the copied example, and the other files that the page names."""
+    """Write one's own webhook into the copied example, and the other files that the page names.
+
+    A local AWS would have functions for dynamic targets of all kinds.
+    """
     text = (checkout / "production.toml").read_text("utf-8")
     edited = text.replace("https://hooks.example.com/bucket-events", endpoint)
     assert edited != text
+    edited += "[dynamic_targets]\nkinds = 'webhook'\n"
     (checkout / "production.toml").write_text(edited, encoding="utf-8")
     _, _, rest = edited.partition("[ingest]")
     for name in ("staging", "virginia"):
