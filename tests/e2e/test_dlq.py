@@ -9,8 +9,8 @@ from tests.e2e.records import message, record
 from tests.e2e.system import RETURN_SECONDS, System
 from tests.servers.receiver import Answer
 
-EVENTS = 1_000
-POISON = range(7, EVENTS, 100)
+EVENTS = 200
+POISON = range(7, EVENTS, 20)
 ARN = "webhook.flaky"
 
 

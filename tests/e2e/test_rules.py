@@ -6,7 +6,7 @@ from tests.command_result import CommandResult
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
 
-ROUNDS = 4
+ROUNDS = 2
 
 
 def test_rule_takes_effect_when_its_command_returns(system: System, prefix: str) -> None:
