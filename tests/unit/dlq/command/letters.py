@@ -1,16 +1,19 @@
 """Dead letters of a target in moto's queues, and what is in these queues afterwards."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from bucketcast.aws.clients import Aws
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
-from bucketcast.delivery.queue import Outgoing, Queue
-from bucketcast.dlq.aws import reader
+from bucketcast.delivery.queue import Depth, Outgoing, Queue
+from bucketcast.dlq.aws import queues, reader
+from bucketcast.dlq.command import move as move_command
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import event, received
 
@@ -24,9 +27,34 @@ TOPIC = "arn:aws:sns:us-east-1::mytopic"
 def read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands not wait for letters."""
     monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
-    # moto does not tell the time; what a test sent before is older than its command.
-    ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
-    monkeypatch.setattr("bucketcast.dlq.command.move.server_time", ahead)
+    monkeypatch.setattr(reader, "_AT_ONCE", 10)  # moto is not safe among threads
+    monkeypatch.setattr(move_command, "CLOCK_SECONDS", 0)
+    look = queues.snapshot
+
+    def snapshot(queue: str, aws: Aws) -> tuple[int, Depth]:
+        """As it is, but on a clock of milliseconds: what a test sent before is older."""
+        _, depth = look(queue, aws)
+        return round(time.time() * 1_000) + 1, depth
+
+    monkeypatch.setattr(queues, "snapshot", snapshot)
+
+
+def arrive(monkeypatch: pytest.MonkeyPatch, aws: MotoAws, send: Callable[[], None]) -> None:
+    """Send more before each of the next calls that receive dead letters.
+
+    A command that makes hundreds of them fails: it does not end.
+    """
+    receive = aws.sqs.receive_message
+    calls: list[str] = []
+
+    def received(**asked: Any) -> Any:
+        assert len(calls) < 200
+        calls.append(asked["QueueUrl"])
+        time.sleep(0.002)
+        send()
+        return receive(**asked)
+
+    monkeypatch.setattr(aws.sqs, "receive_message", received)
 
 
 def dead_letter(body: str, reason: str, error: str = "", **history: Any) -> Outgoing:

@@ -1,6 +1,7 @@
 """`bucketcast dlq redrive` and `purge` against moto's queues."""
 
 import json
+import re
 import resource
 import time
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bucketcast.delivery import dead_letters
+from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
 from bucketcast.delivery.queue import GROUP, Outgoing, Queue
@@ -20,15 +23,17 @@ from tests.unit.dlq.command.letters import (
     OTHER,
     OWN,
     TOPIC,
+    arrive,
     count,
     dead_letter,
     dead_letter_event,
+    envelope,
     histories,
     keys,
     move,
     put,
 )
-from tests.unit.moto_aws import MotoAws
+from tests.unit.moto_aws import MotoAws, configure
 from tests.unit.samples import message, received, record
 
 
@@ -150,6 +155,59 @@ def test_letters_that_return_during_a_run_are_not_sent_again(
     assert count(aws, DEAD) == 1
 
 
+@pytest.mark.parametrize("command", ["redrive", "purge", "show", "export"])
+def test_name_of_a_group_chooses_its_letters_and_no_others(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    """Others look like it, and more of all of them arrive meanwhile."""
+    monkeypatch.chdir(tmp_path)
+    configure(OWN, endpoint="http://h/")
+    for number in range(5):
+        dead_letter_event(aws, f"mine-{number}", reason=f"no such album: load/{number}.jpg")
+    put_look_alikes(aws, "other")
+    found = run("dlq", "ls", "--json").document["reasons"]
+    (mine,) = [group for group in found if group["events"] == 5]
+    ids = {group["id"] for group in found}
+    assert len(ids) == 1 + LOOK_ALIKES
+    assert {group["id"] for group in run("dlq", "ls", "--json").document["reasons"]} == ids
+
+    def send() -> None:
+        dead_letter_event(aws, "late", reason="no such album: load/9.jpg")
+        put_look_alikes(aws, "late")
+
+    more = {"purge": ["--file", "f", "--yes"], "show": ["--limit", "99"]}.get(command, [])
+    with monkeypatch.context() as patch:
+        arrive(patch, aws, send)
+        ran = run("dlq", command, f"webhook:primary/{mine['id']}", *more)
+    expected = [f"mine-{number}" for number in range(5)]
+    stay = [each for each in keys(aws, DEAD) if not each.startswith("late")]
+    if command in ("redrive", "purge"):
+        assert [each for each in stay if each.startswith("mine-")] == []
+        assert f"5 events {'sent' if command == 'redrive' else 'removed'}" in ran.out
+    if command == "redrive":
+        assert keys(aws, OWN) == expected
+    else:
+        assert keys(aws, OWN) == []
+        shown = (tmp_path / "f").read_text() if command == "purge" else ran.out
+        assert sorted({*re.findall(r"mine-\d|other-\w+|late", shown)}) == expected
+    assert len([each for each in stay if each.startswith("other-")]) == LOOK_ALIKES
+
+
+LOOK_ALIKES = 6
+
+
+def put_look_alikes(aws: MotoAws, name: str) -> None:
+    """Put letters that differ from "no such album: load/1.jpg" in one thing each."""
+    reason = "no such album: load/1.jpg"
+    dead_letter_event(aws, f"{name}-longer", reason=f"{reason}!")
+    dead_letter_event(aws, f"{name}-case", reason=reason.upper())
+    dead_letter_event(aws, f"{name}-topic", reason=reason, topic=TOPIC)
+    for part, error, rule in (("error", "Expired", "r1"), ("rule", "Rejected", "r2")):
+        dead = Dead(envelope(f"{name}-{part}"), History(since=5, tries=3), error, reason, rule)
+        put(aws, DEAD, dead_letters.letter(dead, ARN))
+    move(aws, envelope(f"{name}-sqs"), History(5, 3, reason, "Rejected"), DEAD)
+
+
 def test_interrupted_redrive_repeats_only_events_in_flight(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,18 +226,22 @@ def test_interrupted_redrive_repeats_only_events_in_flight(
     ran = run("dlq", "redrive", ARN)
     assert ran.code == 1
     assert "run the same command again" in ran.err
-    assert count(aws, DEAD) == 15
+    assert count(aws, DEAD) == 25 - calls[0]
     monkeypatch.setattr(redrive.Mover, "_delete_batch", deleted)
     assert run("dlq", "redrive", ARN).code == 0
     arrived = keys(aws, OWN)
     assert set(arrived) == {f"k{number:02}" for number in range(25)}
-    assert len(arrived) == 25 + 10
+    assert len(arrived) == 25 + calls[1]
 
 
-def test_limit_counts_events_of_a_message_of_many(run: Run, aws: MotoAws) -> None:
+@pytest.mark.parametrize("command", ["redrive", "purge"])
+def test_limit_counts_events_of_a_message_of_many(
+    run: Run, aws: MotoAws, tmp_path: Path, command: str
+) -> None:
     dead_letter_event(aws, *(f"k{number}" for number in range(5)))
-    assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
-    assert keys(aws, OWN) == ["k0", "k1"]
+    more = ["--file", str(tmp_path / "f"), "--yes"] if command == "purge" else []
+    assert run("dlq", command, ARN, "--limit", "2", "--json", *more).document["events"] == 2
+    assert keys(aws, OWN) == (["k0", "k1"] if command == "redrive" else [])
     assert keys(aws, DEAD) == ["k2", "k3", "k4"]
 
 
@@ -242,7 +304,7 @@ def test_letters_of_a_removed_target_are_listed_and_redriven(run: Run, aws: Moto
     aws.sqs.create_queue(QueueName="Bucketcast-webhook-old-dead")
     aws.sqs.create_queue(QueueName="Bucketcast-pipeline-dead")
     dead_letter_event(aws, "a", queue="Bucketcast-webhook-old-dead")
-    assert cells(run("dlq", "ls").out)[1][0] == "Bucketcast-webhook-old-dead"
+    assert cells(run("dlq", "ls").out)[1][0].startswith("Bucketcast-webhook-old-dead/")
     ran = run("dlq", "redrive", "Bucketcast-webhook-old-dead")
     assert ran.code == 1
     assert "--to" in ran.err

@@ -2,7 +2,10 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
@@ -13,6 +16,7 @@ from tests.unit.dlq.command.letters import (
     DEAD,
     OWN,
     TOPIC,
+    arrive,
     count,
     dead_letter_event,
     envelope,
@@ -32,7 +36,7 @@ def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws
     put(aws, "Bucketcast-ingress-dead", unread)
     aws.sqs.send_message(QueueUrl=aws.queue(DEAD), MessageBody="moved by SQS itself")
     ran = run("dlq", "ls")
-    rows = [row[:2] + row[4:6] + row[7:] for row in cells(ran.out)[1:]]
+    rows = [[row[0].partition("/")[0], row[1], *row[4:]] for row in cells(ran.out)[1:]]
     assert ["ingress", "1", "BadEvent", "-", "no JSON object"] in rows
     (rejected,) = [row for row in rows if row[:4] == [NAME, "25", "Rejected", "r1"]]
     # SQS gives letters in no order, and any of them may be the one that is shown.
@@ -45,6 +49,38 @@ def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws
     assert document["reasons"][0]["moved_by"] == "bucketcast"
 
 
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["ls"], r"  15  "),
+        (["ls", "--all"], r"  15  "),
+        (["show", ARN, "--limit", "99"], r"(?s)(s3://uploads/k.*){15}"),
+        (["export", ARN], r"(?s)(\"key\":\"k.*){15}"),
+        (["redrive", ARN], "15 events sent"),
+        (["redrive", ARN, "--dry-run"], "15 events would be sent"),
+        (["purge", ARN, "--yes", "--file", "f"], "15 events removed"),
+    ],
+)
+def test_command_ends_while_letters_arrive(
+    run: Run,
+    aws: MotoAws,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: list[str],
+    printed: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    configure(OWN, endpoint="http://h/")
+    for number in range(15):
+        dead_letter_event(aws, f"k{number}")
+    with monkeypatch.context() as patch:
+        arrive(patch, aws, partial(dead_letter_event, aws, "late"))
+        ran = run("dlq", *words)
+    assert ran.code == 0
+    assert re.search(printed, ran.out)
+    assert "late" not in ran.out
+
+
 def test_no_dead_letters_is_reported(run: Run) -> None:
     ran = run("dlq", "ls")
     assert (ran.code, ran.out) == (0, "")
@@ -55,7 +91,7 @@ def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: Mot
     dead_letter_event(aws, "a")
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
     ran = run("dlq", "ls")
-    assert cells(ran.out)[1][0] == NAME
+    assert cells(ran.out)[1][0].startswith(f"{NAME}/")
     assert "ingress: not read" in ran.err
     assert run("dlq", "ls", "ingress").code == 1
 

@@ -21,8 +21,8 @@ from bucketcast.terminal.output import Output
 class Answer(Output):
     """What a command has printed: notes, then a table, lines, and the `problem`.
 
-    `last` are links by row. A live part has an `id`; it `runs` until the command has ended, with
-    the page to go `back` to.
+    `last` are links by row, `more` those to other rows. A live part has an `id`; it `runs` until
+    the command has ended, with the page to go `back` to.
     """
 
     context: Context
@@ -33,6 +33,7 @@ class Answer(Output):
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     last: Sequence[Sequence[Link]] = ()
+    more: Sequence[Link] = ()
     printed: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     problem: str = ""

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from bucketcast.console import buckets, changes, dead_letters, events, flow, rules, topics
+from bucketcast.console import buckets, changes, dead_letters, events, flow, readings, rules, topics
 from bucketcast.console.answers import Answer, error_page
 from bucketcast.console.context import Context
 from bucketcast.console.pages import FOLDER, form
@@ -28,7 +28,9 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/events/{id}", events.show_event),
     Route("/live/events/{id}", events.live_event),
     Route("/dead-letters", dead_letters.show),
+    Route("/live/dead-letters", readings.live(readings.list_groups)),
     Route("/dead-letters/letters", dead_letters.show_letters),
+    Route("/live/dead-letters/letters", readings.live(readings.list_letters)),
     Route("/rules", rules.show),
     Route("/rules/try", rules.try_key),
     Route("/changes/{name}", changes.ask),
@@ -54,6 +56,7 @@ def create_app(context: Context, token: str, port: int) -> ASGIApp:
     app.state.watch = flow.Watch(context)
     app.state.recorder = Recorder(context)
     app.state.runs = dict[str, Answer]()
+    app.state.readings = readings.Readings()
     return Guard(app, token, port)
 
 

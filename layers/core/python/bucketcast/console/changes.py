@@ -3,10 +3,12 @@
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from threading import Lock, Thread
+from contextlib import nullcontext
+from dataclasses import replace
+from threading import Thread
 from types import MappingProxyType
 from typing import Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import click
 from starlette.exceptions import HTTPException
@@ -17,11 +19,9 @@ from bucketcast.console.answers import Answer, stream
 from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
 from bucketcast.console.pages import command_line, page
+from bucketcast.console.readings import LETTERS, asked, begin, list_groups, reading
 from bucketcast.diagnose.command import doctor, test
 from bucketcast.dlq.command.move import purge, redrive
-from bucketcast.dlq.command.options import queue_name, to_filter
-from bucketcast.dlq.command.read import COLUMNS, rows, summarize
-from bucketcast.dlq.summary import Group
 from bucketcast.dynamic_targets import command as dynamic
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.notifications.command import event
@@ -29,10 +29,6 @@ from bucketcast.topics import command as topic
 
 _LIVE_SECONDS: Final = 0.5
 _KEPT: Final = 50
-COUNTED: Final = 2_000
-"""Messages of a queue that a page reads before it is shown; SQS gives some hundreds a second."""
-reading: Final = Lock()
-"""A reader of dead letters hides them: two pages at once would each miss some."""
 
 
 class Change(NamedTuple):
@@ -87,15 +83,15 @@ ADD_RULE: Final = Change(
         click.Option(["--try"], metavar="put", help="The event: put, delete, get, or a name."),
     ),
 )
-LETTERS: Final = ("target", "reason", "error", "rule", "id")
+_MOVED: Final = (*LETTERS, "limit")
 _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
     "doctor": Change(doctor.command, ("doctor",), "/buckets", (), slow=True),
-    "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", LETTERS, slow=True),
+    "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", _MOVED, slow=True),
     "purge": Change(
-        purge, ("dlq", "purge", "--yes"), "/dead-letters", (*LETTERS, "path"), slow=True
+        purge, ("dlq", "purge", "--yes"), "/dead-letters", (*_MOVED, "path"), slow=True
     ),
     "add-rule": ADD_RULE,
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
@@ -123,7 +119,7 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
         if change.slow:
             change.command.make_context(change.words[-1], [*given], obj=answer)
             answer.runs = True
-            Thread(target=_follow, args=(answer, change.command, given), daemon=True).start()
+            Thread(target=_follow, args=(request, answer, change, given), daemon=True).start()
         else:
             answer.run(change.command, given)
     except ERRORS as error:
@@ -138,16 +134,18 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
     return RedirectResponse(f"/runs/{id_}" if shown else answer.back, 303)
 
 
-def _follow(answer: Answer, command: click.Command, words: Sequence[str]) -> None:
+def _follow(request: Request, answer: Answer, change: Change, words: Sequence[str]) -> None:
     """Run a command to its end; errors are a part of what is shown."""
     try:
-        answer.run(command, words)
+        with reading if change.words[0] == "dlq" else nullcontext():
+            answer.run(change.command, words)
     except ERRORS as error:
         answer.fail(str(error))
     except BaseException:
         answer.fail("it ended unexpectedly")
         raise
     finally:
+        request.app.state.readings.clear()
         answer.runs = False
 
 
@@ -186,12 +184,15 @@ def form_page(
     sections: Sequence[Answer] = (),
 ) -> Response:
     deployment = context_of(request).deployed
+    live = ""
     if change.words[0] == "dlq" and not errors:
-        sections = [count_letters(request, values)[0]]
+        sections = [replace(begin(request, values, list_groups), last=())]
+        live = f"/live/dead-letters?{urlencode(asked(values))}"
     return page(
         request,
         change.text[0],
         template="form.html",
+        live=live,
         status=400 if errors else 200,
         command=command_line(request, *change.shown, *words(change, values, shown=True)),
         back=("Back", change.next(values)),
@@ -205,18 +206,6 @@ def form_page(
             "arn": [each.name for each in deployment.targets],
         },
     )
-
-
-def count_letters(request: Request, values: Mapping[str, str]) -> tuple[Answer, list[Group]]:
-    """Count the dead letters that a form chooses, as far as a page waits for it."""
-    answer = Answer(context=context_of(request), json=True)
-    wanted = to_filter({name: values[name] for name in LETTERS[1:] if values.get(name)})
-    with reading:
-        target = queue_name(values.get("target", ""))
-        summary, answer.printed = summarize(answer, target, wanted, COUNTED)
-    groups = list(summary.groups())
-    answer.table({}, COLUMNS, rows(groups), "no dead letters found")
-    return answer, groups
 
 
 def _change(request: Request) -> Change:

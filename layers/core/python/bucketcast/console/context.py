@@ -49,6 +49,11 @@ class Shared(Generic[T]):
                 "AWS has not answered yet: load the page again later", silent=True
             ) from None
 
+    @property
+    def newest(self) -> Future[T] | None:
+        """The value or the call that was begun last."""
+        return self._outcome
+
     def begin(self) -> Future[T]:
         """Return the value, or the call that is on its way, and do not wait for it."""
         with self._lock:

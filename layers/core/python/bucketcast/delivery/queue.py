@@ -7,7 +7,7 @@ even if single entries failed.
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -72,6 +72,11 @@ class Depth(NamedTuple):
     visible: int
     in_flight: int
     delayed: int
+
+    @classmethod
+    def of(cls, attributes: Mapping[Any, str]) -> Self:
+        """Return what the attributes `COUNTS` of a queue say."""
+        return cls(*(int(attributes.get(name, 0)) for name in COUNTS))
 
     @property
     def all(self) -> int:
@@ -167,8 +172,7 @@ def depth(url: str, client: "SQSClient") -> Depth:
     Raises:
         BotoCoreError, ClientError: SQS did not answer, or the queue does not exist.
     """
-    attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=COUNTS)["Attributes"]
-    return Depth(*(int(attributes.get(name, 0)) for name in COUNTS))
+    return Depth.of(client.get_queue_attributes(QueueUrl=url, AttributeNames=COUNTS)["Attributes"])
 
 
 def code_of(error: BotoCoreError | ClientError) -> str:

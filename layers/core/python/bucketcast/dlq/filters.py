@@ -13,9 +13,11 @@ from bucketcast.event.names import expand, spellings
 class Filter:
     """Conditions that must all hold; ages are seconds since the message was sent to the queue.
 
-    `reason` is a part of the reason in any case, `id` that of a message or of an event.
+    `group` is the id of a group of letters, `reason` a part of the reason in any case, `id` that of
+    a message or of an event.
     """
 
+    group: str = ""
     reason: str = ""
     error: str = ""
     rule: str = ""
@@ -35,7 +37,8 @@ class Filter:
         """Return True if the conditions on the message hold; `now` is Unix ms."""
         age = (now - letter.sent) / 1_000
         return (
-            self.reason.casefold() in letter.reason.casefold()
+            self.group in ("", letter.group)
+            and self.reason.casefold() in letter.reason.casefold()
             and self.error in ("", letter.error)
             and (self.older is None or age >= self.older)
             and (self.newer is None or age <= self.newer)

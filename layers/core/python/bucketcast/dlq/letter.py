@@ -5,8 +5,10 @@ Letters of our functions have a reason among their attributes. Messages that SQS
 attributes that they had in their queue, and so the last failure if one is known.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Literal
 
 from bucketcast import sources
@@ -16,9 +18,11 @@ from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
 
+GROUP_DIGITS = 10
 MovedBy = Literal["bucketcast", "sqs", "eventbridge"]
 _EVENTBRIDGE_CODE = "ERROR_CODE"
 _EVENTBRIDGE_TEXT = "ERROR_MESSAGE"
+_PARTICULAR = re.compile(r"\b(?:[0-9a-f]{8,}|[0-9][0-9.,:-]*)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,14 @@ class Letter:
     def history(self) -> History:
         """The attempts before it was dead-lettered."""
         return History.read(self.attribute("history") or self.attribute(ATTRIBUTE))
+
+    @property
+    def group(self) -> str:
+        """The id of its group: the letters of a queue whose reasons differ in numbers only."""
+        rule, topic = self.attribute("rule"), self.history.topic
+        reason = _PARTICULAR.sub("#", self.reason)
+        parts = (rule, self.error, self.moved_by, topic, reason)
+        return blake2b("\0".join(parts).encode(), digest_size=GROUP_DIGITS // 2).hexdigest()
 
     def attribute(self, name: str) -> str:
         """Return a message attribute, "" where it is absent."""

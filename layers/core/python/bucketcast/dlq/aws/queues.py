@@ -1,12 +1,13 @@
 """The dead-letter queues of a stack: of targets, of ingest, and of removed targets."""
 
+import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from email.utils import parsedate_to_datetime
+from typing import Final, NamedTuple
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.policy import keeps_order
-from bucketcast.delivery.queue import Depth
-from bucketcast.delivery.queue import depth as queue_depth
+from bucketcast.delivery.queue import COUNTS, Depth
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.kept_queues import kept_queues
@@ -14,6 +15,8 @@ from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError, did_you_mean
 
 INGRESS = "ingress"
+CLOCK_SECONDS: Final = 1
+"""The precision of the time that SQS tells."""
 
 
 class DeadQueue(NamedTuple):
@@ -67,14 +70,23 @@ def find(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
     )
 
 
-def depth(queue: str, aws: Aws) -> Depth:
-    """Return the number of messages in a queue.
+def snapshot(queue: str, aws: Aws) -> tuple[int, Depth]:
+    """Return SQS's time in Unix ms, and the number of messages in a queue then.
+
+    The time is rounded up: what is sent after `CLOCK_SECONDS` is not before it. If SQS does not
+    send its time, it is this machine's.
 
     Raises:
         AwsError: SQS did not answer, or there is no such queue.
     """
     with aws_errors():
-        return queue_depth(queue, aws.sqs)
+        answer = aws.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=COUNTS)
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date", "")
+    try:
+        seconds = int(parsedate_to_datetime(date).timestamp())
+    except ValueError:
+        seconds = int(time.time())
+    return (seconds + CLOCK_SECONDS) * 1_000, Depth.of(answer["Attributes"])
 
 
 def _configured(deployment: Deployed) -> Iterator[DeadQueue]:

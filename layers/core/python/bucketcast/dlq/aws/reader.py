@@ -1,47 +1,42 @@
-"""Read a dead-letter queue: each message once, without losing or hiding one for long.
+"""Read the letters that are in a dead-letter queue when the reading begins: each once.
 
-SQS hides a message from other readers when it is received. Each is hidden for as long as reading
-the queue may take, and made visible again at the end; messages of an interrupted command reappear
-by themselves. Messages that another reader has received are not seen.
+SQS hides a message from other readers when it is received. Here it is hidden for a few seconds at a
+time, again and again while the reading goes on, and made visible at its end. So an interrupted
+command hides nothing for longer than `HIDDEN_SECONDS`. What was sent after the beginning is left
+out: however much arrives, the reading ends. Messages that another reader has received are not seen.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from bucketcast.delivery.queue import Queue
+from bucketcast.delivery.queue import SQS_ERRORS, Queue
 from bucketcast.dlq.letter import Letter
 from bucketcast.limits import SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-MAX_HIDDEN: Final = 100_000
-"""SQS allows 120,000 messages of a queue in flight, with those of other readers."""
-MIN_SECONDS: Final = 60
-MAX_SECONDS: Final = 7_200
-_PER_SECOND: Final = 250
-"""Messages read in a second, at worst."""
+HIDDEN_SECONDS: Final = 10
+_RENEWED_SECONDS: Final = 4
+"""So long before it would be visible again a message is hidden anew."""
+_MAX_HIDDEN: Final = 20_000
+"""As many can be hidden anew in time, at some 300 calls a second."""
 _WAIT_SECONDS: Final = 1
 _FRUITLESS: Final = 2
-_THREADS: Final = 8
-
-
-def seconds_for(messages: int, rate: float = _PER_SECOND) -> int:
-    """Return the seconds for which to hide messages while so many are read."""
-    return min(MAX_SECONDS, MIN_SECONDS + round(messages / max(1.0, min(rate, _PER_SECOND))))
+_AT_ONCE: Final = 80
 
 
 class Reader:
-    """The messages of a queue that can be read now, each once.
+    """The messages of a queue that were sent before it `began`, in Unix ms, each once.
 
-    A context manager: at its end, messages that are not forgotten are made visible again. The ids
-    that it keeps take 16 bytes per message. `expected` is the approximate number of messages,
-    `batch_size` the number received at once.
+    A context manager: at its end, messages that are not forgotten are made visible again. Its ids
+    take 16 bytes per message. `expected` is the approximate number of messages. With a limit of
+    `seconds` it ends after these, or as soon as it has the expected number. At most `at_once`
+    messages are received in a round. `later` is the number of those sent after it began.
     """
 
     def __init__(
@@ -49,82 +44,93 @@ class Reader:
         queue: str,
         sqs: "SQSClient",
         *,
-        expected: int = 0,
-        hide: int = MIN_SECONDS,
-        batch_size: int = SQS_CALL_MESSAGES,
-        threads: int = _THREADS,
+        began: int,
+        expected: int,
+        seconds: float | None = None,
+        at_once: int = _AT_ONCE,
     ) -> None:
-        self.batch_size = batch_size
-        self.full = False
         self._own = Queue(queue, sqs)
         self._sqs = sqs
+        self._began = began
         self._expected = expected
-        self._hide = hide
-        self._fifo = self._own.fifo
+        self._seconds = seconds
+        self._batch_size = min(at_once, SQS_CALL_MESSAGES)
         # A group's next messages are delivered only when those before are deleted.
-        self._threads = 1 if self._fifo else threads
+        self._threads = 1 if self._own.fifo else -(-at_once // SQS_CALL_MESSAGES)
         self._seen: set[bytes] = set()
-        self._hidden: dict[bytes, str] = {}
-        self._pool = ThreadPoolExecutor(threads)
+        # Receipts and the times until which they hide their messages, the earliest first.
+        self._held: dict[bytes, tuple[str, float]] = {}
+        self._later: dict[bytes, tuple[str, float]] = {}
+        # What could not be hidden long enough comes again, between what is new.
+        self._repeated = 0
+        self._pool = ThreadPoolExecutor(_AT_ONCE // SQS_CALL_MESSAGES)
 
     @property
     def seen(self) -> int:
         """The number of messages read."""
         return len(self._seen)
 
+    @property
+    def later(self) -> int:
+        return len(self._later)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        now = time.monotonic()
+        hidden = [*self._held.values(), *self._later.values()]
         try:
-            self._make_visible(list(self._hidden.values()))
+            self._hide((receipt for receipt, until in hidden if until > now), 0)
         finally:
             self._pool.shutdown()
 
     def batches(self) -> Iterator[list[Letter]]:
-        """Yield messages that were not read before, up to `batch_size` at a time.
+        """Yield messages that were not read before, as many as a call gives at a time.
 
-        It ends when no new message arrives, or when no more may be hidden; then `full` is set.
+        Without a limit it ends when no new message has come for a while, or when more would have to
+        be hidden than can be.
         """
-        fruitless = repeated = 0
-        while fruitless < _FRUITLESS:
-            if len(self._hidden) + SQS_CALL_MESSAGES * self._threads > MAX_HIDDEN:
-                self.full = True
+        ends_at = None if self._seconds is None else time.monotonic() + self._seconds
+        fruitless = 0
+        while fruitless < _FRUITLESS and len(self._held) < _MAX_HIDDEN:
+            known, repeated = self.seen, self._repeated
+            for letters in [self._select(messages) for messages in self._receive()]:
+                self._renew()
+                if letters:
+                    yield letters
+            if ends_at is not None:
+                if self.seen >= self._expected or time.monotonic() >= ends_at:
+                    return
+            elif self.seen > known:
+                fruitless = self._repeated = 0
+            elif self.seen >= self._expected or self._repeated > len(self._held):
                 return
-            answers = self._receive()
-            new = [fresh for messages in answers if (fresh := self._select_new(messages))]
-            yield from new
-            if new:
-                fruitless = repeated = 0
-            elif any(answers):
-                # Hidden messages reappear; a round with no new ones is the end.
-                repeated += sum(map(len, answers))
-                fruitless = _FRUITLESS * (repeated > len(self._hidden))
-            else:
-                done = self._expected and self.seen >= self._expected
-                fruitless = _FRUITLESS if done else fruitless + 1
+            elif self._repeated == repeated:
+                fruitless += 1
 
-    def forget(self, letters: Sequence[Letter]) -> None:
+    def forget(self, letters: Iterable[Letter]) -> None:
         """Forget deleted messages, which need not be made visible again."""
         for letter in letters:
-            self._hidden.pop(_digest(letter.id), None)
+            self._held.pop(_digest(letter.id), None)
 
-    def hide_longer(self, letters: Sequence[Letter], seconds: int) -> None:
-        """Hide received messages for another so many seconds."""
-        self._own.postpone({letter.receipt: seconds for letter in letters})
+    def put_back(self, letters: Sequence[Letter]) -> None:
+        """Make messages visible again, to be read once more."""
+        self.forget(letters)
+        self._seen -= {_digest(letter.id) for letter in letters}
+        self._hide((letter.receipt for letter in letters), 0)
 
-    def _receive(self) -> list[list[Any]]:
-        calls: list[Callable[[], list[Any]]] = [self._receive_one] * self._threads
+    def _receive(self) -> Iterable[list[Any]]:
         if self._threads == 1:
             return [self._receive_one()]
-        return list(self._pool.map(lambda call: call(), calls))
+        return list(self._pool.map(lambda _: self._receive_one(), range(self._threads)))
 
     def _receive_one(self) -> list[Any]:
         answer = self._sqs.receive_message(
             QueueUrl=self._own.url,
-            MaxNumberOfMessages=min(self.batch_size, SQS_CALL_MESSAGES),
-            VisibilityTimeout=self._hide,
-            WaitTimeSeconds=_WAIT_SECONDS,
+            MaxNumberOfMessages=self._batch_size,
+            VisibilityTimeout=HIDDEN_SECONDS,
+            WaitTimeSeconds=_WAIT_SECONDS if self._seconds is None else 0,
             MessageAttributeNames=["All"],
             MessageSystemAttributeNames=[
                 "SentTimestamp",
@@ -134,24 +140,43 @@ class Reader:
         )
         return list(answer.get("Messages", ()))
 
-    def _select_new(self, messages: Sequence[Any]) -> list[Letter]:
+    def _select(self, messages: Iterable[Any]) -> list[Letter]:
+        until = time.monotonic() + HIDDEN_SECONDS
         letters = []
         for message in messages:
-            digest = _digest(message["MessageId"])
-            self._hidden[digest] = message["ReceiptHandle"]  # only the last one is valid
-            if digest not in self._seen:
+            read, digest = letter(message), _digest(message["MessageId"])
+            hidden = self._held if read.sent < self._began else self._later
+            hidden.pop(digest, None)
+            hidden[digest] = read.receipt, until  # only the last receipt is valid
+            if digest in self._seen:
+                self._repeated += 1
+            elif hidden is self._held:
                 self._seen.add(digest)
-                letters.append(letter(message))
+                letters.append(read)
         return letters
 
-    def _make_visible(self, receipts: list[str]) -> None:
-        """Make messages visible again; those that fail come back after their timeout."""
+    def _renew(self) -> None:
+        """Hide what would soon be visible again; of what is sent later this is not needed."""
+        now, due = time.monotonic(), {}
+        for digest, (receipt, until) in self._held.items():
+            if until > now + _RENEWED_SECONDS:
+                break
+            due[digest] = receipt
+        self._hide(due.values(), HIDDEN_SECONDS)
+        for digest, receipt in due.items():
+            del self._held[digest]
+            self._held[digest] = receipt, now + HIDDEN_SECONDS
+
+    def _hide(self, receipts: Iterable[str], seconds: int) -> None:
+        """Hide messages for so long; those that fail are visible when they would have been."""
+        given = list(receipts)
         parts = [
-            receipts[at : at + SQS_CALL_MESSAGES]
-            for at in range(0, len(receipts), SQS_CALL_MESSAGES)
+            given[at : at + SQS_CALL_MESSAGES] for at in range(0, len(given), SQS_CALL_MESSAGES)
         ]
-        with suppress(BotoCoreError, ClientError):
-            list(self._pool.map(lambda part: self._own.postpone(dict.fromkeys(part, 0)), parts))
+        with suppress(*SQS_ERRORS):
+            list(
+                self._pool.map(lambda part: self._own.postpone(dict.fromkeys(part, seconds)), parts)
+            )
 
 
 def letter(message: Any) -> Letter:

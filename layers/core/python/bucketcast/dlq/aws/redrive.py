@@ -20,7 +20,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from bucketcast.delivery.envelope import TooLarge
@@ -34,12 +33,8 @@ from bucketcast.limits import MESSAGE_EVENTS, SQS_CALL_MESSAGES
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_CLOCK_SECONDS: Final = 1.0
-_HOLD_SECONDS: Final = 60
 _CATCH_UP: Final = 0.25
 """Seconds of delay by calls that the limiter makes up for."""
-_SHORT_WAIT: Final = 5.0
-"""Ten such waits are shorter than the visibility timeout; a longer wait renews it first."""
 
 
 @dataclass(slots=True)
@@ -47,14 +42,12 @@ class Result:
     """The results of a run; all but `messages` and `repeatable` count events.
 
     `moved` were sent or removed, in `messages`. `problems` stay, by reason; `failed` stay by SQS's
-    error. `later` are messages that arrived after the run began. `repeatable` messages are still
-    in the queue although their chosen events were sent.
+    error. `repeatable` messages are still in the queue although their chosen events were sent.
     """
 
     moved: int = 0
     messages: int = 0
     skipped: int = 0
-    later: int = 0
     repeatable: int = 0
     problems: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
@@ -91,10 +84,9 @@ class RateLimit:
 class Mover:
     """The common part of redrive and purge: read, choose, keep the rest, delete.
 
-    `queue` is the URL of the dead-letter queue. Letters that were sent after the run `began` stay,
-    and so do those that cannot be read, unless `unreadable` ones are moved too. `progress` is
-    called after each batch. At most `most` events are moved, but a message as its source sent it
-    is not split.
+    `queue` is the URL of the dead-letter queue; ages are those at the time `began`. Letters that
+    cannot be read stay, unless `unreadable` ones are moved too. `progress` is called after each
+    batch. At most `most` events are moved, but a message as its source sent it is not split.
     """
 
     reader: Reader
@@ -104,7 +96,7 @@ class Mover:
     _: KW_ONLY
     ingress: bool
     began: int
-    progress: Callable[[Result], None] = lambda _: None
+    progress: Callable[[], None] = lambda: None
     most: int | None = None
     unreadable: bool = False
     result: Result = field(default_factory=Result)
@@ -120,17 +112,19 @@ class Mover:
         for letters in self.reader.batches():
             planned = [plan for letter in letters if (plan := self._plan(letter))]
             plans = [plan for plan in planned if not self._keep_unusable(plan)]
-            for portion in _portions(plans):
+            portions = _portions(plans)
+            for index, portion in enumerate(portions):
                 allowed = self._limit(portion)
                 if not allowed:
                     return self.result
-                if (wait := limit.wait()) > 0:
-                    if wait > _SHORT_WAIT:
-                        waiting = [plan.letter for plan in plans]
-                        self.reader.hide_longer(waiting, round(wait) + _HOLD_SECONDS)
-                    sleep(wait)
+                if index and limit.wait():
+                    # They would be visible again before their turn comes.
+                    waiting = [plan.letter for each in portions[index:] for plan in each]
+                    self.reader.put_back(waiting)
+                    break
                 limit.spend(self._move(allowed, move))
-            self.progress(self.result)
+            self.progress()
+            sleep(limit.wait())
         return self.result
 
     def _limit(self, plans: Sequence[Plan]) -> Sequence[Plan]:
@@ -141,9 +135,6 @@ class Mover:
         return [limit_events(plan, room) for plan in plans[:room]]
 
     def _plan(self, letter: Letter) -> Plan | None:
-        if letter.sent >= self.began:
-            self.result.later += 1
-            return None
         plan = make_plan(letter, self.wanted, self.began, ingress=self.ingress)
         if plan is None:
             self.result.skipped += 1
@@ -238,21 +229,6 @@ def send_messages(queue: Queue, messages: Sequence[Outgoing]) -> Mapping[int, st
         return queue.send(messages)
     except SQS_ERRORS as error:
         return dict.fromkeys(range(len(messages)), str(error))
-
-
-def server_time(queue: str, sqs: "SQSClient") -> int:
-    """Return SQS's time in Unix ms, rounded up to a second, after waiting until then.
-
-    No later message has an earlier time. If SQS does not send its time, it is this machine's.
-    """
-    answer = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
-    date = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date", "")
-    try:
-        seconds = parsedate_to_datetime(date).timestamp()
-    except ValueError:
-        return round(time.time() * 1000)
-    time.sleep(_CLOCK_SECONDS)  # the header has whole seconds
-    return round((seconds + _CLOCK_SECONDS) * 1000)
 
 
 def _portions(plans: Sequence[Plan]) -> list[Sequence[Plan]]:

@@ -11,9 +11,11 @@ def command() -> None:
     """List, show, redrive, export and purge dead letters: events that were given up.
 
     TARGET is KIND:ID, the ARN of a target or topic, or ingress for what could not be read at
-    all. Dead letters of removed targets are listed and named by their queue.
+    all; KIND:ID/GROUP is one group of `bucketcast dlq ls`. Dead letters of removed targets are
+    listed and named by their queue.
 
-    Messages are hidden from other readers while a command reads them, and shown again when it ends.
+    A command applies to what is there when it begins. It hides that from other readers until it
+    ends, for ten seconds at the most if it is killed.
     """
 
 

@@ -1,7 +1,9 @@
 """`bucketcast dlq redrive` and `purge`, which take dead letters out of the queue."""
 
+import time
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,11 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.dlq.aws import queues
+from bucketcast.dlq.aws.queues import CLOCK_SECONDS
 from bucketcast.dlq.aws.reader import Reader
-from bucketcast.dlq.aws.redrive import Destination, Mover, RateLimit, Result, sender, server_time
+from bucketcast.dlq.aws.redrive import Destination, Mover, RateLimit, Result, sender
 from bucketcast.dlq.backup import Backup
-from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
+from bucketcast.dlq.command.options import Chosen, chosen, filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
     matching_plans,
@@ -26,6 +29,7 @@ from bucketcast.dlq.command.read import group_document
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.summary import Summary
 from bucketcast.errors import BucketcastError
+from bucketcast.limits import SQS_CALL_MESSAGES
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 
@@ -40,20 +44,25 @@ def _rate(text: str) -> float:
     return rate
 
 
+_limit = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most."
+)
+
+
 @click.command()
-@click.argument("target", metavar="TARGET", type=queue_name)
+@click.argument("target", metavar="TARGET", type=chosen)
 @filter_options
 @click.option(
     "--to", type=queue_name, metavar="TARGET", default="", help="Send to this target instead."
 )
 @click.option("--rate", type=_rate, metavar="N", help="Events per second at the most.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most.")
+@_limit
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
 @shared
 def redrive(
     out: Output,
     /,
-    target: str,
+    target: Chosen,
     *,
     to: str,
     rate: float | None,
@@ -70,25 +79,27 @@ def redrive(
     \b
     Examples:
       bucketcast dlq redrive webhook:primary --dry-run
-      bucketcast dlq redrive webhook:primary --reason 422 --rate 200
+      bucketcast dlq redrive webhook:primary/0b5c14ce6f --rate 200
       bucketcast dlq redrive Bucketcast-webhook-old-dead --to webhook:primary
       bucketcast dlq redrive ingress
     """  # noqa: D301 - click reads the character
-    selection = select_queue(out, target)
+    selection = select_queue(out, target.queue)
     destination = _destination(selection, to)
-    wanted = to_filter(options)
+    wanted = to_filter(target, options)
     if dry_run:
         return _count(out, selection, wanted, destination)
-    with aws_errors(), open_reader(out, selection, "redriving", rate) as (reader, report):
+    # With a rate only as much is read at once as is sent before it would be visible again.
+    slowly = {"at_once": ceil(min(rate, SQS_CALL_MESSAGES))} if rate else {}
+    with aws_errors(), open_reader(out, selection, "redriving", **slowly) as (reader, report):
         mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
     where = destination.arn or selection.queue.name
-    return _report(out, selection, mover.result, f"sent to {where}", ended=ended, full=reader.full)
+    return _report(out, selection, mover.result, f"sent to {where}", ended=ended, reader=reader)
 
 
 @click.command()
-@click.argument("target", metavar="TARGET", type=queue_name)
+@click.argument("target", metavar="TARGET", type=chosen)
 @filter_options
 @click.option(
     "--file",
@@ -97,30 +108,34 @@ def redrive(
     type=params.FILE,
     help="New file for what is removed (NDJSON).",
 )
+@_limit
 @yes_option("Do not ask.")
 @shared
-def purge(out: Output, /, target: str, *, path: Path, yes: bool, **options: Any) -> int:
+def purge(
+    out: Output, /, target: Chosen, *, path: Path, limit: int | None, yes: bool, **options: Any
+) -> int:
     """Remove dead letters for good, after writing them to a new file.
 
     \b
     Example:
-      bucketcast dlq purge webhook:primary --older-than 168h --file removed.ndjson
+      bucketcast dlq purge webhook:primary/0b5c14ce6f --file removed.ndjson
     """  # noqa: D301 - click reads the character
-    selection = select_queue(out, target)
-    wanted = to_filter(options)
+    selection = select_queue(out, target.queue)
+    wanted = to_filter(target, options)
     if not yes:
-        contents = f"{counted(selection.depth.all, 'message')} in {selection.queue.name}"
-        out.confirm(f"Remove those that match of {contents}?")
+        contents = f"about {counted(selection.depth.all, 'message')} in {selection.queue.name}"
+        which = f"group {target.group}" if target.group else "those that match"
+        out.confirm(f"Remove {which} of {contents}?")
     line = partial(ndjson_line, selection)
     with (
         aws_errors(),
         Backup(path, line) as backup,
         open_reader(out, selection, "purging") as (reader, report),
     ):
-        mover = _mover(selection, reader, wanted, report, unreadable=True)
+        mover = _mover(selection, reader, wanted, report, most=limit, unreadable=True)
         ended = _run(partial(mover.run, backup.add))
     outcome = f"removed; they are in {path}"
-    return _report(out, selection, mover.result, outcome, ended=ended, full=reader.full)
+    return _report(out, selection, mover.result, outcome, ended=ended, reader=reader)
 
 
 def _destination(selection: Selection, to: str) -> Destination:
@@ -179,18 +194,20 @@ def _mover(
     selection: Selection,
     reader: Reader,
     wanted: Filter,
-    report: Callable[[int], None],
+    report: Callable[[], None],
     **options: Any,
 ) -> Mover:
     queue, sqs = selection.queue, selection.aws.sqs
+    # What comes back from now on is not sent a second time.
+    time.sleep(CLOCK_SECONDS)
     return Mover(
         reader,
         queue.dead,
         sqs,
         wanted,
         ingress=queue.ingress,
-        began=server_time(queue.dead, sqs),
-        progress=lambda _: report(reader.seen),
+        began=selection.began,
+        progress=report,
         **options,
     )
 
@@ -205,7 +222,7 @@ def _run(move: Callable[[], Result]) -> bool:
 
 
 def _report(
-    out: Output, selection: Selection, result: Result, outcome: str, *, ended: bool, full: bool
+    out: Output, selection: Selection, result: Result, outcome: str, *, ended: bool, reader: Reader
 ) -> int:
     """Print the result of a run and return the exit code."""
     failed = sum(result.failed.values())
@@ -214,7 +231,7 @@ def _report(
         "events": result.moved,
         "messages": result.messages,
         "skipped": result.skipped,
-        "arrived_later": result.later,
+        "arrived_later": reader.later,
         "unusable": dict(result.problems),
         "failed": dict(result.failed),
         "sent_but_not_deleted": result.repeatable,
@@ -227,8 +244,8 @@ def _report(
     notes += [
         f"{counted(number, 'event')} left: SQS: {error}" for error, number in result.failed.items()
     ]
-    if result.later:
-        notes.append(f"{counted(result.later, 'message')} arrived after the start: left")
+    if reader.later:
+        notes.append(f"{counted(reader.later, 'message')} arrived after the start: left")
     if result.repeatable:
         notes.append(
             f"{counted(result.repeatable, 'message')} not deleted: what was taken may come twice"
@@ -237,8 +254,6 @@ def _report(
         notes.append(
             f"about {counted(selection.depth.in_flight, 'message')} in flight elsewhere: left"
         )
-    if full:
-        notes.append("too many messages that do not match are hidden: run it again in some minutes")
     if not ended:
         notes.append("interrupted: run the same command again for the rest")
     out.answer(document, f"{counted(result.moved, 'event')} {outcome}")

@@ -2,32 +2,34 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from bucketcast.aws.clients import Aws
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.delivery.queue import Depth
 from bucketcast.deployment import Deployed
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.queues import DeadQueue
-from bucketcast.dlq.aws.reader import Reader, seconds_for
+from bucketcast.dlq.aws.reader import HIDDEN_SECONDS, Reader
 from bucketcast.dlq.command import records
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, make_plan
 from bucketcast.terminal.output import Output
 from bucketcast.terminal.progress import progress
 
-_BATCH: Final = 10
+_AT_ONCE: Final = 8
 
 
 class Selection(NamedTuple):
-    """A chosen queue with its counts, among all queues of its deployment."""
+    """A chosen queue as it was when the command `began`, among all queues of its deployment."""
 
     deployment: Deployed
     aws: Aws
     queue: DeadQueue
     all_queues: Sequence[DeadQueue]
+    began: int
     depth: Depth
 
 
@@ -46,88 +48,97 @@ def target_name(name: str, deployment: Deployed) -> str:
 
 
 def select_queue(out: Output, target: str) -> Selection:
+    """Return the queue of a target.
+
+    Raises:
+        BucketcastError: there is no such target.
+        AwsError: AWS cannot be reached.
+    """
+    (selection,), _ = select_queues(out, target)
+    return selection
+
+
+def select_queues(out: Output, target: str | None) -> tuple[list[Selection], list[str]]:
+    """Return the queue of a target, or for None all that can be read, and notes on the others.
+
+    Raises:
+        BucketcastError: there is no such target.
+        AwsError: AWS cannot be reached.
+    """
     deployment, aws = out.deployed()
-    all_queues, _ = queues.list_queues(deployment, aws)
-    queue = queues.find(target_name(target, deployment), all_queues)
-    return Selection(deployment, aws, queue, all_queues, queues.depth(queue.dead, aws))
+    all_queues, problem = queues.list_queues(deployment, aws)
+    notes = [problem] if problem else []
+    chosen: Sequence[DeadQueue] = all_queues
+    if target is not None:
+        chosen = [queues.find(target_name(target, deployment), all_queues)]
+
+    def select(queue: DeadQueue) -> Selection | None:
+        try:
+            began, depth = queues.snapshot(queue.dead, aws)
+        except AwsError as error:
+            if target is not None:
+                raise
+            notes.append(f"{queue.name}: not read: {error}")  # the other queues can be
+            return None
+        return Selection(deployment, aws, queue, all_queues, began, depth)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [*filter(None, pool.map(select, chosen))], notes
 
 
 def make_reader(selection: Selection, **options: Any) -> Reader:
-    hide = options.pop("hide", None) or seconds_for(selection.depth.all)
     return Reader(
         selection.queue.dead,
         selection.aws.sqs,
+        began=selection.began,
         expected=selection.depth.visible,
-        hide=hide,
         **options,
     )
 
 
 @contextmanager
-def report_progress(
-    out: Output, selection: Selection, activity: str
-) -> Iterator[Callable[[int], None]]:
-    """Yield the function that reports the number of messages read so far."""
-    with progress(out, activity) as report:
-        yield lambda seen: report(activity, seen, max(selection.depth.all, seen), "messages")
-
-
-@contextmanager
 def open_reader(
-    out: Output, selection: Selection, activity: str, rate: float | None = None
-) -> Iterator[tuple[Reader, Callable[[int], None]]]:
-    batch_size = max(1, min(_BATCH, int(rate))) if rate else _BATCH
-    hide = seconds_for(selection.depth.all, rate or 250)
-    threads = 8 if activity in ("exporting", "counting") else 1
-    with (
-        report_progress(out, selection, activity) as report,
-        make_reader(selection, hide=hide, batch_size=batch_size, threads=threads) as reader,
-    ):
-        yield reader, report
+    out: Output, selection: Selection, activity: str, **options: Any
+) -> Iterator[tuple[Reader, Callable[[], None]]]:
+    """Yield a reader, and the function that reports how many messages it has read."""
+    stage = f"{activity} {selection.queue.name}"
+    with progress(out, stage) as report, make_reader(selection, **options) as reader:
+        yield (
+            reader,
+            lambda: report(stage, reader.seen, max(selection.depth.all, reader.seen), "messages"),
+        )
 
 
 def matching_plans(
     reader: Reader,
     selection: Selection,
     wanted: Filter,
-    report: Callable[[int], None] = lambda _: None,
+    report: Callable[[], None] = lambda: None,
 ) -> Iterator[Plan]:
     for letters in reader.batches():
         for letter in letters:
             plan = make_plan(letter, wanted, now_ms(), ingress=selection.queue.ingress)
             if plan:
                 yield plan
-        report(reader.seen)
+        report()
 
 
-def unread_notes(selection: Selection, reader: Reader) -> list[str]:
-    """Return notes on what could not be read."""
+def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[str]:
+    """Return notes on what was not read, with a hint how it would be."""
     name, depth = selection.queue.name, selection.depth
     notes = []
-    if reader.full:
+    if reader.seen < depth.visible:
+        if selection.queue.in_order:
+            hint = ": a FIFO queue shows what comes behind them when they are gone"
         notes.append(
-            f"{name}: only {reader.seen:,} of about {depth.all:,} messages were read, as many as "
-            "SQS hides at once"
-        )
-    elif selection.queue.in_order and reader.seen < depth.visible:
-        notes.append(
-            f"{name}: only {reader.seen:,} of about {depth.visible:,} messages were read: a FIFO "
-            "queue shows what comes behind them when they are gone"
+            f"{name}: only {reader.seen:,} of about {depth.visible:,} messages were read{hint}"
         )
     if depth.in_flight:
         notes.append(
             f"{name}: about {depth.in_flight:,} messages were in flight elsewhere and not read: "
-            "another command reads them, or one was killed; try again in a minute"
+            f"another command reads them, or one was killed; try again in {HIDDEN_SECONDS} seconds"
         )
     return notes
-
-
-def first_note(selection: Selection, reader: Reader) -> str:
-    """Return the note that no more was read on purpose."""
-    return (
-        f"{selection.queue.name}: only the first {reader.seen:,} of about "
-        f"{selection.depth.all:,} messages were counted"
-    )
 
 
 def ndjson_line(selection: Selection, plan: Plan) -> bytes:

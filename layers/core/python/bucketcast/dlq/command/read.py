@@ -1,69 +1,81 @@
 """`bucketcast dlq ls`, `show` and `export`, which leave the queue unchanged."""
 
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from bucketcast.aws.clients import AwsError, aws_errors
+from bucketcast.aws.clients import aws_errors
 from bucketcast.destination import Destination
 from bucketcast.diagnose.explain import offline_target
-from bucketcast.dlq.aws import queues
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
-from bucketcast.dlq.command.options import filter_options, queue_name, to_filter
+from bucketcast.dlq.command.options import Chosen, chosen, filter_options, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
-    first_note,
     make_reader,
     matching_plans,
     ndjson_line,
     now_ms,
     open_reader,
-    report_progress,
     select_queue,
-    target_name,
+    select_queues,
     unread_notes,
 )
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.letter import count_events
+from bucketcast.dlq.letter import Letter, count_events
 from bucketcast.dlq.repack import make_plan
 from bucketcast.dlq.summary import Group, Summary
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.progress import progress
 from bucketcast.terminal.times import age, clock
 
-COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "EXAMPLE", "REASON")
+COLUMNS: Final = ("GROUP", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "REASON")
+SECONDS: Final = 1.0
+"""So long `ls` reads."""
+LETTER_COLUMNS: Final = ("ID", "DEAD AT", "EVENT", "OBJECT", "REASON")
 
 
 @click.command()
-@click.argument("target", metavar="[TARGET]", type=queue_name, default="")
+@click.argument("target", metavar="[TARGET]", type=chosen, default="")
 @filter_options
+@click.option("--all", "everything", is_flag=True, help="Count all, however long that takes.")
 @shared
-def ls(out: Output, /, target: str, **options: Any) -> None:
-    """Count dead letters by target, rule and reason, with their ages.
+def ls(out: Output, /, target: Chosen, *, everything: bool, **options: Any) -> None:
+    """Count dead letters by group: those of one target, rule and reason, with their ages.
 
-    Reasons that differ in numbers only are counted together. EXAMPLE is the id of one message, for
-    `bucketcast dlq show`.
+    Reasons that differ in numbers only are one group. Every command takes the name of a group where
+    it takes a target. What is read in a second is counted, and what arrives meanwhile is left out.
 
     \b
     Examples:
       bucketcast dlq ls
       bucketcast dlq ls webhook:primary --reason 422 --older-than 24h
     """  # noqa: D301 - click reads the character
-    summary, notes = summarize(out, target, to_filter(options))
-    groups = list(summary.groups())
-    document = {
-        "events": summary.events,
-        "messages": summary.messages,
-        "reasons": [group_document(group) for group in groups],
-        "notes": notes,
-    }
-    out.table(document, COLUMNS, rows(groups), "no dead letters found")
-    out.notes(notes)
+    selections, notes = select_queues(out, target.queue or None)
+    with ExitStack() as readers:
+        # They make the letters visible again once all is printed.
+        summary = Summary()
+        seconds = None if everything else SECONDS
+        wanted = to_filter(target, options)
+        notes += count(out, readers, selections, wanted, summary, seconds)
+        groups = list(summary.groups())
+        document = {
+            "events": summary.events,
+            "messages": summary.messages,
+            "total": sum(selection.depth.all for selection in selections),
+            "reasons": [group_document(group) for group in groups],
+            "notes": notes,
+        }
+        out.table(document, COLUMNS, rows(groups), "no dead letters found")
+        out.notes(notes)
 
 
 def rows(groups: Iterable[Group]) -> list[tuple[str, ...]]:
@@ -71,65 +83,34 @@ def rows(groups: Iterable[Group]) -> list[tuple[str, ...]]:
     now = now_ms()
     return [
         (
-            Destination.of(group.target).short,
+            group.name,
             f"{group.events:,}",
             age(group.oldest, now),
             age(group.newest, now),
             group.error or "-",
             group.rule or "-",
-            group.id,
             group.reason,
         )
         for group in groups
     ]
 
 
-def summarize(
-    out: Output, target: str, wanted: Filter, most: int | None = None
-) -> tuple[Summary, list[str]]:
-    """Count the dead letters of one target, or of all for ""; return notes on what was not read.
-
-    Of each queue about `most` messages are read.
-
-    Raises:
-        BucketcastError: there is no such target.
-        AwsError: AWS cannot be reached.
-    """
-    deployment, aws = out.deployed()
-    all_queues, problem = queues.list_queues(deployment, aws)
-    chosen = [queues.find(target_name(target, deployment), all_queues)] if target else all_queues
-    summary, notes = Summary(), [problem] if problem else []
-    for queue in chosen:
-        try:
-            depth = queues.depth(queue.dead, aws)
-        except AwsError as error:
-            if target:
-                raise
-            notes.append(f"{queue.name}: not read: {error}")  # the other queues can be
-            continue
-        if depth.all:
-            with aws_errors():
-                selection = Selection(deployment, aws, queue, all_queues, depth)
-                notes += _count(out, selection, wanted, summary, most)
-    return summary, notes
-
-
 @click.command()
-@click.argument("target", metavar="TARGET", type=queue_name)
+@click.argument("target", metavar="TARGET", type=chosen)
 @filter_options
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1, show_default=True, help="How many to show."
 )
 @shared
-def show(out: Output, /, target: str, *, limit: int, **options: Any) -> None:
+def show(out: Output, /, target: Chosen, *, limit: int, **options: Any) -> None:
     """Show dead letters: event, reason, attempts, times, and the bytes that would be sent now.
 
     \b
     Examples:
-      bucketcast dlq show webhook:primary --reason 422
+      bucketcast dlq show webhook:primary/0b5c14ce6f
       bucketcast dlq show webhook:primary --id 5fea7756-0ea4-451a-a703-a558b933e274
     """  # noqa: D301 - click reads the character
-    entries = read_entries(out, target, to_filter(options), limit)
+    entries = read_entries(out, target.queue, to_filter(target, options), limit)
     lines = [line for entry in entries for line in (*records.lines(entry), "")]
     out.answer({"dead_letters": entries}, *lines[:-1])
     if not entries:
@@ -158,8 +139,30 @@ def read_entries(out: Output, target: str, wanted: Filter, limit: int) -> list[d
     return [records.entry(plan, selection.queue.name, kind) for plan in plans]
 
 
+def letter_rows(
+    out: Output, target: str, wanted: Filter
+) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return a row for each letter that is read in a second, and notes on those that are not.
+
+    Raises:
+        BucketcastError: there is no such target.
+        AwsError: AWS cannot be reached.
+    """
+    selection = select_queue(out, target)
+    found = []
+    with aws_errors(), make_reader(selection, seconds=SECONDS) as reader:
+        for plan in matching_plans(reader, selection, wanted):
+            events = [delivery.event for delivery in plan.chosen] or plan.content.events
+            name, object_ = "-", counted(plan.number, "event")
+            if len(events) == 1:
+                name, object_ = events[0].name, f"s3://{events[0].bucket}/{events[0].key}"
+            letter = plan.letter
+            found.append((letter.id, clock(letter.sent), name, object_, letter.reason))
+    return sorted(found, key=itemgetter(1)), unread_notes(selection, reader)
+
+
 @click.command()
-@click.argument("target", metavar="TARGET", type=queue_name)
+@click.argument("target", metavar="TARGET", type=chosen)
 @filter_options
 @click.option(
     "--file",
@@ -168,7 +171,7 @@ def read_entries(out: Output, target: str, wanted: Filter, limit: int) -> list[d
     help="New file. [default: standard output]",
 )
 @shared
-def export(out: Output, /, target: str, *, path: Path | None, **options: Any) -> None:
+def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any) -> None:
     """Write dead letters as NDJSON, a line per message, and leave them where they are.
 
     \b
@@ -178,8 +181,8 @@ def export(out: Output, /, target: str, *, path: Path | None, **options: Any) ->
     """  # noqa: D301 - click reads the character
     if path is None and out.json:
         raise click.UsageError("--json needs --file: standard output is NDJSON without it")
-    selection = select_queue(out, target)
-    wanted, number = to_filter(options), 0
+    selection = select_queue(out, target.queue)
+    wanted, number = to_filter(target, options), 0
     with aws_errors(), open_reader(out, selection, "exporting") as (reader, report):
         if path is None:
             for plan in matching_plans(reader, selection, wanted, report):
@@ -196,33 +199,52 @@ def export(out: Output, /, target: str, *, path: Path | None, **options: Any) ->
         )
 
 
-def _count(
-    out: Output, selection: Selection, wanted: Filter, summary: Summary, most: int | None
+def count(
+    out: Output,
+    readers: ExitStack,
+    selections: Sequence[Selection],
+    wanted: Filter,
+    summary: Summary,
+    seconds: float | None,
 ) -> list[str]:
-    """Count a queue's letters; return notes on those that could not be read."""
-    queue = selection.queue
-    with (
-        report_progress(out, selection, f"reading {queue.name}") as report,
-        make_reader(selection) as reader,
-    ):
-        for letters in reader.batches():
-            for letter in letters:
-                if wanted.needs_events:
-                    plan = make_plan(letter, wanted, now_ms(), ingress=queue.ingress)
-                    number = plan.number if plan else 0
-                else:
-                    matches = wanted.matches(letter, now_ms())
-                    number = count_events(letter) if matches else 0
-                if number:
-                    summary.add(letter, queue.name, number)
-            report(reader.seen)
-            if most and reader.seen >= most:
-                return [first_note(selection, reader)]
-    return unread_notes(selection, reader)
+    """Count the letters of queues within so many seconds; return notes on those not counted.
+
+    The `readers` hide what they have read until they are closed.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    notes: list[str] = []
+    total, done = sum(selection.depth.all for selection in selections), 0
+    waiting = [selection for selection in selections if selection.depth.all]
+    ends_at = time.monotonic() + (seconds or 0)
+    with aws_errors(), progress(out, "reading") as report:
+        for index, selection in enumerate(waiting):
+            left = max(0.0, ends_at - time.monotonic()) / (len(waiting) - index)
+            reader = readers.enter_context(
+                make_reader(selection, seconds=None if seconds is None else left)
+            )
+            for letters in reader.batches():
+                for letter in letters:
+                    if number := _number(letter, wanted, ingress=selection.queue.ingress):
+                        summary.add(letter, selection.queue.name, number)
+                report("reading", done + reader.seen, total, "messages")
+            done += reader.seen
+            notes += unread_notes(selection, reader, "; `--all` counts them all")
+    return notes
+
+
+def _number(letter: Letter, wanted: Filter, *, ingress: bool) -> int:
+    """Return how many events of a letter match."""
+    if not wanted.needs_events:
+        return count_events(letter) if wanted.matches(letter, now_ms()) else 0
+    plan = make_plan(letter, wanted, now_ms(), ingress=ingress)
+    return plan.number if plan else 0
 
 
 def group_document(group: Group) -> dict[str, Any]:
     return {
+        "id": group.id,
         "target": group.target,
         "rule": group.rule,
         "error": group.error,
@@ -233,5 +255,5 @@ def group_document(group: Group) -> dict[str, Any]:
         "messages": group.messages,
         "oldest": clock(group.oldest),
         "newest": clock(group.newest),
-        "example": group.id,
+        "example": group.example,
     }

@@ -1,0 +1,154 @@
+"""Reading a dead-letter queue of any size while more arrives, on a clock of its own."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+import pytest
+
+from bucketcast.dlq.aws import reader
+from bucketcast.dlq.aws.reader import Reader
+
+URL = "https://sqs.us-east-1.amazonaws.com/1/dead"
+BEGAN = 1_000_000
+
+
+@dataclass(slots=True)
+class Kept:
+    id: str
+    sent: int
+    visible: float = 0.0
+    receives: int = 0
+
+
+class Sqs:
+    """A queue that gives its oldest visible messages; each call takes a while.
+
+    So many messages `arrive` with each call, which takes `call_seconds`. `longest` is the longest
+    time that a message was hidden for, in seconds.
+    """
+
+    def __init__(self, number: int, arrive: int = 0) -> None:
+        self.now = 0.0
+        self.messages = {f"m{at}": Kept(f"m{at}", at) for at in range(number)}
+        self.longest = 0
+        self.call_seconds = 0.02
+        self._arrive = arrive
+        self._lock = Lock()
+
+    @property
+    def hidden(self) -> int:
+        return sum(each.visible > self.now for each in self.messages.values())
+
+    def receive_message(self, *, VisibilityTimeout: int, **asked: Any) -> Any:  # noqa: N803
+        with self._lock:
+            self._tick()
+            for _ in range(self._arrive):
+                name = f"m{len(self.messages)}"
+                self.messages[name] = Kept(name, BEGAN)
+            visible = (each for each in self.messages.values() if each.visible <= self.now)
+            found = list(islice(visible, asked["MaxNumberOfMessages"]))
+            if not found:
+                self.now += asked["WaitTimeSeconds"] / 8
+            for each in found:
+                each.receives += 1
+                self._hide(each, VisibilityTimeout)
+            return {"Messages": [_received(each) for each in found]}
+
+    def change_message_visibility_batch(self, *, Entries: Sequence[Any], **_: Any) -> Any:  # noqa: N803
+        with self._lock:
+            self._tick()
+            for entry in Entries:
+                name, _, receives = entry["ReceiptHandle"].partition("/")
+                each = self.messages[name]
+                if each.receives == int(receives) and each.visible > self.now:
+                    self._hide(each, entry["VisibilityTimeout"])
+            return {}
+
+    def _tick(self) -> None:
+        self.now += self.call_seconds / 8  # eight threads call at once
+
+    def _hide(self, each: Kept, seconds: int) -> None:
+        each.visible = self.now + seconds
+        self.longest = max(self.longest, seconds)
+
+
+def _received(each: Kept) -> Any:
+    return {
+        "MessageId": each.id,
+        "ReceiptHandle": f"{each.id}/{each.receives}",
+        "Body": "",
+        "Attributes": {"SentTimestamp": str(each.sent)},
+    }
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sqs]:
+    def make(number: int, arrive: int = 0) -> Sqs:
+        sqs = Sqs(number, arrive)
+        monkeypatch.setattr(time, "monotonic", lambda: sqs.now)
+        return sqs
+
+    return make
+
+
+def read(sqs: Sqs, number: int, **limit: float) -> list[str]:
+    """Read such a queue to the end; return the ids of its messages."""
+    with Reader(URL, sqs, began=BEGAN, expected=number, **limit) as opened:  # type: ignore[arg-type]
+        return [letter.id for letters in opened.batches() for letter in letters]
+
+
+@pytest.mark.parametrize("arrive", [0, 1, 10])
+@pytest.mark.parametrize("limit", [{}, {"seconds": 1.0}])
+def test_what_is_there_at_the_beginning_is_read_once_whatever_arrives(
+    queue: Callable[..., Sqs], arrive: int, limit: dict[str, float]
+) -> None:
+    sqs = queue(300, arrive)
+    assert sorted(read(sqs, 300, **limit)) == sorted(f"m{at}" for at in range(300))
+    assert sqs.now < 5
+    assert sqs.hidden == 0
+
+
+def test_reading_that_takes_long_hides_nothing_for_longer_than_ten_seconds(
+    queue: Callable[..., Sqs],
+) -> None:
+    sqs = queue(2_000)
+    sqs.call_seconds = 0.24
+    assert len({*read(sqs, 2_000)}) == 2_000
+    assert sqs.now > 10
+    assert sqs.longest <= 10
+    assert sqs.hidden == 0
+
+
+def test_reading_ends_when_more_would_have_to_be_hidden_than_can_be(
+    queue: Callable[..., Sqs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_MAX_HIDDEN", 1_000)
+    sqs = queue(3_000)
+    assert 1_000 <= len({*read(sqs, 3_000)}) < 1_100
+    assert sqs.hidden == 0
+
+
+def test_interrupted_reading_hides_nothing_after_ten_seconds(queue: Callable[..., Sqs]) -> None:
+    sqs = queue(3_000)
+    opened = Reader(URL, sqs, began=BEGAN, expected=3_000)  # type: ignore[arg-type]
+    assert len([*islice(opened.batches(), 200)]) == 200
+    assert sqs.hidden
+    sqs.now += 10
+    assert sqs.hidden == 0
+
+
+def test_hundred_thousand_letters_are_looked_at_for_a_second(queue: Callable[..., Sqs]) -> None:
+    sqs = queue(100_000)
+    found = read(sqs, 100_000, seconds=1.0)
+    assert 0 < len({*found}) == len(found) < 10_000
+    assert sqs.now < 3
+    assert sqs.hidden == 0
+
+
+def test_approximate_number_may_be_wrong(queue: Callable[..., Sqs]) -> None:
+    for number in (0, 250, 1_000):
+        assert len(read(queue(300), number)) == 300
