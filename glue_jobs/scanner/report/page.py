@@ -15,12 +15,17 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.display import printable, size
 from bucketcast.event.scanner import KINDS
-from glue_jobs.scanner.report.bars import plots
 from glue_jobs.scanner.report.growth import HEIGHT, WIDTH, Growth
 from glue_jobs.scanner.usage import Usage
 
 _WHOLE_BUCKET: Final = "(the whole bucket)"
 """The name of the bucket itself, whose key is ""."""
+_DIMENSIONS: Final = {
+    "storage_class": "Storage classes",
+    "size_class": "Sizes",
+    "age_class": "Ages, since the last modification",
+    "prefix": "The heaviest prefixes",
+}
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
@@ -73,8 +78,9 @@ class Page:
 
 def html(page: Page) -> str:
     """Render the page as HTML."""
-    drawn = list(plots(page.usage))
-    return _template().render(page=page, kinds=KINDS, width=WIDTH, height=HEIGHT, plots=drawn)
+    return _template().render(
+        page=page, kinds=KINDS, dimensions=_DIMENSIONS, width=WIDTH, height=HEIGHT
+    )
 
 
 @cache
