@@ -2,18 +2,15 @@
 
 Context: `config` (path, default `bucketcast.toml`), `stack` (name, default `Bucketcast`) and
 `local` (`true`: the functions run on this machine, so they are bundled for its interpreter, plain
-secrets are allowed, and nothing outlives the stack). The `context` of `cdk.json` overrides the
-feature flags below.
+secrets are allowed, and nothing outlives the stack). `cdk.json` has CDK's feature flags, so that a
+new version of the library changes no stack; `limits.check_size` counts the resources instead of
+CDK, and a template of 1 MB, all that CloudFormation takes, needs no indentation.
 """
 
-import json
 import os
 import sys
-import tarfile
 from pathlib import Path
-from typing import IO, cast
 
-import aws_cdk
 from aws_cdk import App, Environment, Stack, Validations
 from cdk_nag import AwsSolutionsChecks
 
@@ -24,26 +21,6 @@ from bucketcast_cdk import Bucketcast, limits
 ROOT = Path(__file__).resolve().parent
 FAILED = 1
 MISUSE = 2
-
-
-def feature_flags() -> dict[str, object]:
-    """Return the flags that this version of CDK recommends, and two for large stacks.
-
-    `cdk init` would copy the recommended ones, some ninety, into `cdk.json`. The library has them
-    in a file that Python offers no name for.
-    """
-    (library,) = Path(aws_cdk.__file__).parent.glob("_jsii/aws-cdk-lib@*.tgz")
-    with tarfile.open(library) as files:
-        # By its name alone, the whole library would be unpacked.
-        name = "package/recommended-feature-flags.json"
-        recommended = files.extractfile(next(each for each in files if each.name == name))
-        return {
-            **json.load(cast("IO[bytes]", recommended)),
-            # `limits.check_size` counts the resources, and says what to do about too many.
-            "@aws-cdk/core:stackResourceLimit": 0,
-            # CloudFormation takes a template of 1 MB, spaces included.
-            "@aws-cdk/core:suppressTemplateIndentation": True,
-        }
 
 
 def build(app: App) -> Stack:
@@ -79,7 +56,7 @@ def build(app: App) -> Stack:
 
 
 def main() -> int:
-    app = App(context=feature_flags())
+    app = App()
     try:
         build(app)
     except ConfigErrors as errors:

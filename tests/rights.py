@@ -4,6 +4,7 @@
 reason here is used, and that nothing is called without a right (`tests/e2e/iam.py`).
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -216,10 +217,10 @@ def example() -> dict[str, Any]:
     from aws_cdk import App, Stack  # noqa: PLC0415
     from aws_cdk.assertions import Template  # noqa: PLC0415
 
-    from app import feature_flags  # noqa: PLC0415
     from bucketcast_cdk import Bucketcast  # noqa: PLC0415
 
-    context = {**feature_flags(), "aws:cdk:bundling-stacks": []}
+    flags = json.loads((ROOT / "cdk.json").read_bytes())["context"]
+    context = {**flags, "aws:cdk:bundling-stacks": []}
     stack = Stack(App(context=context), "Bucketcast")
     Bucketcast(stack, "Default", config=EXAMPLE)
     return dict(Template.from_stack(stack).to_json())

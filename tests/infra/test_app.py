@@ -25,13 +25,13 @@ def synth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synth:
     """Run the app of a configuration in this process, and return its exit code."""
     for name in [name for name in os.environ if name.startswith("MINIO_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(app, "App", partial(App, outdir=str(tmp_path / "out")))
     file = tmp_path / "bucketcast.toml"
 
     def synth(text: str, **context: Any) -> int:
         file.write_text(text)
         words = {**CHECKED, "config": str(file), **context}
-        monkeypatch.setattr(app, "feature_flags", lambda: words)
+        made = partial(App, outdir=str(tmp_path / "out"), context=words)
+        monkeypatch.setattr(app, "App", made)
         return app.main()
 
     return synth
