@@ -87,7 +87,6 @@ class Bucketcast(Construct):
         queues = [delivery.queue for delivery in deliveries]
         ingest.allow_sending(queues)
         ingest.allow_rules(eventbridge.rules_arn(stack))
-        eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
         dynamic = DynamicTargets(self, "DynamicTargets", context, ingest=ingest)
         if config.access_events and config.trail.create and not local:
             make_trail(Construct(self, "Access"), context)

@@ -4,12 +4,11 @@ CDK's own targets add a statement for each rule, and a queue's policy takes 20. 
 rules begin with the stack's name, so one statement allows them all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast_cdk.ingest import Ingest
@@ -24,7 +23,7 @@ def rules_arn(stack: Stack) -> str:
     return arn(stack, "events", f"rule/{stack.stack_name}-*")
 
 
-def make(  # noqa: PLR0913 - the properties of a rule
+def make(
     scope: Construct,
     construct_id: str,
     *,
@@ -32,15 +31,13 @@ def make(  # noqa: PLR0913 - the properties of a rule
     description: str,
     pattern: Mapping[str, Any],
     target: events.CfnRule.TargetProperty,
-    bus: events.IEventBus | None = None,
 ) -> events.Rule:
-    """Make a rule that calls one target, whose own policy allows it; `bus` is the default one."""
+    """Make a rule that calls one target, whose own policy allows it."""
     named = {key.replace("-", "_"): value for key, value in pattern.items()}
     rule = events.Rule(
         scope,
         construct_id,
         rule_name=name,
-        event_bus=bus,
         description=description,
         event_pattern=events.EventPattern(**named),
     )
@@ -48,40 +45,6 @@ def make(  # noqa: PLR0913 - the properties of a rule
     if isinstance(cfn, events.CfnRule):
         cfn.targets = [target]
     return rule
-
-
-def allow_forwarding(scope: Construct, ingest: Ingest, accounts: Sequence[str]) -> None:
-    """Make a bus to which other accounts forward their events of S3, and its rule to the queue.
-
-    EventBridge itself writes the account into forwarded events, and refuses events of `aws.s3`
-    that a client puts.
-    """
-    if not accounts:
-        return
-    stack = Stack.of(scope)
-    name = f"{stack.stack_name}-accounts"  # rules on a bus have its name in their ARN: `rules_arn`
-    bus = events.EventBus(
-        scope, "Bus", event_bus_name=name, description="S3's events of other accounts"
-    )
-    statement = iam.PolicyStatement(
-        sid="Accounts",
-        principals=[iam.AccountPrincipal(account) for account in accounts],
-        actions=["events:PutEvents"],
-        resources=[stack.format_arn(service="events", resource="event-bus", resource_name=name)],
-    )
-    cfn = bus.node.default_child
-    if isinstance(cfn, events.CfnEventBus):
-        cfn.policy = iam.PolicyDocument(statements=[statement])
-    make(
-        scope,
-        "BusRule",
-        name=f"{name}-to-ingress",
-        description="S3's events of other accounts",
-        pattern={"source": ["aws.s3"], "account": list(accounts)},
-        target=ingress(ingest),
-        bus=bus,
-    )
-    CfnOutput(scope, "EventBus", value=bus.event_bus_arn)
 
 
 def ingress(ingest: Ingest) -> events.CfnRule.TargetProperty:

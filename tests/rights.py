@@ -155,7 +155,7 @@ every option that adds rights. Names in capitals stand for values of a deploymen
 The end-to-end tests record the calls that functions, jobs and the gateway make by boto3. They fail
 if a role does not allow a call, or if nothing uses a right whose last column is empty.
 
-`tests/infra/test_resource_policies.py` checks the policies of queues, buckets, buses and functions,
+`tests/infra/test_resource_policies.py` checks the policies of queues, buckets and functions,
 and the trust of roles: they allow the calls of AWS's services in the stack, and refuse those from
 another account.
 

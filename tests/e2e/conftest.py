@@ -53,8 +53,6 @@ def system(
     write_configuration(config, BUCKETS, consumers.targets(), dynamic="postgres,redis,webhook")
     with config.open("a", encoding="utf-8") as more:
         more.write(f'[source.sns]\ntopics = ["{SNS_TOPIC}"]\n')
-        # The local AWS has one account; its rules forward to the bus as another's would.
-        more.write(f'[source.eventbridge]\naccounts = ["{ACCOUNT}"]\n')
         more.write('[pipeline]\nbuckets = ["*"]\n')
     local = Local(folder / "local")
     try:

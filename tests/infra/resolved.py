@@ -16,7 +16,6 @@ _ARNS: Final = {
     "AWS::SQS::Queue": (f"arn:aws:sqs:{_HERE}:", "QueueName"),
     "AWS::S3::Bucket": ("arn:aws:s3:::", "BucketName"),
     "AWS::Lambda::Function": (f"arn:aws:lambda:{_HERE}:function:", "FunctionName"),
-    "AWS::Events::EventBus": (f"arn:aws:events:{_HERE}:event-bus/", "Name"),
     "AWS::CloudTrail::Trail": (f"arn:aws:cloudtrail:{_HERE}:trail/", "TrailName"),
     "AWS::DynamoDB::Table": (f"arn:aws:dynamodb:{_HERE}:table/", "TableName"),
     "AWS::SNS::Topic": (f"arn:aws:sns:{_HERE}:", "TopicName"),
@@ -47,9 +46,7 @@ class Resolved:
         kind = self._raw[logical_id]["Type"]
         about = self._raw[logical_id].get("Properties", {})
         if kind == "AWS::Events::Rule":
-            bus = about.get("EventBusName")
-            on = f"{self._value(bus)}/" if bus else ""
-            return f"arn:aws:events:{_HERE}:rule/{on}{about['Name']}"
+            return f"arn:aws:events:{_HERE}:rule/{about['Name']}"
         if kind not in _ARNS:
             return logical_id
         begin, key = _ARNS[kind]

@@ -1,4 +1,4 @@
-"""Other sources: topics of SNS and buses of other accounts, which only a configuration adds.
+"""Other sources: topics of SNS, which only a configuration adds.
 
 That they may write to the ingress queue, and no others, is in `test_resource_policies.py`.
 """
@@ -11,9 +11,6 @@ TOPIC = "arn:aws:sns:eu-west-1:444455556666:uploads"
 OTHERS = f"""
 [source.sns]
 topics = ["{TOPIC}"]
-
-[source.eventbridge]
-accounts = ["444455556666", "777788889999"]
 """
 
 
@@ -34,28 +31,11 @@ def test_a_topic_is_subscribed_in_its_region_once_it_may_write(make: Make) -> No
     assert policies.keys() & set(subscription["DependsOn"])
 
 
-def test_only_s3s_own_events_of_an_account_are_taken_from_the_bus(make: Make) -> None:
-    stack = make(OTHERS)
-    (logical_id,) = stack.of_type("AWS::Events::EventBus")
-    (rule,) = [
-        each["Properties"]
-        for each in stack.event_rules().values()
-        if each["Properties"].get("EventBusName") == {"Ref": logical_id}
-    ]
-    # Only EventBridge writes it: events that such an account puts itself are dropped.
-    assert rule["EventPattern"] == {
-        "source": ["aws.s3"],
-        "account": ["444455556666", "777788889999"],
-    }
-    assert stack.json["Outputs"]["EventBus"]["Value"] == {"Fn::GetAtt": [logical_id, "Arn"]}
-
-
 def test_other_accounts_have_no_access_by_default(typical: Synthesised) -> None:
     (statement,) = _statements(typical, "BucketsOfThisAccount")
     account = statement["Condition"]["StringEquals"]["aws:SourceAccount"]
     assert account == {"Ref": "AWS::AccountId"}
     assert _statements(typical, "Topics") == []
-    assert typical.of_type("AWS::Events::EventBus") == {}
 
 
 def _statements(stack: Synthesised, sid: str) -> list[dict[str, Any]]:

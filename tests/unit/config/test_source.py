@@ -8,11 +8,10 @@ from tests.unit.config.folder import Folder
 def test_other_sources_are_read(folder: Folder) -> None:
     topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
     text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"
-    source = folder.load(f"{text}\n[source.eventbridge]\naccounts = '777788889999'").source
+    source = folder.load(text).source
     assert (source.s3.accounts, source.sns.topics) == (("444455556666",), (topic,))
-    assert source.eventbridge.accounts == ("777788889999",)
     unset = folder.load("").source
-    assert (unset.s3.accounts, unset.sns.topics, unset.eventbridge.accounts) == ((), (), ())
+    assert (unset.s3.accounts, unset.sns.topics) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -21,10 +20,6 @@ def test_other_sources_are_read(folder: Folder) -> None:
         (
             "[source.s3]\naccounts = ['4444']",
             "source.s3.accounts: found '4444'; allowed is an account",
-        ),
-        (
-            "[source.eventbridge]\naccounts = 'us'",
-            "source.eventbridge.accounts: found 'us'; allowed is an account's id of 12 digits",
         ),
         (
             "[source.sns]\ntopics = ['uploads']",

@@ -32,22 +32,8 @@ class SnsSourceOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventBridgeSourceOptions:
-    """Accounts that forward S3's events to an event bus of the stack."""
-
-    accounts: Csv = option(
-        "other accounts that may forward S3's events, of any region, to the event bus that the "
-        "deploy makes",
-        default="",
-        example="444455556666",
-        parse=ACCOUNT,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class SourceConfig:
     """Sources beside the buckets of this account, a table each."""
 
     s3: S3SourceOptions
     sns: SnsSourceOptions
-    eventbridge: EventBridgeSourceOptions
