@@ -70,13 +70,6 @@ class Emulator:
     def stop(self) -> None:
         self._process.stop()
 
-    def pause(self) -> None:
-        """Let it answer to nothing until it resumes; what is sent to it meanwhile waits."""
-        self._process.pause()
-
-    def resume(self) -> None:
-        self._process.resume()
-
     def _health(self) -> None:
         with _DIRECT.open(f"{self.endpoint}/_localstack/health", timeout=2):
             pass
