@@ -1,19 +1,18 @@
 """An error of a worker is reported in the words that were used there."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from glue_jobs.reason import reason
-from tests.glue.conftest import PACKAGES, ROOT
+from glue_jobs.run import Run, session
 
 
 @pytest.mark.both_sparks
@@ -37,11 +36,26 @@ def test_an_error_of_a_worker_is_reported_without_its_traceback(
     assert reason(raised.value) == str(expected)
 
 
-def test_a_killed_spark_is_reported_in_words(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PACKAGES))}
-    command = [sys.executable, "-m", "tests.glue.killed_job", tmp_path.as_uri()]
-    ended = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
-    assert ended.returncode
+def test_a_killed_spark_is_reported_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its Java is killed, as when memory runs out, and then there is none to stop."""
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    spark = Mock(stop=gateway.jvm.java.lang.System.nanoTime)
+    spark.stop()
+    monkeypatch.setattr(
+        "glue_jobs.run.SparkSession",
+        Mock(**{"builder.appName.return_value.getOrCreate.return_value": spark}),
+    )
+
+    def work() -> None:
+        with Run(tmp_path.as_uri()), session("killed"):
+            gateway.proc.kill()
+            gateway.proc.communicate()
+            gateway.jvm.java.lang.System.nanoTime()
+
+    with pytest.raises((Py4JError, OSError)):
+        work()
     document = json.loads((tmp_path / "result.json").read_text())
     assert document["status"] == "error"
     assert document["error"].startswith("Spark's Java process ended while the job worked")
