@@ -20,7 +20,6 @@ from tests.unit.moto_aws import TABLE, make_state_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
-JVM = " ".join(["-Duser.timezone=UTC", *SMALL])
 PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
 OTHER_ACCOUNTS = (
     "AWS_PROFILE",
@@ -137,7 +136,8 @@ def builder(folder: Path) -> SparkSession.Builder:
         .config("spark.driver.memory", "2g")
         # A busy machine takes longer than the 15 s in which Python is to fetch a result.
         .config("spark.python.authenticate.socketTimeout", "600s")
-        .config("spark.driver.extraJavaOptions", JVM)
+        .config("spark.python.daemon.module", "tests.glue.daemon")
+        .config("spark.driver.extraJavaOptions", " ".join(["-Duser.timezone=UTC", *SMALL]))
         .config("spark.local.dir", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.sql.ansi.enabled", "true")
