@@ -36,9 +36,7 @@ PARTS: Final = {
     "e2e": (*PYTEST, "tests/e2e", "--ignore", "tests/e2e/own_stack"),
     "unit": (*PYTEST, "tests/unit"),
     "deploys": (*PYTEST, "tests/e2e/own_stack"),
-    # In one Spark these took longer than all else.
-    "glue-4.1": (*PYTEST, "tests/glue", "-k", "not scan"),
-    "glue-4.1-scan": (*PYTEST, "tests/glue", "-k", "scan"),
+    "glue-4.1": (*PYTEST, "tests/glue"),
     "infra": (*PYTEST, "tests/infra"),
     **contract("elasticsearch"),
     # All but what is marked is our logic, not Spark's.
