@@ -157,7 +157,6 @@ def test_a_target_gets_the_current_objects_that_its_rules_match(
     }
 
 
-@pytest.mark.both_sparks
 def test_all_versions_are_sent_in_the_order_of_their_times(
     spark: SparkSession, deployment: Backfills
 ) -> None:

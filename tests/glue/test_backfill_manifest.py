@@ -72,7 +72,6 @@ def test_each_object_is_read_once_as_it_is_now(
     assert read(spark, tmp_path, text, prefix="b c") == ({(key, only, 3)}, set())
 
 
-@pytest.mark.both_sparks
 @pytest.mark.parametrize(
     ("row", "expected"),
     [

@@ -213,7 +213,6 @@ def test_damaged_rows_are_listed_and_repaired(
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]
 
 
-@pytest.mark.both_sparks
 def test_a_stopped_server_is_reported(spark: SparkSession, job: Job) -> None:
     rows = mirror.read_rows(spark, mirror.parse(ARN, job.arguments["mirror"]), BUCKET, "")
     job.server.stop()

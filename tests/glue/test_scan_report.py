@@ -123,7 +123,6 @@ def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) 
     assert result["report"] == f"{folder}/index.html"
 
 
-@pytest.mark.both_sparks
 def test_the_table_has_all_findings(spark: SparkSession, written: tuple[Any, str]) -> None:
     _, folder = written
 

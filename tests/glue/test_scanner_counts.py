@@ -15,8 +15,9 @@ from tests.glue.inventories import TAKEN, Row
 Findings = set[tuple[str, str, int, int | None, int | None]]
 
 
-@pytest.mark.both_sparks
-@pytest.mark.parametrize(("many", "large"), [(0, 0), (2, 1 << 41)])
+@pytest.mark.parametrize(
+    ("many", "large"), [(0, 0), pytest.param(2, 1 << 41, marks=pytest.mark.both_sparks)]
+)
 def test_counts_of_200_inventories_equal_the_oracle(
     spark: SparkSession, two_hundred: list[Row], many: int, large: int
 ) -> None:
