@@ -1,10 +1,10 @@
 """Findings are alerted or not, by comparison with earlier alerts."""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 
 from glue_jobs.scanner.alert_states import ALERT_STATES, AlertPolicy, compare
@@ -19,43 +19,41 @@ def today(spark: SparkSession, **counts: int) -> DataFrame:
     return spark.createDataFrame(rows, COLUMNS)
 
 
-def before(spark: SparkSession, *rows: tuple[str, int, timedelta, bool]) -> DataFrame:
+def before(*rows: tuple[str, int, timedelta, bool]) -> list[tuple[Any, ...]]:
     """Return records of earlier alerts: key, alerted count, age, and True if it is open."""
-    records = [
+    return [
         ("ManyVersions", key, None, None, None, None, None, count, NOW - age, is_open)
         for key, count, age, is_open in rows
     ]
-    return spark.createDataFrame(records, ALERT_STATES)
 
 
-def states(rows: DataFrame) -> dict[str, Any]:
-    return {row.key: row.state for row in rows.collect()}
+def states(rows: Iterable[Row]) -> dict[str, Any]:
+    return {row.key: row.state for row in rows}
 
 
 def next_states(
     spark: SparkSession,
     now: DataFrame,
-    past: DataFrame,
+    past: Sequence[tuple[Any, ...]],
     cooldown: float = 0,
     at: datetime = NOW,
     prefix: str = "",
-) -> DataFrame:
+) -> list[Row]:
     covered = sql.col("key").startswith(prefix)
     matched = sql.lit(True)  # noqa: FBT003 - a column's value
     policy = AlertPolicy(10, cooldown)
-    states = compare(now, past, at=at, taken=at, policy=policy, covered=covered, matched=matched)
-    # Collected, since a run reads only the stored states of the one before.
-    return spark.createDataFrame(states.collect(), ALERT_STATES)
+    stored = spark.createDataFrame(past, ALERT_STATES)
+    return compare(
+        now, stored, at=at, taken=at, policy=policy, covered=covered, matched=matched
+    ).collect()
 
 
-@pytest.mark.both_sparks
 def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> None:
     most = 2**63 - 1  # times a hundred, it would not fit
     now = today(
         spark, first=5, as_before=100, less=90, by_9_9=1_099, by_10=1_100, again=7, huge=most
     )
     past = before(
-        spark,
         ("as_before", 100, HOUR, True),
         ("less", 100, HOUR, True),
         ("by_9_9", 1_000, HOUR, True),
@@ -77,7 +75,7 @@ def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> No
         "gone": "cleared",
         "huge": "worse",
     }
-    rows = {row.key: row for row in result.collect()}
+    rows = {row.key: row for row in result}
     assert {key: rows[key].alerted for key in ("first", "less", "by_10")} == {
         "first": 5,
         "less": 100,
@@ -88,8 +86,7 @@ def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> No
 
 
 def test_states_follow_from_scan_to_scan(spark: SparkSession) -> None:
-    past = before(
-        spark,
+    past: Sequence[tuple[Any, ...]] = before(
         ("slow", 1_000, 9 * HOUR, True),
         ("flaps", 100, HOUR, True),
         ("gone", 100, HOUR, True),
@@ -103,10 +100,11 @@ def test_states_follow_from_scan_to_scan(spark: SparkSession) -> None:
     ]
     history = []
     for hour, counts in enumerate(scans):
-        past = next_states(
+        rows = next_states(
             spark, today(spark, **counts), past, cooldown=4 * 3_600, at=NOW + hour * HOUR
         )
-        history.append(states(past))
+        history.append(states(rows))
+        past = rows
 
     slow = [scan["slow"] for scan in history]
     assert slow == ["same", "worse", "same", "same", "same"], "growth counts from the last alert"
@@ -116,29 +114,23 @@ def test_states_follow_from_scan_to_scan(spark: SparkSession) -> None:
     assert "gone" not in history[-1], "its record is no longer needed"
 
 
-def test_records_that_the_scan_does_not_cover_stay(spark: SparkSession) -> None:
-    past = before(spark, ("a/old", 100, HOUR, True), ("b/old", 100, HOUR, True))
-
-    part = next_states(spark, today(spark), past, prefix="a/")
-
-    assert states(part) == {"a/old": "cleared", "b/old": None}
-    assert states(next_states(spark, today(spark, **{"b/old": 100}), part)) == {"b/old": "same"}
-
-
-def test_since_is_the_first_time_of_a_finding_that_stayed(spark: SparkSession) -> None:
-    past = before(spark)
+def test_a_finding_keeps_its_first_time_while_it_stays_or_is_not_covered(
+    spark: SparkSession,
+) -> None:
+    past: Sequence[tuple[Any, ...]] = []
     hours: list[tuple[dict[str, int], str]] = [
         ({"a/stays": 5, "a/goes": 5, "b/unseen": 5}, ""),
         ({"a/stays": 9}, "a/"),
         ({"a/stays": 9, "a/goes": 5, "b/unseen": 5}, ""),
     ]
-    since = []
+    found = []
     for hour, (counts, prefix) in enumerate(hours):
-        past = next_states(spark, today(spark, **counts), past, at=NOW + hour * HOUR, prefix=prefix)
-        ages = sql.floor((sql.unix_seconds("since") - int(NOW.timestamp())) / 3_600)
-        since.append({row.key: row.age for row in past.select("key", ages.alias("age")).collect()})
-    assert since == [
-        {"a/stays": 0, "a/goes": 0, "b/unseen": 0},
-        {"a/stays": 0, "a/goes": 0, "b/unseen": 0},
-        {"a/stays": 0, "a/goes": 2, "b/unseen": 0},
+        rows = next_states(spark, today(spark, **counts), past, at=NOW + hour * HOUR, prefix=prefix)
+        ages = {row.key: round((row.since.timestamp() - NOW.timestamp()) / 3_600) for row in rows}
+        found.append({key: (state, ages[key]) for key, state in states(rows).items()})
+        past = rows
+    assert found == [
+        {"a/stays": ("new", 0), "a/goes": ("new", 0), "b/unseen": ("new", 0)},
+        {"a/stays": ("worse", 0), "a/goes": ("cleared", 0), "b/unseen": (None, 0)},
+        {"a/stays": ("same", 0), "a/goes": ("new", 2), "b/unseen": ("same", 0)},
     ]
