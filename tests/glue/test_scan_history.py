@@ -82,31 +82,34 @@ def scan_on(scans: Scans, day: float, keys: dict[str, int], **options: str) -> d
     return scans.scan(**options)
 
 
-def test_an_older_scan_between_others_changes_nothing(
+def test_an_older_source_changes_nothing_that_a_newer_one_showed(
     scans: Scans, history: Found, clock: Clock
 ) -> None:
     scans.add_rule()
-    scan_on(scans, 0, {"many": 3})
-    clock.time += DAY
-    scan_on(scans, 1, {"many": 4, "more": 5})
-    with pytest.raises(BucketcastError, match="is older than the source of an earlier scan"):
-        scan_on(scans, 0.5, {"gone": 9})
-    clock.time += DAY
-    last = scan_on(scans, 2, {"many": 6})
+    scan_on(scans, 1, {"a/new": 3, "b/old": 3}, prefix="a/")
+    assert scans.events() == [("ManyVersions", "a/new", 3)]
 
+    clock.time += DAY
+    result = scan_on(scans, 0, {"a/gone": 3, "b/old": 3})
+    assert [(row["key"], row["state"]) for row in result["findings"]] == [("b/old", "new")]
+    assert scans.events() == [("ManyVersions", "b/old", 3)]
+    with pytest.raises(BucketcastError, match=r"^a list is older .*: scan a newer one$"):
+        scan_on(scans, 0.5, {"a/gone": 3}, prefix="a/")
+
+    clock.time += DAY
+    result = scan_on(scans, 3, {"a/new": 6})
+    assert [(row["key"], row["state"], row["since"]) for row in result["findings"]] == [
+        ("a/new", "worse", "2026-03-31T12:00:00+00:00"),
+        ("b/old", "cleared", "2026-03-30T12:00:00+00:00"),
+    ]
     assert history.rows() == [
-        ("1", "03-30", "many", 3, "new", "03-30"),
-        ("2", "03-31", "many", 4, "worse", "03-30"),
-        ("2", "03-31", "more", 5, "new", "03-31"),
-        ("4", "04-01", "many", 6, "worse", "03-30"),
-        ("4", "04-01", "more", None, "cleared", "03-31"),
+        ("1", "03-31", "a/new", 3, "new", "03-31"),
+        ("2", "03-30", "b/old", 3, "new", "03-30"),
+        ("4", "04-02", "a/new", 6, "worse", "03-31"),
+        ("4", "04-02", "b/old", None, "cleared", "03-30"),
     ]
-    assert history.objects() == [("1", "03-30", 1), ("2", "03-31", 2), ("4", "04-01", 1)]
-    assert [(row["key"], row["since"]) for row in last["findings"]] == [
-        ("many", "2026-03-30T12:00:00+00:00"),
-        ("more", "2026-03-31T12:00:00+00:00"),
-    ]
-    page = files.read(last["report"]).decode()
+    assert history.objects() == [("1", "03-31", 1), ("2", "03-30", 2), ("4", "04-02", 1)]
+    page = files.read(result["report"]).decode()
     assert "from 3 versions in 2 days" in page
     assert page.count("<polyline") == 3, "of the finding, the objects and the bytes"
     assert '<th scope="row">bytes</th>' in page

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -65,29 +64,6 @@ def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
     result = scans.scan(prefix="a/")
     assert [(row["key"], row["state"]) for row in result["findings"]] == [("a/many", "worse")]
     assert scans.events() == [("ManyVersions", "a/many", 4)]
-
-
-def test_an_older_source_changes_nothing_that_a_newer_one_showed(scans: Scans) -> None:
-    scans.add_rule()
-    scans.keys = {"a/new": 3, "b/old": 3}
-    scans.scan(prefix="a/")
-    assert scans.events() == [("ManyVersions", "a/new", 3)]
-
-    scans.taken -= timedelta(days=1)
-    scans.keys = {"a/gone": 3, "b/old": 3}
-    result = scans.scan()
-    assert [(row["key"], row["state"]) for row in result["findings"]] == [("b/old", "new")]
-    assert scans.events() == [("ManyVersions", "b/old", 3)]
-    with pytest.raises(BucketcastError, match=r"^a list is older .*: scan a newer one$"):
-        scans.scan(prefix="a/")
-
-    scans.taken += timedelta(days=2)
-    scans.keys = {"a/new": 3}
-    result = scans.scan()
-    assert [(row["key"], row["state"]) for row in result["findings"]] == [
-        ("a/new", "same"),
-        ("b/old", "cleared"),
-    ]
 
 
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
