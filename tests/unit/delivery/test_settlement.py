@@ -195,7 +195,7 @@ def test_no_more_messages_are_postponed_than_there_is_time_for() -> None:
     """A function that is killed over thousands has sent the rest back, and deleted nothing."""
     bench = Bench(everything(BUSY))
     bench.queue.full = True
-    messages = [message(f"{n}", "ab") for n in range(900)]
+    messages = [message(f"{n}", [f"{n}"]) for n in range(900)]
 
     def remaining() -> float:
         return 60.0 - 29 * len(bench.queue.pauses) / 100

@@ -6,7 +6,6 @@ began within an hour are merged, so that no event is given up more than an hour 
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -85,7 +84,7 @@ class Settlement:
         """Send events back in as few messages as hold them; return those that SQS did not take."""
         parts: list[tuple[Outgoing, Sequence[_Judged]]] = []
         kept: list[_Judged] = []
-        for group in _group(failed):
+        for group in _group(_fold(failed)):
             messages, too_large = _merge(group, batch)
             parts += messages
             kept += self._dead_letter(too_large, batch)
@@ -111,7 +110,24 @@ def _dead(failure: Failed, error: DeliveryError) -> dead_letters.Dead:
     return dead_letters.of_event(failure.delivery, history, name_of(error), str(error))
 
 
-def _group(failed: Sequence[_Judged]) -> Iterable[list[_Judged]]:
+def _fold(failed: Iterable[_Judged]) -> Iterable[_Judged]:
+    """Return each event once: of its copies, as SQS or a killed function leaves them, the oldest.
+
+    That is the one with the most tries.
+    """
+    found: dict[Any, _Judged] = {}
+    for one in failed:
+        failure, _ = one
+        delivery = failure.delivery
+        history = failure.received.message.history
+        to = failure.to or history.to
+        key = delivery.copy_id, delivery.rule, delivery.created, to, history.topic, history.redriven
+        if key not in found or found[key][0].tries < failure.tries:
+            found[key] = one
+    return found.values()
+
+
+def _group(failed: Iterable[_Judged]) -> Iterable[list[_Judged]]:
     """Return the events in groups that may share a message."""
     groups: dict[Any, list[_Judged]] = {}
     for one in failed:
@@ -133,31 +149,22 @@ def _likeness(failure: Failed) -> Any:
 
 
 def _merge(
-    group: Sequence[_Judged], batch: Batch
+    group: list[_Judged], batch: Batch
 ) -> tuple[list[tuple[Outgoing, Sequence[_Judged]]], list[_Judged]]:
-    """Return the messages that hold these events, and the events that are too large for any.
-
-    Copies of one event, as SQS or a killed function leaves them, become one.
-    """
+    """Return the messages that hold these events, and the events that are too large for any."""
     too_large: list[_Judged] = []
-    copies: dict[Any, list[_Judged]] = {}
-    for one in group:
-        delivery = one[0].delivery
-        key = delivery.copy_id, delivery.rule, delivery.created
-        copies.setdefault(key, []).append(one)
-    while copies:
-        first = [failure for ((failure, _), *_) in copies.values()]
-        history = _merge_histories([failure for failure, _ in chain(*copies.values())])
+    while group:
+        history = _merge_histories([failure for failure, _ in group])
         try:
-            packed = list(pack([_with_reason(failure, history) for failure in first]))
+            packed = list(pack([_with_reason(failure, history) for failure, _ in group]))
         except TooLarge as error:
+            failure, verdict = group.pop(error.index)
             reason = GivenUp(str(error), type(error).__name__)
-            lone = copies.pop([*copies][error.index])
-            too_large += [(failure, verdict._replace(error=reason)) for failure, verdict in lone]
+            too_large.append((failure, verdict._replace(error=reason)))
             continue
         messages: list[tuple[Outgoing, Sequence[_Judged]]] = []
         for body, start, stop in packed:
-            part = [*chain(*islice(copies.values(), start, stop))]
+            part = group[start:stop]
             pause = max(verdict.pause for _, verdict in part)
             messages.append((delayed_message(body, history, pause, batch), part))
         return messages, too_large
