@@ -155,11 +155,16 @@ def test_what_the_function_ends_with_is_halved_until_its_event_is_alone() -> Non
     assert bench.queue.reasons[0].startswith("no try came to an end: the function ended before")
 
 
-def test_of_those_that_the_function_may_end_with_one_is_tried_in_a_call() -> None:
+def test_of_those_that_the_function_ends_with_one_is_tried_in_a_call() -> None:
+    """The others were beside one, or the function could not start: they go together first."""
     bench = Bench()
-    marked = [message(key, key, failed(error="Crashed")) for key in "abc"]
+    marked = [message(key, key, failed(error="Crashed"), receives=2) for key in "abc"]
     outcome = bench(*marked, message("d", "d"))
     assert (bench.target.batches, outcome.stay) == ([["d"], ["a"]], ["b", "c"])
+    bench.target.batches.clear()
+    new = [message(key, key, failed(error="Crashed")) for key in "ef"]
+    outcome = bench(*marked, *new)
+    assert (bench.target.batches, outcome.stay) == ([["e", "f"]], ["a", "b", "c"])
     ordered = Bench(policy=IN_ORDER)
     outcome = ordered(message("1", "a", receives=4), message("2", "b", receives=4))
     assert (ordered.target.batches, outcome.stay) == ([["a"]], ["2"])
@@ -201,7 +206,7 @@ def test_queue_that_takes_nothing_is_called_once() -> None:
     bench = Bench(everything(BUSY))
     bench.queue.full = True
     hour = 3_600_000
-    messages = [message(str(n), "a", failed(since=SENT - n * hour)) for n in range(100)]
+    messages = [message(str(n), [f"{n}"], failed(since=SENT - n * hour)) for n in range(100)]
     assert (len(bench(*messages).stay), bench.queue.calls) == (100, [10])
 
 

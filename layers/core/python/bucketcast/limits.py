@@ -51,8 +51,8 @@ CRASHED_RECEIVES = 3
 """After so many receives without an outcome a message is halved, and given up once its term is
 over; one that is tried once, in any case."""
 MARKED_SECONDS = 5
-"""Of the events with which the function may have ended a call tries one; each other one comes so
-much later than the one before."""
+"""Of the events with which the function ended again a call tries one; each other one comes so much
+later than the one before."""
 
 # Pauses, in seconds
 LONGEST_DELAY_SECONDS = 900

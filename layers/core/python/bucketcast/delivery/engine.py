@@ -319,11 +319,17 @@ def _apart(messages: Sequence[Received]) -> Iterable[Sequence[Received]]:
 
 
 def _at_risk(due: Sequence[Received], *, in_order: bool) -> Sequence[Received]:
-    """Return the messages beside one that the function may end with: it would take them along."""
+    """Return the messages beside one that the function may end with: it would take them along.
+
+    Those that were just marked go together: of many, most were only beside one, or the function
+    could not start. What it ends with again goes alone.
+    """
     if in_order:
         crashed = any(received.message.receives > limits.CRASHED_RECEIVES for received in due)
         return due[1:] if crashed else ()
-    return sorted(filter(_is_marked, due), key=_receives)[1:]
+    marked = sorted(filter(_is_marked, due), key=_receives)
+    new = sum(received.message.receives == 1 for received in marked)
+    return marked[max(new, 1) :]
 
 
 def _is_marked(received: Received) -> bool:
