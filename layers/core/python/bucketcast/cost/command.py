@@ -43,13 +43,6 @@ def _share(text: str) -> Share:
 @params.config_file
 @click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
 @click.option(
-    "--size",
-    type=click.IntRange(1, 1_048_576),
-    default=900,
-    show_default=True,
-    help="Bytes of one event's record.",
-)
-@click.option(
     "--share",
     "shares",
     multiple=True,
@@ -69,13 +62,6 @@ def _share(text: str) -> Share:
     default=50,
     show_default=True,
     help="Milliseconds until a target has answered.",
-)
-@click.option(
-    "--scan-minutes",
-    type=click.IntRange(0, 10**12),
-    default=10,
-    show_default=True,
-    help="Minutes that a scan runs.",
 )
 @click.option(
     "--scan-versions",

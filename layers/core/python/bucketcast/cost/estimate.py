@@ -49,6 +49,9 @@ LISTEN_REQUESTS: Final = 2
 the bucket exists, and is attached."""
 _GB: Final = 1_000_000_000
 _SECRET_CACHE_SECONDS: Final = 300
+_RECORD_BYTES: Final = 900
+_SCAN_MINUTES: Final = 10
+"""A report of a billion versions takes six on Glue, by `benchmarks/README.md`."""
 _DPUS: Final = {"1X": 1, "2X": 2, "4X": 4, "8X": 8}
 _RATE: Final = re.compile(r"rate\(([0-9]+) (minute|hour|day)s?\)")
 _MINUTES: Final = {"minute": 1, "hour": 60, "day": 1_440}
@@ -59,20 +62,17 @@ _TOPIC_KINDS: Final = frozenset(KINDS.values())
 class Load:
     """The load of a deployment.
 
-    `size` is that of a record in bytes. `shares` are the parts of all events that targets get, by
-    ARN; without one a target gets all. `at_once` is the number of events that ingest gets at once,
-    if it is known. `target_seconds` is the time that a target takes to answer, `scan_minutes` that
-    of a scan, `scan_versions` the versions that it lists where it reads no report, and
-    `reads_a_day` the calls that a trail logs. `listeners` are connected to the function for
-    listeners all month.
+    `shares` are the parts of all events that targets get, by ARN; without one a target gets all.
+    `at_once` is the number of events that ingest gets at once, if it is known. `target_seconds` is
+    the time that a target takes to answer, `scan_versions` the versions that a scan lists where it
+    reads no report, and `reads_a_day` the calls that a trail logs. `listeners` are connected to the
+    function for listeners all month.
     """
 
     events_a_day: float
-    size: int = 900
     shares: Mapping[str, float] = field(default_factory=dict)
     at_once: float | None = None
     target_seconds: float = 0.05
-    scan_minutes: float = 10.0
     scan_versions: float = 1_000_000.0
     reads_a_day: float = 0.0
     listeners: float = 1.0
@@ -101,7 +101,7 @@ def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     buckets = [bucket.via for bucket in config.buckets.values()] or ["sqs"]
     bridged = events * (len(buckets) - buckets.count("sqs")) / len(buckets)
     reads = load.reads_a_day * DAYS_A_MONTH
-    units = calls.billed(load.size)
+    units = calls.billed(_RECORD_BYTES)
     yield Line("EventBridge", "events of buckets", "", bridged * units, "eventbridge")
     yield Line("CloudTrail", "calls logged for access events", "", reads, "cloudtrail")
     sent = (events + reads) * units
@@ -114,7 +114,7 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     seconds = batches * INGEST_SECONDS[0] + events * INGEST_SECONDS[1]
     logged = batches * LOG_BYTES["ingest"][0] + events * LOG_BYTES["ingest"][1]
     received = calls.received_together(together)
-    reads = events / received * (calls.billed(received * load.size) + 1)
+    reads = events / received * (calls.billed(received * _RECORD_BYTES) + 1)
     yield Line("SQS", "received and deleted by ingest", "", reads, "sqs")
     yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
     yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY_MB / 1_024, "lambda_seconds")
@@ -134,7 +134,7 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     window = target.deploy.window
     waiting = calls.at_once(messages / DAYS_A_MONTH / 86_400, window)
     price = "sqs_fifo" if config.sync_events else "sqs"
-    size = max(1.0, together * share) * load.size / calls.COMPRESSION
+    size = max(1.0, together * share) * _RECORD_BYTES / calls.COMPRESSION
     received = calls.received_together(waiting)
     queue = messages * calls.billed(size)
     queue += messages / received * (calls.billed(received * size) + 1)
@@ -191,7 +191,7 @@ def _jobs(config: Deployment, load: Load) -> Iterator[Line]:
     dpus = config.pipeline.workers * _DPUS[config.pipeline.worker_type.partition(".")[2]]
     for bucket, scan in config.scans.items():
         runs = runs_a_month(scan)
-        hours = runs * load.scan_minutes / 60 * dpus
+        hours = runs * _SCAN_MINUTES / 60 * dpus
         yield Line("Glue", f"scans of {bucket}", "", hours, price, fixed=True)
         if scan.options.get("source", "listing") == "listing":
             pages = runs * load.scan_versions / LISTED_TOGETHER
