@@ -46,9 +46,9 @@ def test_redriven_events_are_tried_for_a_whole_term() -> None:
 
 def test_backlog_of_a_silent_target_is_dead_lettered_in_time() -> None:
     """Each call takes all of its time, so no more than some can be tried on the last day."""
-    one = Delivering([Phase(30, "hole")], timeout=900, workers=1, batch_size=2, grain=60)
+    one = Delivering([Phase(30, "hole")], timeout=900, workers=1, batch_size=1, grain=60)
     one.target.max_seconds = 800.0
-    for n in range(240):
+    for n in range(120):
         one.put(f"{n}")
     one.simulation.run(days=14.5)
     one.check()
