@@ -14,6 +14,7 @@ MAX_DELAY = 900
 MAX_VISIBILITY = 12 * 3_600
 MAX_ATTRIBUTES = 10
 _LEGAL = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
+_PRINTABLE = bytes(range(0x20, 0x7F))
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _GROUP = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}")
 """Of a message group and of a deduplication id: letters, digits and ASCII's punctuation."""
@@ -101,8 +102,8 @@ def _of_attributes(entry: Entry) -> Refusal | None:
 
 
 def _is_legal(text: str) -> bool:
-    """Whether SQS takes all of its characters; most texts have printable ASCII alone."""
-    return (text.isascii() and text.isprintable()) or bool(_LEGAL.fullmatch(text))
+    """Whether SQS takes all of its characters; what is quick is to look for those of most texts."""
+    return not text.encode().translate(None, _PRINTABLE) or bool(_LEGAL.fullmatch(text))
 
 
 def _value(value: Mapping[str, Any]) -> bytes:

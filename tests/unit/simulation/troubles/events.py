@@ -113,89 +113,46 @@ def _puts(one: Delivering) -> Actions:
     return {at: partial(one.put, f"{at}") for at in times}
 
 
+def _event(  # noqa: PLR0913 - what a cell of an event is made of
+    when: str,
+    kind: Kind,
+    answer: Answer,
+    reason: str,
+    *,
+    tries: float = 60,
+    beside: int = 99,
+    opened: bool = False,
+) -> Cell:
+    play = partial(of_an_event, kind, answer, beside=beside, opened=opened)
+    return Cell("an event", when, play, Bounds(tries=tries, dead=(3, 3), reason=reason))
+
+
+def _partition(when: str, kind: Kind, answer: Answer) -> Cell:
+    return Cell("a partition", when, partial(of_a_partition, kind, answer), Bounds(back=HOUR))
+
+
+_DIES = "the function of a {} dies when it sends it"
+
 CELLS = (
-    Cell(
-        "an event",
-        "a webhook never answers it",
-        partial(of_an_event, Webhook, Answer.SILENT),
-        Bounds(tries=60, dead=(3, 3), reason="timed out"),
-    ),
-    Cell(
-        "an event",
-        "a database never answers it",
-        partial(of_an_event, Table, Answer.SILENT, beside=FEW),
-        Bounds(tries=60, dead=(3, 3), reason="timeout"),
-    ),
-    Cell(
-        "an event",
-        "a webhook refuses it",
-        partial(of_an_event, Webhook, Answer.REFUSED),
-        Bounds(tries=1, dead=(3, 3), reason="answered 422"),
-    ),
-    Cell(
-        "an event",
-        "a database refuses it",
-        partial(of_an_event, Table, Answer.REFUSED),
-        Bounds(tries=60, dead=(3, 3), reason="check constraint"),
-    ),
-    Cell(
-        "an event",
-        "the function of a webhook dies when it sends it",
-        partial(of_an_event, Webhook, Answer.CRASH, beside=FEW),
-        Bounds(tries=60, dead=(3, 3), reason="function"),
-    ),
-    Cell(
-        "an event",
-        "the function of a database dies when it sends it",
-        partial(of_an_event, Table, Answer.CRASH, beside=FEW),
-        Bounds(tries=60, dead=(3, 3), reason="function"),
-    ),
-    Cell(
-        "an event",
+    _event("a webhook never answers it", Webhook, Answer.SILENT, "timed out"),
+    _event("a database never answers it", Table, Answer.SILENT, "timeout", beside=FEW),
+    _event("a webhook refuses it", Webhook, Answer.REFUSED, "answered 422", tries=1),
+    _event("a database refuses it", Table, Answer.REFUSED, "check constraint"),
+    _event(_DIES.format("webhook"), Webhook, Answer.CRASH, "function", beside=FEW),
+    _event(_DIES.format("database"), Table, Answer.CRASH, "function", beside=FEW),
+    _event(
         "the function dies when it opens its message",
-        partial(of_an_event, Webhook, Answer.TAKEN, beside=0, opened=True),
-        Bounds(tries=60, dead=(3, 3), reason="function"),
+        Webhook,
+        Answer.TAKEN,
+        "function",
+        beside=0,
+        opened=True,
     ),
-    Cell(
-        "an event",
-        "it is larger than a webhook takes",
-        partial(of_an_event, Webhook, Answer.TOO_LARGE),
-        Bounds(tries=1, dead=(3, 3), reason="answered 413"),
-    ),
-    Cell(
-        "an event",
-        "it is larger than a database takes",
-        partial(of_an_event, Table, Answer.TOO_LARGE),
-        Bounds(tries=60, dead=(3, 3), reason="exceeds"),
-    ),
-    Cell(
-        "an event",
-        "its row is locked",
-        partial(of_an_event, Table, Answer.LOCKED),
-        Bounds(tries=60, dead=(3, 3), reason="lock"),
-    ),
-    Cell(
-        "a partition",
-        "it has no leader",
-        partial(of_a_partition, Brokers, Answer.LEADERLESS),
-        Bounds(back=HOUR),
-    ),
-    Cell(
-        "a partition",
-        "it takes no writes",
-        partial(of_a_partition, Brokers, Answer.READ_ONLY),
-        Bounds(back=HOUR),
-    ),
-    Cell(
-        "a partition",
-        "its rows are locked",
-        partial(of_a_partition, Table, Answer.LOCKED),
-        Bounds(back=HOUR),
-    ),
-    Cell(
-        "a partition",
-        "it is a hundred times slower",
-        partial(of_a_partition, Brokers, Answer.SLOW),
-        Bounds(back=HOUR),
-    ),
+    _event("it is larger than a webhook takes", Webhook, Answer.TOO_LARGE, "answered 413", tries=1),
+    _event("it is larger than a database takes", Table, Answer.TOO_LARGE, "exceeds"),
+    _event("its row is locked", Table, Answer.LOCKED, "lock"),
+    _partition("it has no leader", Brokers, Answer.LEADERLESS),
+    _partition("it takes no writes", Brokers, Answer.READ_ONLY),
+    _partition("its rows are locked", Table, Answer.LOCKED),
+    _partition("it is a hundred times slower", Brokers, Answer.SLOW),
 )
