@@ -13,7 +13,6 @@ from bucketcast.errors import (
     NotAuthorized,
     NotConnected,
     Rejected,
-    Retryable,
     Throttled,
 )
 from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
@@ -137,13 +136,6 @@ def test_connection_errors_open_the_breaker(error: DeliveryError) -> None:
     assert outcome.outcomes.retried == {}, "what was not tried is no try in a trace"
 
 
-@pytest.mark.parametrize("error", [Retryable("busy"), Throttled("slow", 9), Rejected("never")])
-def test_error_about_one_event_does_not_open_the_breaker(error: DeliveryError) -> None:
-    bench = silent_bench(error)
-    bench(message("1", "a"))
-    assert bench.target.batches == [["a"]]
-
-
 def test_waiting_events_are_merged_and_no_try_is_counted() -> None:
     bench = silent_bench()
     bench(message("1", "ab", failed(2)), message("2", "c", failed(2)))
@@ -190,12 +182,6 @@ def test_once_events_are_lost_while_it_is_open() -> None:
     assert bench.queue.sent == []
 
 
-def test_where_tries_are_limited_each_event_has_its_own() -> None:
-    bench = silent_bench(policy=Policy(retries=2))
-    bench(message("1", "a"))
-    assert (bench.target.batches, bench.store.read()) == ([["a"]], None)
-
-
 # The probe
 
 
@@ -237,19 +223,6 @@ def test_a_refused_event_is_an_answer(clock: Clock) -> None:
     clock.now += 1
     bench(message("1", "a"))
     assert bench.store.read() == Outage(0, 0, tries=0, refusals=1)
-
-
-@pytest.mark.parametrize(
-    "error", [Retryable("busy"), Throttled("slow", 9), NotAuthorized("who"), SILENT]
-)
-def test_a_probe_that_fails_is_none(clock: Clock, error: DeliveryError) -> None:
-    bench = silent_bench()
-    bench.target.answer = only({"a": error})
-    clock.now += 1
-    bench(message("1", "a"))
-    found = bench.store.read()
-    assert found
-    assert (found.error, found.tries) == (type(error).__name__, 2)
 
 
 def test_of_all_functions_one_probes() -> None:

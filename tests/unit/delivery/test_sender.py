@@ -12,7 +12,6 @@ from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.errors import (
     BreakerOpen,
-    DeliveryError,
     NotAuthorized,
     NotConnected,
     Rejected,
@@ -23,7 +22,6 @@ from bucketcast.errors import (
 from bucketcast.limits import DAY_MS, UNTRUSTED_REFUSALS
 from bucketcast.targets import base
 from tests.unit.delivery.bench import (
-    BUSY,
     IN_ORDER,
     NOW,
     PLAIN,
@@ -174,15 +172,6 @@ def test_batch_size_follows_a_slow_target(
     sizes = [len(batch) for batch in bench.target.batches]
     assert (sizes[0], sizes[-2], max(sizes)) == (2, 8, 8)
     assert sizes.count(4) == 16, "it grows when it was sure of itself"
-
-
-@pytest.mark.parametrize(("error", "keys"), [(SILENT, "a"), (GONE, "abcdefgh")])
-def test_single_event_and_refused_connection_halve_nothing(error: NotConnected, keys: str) -> None:
-    bench = Bench(everything(error), Policy(retries=1), batch_size=8)
-    bench(message("1", keys))
-    bench.target.answer = lambda _: {}
-    bench(message("2", "abcdefgh"))
-    assert [len(batch) for batch in bench.target.batches] == [len(keys), 8]
 
 
 # Logins
@@ -367,22 +356,6 @@ def test_a_target_that_took_an_event_is_believed() -> None:
 
 
 # Trouble of single events
-
-
-@pytest.mark.parametrize(
-    ("error", "number"), [(SILENT, 3), (PASSWORD, 3), (Retryable("503"), 10), (BUSY, 10)]
-)
-def test_a_few_events_in_trouble_are_not_the_target_more_are(
-    error: DeliveryError, number: int
-) -> None:
-    bench = Bench(only(dict.fromkeys("abcdefghij", error)))
-    for key in "abcdefghij"[: number - 1]:
-        bench(message(key, key))
-    for _ in range(20):
-        bench(message("again", "abcdefghij", failed(error=type(error).__name__)))
-    assert bench.store.read() is None, "what failed before says nothing new"
-    bench(message("new", "j"))
-    assert bench.store.read() is not None
 
 
 def test_events_that_got_no_answer_are_sent_last_and_fewer_at_once() -> None:

@@ -13,14 +13,13 @@ import pytest
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.policy import ATTRIBUTE, History, Policy
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.delivery.queue import GROUP, Outgoing, Queue
 from bucketcast.dlq.aws import redrive
 from tests.unit.conftest import Run, Typed, cells
 from tests.unit.dlq.command.letters import (
     ARN,
     DEAD,
-    OTHER,
     OWN,
     TOPIC,
     arrive,
@@ -28,7 +27,6 @@ from tests.unit.dlq.command.letters import (
     dead_letter,
     dead_letter_event,
     envelope,
-    histories,
     keys,
     move,
     put,
@@ -290,14 +288,6 @@ def test_fifo_queue_gets_a_group_and_a_token_for_each_event(run: Run, aws: MotoA
     groups = {message["Attributes"]["MessageGroupId"] for message in messages}
     tokens = {message["Attributes"]["MessageDeduplicationId"] for message in messages}
     assert (groups, len(tokens), len(messages)) == ({GROUP}, 2, 2)
-
-
-def test_redrive_to_another_target_drops_the_topic(run: Run, aws: MotoAws) -> None:
-    dead_letter_event(aws, "a", topic=TOPIC)
-    document = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
-    assert document["events"] == 1
-    assert histories(aws, "Bucketcast-postgres-main") == [History(redriven=True)]
-    assert Policy(time_to_live=1, retries=1).for_message(History(redriven=True)) == Policy()
 
 
 def test_letters_of_a_removed_target_are_listed_and_redriven(run: Run, aws: MotoAws) -> None:
