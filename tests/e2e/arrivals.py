@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import unquote_plus
 
 from tests.e2e.system import Deployed, System
 from tests.servers import Arrival
@@ -59,18 +58,6 @@ def fields(system: System, prefix: str, name: str = "ev:mirror") -> dict[str, Ro
     return rows_of(system.consumers.redis.received(name), prefix)
 
 
-def table_log(system: System, prefix: str) -> list[tuple[str, str]]:
-    """`bucket/key` and sequencer of each row of the log in PostgreSQL."""
-    rows = system.consumers.postgres.received("log")
-    return _logged((json.loads(row.body) for row in rows), prefix)
-
-
-def list_log(system: System, prefix: str) -> list[tuple[str, str]]:
-    """`bucket/key` and sequencer of each item of the log in Redis."""
-    items = system.consumers.redis.received("ev:log")
-    return _logged((json.loads(item.body)[1] for item in items), prefix)
-
-
 def bucket(system: Deployed, name: str, prefix: str) -> dict[str, tuple[int, str]]:
     """Size and ETag of each object, by `bucket/key`, as S3 lists them."""
     pages = system.s3.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=prefix)
@@ -96,14 +83,4 @@ def rows_of(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Row]:
             found[arrival.key] = Row(
                 record["eventName"], what.get("size", 0), what.get("eTag", ""), what["sequencer"]
             )
-    return found
-
-
-def _logged(documents: Iterable[Any], prefix: str) -> list[tuple[str, str]]:
-    found = []
-    for document in documents:
-        what = document["Records"][0]["s3"]
-        key = f"{what['bucket']['name']}/{unquote_plus(what['object']['key'])}"
-        if key.startswith(prefix):
-            found.append((key, what["object"]["sequencer"]))
     return found

@@ -43,9 +43,7 @@ class Consumers:
             "webhook.primary": https,
             "webhook.flaky": self.flaky.settings(),
             "postgres.mirror": {**verified, "table": "mirror", "format": "namespace"},
-            "postgres.log": {**verified, "table": "log", "format": "access"},
             "redis.mirror": {**encrypted, "key": "ev:mirror", "format": "namespace"},
-            "redis.log": {**encrypted, "key": "ev:log", "format": "access"},
         }
 
 

@@ -49,7 +49,7 @@ def busy(system: System, one_browser: Browser, site: str) -> Iterator[None]:
     topic = sns.create_topic(Name="pictures", Attributes=endpoint)["TopicArn"]
     primary = system.consumers.webhook
     primary.answer(Answer(status=422, body="no cat", match="pictures/39"))
-    for target in ("webhook.primary", "webhook.flaky", "postgres.mirror", "redis.log"):
+    for target in ("webhook.primary", "webhook.flaky", "postgres.mirror", "redis.mirror"):
         system.add_rule("uploads", target, "--prefix", "pictures/")
     system.consumers.flaky.stop()
     for number in range(40):
