@@ -15,6 +15,7 @@ from aws_cdk.assertions import Template
 
 from bucketcast.errors import ConfigErrors
 from bucketcast_cdk import Bucketcast
+from tests.infra.conftest import UNBUNDLED
 
 CONFIG: dict[str, Any] = {
     "dynamic_targets": {"kinds": "off"},
@@ -25,8 +26,9 @@ CONFIG: dict[str, Any] = {
 
 @pytest.fixture
 def stack() -> Stack:
-    """A stack of an app that sets nothing but that nothing is bundled."""
-    return Stack(App(context={"aws:cdk:bundling-stacks": []}), "Photos")
+    """A stack of an app that sets nothing but that nothing is bundled, or checked by the CDK."""
+    context = {**UNBUNDLED, "@aws-cdk/core:validateAgainstDefaultRules": False}
+    return Stack(App(context=context), "Photos")
 
 
 def test_bucket_construct_is_attached_by_its_deploy_time_name(stack: Stack) -> None:
