@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import cast
 
 import pytest
 
-from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.event import Event, padded
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes import minio
@@ -189,21 +187,6 @@ def test_a_value_that_is_no_record_is_an_empty_row(mirror: Case) -> None:
     assert sender.send([event("a", 5)]) == {}
     mirror.server.write("uploads/a", b'{"damaged": [1]}')
     assert [each for each in stored(sender) if each.etag or each.size] == []
-
-
-def test_a_killed_server_is_reported(mirror: Case) -> None:
-    sender = mirror.sender()
-    assert sender.send([event("a", 5)]) == {}
-    partition, *_ = mirror_of(sender).partitions(1)
-    mirror.server.kill()
-    for call in (
-        lambda: mirror_of(sender).partitions(1),
-        lambda: list(mirror_of(sender).stored_rows(partition, UPLOADS)),
-        lambda: mirror_of(sender).merged_states(["uploads/a"]),
-    ):
-        with pytest.raises(DeliveryError) as raised:
-            bounded(cast("object", call))  # type: ignore[arg-type]
-        assert isinstance(raised.value, NotConnected)
 
 
 def test_reading_may_stop_half_way(mirror: Case) -> None:

@@ -7,6 +7,7 @@ server have short timeouts.
 import re
 import threading
 from collections import Counter
+from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -21,7 +22,17 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.contract.case import HANGS_AFTER, SHORT_TIMEOUT, Case, Sender, event, events
+from bucketcast.targets.base import Target
+from bucketcast.targets.base.mirror import Mirror
+from tests.contract.case import (
+    HANGS_AFTER,
+    SHORT_TIMEOUT,
+    Case,
+    Sender,
+    bounded,
+    event,
+    events,
+)
 
 ABOUT_THE_LOGIN = re.compile(r"password|auth|login|token|credential|denied", re.IGNORECASE)
 
@@ -32,6 +43,7 @@ def test_a_stopped_server_is_not_connected_until_it_runs_again(server_case: Case
     resting, before = server_case.sender(), events(2, "before")
     assert senders["connected"].send(before) == senders["closed"].send(events(1, "first")) == {}
     assert resting.send(events(1, "early")) == {}
+    reads = reads_of(server_case.sender().target)
     server_case.server.stop()
     for sender in senders.values():
         for _ in range(2):
@@ -39,6 +51,9 @@ def test_a_stopped_server_is_not_connected_until_it_runs_again(server_case: Case
             assert isinstance(reason, NotConnected)
             assert not isinstance(reason, NotAuthorized)
         assert isinstance(sender.probe(), NotConnected)
+    for read in reads:
+        with pytest.raises(NotConnected):
+            bounded(read)
     senders["closed"].close()
     server_case.server.start_again()
     delivered = [*before, *events(1, "first"), *events(1, "early")]
@@ -50,6 +65,18 @@ def test_a_stopped_server_is_not_connected_until_it_runs_again(server_case: Case
     delivered += [put for name in (*senders, "late") for put in events(3, name)]
     assert sorted(server_case.paths()) == sorted(map(minio.path, delivered))
     assert [sender.probe() for sender in senders.values()] == [None, None, None]
+
+
+def reads_of(target: Target) -> list[Callable[[], object]]:
+    """Return what reconcile reads of a mirror; nothing of what is none."""
+    if not isinstance(target, Mirror):
+        return []
+    partition, *_ = target.partitions(1)
+    return [
+        lambda: target.partitions(1),
+        lambda: list(target.stored_rows(partition, "uploads/")),
+        lambda: target.merged_states(["uploads/a"]),
+    ]
 
 
 class Run(threading.Thread):
@@ -77,8 +104,8 @@ class Run(threading.Thread):
                 self.under_way.set()
 
 
-def test_a_server_killed_between_sends_loses_nothing(case: Case) -> None:
-    sender = case.sender()
+def test_a_server_killed_between_sends_loses_nothing(server_case: Case) -> None:
+    case, sender = server_case, server_case.sender()
     run = Run(sender)
     run.start()
     assert run.under_way.wait(HANGS_AFTER), "not even two batches were delivered"
