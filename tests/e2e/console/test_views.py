@@ -70,6 +70,8 @@ def test_a_view_fits_and_can_be_read_by_all(browser: Browser, site: str, view: s
     browser.open(site + VIEWS[view])
     if view == "flow":
         browser.until_text("down", "#flow li:has(a[href='/targets/webhook:flaky'])")
+    if view in ("dead-letters", "letters", "redrive", "purge"):
+        browser.until_text("answered 422", "#letters")
     if view == "event":
         browser.click("#events tbody a")
         browser.until_text("Record")
