@@ -90,6 +90,8 @@ class SimulatedSqs:
 
     def renew(self, queue: SimulatedQueue, seconds: Mapping[str, int], at: float) -> None:
         """What the last of many calls comes to that keep messages in flight: it was made `at`."""
+        if self.trouble("ChangeMessageVisibilityBatch"):
+            return
         for receipt, wait in seconds.items():
             one = queue.by_receipt(receipt)
             if one is not None:

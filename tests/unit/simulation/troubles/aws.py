@@ -171,7 +171,6 @@ CELLS = (
         "sqs",
         away=True,
         spares_pollers=True,
-        red="ingest's messages come back minutes later",
     ),
     _cell(
         "DynamoDB does not answer",
