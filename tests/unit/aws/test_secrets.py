@@ -7,11 +7,18 @@ from unittest.mock import Mock
 
 import boto3
 import pytest
-from botocore.exceptions import ConnectTimeoutError
+from botocore.exceptions import ConnectTimeoutError, ParamValidationError
 
 from bucketcast.aws import function_clients
-from bucketcast.aws.secrets import FRESH_SECONDS, forget, resolve
-from bucketcast.errors import NotAuthorized
+from bucketcast.aws.secrets import (
+    FAILED_SECONDS,
+    FRESH_SECONDS,
+    MAX_AGE_SECONDS,
+    forget,
+    resolve,
+)
+from bucketcast.errors import NotAuthorized, Unavailable
+from tests.unit.moto_aws import refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -135,30 +142,61 @@ def test_secret_is_read_afresh_once_a_minute(monkeypatch: pytest.MonkeyPatch) ->
     assert calls.number == 2
 
 
-def test_secret_that_cannot_be_read_is_not_asked_for_again_within_a_minute(
-    monkeypatch: pytest.MonkeyPatch,
+NO_ANSWER = pytest.mark.parametrize(
+    "error",
+    [
+        ConnectTimeoutError(endpoint_url="https://secretsmanager"),
+        refusal("ThrottlingException"),
+        refusal("InternalServiceError"),
+    ],
+)
+
+
+@NO_ANSWER
+def test_secrets_manager_that_does_not_answer_is_no_refused_login(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    calls = Calls(monkeypatch, ConnectTimeoutError(endpoint_url="https://secretsmanager"))
+    calls = Calls(monkeypatch, error)
     settings = {"password": "secret:db"}
     for fresh in (False, True, False, True):
-        with pytest.raises(NotAuthorized, match="cannot be read: Connect timeout"):
+        with pytest.raises(Unavailable, match="the secret 'db' cannot be read: "):
             resolve(settings, fresh=fresh)
     assert calls.number == 1
     calls.answer = "found"
-    calls.now += FRESH_SECONDS
+    calls.now += FAILED_SECONDS
     assert resolve(settings) == {"password": "found"}
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        refusal("AccessDeniedException"),
+        refusal("ResourceNotFoundException"),
+        ParamValidationError(report="its name"),
+    ],
+)
+def test_what_is_wrong_with_a_secret_is_asked_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    calls = Calls(monkeypatch, error)
+    for fresh in (False, True):
+        with pytest.raises(NotAuthorized):
+            resolve({"password": "secret:db"}, fresh=fresh)
+    assert calls.number == 1
+
+
+@NO_ANSWER
 def test_secret_that_is_known_is_used_while_it_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     calls = Calls(monkeypatch, "known")
     settings = {"password": "secret:db"}
     resolve(settings)
-    calls.answer = ConnectTimeoutError(endpoint_url="https://secretsmanager")
-    with pytest.raises(NotAuthorized):
-        resolve(settings, fresh=True)
-    assert resolve(settings) == {"password": "known"}
+    calls.answer = error
+    calls.now += MAX_AGE_SECONDS
+    for fresh in (False, True):
+        assert resolve(settings, fresh=fresh) == {"password": "known"}
+    assert calls.number == 2
 
 
 def test_secret_that_changes_after_a_probe_is_read_afresh_at_once(

@@ -12,10 +12,9 @@
         │   │   ├── NotAuthorized         as before, and the secret is fetched again
         │   │   └── TimedOut              no answer: as before, or it is about the event
         │   ├── Throttled(after)          not before so many seconds
-        │   ├── Unavailable               a service of AWS's: no fault of the event or target
         │   ├── RefusesAll                it never took an event: its settings are wrong
         │   ├── OutOfTime                 the engine's own, as the next two: no time to try it
-        │   ├── Waiting(seconds)          nothing is tried now: BreakerOpen, Paused
+        │   ├── Waiting(seconds)          nothing is tried now: BreakerOpen, Paused, Unavailable
         │   └── GivenUp                   its tries are over: dead-lettered
         └── Rejected                      a fault of the event: dead-lettered at once
 
@@ -98,10 +97,6 @@ class Throttled(Retryable):
         self.after = after
 
 
-class Unavailable(Retryable):
-    """A service that many events need does not answer: the event is tried again within a minute."""
-
-
 class RefusesAll(Retryable):
     """The target refused every event so far, and took none: its settings are wrong, not they."""
 
@@ -151,6 +146,10 @@ class BreakerOpen(Waiting):
     def behind(cls, error: DeliveryError, seconds: int | None = None) -> Self:
         """Return the error of the events that were to be sent after one with this error."""
         return cls(str(error), seconds, name_of(error))
+
+
+class Unavailable(Waiting):
+    """A service of AWS's that events need does not answer: no fault of theirs or of a target."""
 
 
 class Paused(Waiting):

@@ -4,8 +4,9 @@
 object, such as those that RDS rotates. The line end of a secret of one line is cut: editors and
 `echo` write one into a stored file. PEM blocks stay as they are.
 
-After a refused login the secret is read again, in case it has changed. A read costs money, and time
-if it fails, so that happens at most once a minute.
+After a refused login the secret is read again, in case it has changed. A read costs money, so that
+happens at most once a minute. While Secrets Manager does not answer, a secret that is known is used
+however old it is.
 """
 
 import json
@@ -16,8 +17,10 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+
 from bucketcast.aws import function_clients
-from bucketcast.errors import NotAuthorized
+from bucketcast.errors import DeliveryError, NotAuthorized, Unavailable
 from bucketcast.settings.types import REFERENCE
 
 if TYPE_CHECKING:
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
 
 MAX_AGE_SECONDS: Final = 300
 FRESH_SECONDS: Final = 60
-"""A secret that was read again, or could not be read, is not read for so long."""
+"""A secret that was read again is not read again for so long."""
+FAILED_SECONDS: Final = 15
+"""The same of one that could not be read: that may have taken 10 seconds."""
+_ITS_OWN: Final = re.compile("Thrott|TooMany|LimitExceeded|Internal|Unavailable")
+"""In the codes of what Secrets Manager answers when it does not find out about a secret."""
 _LINE = re.compile(r"([^\r\n]*)\r?\n")
 
 
@@ -33,7 +40,8 @@ def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, st
     """Return the settings with every reference replaced; `fresh` reads secrets again, if it may.
 
     Raises:
-        NotAuthorized: a secret cannot be read; the text has its name, never a value.
+        NotAuthorized: a secret cannot be used; the text has its name, never a value.
+        Unavailable: Secrets Manager does not answer.
     """
     return {
         key: _resolve(key, text, fresh=fresh) if text.startswith(REFERENCE) else text
@@ -53,19 +61,24 @@ class _Reader:
         self._client: SecretsManagerClient = function_clients.client("secretsmanager")
         self._known: dict[str, tuple[float, str | bytes]] = {}
         self._fresh: dict[str, float] = {}
-        self._failures: dict[str, tuple[float, str]] = {}
+        self._failures: dict[str, tuple[float, type[DeliveryError], str]] = {}
 
     def read(self, name: str, *, fresh: bool) -> str | bytes:
         """Return a secret.
 
         Raises:
-            LookupError: it cannot be read, or could not within the last minute.
+            NotAuthorized: it cannot be read, or could not a moment ago.
+            Unavailable: Secrets Manager does not answer, and never did.
         """
         refetch = fresh and not _is_younger(self._fresh.get(name, 0.0), FRESH_SECONDS)
         since, secret = self._known.get(name, (0.0, ""))
         if refetch or not _is_younger(since, MAX_AGE_SECONDS):
-            secret = self._fetch(name)
-            self._known[name] = time.time(), secret
+            try:
+                secret = self._fetch(name)
+                self._known[name] = time.time(), secret
+            except Unavailable:
+                if name not in self._known:
+                    raise
         if name not in self._fresh:  # the first read, as by a probe, follows no refused login
             self._fresh[name] = 0.0
         elif refetch:
@@ -73,14 +86,15 @@ class _Reader:
         return secret
 
     def _fetch(self, name: str) -> str | bytes:
-        since, failure = self._failures.get(name, (0.0, ""))
-        if _is_younger(since, FRESH_SECONDS):
-            raise LookupError(failure)
+        since, kind, reason = self._failures.get(name, (0.0, NotAuthorized, ""))
+        if _is_younger(since, FAILED_SECONDS):
+            raise kind(reason)
         try:
             found = self._client.get_secret_value(SecretId=name)
         except Exception as error:
-            self._failures[name] = time.time(), str(error)
-            raise LookupError(str(error)) from error
+            kind = Unavailable if _is_no_answer(error) else NotAuthorized
+            self._failures[name] = time.time(), kind, str(error)
+            raise kind(str(error)) from error
         return found["SecretString"] if "SecretString" in found else found["SecretBinary"]
 
 
@@ -93,6 +107,13 @@ def _reader() -> _Reader:
         return _create_reader()
 
 
+def _is_no_answer(error: Exception) -> bool:
+    """Return True if an error says nothing about the secret."""
+    if isinstance(error, ClientError):
+        return bool(_ITS_OWN.search(error.response["Error"]["Code"]))
+    return isinstance(error, BotoCoreError) and not isinstance(error, ParamValidationError)
+
+
 def _is_younger(since: float, seconds: float) -> bool:
     return 0 <= time.time() - since < seconds
 
@@ -103,8 +124,8 @@ def _resolve(key: str, reference: str, *, fresh: bool) -> str:
         text = _reader().read(name, fresh=fresh)
         if isinstance(text, bytes):
             text = text.decode()
-    except LookupError as error:
-        raise NotAuthorized(f"{key}: the secret '{name}' cannot be read: {error}") from None
+    except DeliveryError as error:
+        raise type(error)(f"{key}: the secret '{name}' cannot be read: {error}") from None
     except UnicodeDecodeError:
         raise NotAuthorized(f"{key}: the secret '{name}' is not text in UTF-8") from None
     if not member:
