@@ -66,6 +66,7 @@ class FakeQueue:
     def __init__(self, *, in_order: bool = False) -> None:
         self.in_order = in_order
         self.full = self.no_dead = False
+        self.depth = 0
         self.sent: list[Outgoing] = []
         self.dead: list[Dead] = []
         self.pauses: dict[str, int] = {}
@@ -87,6 +88,9 @@ class FakeQueue:
 
     def postpone(self, pauses: Mapping[str, int]) -> None:
         self.pauses |= pauses
+
+    def count(self) -> int:
+        return self.depth
 
     @contextmanager
     def heartbeat(self, seconds: Mapping[str, int], first: float) -> Iterator[None]:  # noqa: ARG002

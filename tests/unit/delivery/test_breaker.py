@@ -154,6 +154,15 @@ def test_a_message_that_cannot_be_merged_is_sent_again_unopened(keys: list[str])
     assert sent.history == History(SENT, 0, str(SILENT), "NotConnected", created=SENT)
 
 
+def test_a_large_message_that_waits_again_is_hidden_for_longer_the_more_do() -> None:
+    bench = silent_bench()
+    bench.queue.depth = 10_800
+    waits = message("1", [f"{n}" for n in range(500)], failed(since=NOW - TERM_MS // 2), receives=2)
+    outcome = bench(waits)
+    assert (outcome.stay, outcome.waiting, bench.queue.sent) == (["1"], 500, [])
+    assert 1_440 <= bench.queue.pauses[waits.receipt] <= 2_160
+
+
 def test_waiting_event_is_dead_lettered_at_the_end_of_its_term() -> None:
     bench = silent_bench()
     assert bench(message("1", "a", failed(0, str(SILENT), NOW - TERM_MS - 1))).dead == 1

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.policy import History
-from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.delivery.queue import COUNTS, Outgoing, Queue
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.limits import MESSAGE_BYTES
 
@@ -193,6 +195,13 @@ def test_fifo_messages_share_a_group_unless_they_name_another() -> None:
     assert [each["MessageGroupId"] for each in sent] == ["events", "events", "events", "alone"]
     assert len({each["MessageDeduplicationId"] for each in sent}) == 4
     assert sent[0]["MessageDeduplicationId"] == "t1"
+
+
+@pytest.mark.parametrize(("counts", "number"), [([2, 3, 5], 10), ([], 0)])
+def test_what_waits_is_counted_where_sqs_answers(counts: list[int], number: int) -> None:
+    answer = {"Attributes": dict(zip(COUNTS, map(str, counts), strict=False))}
+    client = Mock(get_queue_attributes=Mock(side_effect=[answer] if counts else BROKEN))
+    assert Consumer(Queue("url", client), lambda _: set()).count() == number
 
 
 def test_pauses_are_set_ten_at_a_time() -> None:

@@ -38,6 +38,7 @@ from bucketcast.errors import (
     TimedOut,
     Unavailable,
     Waiting,
+    name_of,
 )
 from tests.unit.delivery.bench import IN_ORDER, NEW, NOW, ONCE, PLAIN, SENT, failed
 from tests.unit.samples import event
@@ -48,6 +49,7 @@ AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthori
 BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
 TOO_OLD = Rejected.unsent("a mirror takes nothing so old")
 LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
+UNREAD = Unavailable("Secrets Manager does not answer")
 ENDLESS = limits.RETENTION_DAYS * limits.DAY_MS
 SILENT_1, FAILED_1 = limits.SILENT_EVENTS - 1, limits.FAILED_EVENTS - 1
 
@@ -101,6 +103,7 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
         ("throttled as a whole", 99, [SLOW] * 99, True, TRUSTED, State.TROUBLE),
         ("no time for it", 3, [LATE] * 3, False, TRUSTED, State.UNKNOWN),
         ("not sent", 3, [OPEN] * 3, False, TRUSTED, State.UNKNOWN),
+        ("its secret cannot be read", 99, [UNREAD] * 99, True, FRESH, State.UNKNOWN),
     ],
 )
 def test_what_the_answers_say_of_a_target(
@@ -114,9 +117,10 @@ def test_what_the_answers_say_of_a_target(
     answers = Answers(dict(enumerate(errors)), whole)
     ruling = of_part(part(number), answers, standing, Now(), PLAIN)
     assert ruling.state is state, what
-    single = number > 1 and whole and not isinstance(errors[0], NotConnected | Throttled)
+    single = number > 1 and whole and errors[0] in (BUSY, NEVER)
     assert ruling.halves is (single and state is not State.TROUBLE), what
-    assert (ruling.stops is not None) is (LATE in errors or state is State.TROUBLE), what
+    ends = LATE in errors or UNREAD in errors
+    assert (ruling.stops is not None) is (ends or state is State.TROUBLE), what
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -272,6 +276,8 @@ def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> N
         (LATE, ONCE, NEW, Fate.WAITS),
         (Paused(NOW, 5), ONCE, NEW, Fate.WAITS),
         (Waiting("off"), PLAIN, NEW, Fate.WAITS),
+        (UNREAD, ONCE, NEW, Fate.WAITS),
+        (UNREAD, Policy(retries=2), failed(2), Fate.WAITS),
     ],
 )
 def test_what_becomes_of_an_event(
@@ -293,7 +299,7 @@ def test_what_becomes_of_an_event(
         (OPEN, 9, 9, 9),
         (Waiting("off", 77), None, 77, 77),
         (LATE, 9, 0, 0),
-        (Unavailable("the table"), None, 32, 60),
+        (UNREAD, None, 1, 1),
     ],
 )
 def test_the_pause_of_an_event_is_its_own_and_at_least_its_targets(
@@ -331,15 +337,49 @@ def test_what_is_done_with_a_message(
 
 
 @pytest.mark.parametrize(
-    ("events", "seconds", "pauses"),
-    [(9, 60, {60}), (999, 60, {150, 300, 450, 600}), (999, 700, {700}), (9, None, {600})],
+    ("events", "obstacle", "messages", "least", "most"),
+    [
+        (9, BreakerOpen("", 60), 10_000, 60, 60),
+        (9, Waiting(""), 10_000, 900, 900),
+        (9, UNREAD, 10_000, 30, 30),
+        (999, BreakerOpen("", 60), 1, 600, 900),
+        (999, BreakerOpen("", 1_000), 1, 1_000, 1_000),
+        (999, BreakerOpen("", 60), 9_000, 1_200, 1_800),
+        (999, Paused(NOW, 60), 1, 600, 900),
+        (999, Paused(NOW, 60), 9_000, 6_000, 9_000),
+        (999, Paused(NOW, 60), 90_000, 9_600, 14_400),
+        (999, Paused(NOW, 60), 100_000, 600, 900),
+        (999, UNREAD, 1, 600, 900),
+    ],
 )
-def test_a_large_message_waits_for_longer(
-    events: int, seconds: int | None, pauses: set[int]
+def test_the_more_large_messages_wait_the_longer_each_does(
+    events: int, obstacle: Waiting, messages: int, least: int, most: int
 ) -> None:
-    history = failed(since=NOW - 3_600_000)
+    history = failed(since=NOW - limits.DAY_MS, error=name_of(obstacle))
     received = [item(f"{n}", history=history).received for n in range(99)]
-    assert {of_wait(each, events, seconds) for each in received} == pauses
+    pauses = {of_wait(each, events, obstacle, messages).seconds for each in received}
+    assert least <= min(pauses) <= max(pauses) <= most
+    assert len(pauses) > 50 or least == most, "they come one after the other"
+
+
+@pytest.mark.parametrize(
+    ("history", "receives", "policy", "events", "stays"),
+    [
+        (failed(error="Paused"), 2, PLAIN, 999, True),
+        (failed(error="Paused"), 2, PLAIN, 9, False),
+        (failed(error="Paused"), limits.CRASHED_RECEIVES, PLAIN, 999, False),
+        (failed(error="NotConnected"), 1, PLAIN, 999, False),
+        (NEW, 1, PLAIN, 999, False),
+        (NEW, 9, IN_ORDER, 1, True),
+    ],
+)
+def test_what_waits_is_sent_again_for_its_reason_and_before_it_seems_to_crash(
+    history: History, receives: int, policy: Policy, events: int, *, stays: bool
+) -> None:
+    received = item("a", policy, history, receives=receives).received
+    wait = of_wait(received, events, Paused(NOW, 60), 9_000)
+    assert wait.stays is stays
+    assert wait.stays or wait.seconds <= limits.LONGEST_DELAY_SECONDS, "the longest that SQS takes"
 
 
 def test_in_order_messages_behind_one_that_is_given_up_stay() -> None:
@@ -360,6 +400,7 @@ _errors = st.sampled_from(
         TOO_OLD,
         LATE,
         OPEN,
+        UNREAD,
         Waiting("off", 3),
         GivenUp("over", "x"),
     ]

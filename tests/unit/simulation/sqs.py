@@ -88,10 +88,17 @@ class SimulatedSqs:
     ) -> dict[str, Any]:
         return self._batch("DeleteMessageBatch", QueueUrl, Entries, self._delete)
 
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Any) -> Any:  # noqa: N803
+        self.requests["GetQueueAttributes", QueueUrl] += 1
+        counted = len(self._reached(QueueUrl, "GetQueueAttributes").messages)
+        return {"Attributes": {AttributeNames[0]: str(counted)}}
+
     def renew(self, queue: SimulatedQueue, seconds: Mapping[str, int], at: float) -> None:
         """What the last of many calls comes to that keep messages in flight: it was made `at`."""
         if self.trouble("ChangeMessageVisibilityBatch"):
             return
+        calls = -(-len(seconds) // sqs_rules.MAX_ENTRIES)
+        self.requests["ChangeMessageVisibilityBatch", queue.name] += calls
         for receipt, wait in seconds.items():
             one = queue.by_receipt(receipt)
             if one is not None:
@@ -207,7 +214,8 @@ class SimulatedSqs:
             self._hide(queue, one, now + queue.visibility)
             payload += len(one.body)
             found.append(_record(one, queue.name))
-        self.requests["ReceiveMessage", queue.name] += -(-len(found) // sqs_rules.MAX_ENTRIES)
+        calls = -(-len(found) // sqs_rules.MAX_ENTRIES)
+        self.requests["ReceiveMessage", queue.name] += max(calls, -(-payload // BILLED_BYTES))
         return found
 
     def delete(self, queue: SimulatedQueue, records: Iterable[Record]) -> None:

@@ -64,9 +64,21 @@ AGE_PER_PAUSE = 6
 LONGEST_PAUSE_IN_ORDER_SECONDS = 1_300
 """The longest pause in order: so a message's receives, which nothing can reset there, last for its
 term, with some left for a function that crashes."""
+UNAVAILABLE_SECONDS = 30
+"""What a service of AWS's held up is tried again at least so often: its first calls take
+`AWS_CALL_LIMITS`, and all of it is to be within a minute."""
 LONGEST_OUTAGE_PAUSE_SECONDS = 60
 """A target that is down or paused is looked at, and its messages come back, at least so often;
 large ones, whose looks cost most, after `LONGEST_DELAY_SECONDS`."""
+LOOKS_A_SECOND = 5
+"""All large messages of a target together are looked at about so often: a look costs some seven
+requests of SQS."""
+PAUSED_LOOKS_A_SECOND = 1
+"""The same of one that is paused."""
+HIDDEN_MESSAGES = 100_000
+"""With more messages waiting none is hidden: SQS allows 120,000 of a queue in flight."""
+LONGEST_HIDDEN_SECONDS = 21_600
+"""A message in flight is hidden for so long: half of what SQS allows."""
 VISIBILITY_MARGIN_SECONDS = 30
 """A queue hides a message for so long beyond its function's timeout: for throttled calls."""
 VISIBILITY_TIMEOUTS_IN_ORDER = 6

@@ -176,14 +176,12 @@ CELLS = (
         "DynamoDB does not answer",
         "dynamodb",
         away=True,
-        red="ingest's messages come back a minute later, or more",
     ),
     _cell("DynamoDB throttles", "dynamodb", away=False),
     _cell(
         "Secrets Manager does not answer",
         "secrets",
         away=True,
-        red="a function that begins takes it for a refused login",
     ),
     _cell("Secrets Manager throttles", "secrets", away=False),
 )

@@ -3,7 +3,7 @@
 import json
 from base64 import b64encode
 from functools import partial
-from itertools import cycle, islice
+from itertools import chain, cycle, islice, repeat
 from math import inf
 from random import Random
 from typing import Any
@@ -14,7 +14,12 @@ from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
-from bucketcast.limits import LONGEST_DELAY_SECONDS
+from bucketcast.limits import (
+    CRASHED_RECEIVES,
+    LONGEST_DELAY_SECONDS,
+    LOOKS_A_SECOND,
+    PAUSED_LOOKS_A_SECOND,
+)
 from tests.unit.samples import event, record
 from tests.unit.simulation.delivering import AHEAD
 from tests.unit.simulation.ingesting import Actions
@@ -24,14 +29,15 @@ from tests.unit.simulation.troubles.receivers import Answer, Webhook
 from tests.unit.simulation.troubles.scenes import WORKERS, Troubled
 
 EVENTS = 1_000
-MESSAGES_A_SECOND = 10_000 / LONGEST_DELAY_SECONDS
-"""Ten million events, of which each message is looked at as seldom as SQS allows."""
+MESSAGES = 10_000
+PAUSES = 5 / 6
+"""The mean of the pauses of large messages, in longest ones: two of three times they are hidden."""
 DIFFERENT = 20
 """Messages with events of their own; the others have the same ones, for the time that it takes."""
 END = 4 * MINUTE
 """Until then nothing is delivered, as in any other minutes of a day."""
-MESSAGES = round(END * MESSAGES_A_SECOND)
 STEP, STEPS = 10, 12
+LAST = END + STEP * STEPS
 
 
 def of_waiting(*, paused: bool) -> Seen:
@@ -45,7 +51,7 @@ def of_waiting(*, paused: bool) -> Seen:
     yesterday = now - DAY * 1_000
     why = Outage(0, 0, paused=yesterday) if paused else Outage(yesterday, now, error="NotConnected")
     one.set_outage(why)
-    _put(one, yesterday)
+    _put(one, yesterday, paused=paused)
     used: list[tuple[int, float]] = []
     busy: list[int] = []
     todo: Actions = {at: partial(well.put, f"{at}") for at in range(0, END, MINUTE)}
@@ -55,7 +61,7 @@ def of_waiting(*, paused: bool) -> Seen:
         todo[END + 0.02] = one.set_outage
     for number in range(1, STEPS + 1):
         todo[END + number * STEP + 0.1] = lambda: busy.append(one.function.busy)
-    one.simulation.run(days=(END + STEPS * STEP + 1) / DAY, actions=todo)
+    one.simulation.run(days=(LAST + 1) / DAY, actions=todo)
     (calls_before, before), (calls_after, after) = used
     all_busy = [STEP * (1 + n) for n, number in enumerate(busy) if number == WORKERS]
     return Seen(
@@ -67,16 +73,24 @@ def of_waiting(*, paused: bool) -> Seen:
     )
 
 
-def _put(one: Troubled, since: int) -> None:
-    """Put the messages, which failed first at `since` and come back one after the other."""
-    history = History(since=since, tries=1, reason="refused", error="NotConnected", created=since)
-    bodies = list(islice(cycle([_body(number) for number in range(DIFFERENT)]), MESSAGES))
+def _put(one: Troubled, since: int, *, paused: bool) -> None:
+    """Put the messages, which wait since `since` and come back one after the other.
+
+    Those that come back later than the end are small, for the time that it takes.
+    """
+    error = "Paused" if paused else "NotConnected"
+    history = History(since=since, tries=1, reason="refused", error=error, created=since)
+    hidden = MESSAGES / (PAUSED_LOOKS_A_SECOND if paused else LOOKS_A_SECOND)
+    every = PAUSES * (2 * hidden + LONGEST_DELAY_SECONDS) / 3 / MESSAGES
+    bodies = islice(cycle([_body(number) for number in range(DIFFERENT)]), round(LAST / every))
+    rest = repeat("later", MESSAGES)
     client: Any = one.simulation.sqs
-    messages = [
-        Outgoing(body, int(number / MESSAGES_A_SECOND), history)
-        for number, body in enumerate(bodies)
-    ]
+    messages = [Outgoing(body, 0, history) for body in islice(chain(bodies, rest), MESSAGES)]
     Queue(one.queue.name, client).send(messages)
+    now = one.simulation.clock.now
+    for number, kept in enumerate(one.queue.messages):
+        kept.receives = number % CRASHED_RECEIVES
+        one.queue.hide(kept, now + number * every, now)
 
 
 def _body(number: int) -> str:
@@ -112,6 +126,5 @@ CELLS = (
         "it is paused, and ten million events wait",
         partial(of_waiting, paused=True),
         Bounds(dollars=0.5 / 24, back=60),
-        red="each message is received and sent again every 15 minutes",
     ),
 )

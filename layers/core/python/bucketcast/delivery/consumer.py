@@ -28,6 +28,9 @@ class OwnQueue(Protocol):
 
     def postpone(self, pauses: Mapping[str, int]) -> None: ...
 
+    def count(self) -> int:
+        """Return the messages that it holds, about; 0 if SQS does not answer."""
+
     def heartbeat(
         self, seconds: Mapping[str, int], first: float
     ) -> AbstractContextManager[None]: ...
@@ -56,6 +59,13 @@ class Consumer:
             self._own.postpone(pauses)
         except SQS_ERRORS as error:
             logger.warning("retries come at the queue's own pace", reason=str(error))
+
+    def count(self) -> int:
+        try:
+            return self._own.depth.all
+        except SQS_ERRORS as error:
+            logger.warning("what waits was not counted", reason=str(error))
+            return 0
 
     def heartbeat(self, seconds: Mapping[str, int], first: float) -> Heartbeat:
         return Heartbeat(self._own, seconds, first)

@@ -10,7 +10,8 @@ done                        deleted with its message
 `Rejected`                  dead-lettered with its reason, alone
 `Retryable`                 sent again in a new message with its history, merged with its like,
                             and visible after a pause
-nothing can be tried        the breaker is open, the target paused: the same, and no try counts
+nothing can be tried        the breaker is open, the target paused: the same, or a large message is
+                            hidden, and no try counts
 out of time                 sent again at once, and no try counts
 an unreadable message       dead-lettered as it is
 for a newer release         left to it, until its term is over
@@ -35,7 +36,7 @@ from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, 
 from bucketcast.delivery.policy import CRASHED, NO_ANSWER, Policy, Term
 from bucketcast.delivery.settlement import Settlement
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.delivery.verdict import Step, of_message, of_wait, too_old
+from bucketcast.delivery.verdict import Step, Wait, of_message, of_wait, too_old
 from bucketcast.delivery.whole_messages import WholeMessages
 from bucketcast.errors import (
     BadEvent,
@@ -200,7 +201,8 @@ class Engine:
             self._whole.dead_letter(received, name_of(reason), str(reason), batch)
         else:
             batch.outcome.reason = reason
-            self._whole.wait([(received, received.term.recheck_seconds)], reason, batch)
+            wait = Wait(received.term.recheck_seconds, stays=batch.policy.in_order)
+            self._whole.wait([(received, wait)], reason, batch)
         return None
 
     def _chunks(self, messages: Iterator[Received], batch: Batch) -> Iterator[list[Item]]:
@@ -253,7 +255,7 @@ class Engine:
         """Do the work for a chunk; return the error that stops the batch."""
         fresh, old = _split(chunk, batch)
         failed, stop = self._work(fresh, batch)
-        errors = (failure.error for failure in failed if failure.error.is_try)
+        errors = (each.error for each in failed if not isinstance(each.error, OutOfTime))
         self._last_error = next(errors, self._last_error)
         failed = [*old, *failed]
         self._settlement.settle(failed, batch)
@@ -272,14 +274,15 @@ class Engine:
         batch.outcome.reason = obstacle
         small = [0 < number < limits.MERGED_EVENTS for number in numbers]
         merges = sum(small) > 1 and not batch.policy.in_order
+        total = self._queue.count() if not all(small) else 0
         opens_all = batch.policy.once or batch.policy.time_to_live
-        unopened: list[tuple[Received, int]] = []
+        unopened: list[tuple[Received, Wait]] = []
         opened: list[Received] = []
         for received, number, is_small in zip(messages, numbers, small, strict=True):
             if opens_all or (merges and is_small):
                 opened.append(received)
             else:
-                unopened.append((received, of_wait(received, number, obstacle.seconds)))
+                unopened.append((received, of_wait(received, number, obstacle, total)))
                 batch.outcome.waiting += number
         self._whole.wait(unopened, obstacle, batch)
         rest = iter(opened)

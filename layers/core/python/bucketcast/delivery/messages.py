@@ -10,7 +10,7 @@ from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.errors import DeliveryError, OutOfTime, Waiting
-from bucketcast.limits import LONGEST_PAUSE_IN_ORDER_SECONDS
+from bucketcast.limits import LONGEST_HIDDEN_SECONDS
 
 
 class Message(NamedTuple):
@@ -181,8 +181,8 @@ class Batch:
     def keep(self, received: Received, pause: int | None = None) -> None:
         """Leave a message in the queue, visible again after `pause` seconds if that is given.
 
-        The pause is cut to the longest of a queue in order: SQS refuses one of many hours.
+        The pause is cut: SQS refuses one of days.
         """
         self.outcome.stay.append(received.message.id)
         if pause is not None:
-            self.pauses[received.message.receipt] = min(pause, LONGEST_PAUSE_IN_ORDER_SECONDS)
+            self.pauses[received.message.receipt] = min(pause, LONGEST_HIDDEN_SECONDS)

@@ -5,7 +5,7 @@ an event            what happens
 ==================  ==============================================================================
 fails               sent again after a pause that doubles, with its history, for `TERM_DAYS`
 fails, in order     its message stays; it is seen again after a part of the time it has waited for
-waits               for a target that is down or paused: sent again, and no try is counted
+waits               for a target that is down or paused: sent again or hidden, and no try counts
 `time_to_live`      too old since it arrived: given up without another try
 `retries`           failed once more often: given up; what there was no time for does not count
 `once`              failed: lost and counted, without a dead letter
@@ -259,6 +259,10 @@ class Term(NamedTuple):
             if self.policy.in_order
             else limits.LONGEST_DELAY_SECONDS
         )
+        return self.part_of_age(longest)
+
+    def part_of_age(self, longest: int) -> int:
+        """Return a part of its age in seconds, at most so many."""
         return min(max(self.age // limits.AGE_PER_PAUSE // 1_000, 1), longest)
 
     def pause(self, *, tries: int, after: float = 0.0) -> int:

@@ -143,6 +143,11 @@ class Queue:
             for entry in response.get("Failed", ())
         }
 
+    @property
+    def depth(self) -> Depth:
+        """The number of its messages, as SQS counts them."""
+        return depth(self.url, self._client)
+
     def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
         """Set when messages in flight are visible again; a failure loses nothing."""
         pairs = list(seconds_by_receipt.items())

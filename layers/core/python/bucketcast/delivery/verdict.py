@@ -21,7 +21,8 @@ one answer, and a reason of one   both halves are sent now    in trouble if `WHO
 of them is possible                                           parts follow one another
 one time-out for all of them      again, half of them at once  takes half as many, and is in
                                                               trouble, if it took nothing lately
-not sent                          wait, and no try counts     is not known
+not sent, or AWS does not tell    wait, and no try counts     is not known
+its secret
 ================================  ==========================  ==================================
 
 While a breaker is open one event goes alone: if it fails, too, the breaker stays open. Where tries
@@ -39,7 +40,7 @@ from zlib import crc32
 
 from bucketcast import limits
 from bucketcast.delivery.messages import Failed, Item, Received
-from bucketcast.delivery.policy import CRASHED, Policy
+from bucketcast.delivery.policy import CRASHED, Policy, Term
 from bucketcast.errors import (
     FINAL,
     BreakerOpen,
@@ -48,6 +49,7 @@ from bucketcast.errors import (
     NotAuthorized,
     NotConnected,
     OutOfTime,
+    Paused,
     RefusesAll,
     Rejected,
     Retryable,
@@ -101,19 +103,36 @@ def of_message(received: Received, events: int, *, gave_up: bool) -> Step:
     return Step.TRY
 
 
-def of_wait(received: Received, events: int, seconds: int | None) -> int:
-    """Return the seconds for which a message of so many events waits unopened, by its obstacle's.
+class Wait(NamedTuple):
+    """The seconds for which a message waits unopened; it `stays`, hidden, or is sent again."""
 
-    Large messages wait for longer, up to `LONGEST_DELAY_SECONDS`: each look at one costs as much.
-    They are spread, so that some come soon when the obstacle is gone.
+    seconds: int
+    stays: bool = False
+
+
+def of_wait(received: Received, events: int, obstacle: Waiting, messages: int) -> Wait:
+    """Return how a message of so many events waits, if so many `messages` do.
+
+    Large messages wait for longer: each look at one costs as much. They are spread, so that some
+    come soon when the obstacle is gone. A send costs as much again, but where a message stays SQS
+    counts another receive, as if the function had ended; and only one sent again has a new reason.
     """
-    recheck = received.term.recheck_seconds
-    if seconds is None or received.term.policy.in_order:
-        return max(seconds or 0, recheck)
+    (message, term), longest = received, limits.LONGEST_DELAY_SECONDS
+    seconds = _obstacle_pause(obstacle, term)
+    if term.policy.in_order:
+        return Wait(max(seconds, term.recheck_seconds), stays=True)
     if events < limits.MERGED_EVENTS:
-        return seconds
-    spread = 1 + crc32(received.message.id.encode()) % 4  # quarters
-    return max(seconds, recheck * spread // 4)
+        return Wait(seconds)
+    known = message.history.failed and message.history.error == name_of(obstacle)
+    stays = known and message.receives < limits.CRASHED_RECEIVES
+    stays = stays and messages < limits.HIDDEN_MESSAGES
+    if stays:
+        paused = isinstance(obstacle, Paused)
+        looks = limits.PAUSED_LOOKS_A_SECOND if paused else limits.LOOKS_A_SECOND
+        longest = max(longest, min(messages // looks, limits.LONGEST_HIDDEN_SECONDS))
+    most = term.part_of_age(longest)
+    spread = crc32(message.id.encode()) % (most // 3 + 1)
+    return Wait(max(seconds, most - spread), stays)
 
 
 class Answers(NamedTuple):
@@ -207,7 +226,8 @@ def of_part(
 ) -> Ruling:
     """Return what the answers to one part say."""
     errors = answers.errors
-    late = next((error for error in errors.values() if isinstance(error, OutOfTime)), None)
+    ends = (error for error in errors.values() if isinstance(error, OutOfTime | Unavailable))
+    late = next(ends, None)
     if len(errors) < len(part):
         ruling = Ruling(_after_success(standing, len(part)), State.WELL)
     elif tried := {index: error for index, error in errors.items() if error.is_try}:
@@ -391,8 +411,6 @@ def _pause(failure: Failed) -> int:
     else:
         after = error.after if isinstance(error, Throttled) else 0.0
         pause = term.pause(tries=failure.tries, after=after)
-        if isinstance(error, Unavailable):
-            pause = min(pause, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
         if failure.pause is not None:
             pause = max(failure.pause, min(pause, limits.LONGEST_DELAY_SECONDS))
     if policy.in_order:
@@ -405,12 +423,18 @@ def _wait(failure: Failed) -> int:
     error, term = failure.error, failure.received.term
     if failure.pause is not None:
         return failure.pause
-    if isinstance(error, Waiting) and error.seconds is not None:
-        return error.seconds
-    if isinstance(error, BreakerOpen) and term.policy.retries:
+    if isinstance(error, BreakerOpen) and error.seconds is None and term.policy.retries:
         # Without a breaker a part of its age would grow, while few are tried in each call.
         return term.pause(tries=failure.tries)
-    return term.recheck_seconds
+    return _obstacle_pause(error, term)
+
+
+def _obstacle_pause(error: DeliveryError, term: Term) -> int:
+    """Return the seconds until what an error holds up is looked at again."""
+    if isinstance(error, Unavailable):
+        return min(term.recheck_seconds, limits.UNAVAILABLE_SECONDS)
+    known = error.seconds if isinstance(error, Waiting) else None
+    return term.recheck_seconds if known is None else known
 
 
 def _is_final(error: DeliveryError, item: Item) -> bool:

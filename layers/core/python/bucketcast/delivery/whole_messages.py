@@ -10,6 +10,7 @@ from bucketcast.delivery.envelope import number_in
 from bucketcast.delivery.messages import Batch, Received
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, legal_text
+from bucketcast.delivery.verdict import Wait
 from bucketcast.errors import DeliveryError, GivenUp, OutOfTime, Retryable, Waiting, name_of
 
 _T = TypeVar("_T")
@@ -45,22 +46,19 @@ class WholeMessages:
 
     def wait(
         self,
-        messages: Sequence[tuple[Received, int]],
+        messages: Sequence[tuple[Received, Wait]],
         error: DeliveryError,
         batch: Batch,
     ) -> None:
-        """Let messages wait for so many seconds each."""
-        if batch.policy.in_order:
-            for received, pause in messages:
-                batch.keep(received, pause)
-            return
-        self.send(
-            [
-                (received, _with_creation(received, history_after(received, error)), pause)
-                for received, pause in messages
-            ],
-            batch,
-        )
+        """Let messages wait."""
+        again: list[tuple[Received, History, int]] = []
+        for received, wait in messages:
+            if wait.stays:
+                batch.keep(received, wait.seconds)
+            else:
+                history = _with_creation(received, history_after(received, error))
+                again.append((received, history, wait.seconds))
+        self.send(again, batch)
 
     def dead_letter(self, received: Received, error: str, reason: str, batch: Batch) -> None:
         """Dead-letter a message as it is."""
