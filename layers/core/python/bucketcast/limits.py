@@ -50,7 +50,7 @@ RENEW_AFTER_RECEIVES = MAX_RECEIVES // 2
 CRASHED_RECEIVES = 3
 """After so many receives without an outcome a message is halved, and given up once its term is
 over; one that is tried once, in any case."""
-MARKED_SECONDS = 5
+MARKED_SECONDS = 1
 """Of the events with which the function ended again a call tries one; each other one comes so much
 later than the one before."""
 

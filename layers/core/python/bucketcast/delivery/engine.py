@@ -66,6 +66,8 @@ class Engine:
         self._whole = WholeMessages(queue)
         self._chunk_bytes = chunk_bytes
         self._last_error: DeliveryError | None = None
+        self._marked_at_once = 1
+        """As many as a call ended well with: were the function to end, it would begin anew."""
 
     def __call__(  # noqa: PLR0913 - one invocation, and its observers
         self,
@@ -101,6 +103,9 @@ class Engine:
                     self._hold(due, obstacle, batch, on_outcomes)
                 else:
                     self._process(due, batch, on_outcomes)
+                    if any(map(_is_marked, due)):
+                        twice = 2 * self._marked_at_once
+                        self._marked_at_once = min(twice, limits.WINDOW_MESSAGES)
             on_outcomes(batch.outcome.take_outcomes())
         self._whole.postpone(batch)
         return batch.outcome
@@ -141,7 +146,7 @@ class Engine:
             for received in due:
                 batch.keep(received, 0)
             return []
-        put_off = _at_risk(due, in_order=batch.policy.in_order)
+        put_off = _at_risk(due, self._marked_at_once, in_order=batch.policy.in_order)
         for number, received in enumerate(put_off, 1):
             later = min(number * limits.MARKED_SECONDS, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
             batch.keep(received, 0 if batch.policy.in_order else later)
@@ -321,7 +326,7 @@ def _apart(messages: Sequence[Received]) -> Iterable[Sequence[Received]]:
     return filter(None, groups)
 
 
-def _at_risk(due: Sequence[Received], *, in_order: bool) -> Sequence[Received]:
+def _at_risk(due: Sequence[Received], at_once: int, *, in_order: bool) -> Sequence[Received]:
     """Return the messages beside one that the function may end with: it would take them along.
 
     Those that were just marked go together: of many, most were only beside one, or the function
@@ -332,7 +337,7 @@ def _at_risk(due: Sequence[Received], *, in_order: bool) -> Sequence[Received]:
         return due[1:] if crashed else ()
     marked = sorted(filter(_is_marked, due), key=_receives)
     new = sum(received.message.receives == 1 for received in marked)
-    return marked[max(new, 1) :]
+    return marked[max(new, at_once) :]
 
 
 def _is_marked(received: Received) -> bool:

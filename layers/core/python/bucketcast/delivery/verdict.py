@@ -411,6 +411,8 @@ def _pause(failure: Failed) -> int:
     else:
         after = error.after if isinstance(error, Throttled) else 0.0
         pause = term.pause(tries=failure.tries, after=after)
+        if isinstance(error, Unavailable):
+            pause = min(pause, limits.LONGEST_OUTAGE_PAUSE_SECONDS)
         if failure.pause is not None:
             pause = max(failure.pause, min(pause, limits.LONGEST_DELAY_SECONDS))
     if policy.in_order:

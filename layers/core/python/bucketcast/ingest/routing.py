@@ -51,6 +51,8 @@ class Routes:
 class EnrichmentError(Unavailable):
     """S3 could not be asked about an object whose facts a rule or a target needs."""
 
+    is_try = True
+
 
 class Wants(NamedTuple):
     """What a destination wants from S3: the facts in its records, and uncovered versions."""
