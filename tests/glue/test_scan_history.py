@@ -115,17 +115,29 @@ def test_an_older_source_changes_nothing_that_a_newer_one_showed(
     assert '<th scope="row">bytes</th>' in page
 
 
-def test_a_scan_that_ended_anywhere_has_its_rows_once(scans: Scans, history: Found) -> None:
-    scans.keys = {"many": 3}
+def test_a_scan_that_ended_anywhere_has_its_alerts_and_rows_once(
+    scans: Scans, history: Found
+) -> None:
+    scans.add_rule()
+    scans.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
     crash_at(scans, "glue_jobs.scanner.state.StateStore.commit")
-    assert history.runs() == [], "it had no effect"
-    crash_at(scans, "glue_jobs.scanner.history.History._replace")
-    assert history.runs() == [], "the next scan adds them"
+    assert (scans.events(), history.rows()) == ([], []), "it had no effect"
+    crash_at(scans, "glue_jobs.outbox.sender.send")
+    assert (scans.events(), history.rows()) == ([], []), "the next scan sends and adds them"
     crash_at(scans, "glue_jobs.files.remove")
-    assert history.runs() == ["2"], "it does not know that they are added"
+    assert scans.events() == [("BigPrefix", "a/", 3), ("ManyVersions", "many", 3)]
+    assert history.runs() == ["2", "2"], "it does not know that they are added"
+    scans.keys["more"] = 5
     crash_at(scans, "glue_jobs.scanner.history.History.expire")
-    scans.scan()
-    assert history.runs() == [run for run, *_ in history.objects()] == ["2", "4", "5"]
+    assert scans.events() == [("ManyVersions", "more", 5)]
+
+    again = scans.scan()
+    assert scans.events() == []
+    assert history.runs() == ["2", "2", *["4"] * 3, *["5"] * 3]
+    assert [run for run, *_ in history.objects()] == ["2", "4", "5"]
+    assert (again["events"], again["prefix"]) == (0, "")
+    assert again["numbers"] == {"ManyVersions": {"same": 2}, "BigPrefix": {"same": 1}}
+    assert b"Scan of uploads" in files.read(again["report"])
 
 
 class Months:
@@ -215,7 +227,6 @@ def test_files_of_past_months_are_joined_and_removed_after_the_retention(months:
     assert months.stored() == months.files() == [other, other, april]
 
 
-@pytest.mark.both_sparks
 def test_growth_has_the_last_count_of_each_day(months: Months) -> None:
     for hours in (0, 6, 24):
         months.past.add(months.owing(START + timedelta(hours=hours)))

@@ -13,39 +13,20 @@ from glue_jobs import files, lease
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import counting
 from tests.glue.emulator import Emulator
-from tests.glue.scans import BUCKET, Scans, crash_at
+from tests.glue.scans import BUCKET, Scans
 from tests.unit.moto_aws import TABLE
 
 
-def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
-    scans.add_rule()
-    scans.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
-    just_before_commit = "glue_jobs.outbox.chunks.spool"
-    crash_at(scans, just_before_commit)
-    before_sending = "glue_jobs.outbox.sender.send"
-    crash_at(scans, before_sending)
-    assert scans.events() == []
-
-    scans.keys["more"] = 5
-    after_sending = "glue_jobs.scanner.state.StateStore.sweep"
-    crash_at(scans, after_sending)
-    assert scans.events() == [
-        ("BigPrefix", "a/", 3),
-        ("ManyVersions", "many", 3),
-        ("ManyVersions", "more", 5),
-    ]
-
-    again = scans.scan()
-    assert scans.events() == []
-    assert (again["events"], again["prefix"]) == (0, "")
-    assert again["numbers"] == {"ManyVersions": {"same": 2}, "BigPrefix": {"same": 1}}
-    assert b"Scan of uploads" in files.read(again["report"])
-
-
-def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
+def test_a_scan_changes_only_what_it_covers(scans: Scans, aws: Emulator) -> None:
+    """Alerts, and the usage of the whole bucket that is stored for its metrics."""
+    usages = Usages(TABLE, aws.client("dynamodb"))
     scans.add_rule()
     scans.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
-    scans.scan()
+    result = scans.scan()
+    total = {"dimension": "total", "name": "", "objects": 3, "noncurrent": 4, "bytes": 7}
+    assert result["usage"][0].items() >= total.items()
+    ((bucket, stored),) = usages.read()
+    assert (bucket, stored.objects, stored.versions, stored.bytes) == (BUCKET, 3, 7, 7)
     assert scans.events() == [
         ("BigPrefix", "", 3),
         ("ManyVersions", "a/many", 3),
@@ -59,11 +40,13 @@ def test_a_scan_changes_only_the_alerts_that_it_covers(scans: Scans) -> None:
     assert "no versions" in result["notes"][0]
     assert [(row["key"], row["state"]) for row in result["findings"]] == [("", "cleared")]
 
+    whole = dict(usages.read())
     scans.versions = True
     scans.keys = {"a/many": 4, "b/many": 5, "c/1": 1}
     result = scans.scan(prefix="a/")
     assert [(row["key"], row["state"]) for row in result["findings"]] == [("a/many", "worse")]
     assert scans.events() == [("ManyVersions", "a/many", 4)]
+    assert dict(usages.read()) == whole
 
 
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
@@ -143,19 +126,3 @@ def test_a_lost_worker_takes_no_listing_with_it(
     assert scans.events() == [("ManyVersions", "a", 5)]
     assert listed.value == 6
     assert "listing" not in files.list_folders(f"{scans.folder}/runs/1")
-
-
-def test_the_usage_of_the_whole_bucket_is_stored_for_its_metrics(
-    scans: Scans, aws: Emulator
-) -> None:
-    scans.keys = {"a/k": 2, "b/k": 1}
-    result = scans.scan()
-    total = {"dimension": "total", "name": "", "objects": 2, "noncurrent": 1, "bytes": 3}
-    assert result["usage"][0].items() >= total.items()
-    usages = Usages(TABLE, aws.client("dynamodb"))
-    ((bucket, stored),) = usages.read()
-    assert (bucket, stored.objects, stored.versions, stored.bytes) == (BUCKET, 2, 3, 3)
-
-    scans.keys = {"a/k": 9}
-    scans.scan(prefix="a/")
-    assert dict(usages.read()) == {BUCKET: stored}
