@@ -1,8 +1,6 @@
 """`make test`: what CI calls, its parts."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from tests import servers, suite
@@ -30,12 +28,3 @@ def _files() -> list[Path]:
         for file in (ROOT / "tests").glob("*/**/test_*.py")
         if not file.is_relative_to(ROOT / "tests" / "servers")
     ]
-
-
-def test_a_part_does_not_wait_for_each_test_behind_a_dead_server(tmp_path: Path) -> None:
-    tests = (f"def test_{number}(): raise TimeoutError\n" for number in range(9))
-    (tmp_path / "test_it.py").write_text("".join(tests), "utf-8")
-    ran = subprocess.run(
-        [sys.executable, *suite.PYTEST], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert "3 failed" in ran.stdout
