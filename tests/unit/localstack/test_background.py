@@ -59,17 +59,6 @@ def test_stop_ends_the_children_too() -> None:
     assert members(pid) == []
 
 
-def test_stop_ends_a_program_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "GRACE_SECONDS", 0.2)
-    program = (
-        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
-    )
-    pid = start("deaf", "-c", f"{program}; time.sleep(600)")
-    wait_until(lambda: background.log_tail("deaf"))
-    background.stop("deaf")
-    assert members(pid) == []
-
-
 def test_pid_file_that_outlived_its_program_is_stale() -> None:
     pid = start("killed", "-c", "import time; time.sleep(600)")
     os.killpg(pid, signal.SIGKILL)
@@ -83,18 +72,3 @@ def test_stop_spares_another_program_with_the_same_pid(folder: Path) -> None:
     (folder / "pids" / "old.pid").write_text(f"{os.getpid()}\n/nowhere/bin/ministack\n")
     assert background.pid("old") is None
     assert not background.stop("old"), "this very test would have been ended"
-
-
-@pytest.mark.parametrize("content", ["", "abc\n/bin/x\n", "12\n", "1\n2\n3\n"])
-def test_half_written_pid_file_is_stale(folder: Path, content: str) -> None:
-    (folder / "pids").mkdir()
-    (folder / "pids" / "torn.pid").write_text(content)
-    assert background.pid("torn") is None
-
-
-def test_program_with_other_options_is_stopped() -> None:
-    background.start("one", ["/bin/sleep", "60"], {}, "port 1")
-    assert background.runs("one", "port 1")
-    assert not background.runs("one", "port 2")
-    assert background.pid("one") is None
-    assert not background.runs("one", "port 1")

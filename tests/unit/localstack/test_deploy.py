@@ -25,19 +25,3 @@ def test_changed_or_new_input_changes_the_fingerprint(checkout: Path, name: str)
     before = deploy.fingerprint(checkout / "config.toml")
     (checkout / name).write_text("changed")
     assert deploy.fingerprint(checkout / "config.toml") != before
-
-
-def test_notification_variable_changes_the_fingerprint(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = deploy.fingerprint(checkout / "config.toml")
-    monkeypatch.setenv("MINIO_NOTIFY_WEBHOOK_ENDPOINT_A", "http://127.0.0.1:1/")
-    assert deploy.fingerprint(checkout / "config.toml") != before
-
-
-def test_bytecode_and_other_files_keep_the_fingerprint(checkout: Path) -> None:
-    before = deploy.fingerprint(checkout / "config.toml")
-    (checkout / "bucketcast_cdk" / "__pycache__").mkdir()
-    (checkout / "bucketcast_cdk" / "__pycache__" / "one.pyc").write_text("x")
-    (checkout / "README.md").write_text("x")
-    assert deploy.fingerprint(checkout / "config.toml") == before

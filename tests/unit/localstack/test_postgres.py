@@ -1,13 +1,12 @@
 """A cluster is complete or absent, and its password is in no list of arguments."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from localstack import machine, postgres
-from localstack.layout import ROOT, Failure
+from localstack import postgres
+from localstack.layout import Failure
 
 INITDB = """\
 #!/bin/sh
@@ -48,39 +47,3 @@ def test_unfinished_cluster_is_made_again(initdb: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "password").exists()
     initdb.write_text(INITDB)
     assert (postgres.ensure(initdb, tmp_path, "ann", "hunter2") / "PG_VERSION").exists()
-
-
-def test_clean_removes_files_that_lie_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(postgres, "give", lambda _: None)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    checkout = tmp_path / "of-root-only"
-    checkout.mkdir(mode=0o700)
-    folder = checkout / ".local" / "demo" / "postgres"
-    folder.mkdir(parents=True)
-    home = postgres.home(folder)
-    (home / "data").mkdir()
-    assert not home.is_relative_to(checkout)
-    make = ["make", "-f", str(ROOT / "Makefile"), "--old-file", "stop", "clean"]
-    for _ in range(2):
-        subprocess.run(make, cwd=checkout, check=True, capture_output=True)
-        assert not home.exists()
-        assert not folder.exists()
-
-
-def test_server_listens_here_only(initdb: Path, tmp_path: Path) -> None:
-    command = postgres.command(initdb, tmp_path / "data", 5433, ssl="on")
-    assert command[:3] == [str(tmp_path / "postgres"), "-D", str(tmp_path / "data")]
-    assert {"listen_addresses=127.0.0.1", "port=5433", "ssl=on"} < set(command)
-
-
-def test_newest_version_is_found(tmp_path: Path) -> None:
-    for version in ("9.6", "17", "16.4"):
-        folder = tmp_path / version / "bin"
-        folder.mkdir(parents=True)
-        (folder / "initdb").touch(mode=0o755)
-    (tmp_path / "18" / "bin").mkdir(parents=True)
-    assert machine.newest("initdb", f"{tmp_path}/*/bin") == f"{tmp_path}/17/bin/initdb"
-    assert machine.newest("initdb", f"{tmp_path}/none/*") is None

@@ -9,7 +9,6 @@ import boto3
 import pytest
 
 from localstack import java, spark
-from localstack.layout import Failure
 
 JOB = {
     "Command": {"ScriptLocation": "s3://assets/abc.py"},
@@ -71,32 +70,3 @@ def test_arguments_override_the_defaults_of_the_job(submit: Path) -> None:
     assert before[before.index("--py-files") + 1].endswith("/def.zip")
     assert "0pen-sesame" not in " ".join(words)
     assert "PYTHONPATH" not in environment  # else the checkout's code would run, and not the zip's
-
-
-def test_fetched_files_are_removed_after_the_run(submit: Path) -> None:
-    spark.run("Bucketcast-scan", {})
-    words, environment = json.loads(submit.read_text())
-    assert not Path(environment["TMPDIR"]).exists()
-    assert not Path(words[words.index("--py-files") + 1]).exists()
-
-
-def test_exit_code_of_a_signal_is_that_of_a_shell(submit: Path, tmp_path: Path) -> None:
-    (tmp_path / "bin" / "spark-submit").write_text("#!/bin/sh\nkill -9 $$\n")
-    assert spark.run("Bucketcast-scan", {}) == 128 + 9
-    assert not submit.exists()
-
-
-def test_unsupported_java_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    homes = []
-    for number in ("25.0.1", "17.0.15", "1.8.0_392"):
-        program = tmp_path / number / "bin" / "java"
-        program.parent.mkdir(parents=True)
-        program.write_text(f"#!/bin/sh\necho 'openjdk version \"{number}\"' >&2\n")
-        program.chmod(0o755)
-        homes.append(program.parent.parent)
-    assert [java.version(home) for home in homes] == [25, 17, 8]
-    monkeypatch.setattr(java, "_homes", lambda: iter(homes))
-    assert java.home() == homes[1]
-    monkeypatch.setattr(java, "_homes", lambda: iter(homes[::2]))
-    with pytest.raises(Failure, match=r"needs Java 17 or 21, found 25 at .*, 8 at"):
-        java.home()
