@@ -66,7 +66,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
-    for name in ("app.py", "pyproject.toml"):
+    for name in ("app.py", "cdk.json", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
     (ROOT / ".local/bundles").mkdir(exist_ok=True)
     for name in (".venv", ".local/lambda-venv", ".local/bundles"):
