@@ -28,7 +28,7 @@ up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file,
 
 spark: python ## install what the Spark jobs need locally: PySpark, Java, S3A and Iceberg
 	@$(PYTHON) -m localstack.install spark
-	@tests/servers/install javac mvn s3a iceberg sqlite
+	@tests/servers/install javac mvn s3a iceberg
 
 stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
 	@$(PYTHON) -m localstack.stop

@@ -12,20 +12,20 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from localstack import java
-from localstack.emulator import RECORDER, SCRATCH
+from localstack.emulator import RECORDER
 from localstack.layout import INSTALLED, PROJECT_VENV, REGION, Failure
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 SERVERS = INSTALLED / "servers"
-JARS = ("s3a", "iceberg", "sqlite")
+JARS = ("s3a", "iceberg")
 DRIVER_MEMORY = "2g"
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 MISUSE = 2
@@ -69,7 +69,6 @@ def run(name: str, overrides: Mapping[str, str]) -> int:
         for setting in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
             command += [CONF, setting]
         command += [str(script), *_script_arguments(arguments)]
-        SCRATCH.mkdir(parents=True, exist_ok=True)  # of the catalog, beside a foreign emulator
         environment = _environment(folder, name)
         code = subprocess.run(command, env=environment, check=False).returncode
         return code if code >= 0 else _SIGNALLED - code  # as a shell reports a signal
@@ -89,10 +88,7 @@ def _script_arguments(arguments: Mapping[str, str]) -> list[str]:
 
 
 def _settings() -> list[str]:
-    """Return the Spark settings that differ from Glue's: one machine, and the local S3.
-
-    The history's catalog is a file, which ends with the local S3 and its tables.
-    """
+    """Return the Spark settings that differ from Glue's: one machine, and the local S3."""
     provider = "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
     return [
         "spark.master=local[*]",
@@ -109,18 +105,7 @@ def _settings() -> list[str]:
         f"spark.hadoop.fs.s3a.endpoint={os.environ['AWS_ENDPOINT_URL']}",
         f"spark.hadoop.fs.s3a.endpoint.region={REGION}",
         "spark.hadoop.fs.s3a.path.style.access=true",
-        *(f"{name}={value}" for name, value in history_catalog(SCRATCH).items()),
     ]
-
-
-def history_catalog(folder: Path) -> dict[str, Any]:
-    """Return the settings of a catalog of the scans' history that is a file in a folder."""
-    catalog = "spark.sql.catalog.history"
-    return {
-        f"{catalog}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        f"{catalog}.uri": f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=60000",
-        f"{catalog}.jdbc.schema-version": "V1",
-    }
 
 
 def _jars() -> Sequence[Path]:

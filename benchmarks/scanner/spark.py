@@ -13,16 +13,13 @@ from pyspark.sql import SparkSession
 from bucketcast.settings.pipeline import Scan, parse
 from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
-from localstack.spark import history_catalog
 from tests.unit.moto_aws import TABLE
 
 QUEUE: Final = "Bucketcast-ingress"
-_SERVERS: Final = Path(".local/servers").absolute()
 
 
-def session(folder: Path) -> SparkSession:
-    """Start Spark on both cores, with the heap of a small driver and a history in a folder."""
-    jars = [jar for name in ("iceberg", "sqlite") for jar in (_SERVERS / name).glob("*.jar")]
+def session() -> SparkSession:
+    """Start Spark on both cores, with the heap of a small driver."""
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -34,10 +31,6 @@ def session(folder: Path) -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "16")
         .config("spark.ui.enabled", "false")
-        .config("spark.jars", ",".join(map(str, jars)))
-        .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")
-        .config(map=history_catalog(folder))
-        .config("spark.sql.catalog.history.warehouse", (folder / "history").as_uri())
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
@@ -54,13 +47,11 @@ def main() -> None:
         "state": f"{folder.as_uri()}/alerts",
         "ingress": f"{os.environ['AWS_ENDPOINT_URL']}/000000000000/{QUEUE}",
         "table": TABLE,
-        "history": "history.bucketcast",
-        "retention": "400d",
         "namespace": "Bucketcast",
     }
     settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
     with Run(settings.run) as run:
-        scan(session(folder), settings, run)
+        scan(session(), settings, run)
 
 
 if __name__ == "__main__":

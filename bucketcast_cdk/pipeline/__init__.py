@@ -55,7 +55,6 @@ class Pipeline(Construct):
         self._config = context.config
         self._options = options
         self.bucket = self._make_bucket(context.removal_policy)
-        self._history = self._make_database()
         name = self.bucket.bucket_name
         assets, local = context.assets, context.local
         platform = assets.platform if local else glue_platform(options.glue_version)
@@ -92,8 +91,6 @@ class Pipeline(Construct):
                 "state": state,
                 "ingress": ingest.queue.queue_url,
                 "table": table,
-                "history": f"history.{self._history}",
-                "retention": f"{self._options.history:.0f}s",
             },
             "backfill": senders,
             "reconcile": senders,
@@ -106,8 +103,6 @@ class Pipeline(Construct):
             job.allow(["dynamodb:Query"], [ingest.table.table_arn])
         scan, *senders = self.jobs.values()
         self._allow_folder(scan, "alerts/*")
-        self._allow_folder(scan, "history/*")
-        self._allow_history(scan)
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
         lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
         for job in (scan, self.jobs["backfill"]):
@@ -156,29 +151,6 @@ class Pipeline(Construct):
         )
         nag.accept(bucket, nag.NO_ACCESS_LOG)
         return bucket
-
-    def _make_database(self) -> str:
-        """Return the name of the database of the scans' history, which Athena can query.
-
-        Its tables' files outlive it, with the bucket.
-        """
-        stack = Stack.of(self)
-        database = glue.CfnDatabase(
-            self,
-            "History",
-            catalog_id=stack.account,
-            database_input=glue.CfnDatabase.DatabaseInputProperty(
-                name=stack.stack_name.lower().replace("-", "_"),
-                description="Findings and usage of each scan of Bucketcast",
-            ),
-        )
-        return database.ref
-
-    def _allow_history(self, job: Job) -> None:
-        """Allow a job to make and change the tables of the history."""
-        actions = ["glue:CreateTable", "glue:GetDatabase", "glue:GetTable", "glue:UpdateTable"]
-        names = ("catalog", f"database/{self._history}", f"table/{self._history}/*")
-        job.allow(actions, [arn(job, "glue", name) for name in names])
 
     def _make_connection(self) -> str:
         """Return the name of the jobs' connection to a VPC, "" without one.

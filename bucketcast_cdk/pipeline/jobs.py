@@ -17,7 +17,6 @@ from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
 
 _METADATA: Final = "spark.sql.catalog.s3md"
-_HISTORY: Final = "spark.sql.catalog.history"
 _MAX_RUNS: Final = 200  # of one job at a time, each for another bucket or target
 
 
@@ -133,21 +132,15 @@ def make_package(scope: Construct, assets: Assets, platform: Platform) -> s3_ass
 def spark_conf(stack: Stack, bucket: str, *, metadata: bool) -> str:
     """Return the settings needed before Spark starts, in the form of Glue's one argument."""
     spark_options = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-    spark_options |= _catalog(_HISTORY, f"s3://{bucket}/history")
     if metadata:
-        # The place of new tables is required, but never written to.
-        spark_options |= _catalog(_METADATA, f"s3://{bucket}/warehouse")
-        spark_options[f"{_METADATA}.glue.id"] = f"{stack.account}:s3tablescatalog/aws-s3"
+        spark_options |= {
+            _METADATA: "org.apache.iceberg.spark.SparkCatalog",
+            f"{_METADATA}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+            # The place of new tables is required, but never written to.
+            f"{_METADATA}.warehouse": f"s3://{bucket}/warehouse",
+            f"{_METADATA}.glue.id": f"{stack.account}:s3tablescatalog/aws-s3",
+        }
     return " --conf ".join(f"{key}={value}" for key, value in spark_options.items())
-
-
-def _catalog(name: str, warehouse: str) -> dict[str, str]:
-    """Return the settings of an Iceberg catalog in Glue, whose new tables are in `warehouse`."""
-    return {
-        name: "org.apache.iceberg.spark.SparkCatalog",
-        f"{name}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
-        f"{name}.warehouse": warehouse,
-    }
 
 
 def _glue_arguments(setup: JobSetup) -> dict[str, str]:

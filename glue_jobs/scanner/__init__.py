@@ -6,7 +6,6 @@
     alert states  the findings, compared with earlier alerts             alert_states, state
     alerts        an event for each finding that a rule matches          rule_match, alerts
     report        the findings as Parquet, and as an HTML page           report
-    history       findings and usage of all scans, in Iceberg tables     history
 
 The thresholds and their defaults are the job's options: `bucketcast.settings.pipeline.Alerts`.
 """

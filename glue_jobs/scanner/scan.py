@@ -7,7 +7,7 @@ and only then sent.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -28,7 +28,6 @@ from glue_jobs.scanner import (
     alerts,
     counting,
     coverage,
-    history,
     report,
     rule_match,
     sums,
@@ -48,21 +47,18 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
-        BucketcastError: the source, the state table, the state or the history cannot be used; a
-            newer source was scanned; another run scans this bucket, or was first; SQS refused
-            events, which the next scan sends before it begins.
+        BucketcastError: the source, the state table or the state cannot be used; a newer source was
+            scanned; another run scans this bucket, or was first; SQS refused events, which the
+            next scan sends before it begins.
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     objects = content.objects.select(*sums.COLUMNS)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
-    past = history.History(spark, settings.history)
     with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
-        past.open()
-        past.add(before)
         now = coverage.cover(content, settings.prefix)
         later = coverage.later(before.coverage, now, content.name)
         saved = run.path("listing")
@@ -81,8 +77,6 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             )
             new = store.write(states, at, coverage.add(before.coverage, now))
             files.remove(saved)
-        origin = _origin(content, settings, now, at)
-        history.owe(new, origin, used)
         states = new.alert_states(spark)
         numbers = _count_states(states)
         notes = [
@@ -91,17 +85,14 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             *_unmatched_notes(numbers, settings),
             *upload_notes,
         ]
-        scanned = report.Scanned(settings, at, numbers, used, notes, past, origin.prefix)
+        prefix = ", ".join(each.prefix for each in now)
+        scanned = report.Scanned(settings, at, numbers, used, notes, prefix)
         with run.report_tasks(spark, "writing the report"):
             summary = report.write(states, content, scanned, run.path("report"))
         run.report("spooling the events")
         new = replace(new, events=_spool(states, new, numbers, settings, at))
         store.commit(new, replaces=before)
         sent = _send(spark, new, run, "sending")
-        run.report("adding to the history")
-        past.add(new)
-        retention = timedelta(seconds=settings.retention)
-        past.expire(settings.bucket, retention, at, compact=new.month != before.month)
         store.sweep(before, new)
         if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
             _store_usage(settings, used, content.taken)
@@ -131,13 +122,6 @@ def _compare(
         covered=covered,
         matched=rule_match.is_matched(settings.bucket, rules, at),
     )
-
-
-def _origin(
-    content: Listing, settings: Scan, now: Sequence[coverage.Coverage], at: datetime
-) -> history.Origin:
-    prefix = ", ".join(each.prefix for each in now)
-    return history.Origin(settings.bucket, prefix, content.name, content.taken, at, settings.run)
 
 
 def _source_notes(content: Listing) -> Iterator[str]:

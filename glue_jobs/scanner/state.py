@@ -5,12 +5,10 @@
     FOLDER/current.json                the pointer to the current generation
     FOLDER/GENERATION/alert_states/    Parquet, rows of `alert_states.ALERT_STATES`
     FOLDER/GENERATION/outbox/          its alerts, written before it is current and sent after
-    FOLDER/GENERATION/owed/            what the history lacks of it (`history`), until it has it
 
 A scan writes a generation of its own and then moves the pointer, on the condition that no other
 scan has. A scan that ends before that changes nothing; one that ends after it leaves an outbox,
-which the next scan sends before it begins, and likewise rows of the history. So each alert is sent
-once.
+which the next scan sends before it begins. So each alert is sent once.
 """
 
 from dataclasses import dataclass
@@ -36,10 +34,6 @@ class Generation:
     events: int
     etag: str
     coverage: tuple[Coverage, ...] = ()
-
-    @property
-    def month(self) -> str:
-        return self.folder.rpartition("/")[2][: len("2026-01")]
 
     @property
     def outbox(self) -> str:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
-from localstack.spark import SMALL, history_catalog
+from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row, inventories
 from tests.glue.scans import Scans
@@ -126,9 +126,8 @@ def _vary(row: Row, nth: int) -> Row:
 
 
 def builder(folder: Path) -> SparkSession.Builder:
-    """Return the settings of a Spark whose files, history and tables are in a folder."""
+    """Return the settings of a Spark whose files and tables are in a folder."""
     iceberg = SERVERS / ("iceberg-3.5" if pyspark.__version__.startswith("3.5") else "iceberg")
-    jars = [*iceberg.glob("*.jar"), *(SERVERS / "sqlite").glob("*.jar")]
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -147,11 +146,7 @@ def builder(folder: Path) -> SparkSession.Builder:
         # The tests of plans look at the stages of a scan, which are dropped after a thousand.
         .config("spark.ui.retainedJobs", "100000")
         .config("spark.ui.retainedStages", "100000")
-        .config("spark.jars", ",".join(map(str, jars)))
-        # The history of scans.
-        .config("spark.sql.catalog.history", "org.apache.iceberg.spark.SparkCatalog")
-        .config(map=history_catalog(folder))
-        .config("spark.sql.catalog.history.warehouse", (folder / "history").as_uri())
+        .config("spark.jars", ",".join(map(str, iceberg.glob("*.jar"))))
         # S3 Metadata's tables, in a folder.
         .config("spark.sql.catalog.s3md", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.s3md.type", "hadoop")

@@ -31,7 +31,6 @@ class Scans:
         self, spark: SparkSession, aws: Emulator, rules: Rules, folder: Path, name: str
     ) -> None:
         self.folder = folder.as_uri()
-        self.history = f"history.{folder.name}"
         self._spark = spark
         self._rules = rules
         self._sqs = aws.client("sqs")
@@ -78,8 +77,6 @@ class Scans:
             "state": f"{self.folder}/alerts",
             "ingress": self._queue,
             "table": TABLE,
-            "history": self.history,
-            "retention": "400d",
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options

@@ -61,8 +61,6 @@ def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work
         "state": f"{folder.as_uri()}/alerts",
         "ingress": "-",
         "table": "-",
-        "history": f"history.{folder.name}",
-        "retention": "400d",
         "alert_excess_versions": "1000",
         "alert_excess_folders": "200",
     }

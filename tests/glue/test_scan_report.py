@@ -16,7 +16,6 @@ from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, report, usage
 from glue_jobs.scanner.counting import find
-from glue_jobs.scanner.history import History
 from glue_jobs.scanner.report.page import Finding, Page, html
 from glue_jobs.scanner.sums import Thresholds, sum_up
 from glue_jobs.scanner.usage import Usage
@@ -57,8 +56,6 @@ SETTINGS = Scan(
     state="file:///alerts",
     ingress="https://sqs.example/ingress",
     table="",
-    history="history.report",
-    retention=Duration(0.0),
 )
 
 
@@ -94,11 +91,9 @@ def written(
         matched=sql.col("key").isNotNull(),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
-    history = History(spark, SETTINGS.history)
-    history.open()
     listing = Listing(objects, versions=True, taken=TAKEN, name="a list")
     used = usage.rows(sums, listing)
-    scanned = report.Scanned(SETTINGS, TAKEN, numbers, used, ["Mind <this>."], history, "")
+    scanned = report.Scanned(SETTINGS, TAKEN, numbers, used, ["Mind <this>."], "")
     return report.write(states, listing, scanned, folder), folder
 
 
@@ -182,9 +177,7 @@ def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, s
 def page(*top: Finding, findings: int, usage: Sequence[Usage] = ()) -> Page:
     thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
     numbers = {"ManyVersions": {"new": findings, "cleared": 7}}
-    return Page(
-        "uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), {}, usage, {}, ()
-    )
+    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), usage, ())
 
 
 def test_the_page_begins_with_tables_of_the_usage() -> None:

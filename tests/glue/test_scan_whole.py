@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +14,34 @@ from glue_jobs import files, lease
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import counting
 from tests.glue.emulator import Emulator
-from tests.glue.scans import BUCKET, Scans
+from tests.glue.inventories import TAKEN
+from tests.glue.scans import BUCKET, Scans, crash_at
 from tests.unit.moto_aws import TABLE
+
+
+def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
+    scans.add_rule()
+    scans.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
+    just_before_commit = "glue_jobs.outbox.chunks.spool"
+    crash_at(scans, just_before_commit)
+    before_sending = "glue_jobs.outbox.sender.send"
+    crash_at(scans, before_sending)
+    assert scans.events() == []
+
+    scans.keys["more"] = 5
+    after_sending = "glue_jobs.scanner.state.StateStore.sweep"
+    crash_at(scans, after_sending)
+    assert scans.events() == [
+        ("BigPrefix", "a/", 3),
+        ("ManyVersions", "many", 3),
+        ("ManyVersions", "more", 5),
+    ]
+
+    again = scans.scan()
+    assert scans.events() == []
+    assert (again["events"], again["prefix"]) == (0, "")
+    assert again["numbers"] == {"ManyVersions": {"same": 2}, "BigPrefix": {"same": 1}}
+    assert b"Scan of uploads" in files.read(again["report"])
 
 
 def test_a_scan_changes_only_what_it_covers(scans: Scans, aws: Emulator) -> None:
@@ -47,6 +74,30 @@ def test_a_scan_changes_only_what_it_covers(scans: Scans, aws: Emulator) -> None
     assert [(row["key"], row["state"]) for row in result["findings"]] == [("a/many", "worse")]
     assert scans.events() == [("ManyVersions", "a/many", 4)]
     assert dict(usages.read()) == whole
+
+
+def test_an_older_source_changes_nothing_that_a_newer_one_showed(scans: Scans) -> None:
+    scans.add_rule()
+
+    def scan_on(day: float, keys: dict[str, int], **options: str) -> dict[str, Any]:
+        scans.taken = TAKEN + timedelta(days=day)
+        scans.keys = keys
+        return scans.scan(**options)
+
+    scan_on(1, {"a/new": 3, "b/old": 3}, prefix="a/")
+    assert scans.events() == [("ManyVersions", "a/new", 3)]
+
+    result = scan_on(0, {"a/gone": 3, "b/old": 3})
+    assert [(row["key"], row["state"]) for row in result["findings"]] == [("b/old", "new")]
+    assert scans.events() == [("ManyVersions", "b/old", 3)]
+    with pytest.raises(BucketcastError, match=r"^a list is older .*: scan a newer one$"):
+        scan_on(0.5, {"a/gone": 3}, prefix="a/")
+
+    result = scan_on(3, {"a/new": 6})
+    assert [(row["key"], row["state"], row["since"]) for row in result["findings"]] == [
+        ("a/new", "worse", (TAKEN + timedelta(days=1)).isoformat()),
+        ("b/old", "cleared", TAKEN.isoformat()),
+    ]
 
 
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:

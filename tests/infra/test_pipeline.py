@@ -64,7 +64,7 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
 
 
 def test_each_job_has_the_arguments_of_the_deployment(pipeline: Synthesised) -> None:
-    assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table", "--history"}
+    assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table"}
     assert _arguments(pipeline, "backfill") >= {"--table"}
     assert _arguments(pipeline, "reconcile") >= {"--table"}
 
@@ -109,16 +109,6 @@ def test_the_bucket_keeps_alerts_and_expires_runs(pipeline: Synthesised) -> None
         assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
     assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     assert "BucketEncryption" in bucket["Properties"]
-
-
-def test_a_scan_writes_its_history_into_a_database_of_the_stack(make: Make) -> None:
-    made = make(TYPICAL + PIPELINE.replace("[pipeline]", '[pipeline]\nhistory = "90d"'))
-    ((logical_id, database),) = made.of_type("AWS::Glue::Database").items()
-    assert database["Properties"]["DatabaseInput"]["Name"] == "bucketcast"
-    arguments = made.properties("AWS::Glue::Job", Name="Bucketcast-scan")["DefaultArguments"]
-    assert arguments["--history"] == {"Fn::Join": ["", ["history.", {"Ref": logical_id}]]}
-    assert arguments["--retention"] == f"{90 * 24 * 3600}s"
-    assert "spark.sql.catalog.history.warehouse=s3://?/history" in _join(arguments["--conf"])
 
 
 def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised) -> None:

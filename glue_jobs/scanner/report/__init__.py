@@ -11,7 +11,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import reduce
 from typing import Any, Final
 
@@ -23,8 +23,6 @@ from bucketcast.settings.pipeline import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.alert_states import ALERTED
-from glue_jobs.scanner.history import History
-from glue_jobs.scanner.report.growth import Growth, grown
 from glue_jobs.scanner.report.page import Finding, Page, html
 from glue_jobs.scanner.usage import USAGE, Usage
 
@@ -37,7 +35,7 @@ class Scanned:
     """The scan of a report: its settings, its time and its results.
 
     `numbers` are the findings by kind and state; `usage` is what the bucket holds below
-    `prefix`, with which the history knows it.
+    `prefix`, the prefixes that were scanned.
     """
 
     settings: Scan
@@ -45,7 +43,6 @@ class Scanned:
     numbers: Mapping[str, Mapping[str, int]]
     usage: Sequence[Usage]
     notes: Sequence[str]
-    history: History
     prefix: str
 
 
@@ -68,9 +65,7 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
         scanned.numbers,
         top,
         cleared,
-        _growth(top, content.taken, scanned),
         scanned.usage,
-        _usage(content.taken, scanned),
         scanned.notes,
     )
     findings = states.where("state is not null").drop("open")
@@ -95,42 +90,6 @@ def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) ->
 
 def _document(finding: Finding) -> dict[str, Any]:
     return {**asdict(finding), "since": finding.since.isoformat()}
-
-
-def _growth(top: Sequence[Finding], taken: datetime, scanned: Scanned) -> Mapping[Finding, Growth]:
-    """Return the growth of the findings that an earlier scan found too."""
-    old = [finding for finding in top if finding.since.date() < taken.date()]
-    keys = {finding.key for finding in old}
-    earlier = scanned.history.growth(scanned.settings.bucket, keys, scanned.at)
-    growth = {
-        finding: grown(
-            earlier.get((finding.kind, finding.key), ()),
-            finding.since.date(),
-            taken.date(),
-            finding.count or 0,
-        )
-        for finding in old
-    }
-    return {finding: each for finding, each in growth.items() if each}
-
-
-def _usage(taken: datetime, scanned: Scanned) -> Mapping[str, Growth]:
-    """Return the growth of the objects and the bytes, where an earlier day has them too."""
-    (now,) = (each for each in scanned.usage if each.dimension == "total")
-    versions = now.noncurrent is not None
-    earlier = scanned.history.usage(
-        scanned.settings.bucket, scanned.prefix, taken, versions=versions
-    )
-    counts = {
-        "objects": ([(day, objects) for day, objects, _ in earlier], now.objects),
-        "bytes": ([(day, size) for day, _, size in earlier if size is not None], now.bytes),
-    }
-    growth = {
-        name: grown(days, date.min, taken.date(), count)
-        for name, (days, count) in counts.items()
-        if count is not None
-    }
-    return {name: each for name, each in growth.items() if each}
 
 
 def _most_urgent(states: DataFrame, thresholds: Mapping[str, int]) -> list[Finding]:

@@ -15,7 +15,6 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.display import printable, size
 from bucketcast.event.scanner import KINDS
-from glue_jobs.scanner.report.growth import HEIGHT, WIDTH, Growth
 from glue_jobs.scanner.usage import Usage
 
 _WHOLE_BUCKET: Final = "(the whole bucket)"
@@ -46,9 +45,8 @@ class Finding:
 class Page:
     """The page's data.
 
-    `numbers` are findings by kind and state, `top` the worst, in order, and `growth` that of those
-    which were found before. `usage` is what the bucket holds, the total first, and `usage_growth`
-    the growth of its objects and bytes.
+    `numbers` are findings by kind and state, `top` the worst, in order. `usage` is what the
+    bucket holds, the total first.
     """
 
     bucket: str
@@ -60,9 +58,7 @@ class Page:
     numbers: Mapping[str, Mapping[str, int]]
     top: Sequence[Finding]
     cleared: Sequence[Finding]
-    growth: Mapping[Finding, Growth]
     usage: Sequence[Usage]
-    usage_growth: Mapping[str, Growth]
     notes: Sequence[str]
 
     @property
@@ -78,9 +74,7 @@ class Page:
 
 def html(page: Page) -> str:
     """Render the page as HTML."""
-    return _template().render(
-        page=page, kinds=KINDS, dimensions=_DIMENSIONS, width=WIDTH, height=HEIGHT
-    )
+    return _template().render(page=page, kinds=KINDS, dimensions=_DIMENSIONS)
 
 
 @cache

@@ -3,10 +3,8 @@
 from bucketcast.settings.pipeline import Scan, parse
 
 REQUIRED = [
-    word
-    for name in ("bucket", "run", "state", "ingress", "table", "history")
-    for word in (f"--{name}", "x")
-] + ["--retention", "400d"]
+    word for name in ("bucket", "run", "state", "ingress", "table") for word in (f"--{name}", "x")
+]
 
 
 def test_a_value_may_begin_with_a_hyphen() -> None:

@@ -41,11 +41,6 @@ class PipelineOptions:
         default="",
         example="archive,logs",
     )
-    history: Duration = option(
-        "how long the history keeps findings and usage of each scan",
-        default="400d",
-        limits=Limits("1d", "36500d"),
-    )
     metadata: OnOff = option("whether they may read S3 Metadata tables", default="off")
     subnet: str = option(
         "id of a VPC subnet for the jobs to run in, to reach targets there",

@@ -112,11 +112,6 @@ class Scan(Alerts, Job):
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
     table: str = option("the name of the state table", example="Bucketcast-State12AB34CD")
-    history: str = option(
-        "the Iceberg database of the scans' history: catalog.database",
-        example="history.bucketcast",
-    )
-    retention: Duration = option("how long the history is kept, in whole months", example="400d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,8 +195,6 @@ DEPLOYED: Final = frozenset(
         "timeout",
         "queue",
         "mirror",
-        "history",
-        "retention",
     }
 )
 """The options that the deployment or the command sets; the others are the user's."""
