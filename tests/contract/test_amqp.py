@@ -193,16 +193,6 @@ def test_reserved_exchange_name_is_reported(make: Callable[..., Target]) -> None
     assert "name another exchange" in reason
 
 
-def test_broker_refuses_messages_to_an_internal_exchange(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
-    """The reason why the option `internal` cannot be on."""
-    with amqp.channel() as channel:
-        channel.exchange_declare(OTHER_EXCHANGE, "fanout", internal=True)
-    (reason,) = reasons(make(exchange=OTHER_EXCHANGE, exchange_type="", durable="off"), Retryable)
-    assert "only other exchanges may publish there" in reason
-
-
 @pytest.mark.parametrize(("option", "nowait"), [("on", True), ("off", False)])
 def test_no_wait_declares_the_exchange_without_an_answer(
     amqp: AmqpServer,

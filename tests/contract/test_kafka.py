@@ -140,18 +140,6 @@ def test_batches_are_compressed_by_the_codec(kafka: KafkaServer, make: Make, cod
     assert [arrival.body for arrival in kafka.received()] == [*map(minio.log, events(100))]
 
 
-@pytest.mark.parametrize(("codec", "highest"), [("gzip", "9"), ("lz4", "12"), ("zstd", "12")])
-def test_compression_level_changes_the_size_of_a_batch(
-    kafka: KafkaServer, make: Make, codec: str, highest: str
-) -> None:
-    principal = " ".join(str(at * 7919 % 1000) for at in range(10_000))
-    for level in ("1", highest):
-        target = make(compression_codec=codec, compression_level=level)
-        assert target.send([event("a", 1, principal=principal)]) == {}
-    first, second = kafka.batches("events")
-    assert first.size != second.size
-
-
 def test_batch_is_written_once_in_few_parts(kafka: KafkaServer, make: Make) -> None:
     target = make()
     for _ in range(2):
@@ -304,13 +292,6 @@ def test_event_above_the_largest_size_is_rejected_alone(
     assert {index: type(error) for index, error in failures.items()} == {2: Rejected}
     assert "at most 2000 go to Kafka" in str(failures[2])
     assert len(kafka.received()) == 4
-
-
-def test_large_event_is_refused_by_the_brokers_only(make: Make) -> None:
-    """A broker can be configured to accept it."""
-    error = refusal(make(), [event("a", 1, principal="p" * 5_000_000)])
-    assert isinstance(error, Retryable)
-    assert "max.message.bytes" in str(error)
 
 
 def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -> None:

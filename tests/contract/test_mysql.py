@@ -403,25 +403,6 @@ def test_the_servers_own_sql_mode_changes_nothing(mysql: MysqlServer) -> None:
     assert rows(mysql.received()) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
 
 
-def test_a_server_killed_during_a_batch_leaves_no_partial_batch(mysql: MysqlServer) -> None:
-    batch = [put("a", 2), put("b", 2), event(DELETE, "c", 2)]
-    lock = "SELECT * FROM events WHERE key_name = 'b/c' FOR UPDATE"
-    with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
-        mirror.send([put("a", 1), put("c", 1)])
-        with locked(mysql, lock):
-            sending = pool.submit(refusal, mirror, batch)
-            wait_for_a_lock(mysql)
-            mysql.kill()
-            assert isinstance(sending.result(), NotConnected)
-        mysql.start_again()
-        assert {key: row.size for key, row in rows(mysql.received()).items()} == {
-            "b/a": 1,
-            "b/c": 1,
-        }
-        assert mirror.send(batch) == {}
-    assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 2, "b/b": 2}
-
-
 def test_old_guard_rows_are_deleted(mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bucketcast.targets.base.mirror.SWEEP_LIMIT", 1)  # one after each batch
     ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}

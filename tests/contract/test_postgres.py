@@ -28,7 +28,6 @@ from bucketcast.targets.postgres.settings import PostgresSettings
 from tests.contract.case import HANGS_AFTER
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
-from tests.contract.oracle import Row
 from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put, unwritten
 from tests.servers import Server
 from tests.servers.postgres import PASSWORD, USER, PostgresServer
@@ -337,26 +336,6 @@ def test_a_missing_database_is_reported(postgres: PostgresServer) -> None:
         pytest.raises(NotConnected, match='"nope" does not exist'),
     ):
         mirror.send([put("a", 1)])
-
-
-def test_a_server_killed_during_a_batch_leaves_no_partial_batch(
-    postgres: PostgresServer,
-) -> None:
-    admin = postgres.connect()
-    with closing(admin), target(postgres) as mirror, ThreadPoolExecutor(1) as pool:
-        mirror.send([put("a", 1)])
-        admin.execute("begin")
-        admin.execute("lock table events in exclusive mode")
-        sending = pool.submit(mirror.send, [put("a", 2), put("b", 2), event(DELETE, "c", 2)])
-        while admin.execute("select count(*) from pg_locks where not granted").fetchone() == (0,):
-            time.sleep(0.01)
-        postgres.kill()
-        with pytest.raises(NotConnected):
-            sending.result()
-        postgres.start_again()
-        assert rows(postgres.received()) == {"b/a": Row(PUT, 1, "e1", "1")}
-        assert mirror.send([put("a", 2), put("b", 2)]) == {}
-    assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
 def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:

@@ -18,7 +18,7 @@ from bucketcast.targets.webhook.signature import Signer
 from tests.contract.reader import reader, wait_until_reading
 from tests.contract.test_webhook import event
 from tests.servers.machine import ports
-from tests.servers.receiver import Answer, Request
+from tests.servers.receiver import Request
 from tests.servers.webhook import WebhookServer
 
 OLD = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -92,12 +92,6 @@ def test_the_vector_of_the_specification() -> None:
     ]
 
 
-def test_without_a_key_nothing_is_signed(webhook: WebhookServer) -> None:
-    headers = send_one(webhook, "", event("a")).headers
-    assert "webhook-signature" not in headers
-    assert "webhook-timestamp" not in headers
-
-
 @pytest.mark.parametrize(
     "keys",
     [
@@ -125,14 +119,6 @@ def test_a_malformed_key_is_refused_without_showing_it(webhook: WebhookServer, k
 def test_a_public_key_of_another_pair_is_refused() -> None:
     with pytest.raises(ValueError, match="whsk_"):
         Signer("whsk_" + base64.b64encode(SEED + bytes(32)).decode())
-
-
-def test_keys_are_never_printed(webhook: WebhookServer) -> None:
-    webhook.answer(Answer(status=401))
-    with target(webhook, OLD) as target_:
-        (error,) = target_.send([event("a")]).values()
-        for printed in (repr(target_.settings), str(target_.settings), str(error), target_.where):
-            assert OLD[6:] not in printed
 
 
 def test_a_key_in_the_configuration_is_refused() -> None:
