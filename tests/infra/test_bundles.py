@@ -106,12 +106,6 @@ def test_a_change_of_the_command_line_changes_no_layer(tmp_path: Path, name: str
     assert bundles.core() == first
 
 
-@pytest.mark.parametrize("name", ["ingest", "dispatch", "custom_resources", "scan_start"])
-def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
-    assert (here.function(name) / "functions" / name / "handler.py").is_file()
-    assert (here.function(name) / "functions" / "startup.py").is_file()
-
-
 def test_function_without_the_package_reports_it(here: Bundles) -> None:
     """Without the core layer its messages wait by the spare copy of the policy."""
     code = "import functions.startup as s; print(s.handler.__name__, s.policy.__file__)"
@@ -197,13 +191,6 @@ def test_a_failed_build_leaves_nothing_and_names_its_requirement(tmp_path: Path)
         with pytest.raises(ConfigErrors, match=r"layers/requirements\.txt: pip could not install"):
             Bundles(tmp_path, LAMBDA).packages("none", requirements)
     assert not list((tmp_path / ".local" / "bundles").iterdir())
-
-
-def test_no_requirement_makes_no_layer(tmp_path: Path) -> None:
-    _repository(tmp_path)
-    requirements = tmp_path / "layers" / "requirements.txt"
-    requirements.write_text("# nothing is needed\n")
-    assert Bundles(tmp_path, LAMBDA).packages("none", requirements) is None
 
 
 def test_markers_are_those_of_the_platform_not_of_this_interpreter() -> None:

@@ -52,21 +52,6 @@ def test_each_alarm_is_shown(typical: Synthesised) -> None:
     assert metrics == {each["Properties"]["AlarmName"] for each in made}
 
 
-def test_events_latency_and_age_are_shown(typical: Synthesised) -> None:
-    text = json.dumps(body(typical))
-    for name in (
-        "EventsReceived",
-        "EventsDelivered",
-        "EventsRetried",
-        "EventsDead",
-        "DeliveryLatency",
-        "OldestEventAge",
-    ):
-        assert name in text, name
-    for statistic in ("p50", "p99"):
-        assert f"'{statistic}'" in text
-
-
 def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None:
     """METRICS("m") are those whose ids have an m."""
     for widget in body(typical):

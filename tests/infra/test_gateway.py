@@ -22,11 +22,6 @@ def test_gateway_has_a_url_and_both_permissions(make: Make) -> None:
     assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
-def test_gateway_timeout_exceeds_the_longest_wait(make: Make) -> None:
-    """Changes of a bucket or of a dynamic target wait up to a minute, more than once."""
-    assert make(ON).function(NAME)["Timeout"] == 300
-
-
 def test_gateway_environment_has_no_secret(make: Make) -> None:
     variables = make(ON).function(NAME)["Environment"]["Variables"]
     assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
