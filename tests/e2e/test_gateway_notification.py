@@ -1,12 +1,10 @@
 """The notification API through the gateway: the guide's own lines, and every client's own calls."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from botocore.exceptions import ClientError
 from minio.notificationconfig import (
     NotificationConfig,
     PrefixFilterRule,
@@ -20,7 +18,7 @@ from tests.e2e.system import System
 from tests.e2e.test_gateway import call
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
+    pass
 
 HOOK = "arn:minio:sqs::primary:webhook"
 MIRROR = "arn:minio:sqs::mirror:redis"
@@ -37,13 +35,6 @@ def bucket(system: System, prefix: str) -> str:
     name = prefix.strip("/")[-40:].strip("-")
     system.s3.create_bucket(Bucket=name)
     return name
-
-
-@pytest.fixture(scope="module")
-def through(system: System) -> Iterator["S3Client"]:
-    client = system.through("s3")
-    yield client
-    client.close()
 
 
 def put(system: System, bucket: str, text: str) -> tuple[int, bytes]:
@@ -104,31 +95,6 @@ def test_the_rules_of_the_command_and_of_the_api_are_the_same(
     assert HOOK not in mc("event", "list", f"local/{bucket}")
     mc("event", "remove", f"local/{bucket}", "--force")
     assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []
-
-
-def test_boto3_writes_and_reads_a_configuration(through: "S3Client", bucket: str) -> None:
-    wanted: Any = {
-        "QueueConfigurations": [
-            {
-                "Id": "photos",
-                "QueueArn": HOOK,
-                "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"],
-                "Filter": {"Key": {"FilterRules": [{"Name": "suffix", "Value": ".jpg"}]}},
-            }
-        ]
-    }
-    through.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=wanted)
-    found: Any = through.get_bucket_notification_configuration(Bucket=bucket)
-    found.pop("ResponseMetadata")
-    assert found == wanted
-    wanted["QueueConfigurations"][0]["QueueArn"] = "arn:minio:sqs::missing:webhook"
-    with pytest.raises(ClientError, match=r"InvalidArgument.*ARN does not exist"):
-        through.put_bucket_notification_configuration(
-            Bucket=bucket, NotificationConfiguration=wanted
-        )
-    through.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration={})
-    found = through.get_bucket_notification_configuration(Bucket=bucket)
-    assert found.keys() == {"ResponseMetadata"}
 
 
 def test_minio_py_writes_reads_and_deletes_a_configuration(system: System, bucket: str) -> None:
