@@ -32,18 +32,6 @@ def seen(change: Change) -> tuple[str, int]:
     return record["eventTime"][-4:], record["s3"]["object"]["size"]
 
 
-def test_a_put_makes_the_row() -> None:
-    stored = Stored(versions={})
-    assert seen(join(stored, moves(event(PUT, 5)))) == ("005Z", 5)
-    assert not stored.is_guarded
-
-
-def test_an_older_put_changes_nothing() -> None:
-    stored = Stored(versions={})
-    join(stored, moves(event(PUT, 5)))
-    assert join(stored, moves(event(PUT, 4))) == Change()
-
-
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_any_order_ends_in_the_same(order: tuple[int, ...]) -> None:
     events = [event(PUT, 2), event(DELETE, 4), event(PUT, 6), event(TAGGED, 8, "")]
