@@ -114,14 +114,6 @@ def test_pem_is_read_from_its_file_beside_the_configuration(folder: Folder) -> N
     ]
 
 
-def test_reference_is_kept_for_every_type(folder: Folder) -> None:
-    text = HOOK + "client_cert = 'secret:tls#cert'\nclient_key = 'secret:tls#key'\n"
-    text += "auth_token = 'secret:token'\ntimeout = 'secret:slow'"
-    (target,) = folder.load(text).targets
-    assert target.secret_names == {"tls", "token", "slow"}
-    assert target.settings["client_key"] == "secret:tls#key"
-
-
 def test_missing_pem_file_is_refused(folder: Folder) -> None:
     (problem,) = folder.problems(HOOK + "cert_authority = 'nowhere.pem'")
     assert problem == (

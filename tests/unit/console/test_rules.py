@@ -23,10 +23,6 @@ def add(site: Site, **fields: str) -> None:
     assert answer.status == 303, answer.text
 
 
-def try_key(site: Site, **fields: str) -> str:
-    return site.get(f"/rules/try?{urlencode(WEBHOOK | fields)}").text
-
-
 def row(page: str, text: str) -> str:
     return next(each for each in page.split("<tr>") if text in each)
 

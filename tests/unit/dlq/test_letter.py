@@ -57,15 +57,6 @@ def wrapped(text: str) -> str:
     return json.dumps({"zstd": b64encode(compress(text.encode())).decode()})
 
 
-def test_our_dead_letters_have_a_reason() -> None:
-    letter_ = letter(body("a"))
-    assert (letter_.moved_by, letter_.reason, letter_.error) == (
-        "bucketcast",
-        WHY["reason"],
-        "Rejected",
-    )
-
-
 def test_message_moved_by_sqs_shows_the_last_failure_of_its_history() -> None:
     letter_ = moved(body("a"), TRIED._replace(topic=TOPIC))
     assert (letter_.moved_by, letter_.error, letter_.history.topic) == (

@@ -13,7 +13,6 @@ from botocore.exceptions import ClientError
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
-from bucketcast.notifications.document import Overlap
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.request import RESERVE, Deadline
@@ -96,20 +95,6 @@ def test_create_adds_our_entry_and_delete_removes_it(s3: Any, put: Mock) -> None
     assert notification("uploads") == other
     # A destination of somebody else that is gone must not keep our entry in.
     assert put.call_args.kwargs["SkipDestinationValidation"] is True
-
-
-def test_existing_notification_is_not_written_again(s3: Any, put: Mock) -> None:
-    for _ in range(2):
-        apply(request("Create", properties()), s3, sleep=no_sleep)
-    assert put.call_count == 1
-
-
-def test_an_overlap_writes_nothing(s3: Any, put: Mock) -> None:
-    notify("uploads", **OTHERS)
-    put.reset_mock()
-    with pytest.raises(Overlap, match="'theirs'"):
-        apply(request("Create", properties()), s3, sleep=no_sleep)
-    assert not put.called
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec.structs import replace
 
 from bucketcast.delivery.envelope import unpack
 from bucketcast.destination import TargetArn, TopicArn
@@ -16,7 +15,6 @@ from bucketcast.event import Event
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import ANY_BUCKET, DeployedTargets, ObjectFacts
-from bucketcast.shapes import minio
 from bucketcast.shapes.ceph import writer
 from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
@@ -179,23 +177,6 @@ def test_nothing_is_read_for_a_topic_that_gets_no_events(
     stack.s3.meta.events.register("before-call.s3", lambda model, **_: reads.append(model.name))
     stack.handler()(body)
     assert reads == []
-
-
-def test_a_dynamic_targets_record_has_what_its_settings_ask_for(stack: Stack) -> None:
-    stack.targets = stack.account.targets(replace(DYNAMIC, object_facts=True))
-    stack.add_dynamic(DYNAMIC_HOOK, {"endpoint": "https://x.org/", "facts": "Metadata, tags"})
-    stack.add_rule(DYNAMIC_HOOK)
-    handle = stack.handler()
-    handle(put(stack))
-    (event,) = stack.sent(DYNAMIC_HOOK.arn)
-    (sent,) = json.loads(minio.log(event))["Records"]
-    assert sent["s3"]["object"]["contentType"] == "text/x-red"
-    assert sent["s3"]["object"]["userMetadata"]["X-Amz-Meta-Color"] == "Blue"
-    assert event.tags == [("env", "prod"), ("team", "red")]
-    stack.add_dynamic(DYNAMIC_HOOK, {"endpoint": "https://x.org/", "facts": "tags"})
-    handle(put(stack, "b"))
-    (event,) = stack.sent(DYNAMIC_HOOK.arn)
-    assert (event.metadata, event.tags) == (None, [("env", "prod"), ("team", "red")])
 
 
 def test_a_dynamic_mirror_equals_the_listing_as_a_deployed_one_does(stack: Stack) -> None:

@@ -49,23 +49,9 @@ def test_imported_configuration_is_valid(run: Run, export: Path, tmp_path: Path)
     assert HIDDEN not in ran.err + output.read_text()
 
 
-def test_configuration_is_printed_without_output(run: Run, export: Path, tmp_path: Path) -> None:
-    ran = run("import", "minio", str(export))
-    (tmp_path / "printed.toml").write_text(ran.out)
-    assert load(tmp_path / "printed.toml", {}, local=False).targets
-
-
 def test_standard_input_is_read(run: Run, export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(export.read_bytes())))
     assert "[notify_webhook.primary]" in run("import", "minio", "-").out
-
-
-def test_skipped_settings_are_reported_with_the_reason(run: Run, export: Path) -> None:
-    ran = run("import", "minio", str(export))
-    server, store, off = ran.err.splitlines()[:3]
-    assert server == "skipped: site: it is about the MinIO server, not about notifications"
-    assert store.startswith("skipped: notify_webhook.primary.queue_dir: the target's SQS queue rep")
-    assert off == "skipped: notify_redis._: switched off in MinIO"
 
 
 def test_secrets_are_stored_by_a_script_of_its_own(run: Run, export: Path, tmp_path: Path) -> None:
@@ -120,15 +106,6 @@ def test_keys_and_certificates_are_files_of_the_minio_server(run: Run, tmp_path:
     assert 'client_key = "secret:bucketcast/webhook-a/client_key"' in ran.out
     assert "note: notify_webhook.a.client_cert: copy /no/where.pem from the MinIO server" in ran.err
     assert "--secret-string file:///no/where.key" in ran.err
-
-
-def test_rules_become_commands(run: Run, xml: Path) -> None:
-    ran = run("import", "minio", str(xml))
-    assert ran.out == (
-        "bucketcast event add images arn:minio:sqs::primary:webhook --event 's3:ObjectCreated:*' "
-        "--suffix .jpg\n"
-    )
-    assert "connect the buckets with [bucket.NAME] in bucketcast.toml: images" in ran.err
 
 
 def test_the_bucket_can_be_given(run: Run, xml: Path) -> None:

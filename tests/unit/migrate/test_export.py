@@ -44,15 +44,6 @@ def test_variables_override_stored_settings() -> None:
     assert found.targets == {PRIMARY: {"endpoint": "http://new/?a=b", "auth_token": "two words"}}
 
 
-def test_target_of_variables_only_is_imported() -> None:
-    found = settle(
-        "# MINIO_NOTIFY_WEBHOOK_ENABLE_primary=true\n"
-        "# MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/\n"
-        "notify_webhook:primary \n"
-    )
-    assert found.targets == {PRIMARY: {"endpoint": "http://h/"}}
-
-
 def test_target_of_variables_without_enable_is_left_out_as_in_minio() -> None:
     found = settle("# MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/")
     assert found.targets == {}
@@ -184,12 +175,3 @@ def test_enable_accepts_more_values() -> None:
         assert PRIMARY in settle(f"notify_webhook:primary enable={word} endpoint=http://h/").targets
     (problem,) = problems("notify_webhook:primary enable=maybe endpoint=http://h/")
     assert problem == "notify_webhook.primary.enable: found 'maybe'; allowed is on or off"
-
-
-def test_the_store_is_reported_as_left_out() -> None:
-    found = settle("notify_webhook:primary endpoint=http://h/ queue_dir=/home/events queue_limit=5")
-    why = "the target's SQS queue replaces it, without a limit"
-    assert found.left_out == (
-        ("notify_webhook.primary.queue_dir", why),
-        ("notify_webhook.primary.queue_limit", why),
-    )

@@ -29,11 +29,6 @@ def breakers(state_table: str) -> Breakers:
     return Breakers(state_table, lambda: boto3.client("dynamodb"))
 
 
-def test_a_target_that_answers_has_no_item(breakers: Breakers) -> None:
-    assert breakers.of(HOOK).read() is None
-    assert breakers.read() == {}
-
-
 def test_outages_are_read_by_target(breakers: Breakers) -> None:
     seen = breakers.of(HOOK).record(SEEN, probed=False)
     breakers.of(TABLE).count_refusals(3, "", 0)
@@ -233,12 +228,6 @@ def test_an_outage_outlives_a_pause(breakers: Breakers) -> None:
     assert one.read() == SEEN
     one.clear(took=True)
     assert breakers.read() == {}
-
-
-def test_ended_pause_is_no_outage(breakers: Breakers) -> None:
-    breakers.pause(HOOK, 5_000)
-    breakers.resume(HOOK)
-    assert (breakers.of(HOOK).read(), breakers.read()) == (None, {})
 
 
 def test_a_table_that_does_not_answer_resumes_nothing(

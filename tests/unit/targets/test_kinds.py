@@ -25,22 +25,6 @@ def test_extras_kinds_and_servers_agree() -> None:
     assert set(targets.kinds()) == extras - {"cdk"} == servers
 
 
-def test_clients_of_each_kind_have_their_requirements() -> None:
-    folders = {
-        path.parent.name for path in (ROOT / "layers" / "clients").glob("*/requirements.txt")
-    }
-    assert folders == set(targets.kinds())
-
-
-def test_functions_carry_the_dependencies_that_lambda_lacks() -> None:
-    """boto3 comes with Lambda; only the command needs the other dependencies."""
-    dependencies = set(PROJECT["project"]["dependencies"])
-    shared = set(PROJECT["dependency-groups"]["shared"])
-    assert shared < dependencies
-    of_the_command = {line.partition(">")[0] for line in dependencies - shared}
-    assert of_the_command == {"boto3", "click", "rich", "tomli-w"}
-
-
 def test_importing_every_target_imports_no_client() -> None:
     """The deploy, the command and the checks need the options, on machines without the clients."""
     code = """

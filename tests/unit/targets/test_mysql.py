@@ -63,11 +63,6 @@ def test_every_parameter_is_parsed() -> None:
     )
 
 
-@pytest.mark.parametrize("tls", ["false", "true", "skip-verify", "preferred"])
-def test_every_value_of_tls_is_parsed(tls: str) -> None:
-    assert parse(f"u:p@tcp(h)/d?tls={tls}").tls == tls
-
-
 @pytest.mark.parametrize(
     ("dsn", "reason"),
     [

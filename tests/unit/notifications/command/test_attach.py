@@ -142,15 +142,6 @@ def test_attached_without_the_latest_events_is_attached(run: Run) -> None:
     assert (row["via"], row["part"], row["why"]) == ("sqs", None, "")
 
 
-def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, put: Mock) -> None:
-    run("bucket", "attach", "archive")
-    document = run("bucket", "detach", "archive", "--json").document
-    assert document["changed"] == ["removed the notification entry 'Bucketcast-ingress'"]
-    assert notification("archive") == THEIRS
-    # A destination of theirs that is gone must not keep our entry in.
-    assert put.call_args.kwargs["SkipDestinationValidation"] is True
-
-
 def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
     document = run("bucket", "attach", "photos", "--via", "eventbridge", "--json").document
     name = "Bucketcast-attached-photos"
@@ -321,13 +312,6 @@ def deployed_rule(aws: MotoAws, via: str = "eventbridge") -> None:
     aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
     aws.events.put_rule(Name=DEPLOYED_RULE, EventPattern=json.dumps(event_pattern("uploads")))
     aws.events.put_targets(Rule=DEPLOYED_RULE, Targets=[{"Id": "x", "Arn": INGRESS_ARN}])
-
-
-def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:
-    ran = run("bucket", "detach", "archive", "--json")
-    assert ran.code == 1
-    assert "archive is not attached" in ran.document["error"]
-    assert not put.called
 
 
 def test_a_missing_bucket_is_reported(run: Run) -> None:
