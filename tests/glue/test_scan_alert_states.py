@@ -85,52 +85,45 @@ def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> No
     assert {key for key, row in rows.items() if not row.open} == {"gone"}
 
 
-def test_states_follow_from_scan_to_scan(spark: SparkSession) -> None:
+def test_states_and_first_times_follow_from_scan_to_scan(spark: SparkSession) -> None:
     past: Sequence[tuple[Any, ...]] = before(
-        ("slow", 1_000, 9 * HOUR, True),
-        ("flaps", 100, HOUR, True),
-        ("gone", 100, HOUR, True),
+        ("a/slow", 1_000, 9 * HOUR, True),
+        ("a/flaps", 100, HOUR, True),
+        ("a/gone", 100, HOUR, True),
     )
-    scans: list[dict[str, int]] = [
-        {"slow": 1_060},
-        {"slow": 1_120, "flaps": 100},
-        {"slow": 1_300},
-        {"slow": 1_300, "flaps": 101},
-        {"slow": 1_300, "flaps": 101},
-    ]
-    history = []
-    for hour, counts in enumerate(scans):
-        rows = next_states(
-            spark, today(spark, **counts), past, cooldown=4 * 3_600, at=NOW + hour * HOUR
-        )
-        history.append(states(rows))
-        past = rows
-
-    slow = [scan["slow"] for scan in history]
-    assert slow == ["same", "worse", "same", "same", "same"], "growth counts from the last alert"
-    flaps = [scan.get("flaps") for scan in history]
-    assert flaps == ["cleared", "same", None, "new", "same"], "no alert within the cooldown"
-    assert history[0]["gone"] == "cleared"
-    assert "gone" not in history[-1], "its record is no longer needed"
-
-
-def test_a_finding_keeps_its_first_time_while_it_stays_or_is_not_covered(
-    spark: SparkSession,
-) -> None:
-    past: Sequence[tuple[Any, ...]] = []
-    hours: list[tuple[dict[str, int], str]] = [
-        ({"a/stays": 5, "a/goes": 5, "b/unseen": 5}, ""),
-        ({"a/stays": 9}, "a/"),
-        ({"a/stays": 9, "a/goes": 5, "b/unseen": 5}, ""),
+    scans: list[tuple[dict[str, int], str]] = [
+        ({"a/slow": 1_060, "a/goes": 5, "b/unseen": 5}, ""),
+        ({"a/slow": 1_120, "a/flaps": 100}, "a/"),
+        ({"a/slow": 1_300, "a/goes": 5, "b/unseen": 5}, ""),
+        ({"a/slow": 1_300, "a/flaps": 101}, ""),
+        ({"a/slow": 1_300, "a/flaps": 101}, ""),
     ]
     found = []
-    for hour, (counts, prefix) in enumerate(hours):
-        rows = next_states(spark, today(spark, **counts), past, at=NOW + hour * HOUR, prefix=prefix)
-        ages = {row.key: round((row.since.timestamp() - NOW.timestamp()) / 3_600) for row in rows}
-        found.append({key: (state, ages[key]) for key, state in states(rows).items()})
+    for hour, (counts, prefix) in enumerate(scans):
+        rows = next_states(
+            spark, today(spark, **counts), past, 4 * 3_600, NOW + hour * HOUR, prefix
+        )
+        found.append({row.key: (row.state, hours(row.since)) for row in rows})
         past = rows
-    assert found == [
-        {"a/stays": ("new", 0), "a/goes": ("new", 0), "b/unseen": ("new", 0)},
-        {"a/stays": ("worse", 0), "a/goes": ("cleared", 0), "b/unseen": (None, 0)},
-        {"a/stays": ("same", 0), "a/goes": ("new", 2), "b/unseen": ("same", 0)},
-    ]
+
+    slow = [scan["a/slow"] for scan in found]
+    assert [state for state, _ in slow] == ["same", "worse", "same", "same", "same"], (
+        "growth counts from the last alert"
+    )
+    assert {since for _, since in slow} == {0}
+    assert [scan.get("a/flaps") for scan in found] == [
+        ("cleared", None),
+        ("same", 1),
+        (None, None),
+        ("new", 3),
+        ("same", 3),
+    ], "no alert within the cooldown"
+    assert [scan["a/goes"] for scan in found[:3]] == [("new", 0), ("cleared", 0), ("same", 2)]
+    assert [scan["b/unseen"] for scan in found[:3]] == [("new", 0), (None, 0), ("same", 0)]
+    assert found[0]["a/gone"] == ("cleared", None)
+    assert "a/gone" not in found[-1], "its record is no longer needed"
+
+
+def hours(since: datetime | None) -> int | None:
+    """Return the hours between `NOW` and this time, which Spark gives without its zone."""
+    return round((since.timestamp() - NOW.timestamp()) / 3_600) if since else None
