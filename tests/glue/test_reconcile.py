@@ -18,7 +18,6 @@ from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Reconcile, parse
 from bucketcast.state.rules import Rules
 from glue_jobs import files
-from glue_jobs.reason import reason
 from glue_jobs.reconcile import mirror
 from glue_jobs.reconcile.reconcile import reconcile
 from glue_jobs.run import Run
@@ -211,11 +210,3 @@ def test_damaged_rows_are_listed_and_repaired(
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
     job.apply([removal, *repairs])
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]
-
-
-def test_a_stopped_server_is_reported(spark: SparkSession, job: Job) -> None:
-    rows = mirror.read_rows(spark, mirror.parse(ARN, job.arguments["mirror"]), BUCKET, "")
-    job.server.stop()
-    with pytest.raises(Exception, match="Connection refused") as raised:
-        rows.collect()
-    assert reason(raised.value).endswith("Connection refused")
