@@ -17,7 +17,8 @@ FEW = 5
 """Events in the message of one that holds up its message: under a hundredth of the day's."""
 REPEATS = (CRASHED_RECEIVES + 1) * ceil(log2(FEW + 1))
 """Of an event beside one with which the function ends: until they are in two messages."""
-DAYS_TO_THE_END = 14
+QUIET_DAYS = 11
+"""From the end of the first day to the last one before its events are given up."""
 STEP = 10 * MINUTE
 MANY = 1_000
 """More messages than could wait."""
@@ -71,14 +72,19 @@ def _run(one: Delivering, todo: Actions) -> None:
 
 
 def _end(one: Delivering) -> list[str]:
-    """Let all come to its end; return what is wrong with that."""
-    for _ in range(DAYS_TO_THE_END):
+    """Let all come to its end; return what is wrong with that.
+
+    Meanwhile nothing is called until the last days, as each of them would be like the first.
+    """
+    workers = one.function.max_concurrency
+    for days, calls in ((QUIET_DAYS, 0), (1, workers), (1, workers)):
         if len(one.queue.messages) > MANY:
             return ["messages multiply"]
         if not one.queue.messages:
             return []
-        one.simulation.run(days=1)
-    return ["events still wait"]
+        one.function.max_concurrency = calls
+        one.simulation.run(days=days)
+    return ["events still wait"] if one.queue.messages else []
 
 
 def of_a_partition(kind: Kind, answer: Answer) -> Seen:
