@@ -12,13 +12,15 @@ from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen
 from tests.unit.simulation.troubles.receivers import Answer, Brokers, Table, Webhook
 from tests.unit.simulation.troubles.scenes import Kind, Troubled
 
-BAD = ("bad0", "bad1", "bad2")
+THREE, TEN = ([f"bad{number}" for number in range(size)] for size in (3, 10))
 FEW = 5
 """Events in the message of one that holds up its message: under a hundredth of the day's."""
 REPEATS = (CRASHED_RECEIVES + 1) * ceil(log2(FEW + 1))
 """Of an event beside one with which the function ends: until they are in two messages."""
 QUIET_DAYS = 11
 """From the end of the first day to the last one before its events are given up."""
+RARE = 15
+"""Seconds between two events, so that a silence may be the target's: over `QUIET_SECONDS`."""
 STEP = 10 * MINUTE
 MANY = 1_000
 """More messages than could wait."""
@@ -27,25 +29,31 @@ TROUBLED = 4 * HOUR
 """How long a partition is in trouble, from the beginning."""
 
 
-def of_an_event(kind: Kind, answer: Answer, *, beside: int = 99, opened: bool = False) -> Seen:
+def of_an_event(
+    kind: Kind, answer: Answer, *, beside: int = 99, opened: bool = False, rare: bool = False
+) -> Seen:
     """Play a day with three events that get this answer, each with others in its message.
 
-    Or they end the function when they are `opened`. Then let them come to their end.
+    Or they end the function when they are `opened`. Then let them come to their end. If others are
+    `rare`, the target took none just before, and ten get this answer.
     """
+    bad_keys = TEN if rare else THREE
     one = Troubled(
         kind,
-        lambda key, _: answer if key in BAD else Answer.TAKEN,
-        kills=lambda key: opened and key in BAD,
+        lambda key, _: answer if key in bad_keys else Answer.TAKEN,
+        kills=lambda key: opened and key in bad_keys,
     )
     todo = _puts(one)
-    for number, bad in enumerate(BAD):
+    if rare:
+        todo = {at: partial(one.put, f"{at}") for at in range(0, HOUR, RARE)}
+    for number, bad in enumerate(bad_keys):
         neighbours = [f"{bad}-{each}" for each in range(beside)]
         half = beside // 2
-        todo[number * 5 * MINUTE + 0.5] = partial(
+        todo[number * (MINUTE if rare else 5 * MINUTE) + 0.5] = partial(
             one.put, *neighbours[:half], bad, *neighbours[half:]
         )
     _run(one, todo)
-    bad_names = {f"{bad} rule" for bad in BAD}
+    bad_names = {f"{bad} rule" for bad in bad_keys}
     tries = max(one.target.tried[name] for name in bad_names)
     calls, dollars = one.function.calls / 24, one.dollars() / 24
     faults = _end(one)
@@ -142,6 +150,12 @@ _DIES = "the function of a {} dies when it sends it"
 CELLS = (
     _event("a webhook never answers it", Webhook, Answer.SILENT, "timed out"),
     _event("a database never answers it", Table, Answer.SILENT, "timeout", beside=FEW),
+    Cell(
+        "an event",
+        "a database never answers ten of them",
+        partial(of_an_event, Table, Answer.SILENT, beside=0, rare=True),
+        Bounds(tries=60, dead=(10, 10), reason="timeout"),
+    ),
     _event("a webhook refuses it", Webhook, Answer.REFUSED, "answered 422", tries=1),
     _event("a database refuses it", Table, Answer.REFUSED, "check constraint"),
     _event(_DIES.format("webhook"), Webhook, Answer.CRASH, "function", beside=FEW),
