@@ -8,10 +8,6 @@ ON = '[gateway]\nfunction_url = "on"\n'
 NAME = "Bucketcast-gateway"
 
 
-def test_gateway_is_made_only_if_configured(make: Make) -> None:
-    assert make("").of_type("AWS::Lambda::Url") == {}
-
-
 def test_gateway_has_a_url_and_both_permissions(make: Make) -> None:
     found = make(ON)
     (url,) = found.of_type("AWS::Lambda::Url").values()
