@@ -7,17 +7,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bucketcast.event import Event, padded
-from bucketcast.mirror.registers import Register, RegisterUpdate, fold, is_newer, moves
+from bucketcast.mirror.registers import Register, fold, is_newer, moves
 from tests.unit.samples import event
 
 DELETE = "s3:ObjectRemoved:Delete"
 MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
 TAGGING = "s3:ObjectCreated:PutTagging"
 EARLY, LATE = "2026-03-14T09:00:00.000Z", "2026-03-14T10:00:00.000Z"
-
-
-def entries_of(entries: list[RegisterUpdate]) -> list[tuple[str, str, str, str]]:
-    return [(entry.register, entry.key, entry.version, entry.event.sequencer) for entry in entries]
 
 
 @pytest.mark.parametrize(
@@ -150,24 +146,6 @@ def test_newest_overlay_of_a_version_is_the_latest() -> None:
     assert (v1.version, v2.version) == ("v1", "v2")
 
 
-def test_put_removal_and_overlay_of_a_key_are_separate() -> None:
-    batch = [
-        event(name=TAGGING, sequencer="2"),
-        event(name=DELETE, sequencer="3"),
-        event(sequencer="2"),
-    ]
-    assert entries_of(fold(batch)) == [
-        ("overlay", "uploads/photos/cat.jpg", "null", "2"),
-        ("put", "uploads/photos/cat.jpg", "null", "2"),
-        ("removal", "uploads/photos/cat.jpg", "", "3"),
-    ]
-
-
-def test_a_key_has_one_put_whatever_its_version() -> None:
-    batch = [event(version_id="v1", sequencer="1"), event(version_id="v2", sequencer="2")]
-    assert entries_of(fold(batch)) == [("put", "uploads/photos/cat.jpg", "v2", "2")]
-
-
 def test_removals_of_versions_do_not_hide_each_other() -> None:
     batch = [
         event(name=DELETE, version_id=version, sequencer="5") for version in ("v2", "v1", "v2")
@@ -176,10 +154,6 @@ def test_removals_of_versions_do_not_hide_each_other() -> None:
         ("v1", [1]),
         ("v2", [0, 2]),
     ]
-
-
-def test_keys_of_two_buckets_are_two_keys() -> None:
-    assert len(fold([event("a"), event("a", bucket="other")])) == 2
 
 
 def test_entries_are_sorted_so_that_all_writers_lock_in_one_order() -> None:

@@ -137,17 +137,6 @@ def test_failing_rule_requests_no_facts() -> None:
     assert not requested
 
 
-def test_index_matches_each_rules_own_regular_expression() -> None:
-    rules = [
-        rule(when("key", "regex", rf"team-{number}/\d+"), arn=f"arn:minio:sqs::{number}:redis")
-        for number in range(100)
-    ]
-    index = RuleIndex(rules)
-    (hit,) = index.match(event("team-42/7"))
-    assert (hit.to, hit.rule) == (rules[42].to, rules[42].id)
-    assert not index.match(event("team-42/x"))
-
-
 def test_a_regular_expression_stands_beside_prefix_suffix_and_size() -> None:
     narrow = rule(
         when("key", "regex", r"[a-z]+/.*"), when("size", "range", "5-"), prefix="a", suffix=".j*g"

@@ -60,12 +60,6 @@ def test_an_event_of_any_source_survives_any_shape(body: str, name: Name) -> Non
         assert after.order[0] == before.order[0]
 
 
-@pytest.mark.parametrize("name", READ_AGAIN)
-@pytest.mark.parametrize("key", KEYS)
-def test_unusual_keys_survive_any_shape(key: str, name: Name) -> None:
-    assert read_again(event(key, dialect="eventbridge"), name).key == key
-
-
 @given(
     st.builds(
         Event,

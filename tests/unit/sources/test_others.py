@@ -92,11 +92,6 @@ def test_minios_listen_stream_and_webhook_give_the_same_key(key: str) -> None:
     assert streamed.id == sent.id
 
 
-def test_minios_body_reduced_to_its_records_is_read() -> None:
-    body = json.dumps({"Records": [minios("docs%2Fa+b%2Bc.txt")]})
-    assert [event.key for event in sources.events(body)] == ["docs/a b+c.txt"]
-
-
 @pytest.mark.parametrize("odd", ["1e999", "1" * 400, '"\\u0000"', "[" * 300 + "]" * 300])
 def test_unread_fields_of_a_listen_line_stay_unchanged(odd: str) -> None:
     body = listened(minios("a+b/c")).replace('"source": {', f'"source": {{"odd": {odd}, ')

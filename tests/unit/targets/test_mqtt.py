@@ -82,12 +82,6 @@ def test_length_is_encoded_in_seven_bits_per_byte(size: int, length: bytes) -> N
     assert encode(258, event(), body) == b"\x32" + length + b"\x00\x01t\x01\x02" + body
 
 
-@pytest.mark.parametrize(("qos", "first"), [(0, 0x30), (1, 0x32), (2, 0x34)])
-def test_a_publish_says_its_quality_of_service(qos: int, first: int) -> None:
-    encode = protocol.publish_encoder(5, "t", qos, "", id_property)
-    assert encode(1, event(), b"")[0] == first
-
-
 @pytest.mark.parametrize("url", ["wss://h/a b", "ws://h/\x7f", "tcp://h h", "wss://ü/mqtt"])
 def test_broker_url_must_be_ascii_without_spaces(url: str) -> None:
     with pytest.raises(ValueError, match="a URL in ASCII, without spaces"):
