@@ -199,13 +199,6 @@ async def test_a_slow_client_gets_an_error_before_messages_are_dropped() -> None
     assert reader.keys() == ["a"]
 
 
-async def test_a_message_above_the_maximum_age_ends_the_stream() -> None:
-    queue = MemoryQueue()
-    queue.put("a", age=601)
-    with pytest.raises(EventsLostError):
-        await stream_of(queue, new_client()).run()
-
-
 async def test_a_message_that_is_received_again_is_written_once() -> None:
     queue, reader = MemoryQueue(), new_client(reads=False)
     queue.put("a")

@@ -127,13 +127,6 @@ def test_certificate_may_be_text() -> None:
     assert "PEM text" in refusal(push_endpoint="https://h", ca_location="/etc/ssl/ca.pem")
 
 
-def test_certificate_may_be_a_path() -> None:
-    attributes = parse_attributes(
-        {"push-endpoint": "https://h", "ca-location": "/ca.pem"}, lambda _: PEM
-    )
-    assert (attributes.shown["ca-location"], attributes.authority) == ("/ca.pem", PEM)
-
-
 def test_attributes_of_an_item_have_a_size_limit() -> None:
     with pytest.raises(TopicError, match="at most 200,000"):
         parse_attributes({"OpaqueData": "x" * 200_001})

@@ -1,7 +1,5 @@
 """`bucketcast explain`: the reason of each rule, and the very bytes."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,10 +145,3 @@ def test_invalid_input_is_refused(run: Run, arguments: list[str], code: int, exp
     ran = run("explain", *arguments)
     assert ran.code == code
     assert expected in ran.err
-
-
-def test_pretty_printed_file_is_read(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "event.json"
-    path.write_text(json.dumps(json.loads(recorded("minio/object-created-put")), indent=4))
-    (event,) = run("explain", str(path), "--json").document["events"]
-    assert event["bucket"] == "plain"

@@ -54,19 +54,6 @@ def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> N
     assert sum(map(len, opened)) == 23
 
 
-def test_redrive_moves_matching_events_and_returns_the_others(run: Run, aws: MotoAws) -> None:
-    dead_letter_event(aws, "in/a", "out/b", "in/c")
-    dead_letter_event(aws, "out/d")
-    document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
-    assert (document["events"], document["messages"], document["skipped"]) == (2, 1, 1)
-    assert keys(aws, OWN) == ["in/a", "in/c"]
-    letters = received(aws.sqs, aws.queue(DEAD))
-    assert {letter["texts"]["reason"] for letter in letters} == {"answered 422"}
-    bodies = [unpack(letter["Body"]) for letter in letters]
-    assert sorted(delivery.event.key for body in bodies for delivery in body) == ["out/b", "out/d"]
-    assert {letter["texts"]["history"] for letter in letters} == {History(since=5, tries=3).json}
-
-
 def refuse(monkeypatch: pytest.MonkeyPatch, queue: str) -> None:
     """Let SQS refuse what is sent to a queue."""
     send = Queue.send

@@ -12,7 +12,7 @@ from bucketcast.delivery.alarms import queue_alarms
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.aws.tasks import GRACE_SECONDS, LEASE_SECONDS, RECHECK_SECONDS
-from bucketcast.errors import BucketcastError, ConfigErrors
+from bucketcast.errors import BucketcastError
 from bucketcast.rules.conditions import Fact
 from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError
 from tests.unit.dynamic_targets.account import DYNAMIC, TOPIC, Account, Killed
@@ -166,14 +166,6 @@ def test_disabled_target_keeps_its_settings_and_queue(account: Account) -> None:
     assert account.destination_cache().queue(HOOK) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     assert_only(account, "hunter2")
-
-
-def test_invalid_settings_create_nothing(account: Account) -> None:
-    with pytest.raises(ConfigErrors):
-        put(account.targets(), {"endpoint": "no url"})
-    with pytest.raises(ConfigErrors):
-        put(account.targets(), {"timeout": "10s"}, merge=True)
-    assert_empty(account)
 
 
 def test_deployed_target_cannot_be_changed(account: Account) -> None:

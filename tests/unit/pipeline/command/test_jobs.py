@@ -107,16 +107,3 @@ def test_a_local_job_that_fails_shows_the_end_of_its_log(
     assert "it ended with 3; the end of its log:\nno Java here" in reply.err
     log = Path(reply.err.rpartition(": ")[2].strip())
     assert log.read_text() == "no Java here\n"
-
-
-def test_a_killed_local_job_is_reported(
-    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deploy(aws, None)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", "/bin/sh -c 'echo counting; kill -9 $$'")
-    reply = run("scan", "uploads")
-    assert reply.code == 3
-    assert "it ended with -9" in reply.err
-    assert "\ncounting\n" in reply.err
-    assert str(tmp_path) in reply.err

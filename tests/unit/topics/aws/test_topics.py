@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.destination import Destination, TopicArn
+from bucketcast.destination import TopicArn
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import LEASE_SECONDS, DesiredTopic, Topics
@@ -70,19 +70,6 @@ def it_is_whole(account: Account) -> Topic:
     return topic
 
 
-def test_persistent_topic_has_a_queue(account: Account) -> None:
-    book = account.destination_cache()
-    made = put(account, LOGIN)
-    assert it_is_whole(account) == made
-    assert str(made.arn) == "arn:aws:sns:eu-central-1:acme:t1"
-    book.begin()
-    stored = items(account).topic(TopicArn.parse("arn:aws:sns:elsewhere:acme:t1"))
-    assert stored is not None
-    queue = book.queue(Destination.of(stored.target_arn))
-    assert queue is not None
-    assert queue.startswith(f"Bucketcast-dynamic-webhook-{stored.id}-")
-
-
 def test_login_is_only_in_secrets_manager(account: Account) -> None:
     made = put(account, LOGIN)
     rows = account.dynamodb.scan(TableName=account.table._name)["Items"]
@@ -91,13 +78,6 @@ def test_login_is_only_in_secrets_manager(account: Account) -> None:
     assert account.secret_texts()[made.secret] == {"push-endpoint": LOGIN["push-endpoint"]}
     assert made.references == {"push-endpoint": f"secret:{made.secret}#push-endpoint"}
     assert made.secret.startswith(f"{DYNAMIC.secrets}webhook-")
-
-
-def test_a_topic_that_is_not_persistent_has_no_queue(account: Account) -> None:
-    made = put(account, {**LOGIN, "persistent": "false"})
-    assert made.target_arn == ""
-    it_is_whole(account)
-    assert account.queues() == set()
 
 
 def test_a_topic_accepts_every_change_and_keeps_its_queue(account: Account) -> None:
