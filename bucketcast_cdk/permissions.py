@@ -52,7 +52,7 @@ def allow_counting(role: iam.IRole, table: dynamodb.ITable) -> None:
 def allow_dispatch_state(role: iam.IRole, table: dynamodb.ITable) -> None:
     """Allow to count events and to use breakers, which are stored in the state table."""
     allow_counting(role, table)
-    use = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
+    use = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
     allow(role, use, [table.table_arn], leading_keys(breakers.PARTITION))
 
 

@@ -48,7 +48,6 @@ REASONS: Final = (
             "ChangeMessageVisibility",
         )
     ),
-    (DYNAMIC, "dynamodb:DeleteItem", "a target that was down answers again"),
     *((name, "s3:*", _SPARK) for name in _JOBS),
     *((name, action, _METADATA) for name in _JOBS for action in ("glue:Get*", "lakeformation:*")),
     *((name, "cloudwatch:PutMetricData", "by Glue") for name in _JOBS),

@@ -3,6 +3,7 @@
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -41,7 +42,7 @@ class _Snapshot(NamedTuple):
     committed: datetime
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
     """The newest snapshot of a table of S3 Metadata, and the time of its commit."""
 
     rows: DataFrame
@@ -58,10 +59,9 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     S3 puts changes into it within an hour, so `taken` is an hour before the snapshot.
 
     Raises:
-        BucketcastError: there is no catalog or table, it may not be read, or it has other columns
-            or rows of other buckets.
+        BucketcastError: see `open_table`.
     """
-    inventory = _open_table(spark, bucket, table)
+    inventory = open_table(spark, bucket, "inventory", table, _COLUMNS)
     frame = inventory.rows
     if prefix:
         frame = frame.where(sql.col("key").startswith(prefix))
@@ -73,30 +73,36 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     )
 
 
-def _open_table(spark: SparkSession, bucket: str, table: str) -> _Table:
-    """Return the newest snapshot of a bucket's inventory table.
+def open_table(
+    spark: SparkSession, bucket: str, kind: str, table: str, columns: Iterable[str]
+) -> Table:
+    """Return the newest snapshot of a bucket's table of this kind.
 
-    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.inventory`.
+    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.<kind>`.
+
+    Raises:
+        BucketcastError: there is no catalog or table, it may not be read, or it has other columns
+            or rows of other buckets.
     """
-    parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
+    parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", kind]
     name = ".".join(parts)
-    _check_catalog(spark, parts, name)
+    _check_catalog(spark, parts, kind, name)
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     try:
         snapshot = _newest_snapshot(spark, quoted, name)
         # Pinned: a job reads more than once, and S3 goes on writing.
         frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot.id}")  # noqa: S608
-        _check_table(frame, bucket, name)
+        _check_table(frame, bucket, kind, name, columns)
     except (PySparkException, Py4JJavaError) as error:
-        raise BucketcastError(_error_message(error, name, bucket)) from error
-    return _Table(frame, name, snapshot.committed)
+        raise BucketcastError(_error_message(error, name, kind, bucket)) from error
+    return Table(frame, name, snapshot.committed)
 
 
-def _check_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
+def _check_catalog(spark: SparkSession, parts: list[str], kind: str, name: str) -> None:
     if len(parts) < 3 or not all(parts):  # noqa: PLR2004  # catalog, namespace, table
         raise BucketcastError(
             f"{name}: found no CATALOG.NAMESPACE.TABLE; name the table with all three, or leave it "
-            "out for S3's own inventory table"
+            f"out for S3's own {kind} table"
         )
     if spark.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None:
         raise BucketcastError(
@@ -116,12 +122,14 @@ def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
     return _Snapshot(newest[1], datetime.fromtimestamp(newest[0] / 1000, UTC))
 
 
-def _check_table(frame: DataFrame, bucket: str, name: str) -> None:
-    missing = [column for column in _COLUMNS if column not in frame.columns]
+def _check_table(
+    frame: DataFrame, bucket: str, kind: str, name: str, columns: Iterable[str]
+) -> None:
+    missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise BucketcastError(
             f"{name}: found no column {', '.join(missing)} among {', '.join(frame.columns)}; name "
-            "the inventory table of S3 Metadata"
+            f"the {kind} table of S3 Metadata"
         )
     foreign = frame.where(~sql.col("bucket").eqNullSafe(bucket)).select("bucket").first()
     if foreign:
@@ -131,10 +139,12 @@ def _check_table(frame: DataFrame, bucket: str, name: str) -> None:
         )
 
 
-def _error_message(error: PySparkException | Py4JJavaError, name: str, bucket: str) -> str:
+def _error_message(
+    error: PySparkException | Py4JJavaError, name: str, kind: str, bucket: str
+) -> str:
     if "[TABLE_OR_VIEW_NOT_FOUND]" in str(error):
         return (
-            f"{name}: there is no such table; turn on the inventory table in the S3 Metadata "
+            f"{name}: there is no such table; turn on the {kind} table in the S3 Metadata "
             f"configuration of {bucket}, grant the job's role SELECT on it in Lake Formation, or "
             "name another with :CATALOG.NAMESPACE.TABLE after the source"
         )

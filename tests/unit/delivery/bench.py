@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bucketcast.delivery.breaker import Breaker, LocalStore
+from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.engine import Engine
@@ -31,6 +31,8 @@ IN_ORDER = Policy(in_order=True)
 ONCE = Policy(once=True)
 BUSY = Retryable("busy")
 GONE = NotConnected("refused")
+WELL = Outage(0, 0, tries=0, counted="")
+"""What is known of a target that took an event."""
 Answer = Callable[[list[str]], base.Failures]
 
 

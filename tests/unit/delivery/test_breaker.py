@@ -2,6 +2,7 @@
 
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,6 +24,7 @@ from tests.unit.delivery.bench import (
     ONCE,
     PLAIN,
     SENT,
+    WELL,
     Bench,
     counts,
     everything,
@@ -223,7 +225,7 @@ def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
     clock.now += 1
     assert bench(message("1", "abc")).delivered == 3
     assert [len(batch) for batch in bench.target.batches] == [1, 2]
-    assert bench.store.read() is None
+    assert bench.store.read() == WELL
 
 
 def test_a_refused_event_is_an_answer(clock: Clock) -> None:
@@ -231,7 +233,17 @@ def test_a_refused_event_is_an_answer(clock: Clock) -> None:
     bench.target.answer = everything(Rejected("never"))
     clock.now += 1
     bench(message("1", "a"))
-    assert bench.store.read() == Outage(0, 0, tries=0, refusals=1)
+    assert bench.store.read() == Outage(0, 0, tries=0, refusals=1, counted="")
+
+
+def test_the_first_event_that_a_target_takes_is_written_once_for_its_settings() -> None:
+    store = Mock(wraps=LocalStore())
+    for settings in ("old", "old", "new"):
+        breaker = Breaker(store, settings)
+        for _ in range(3):
+            breaker.begin_batch(lambda: 25.0)
+            breaker.record_success()
+    assert store.clear.call_count == 2
 
 
 def test_of_all_functions_one_probes() -> None:

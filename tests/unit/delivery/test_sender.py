@@ -26,6 +26,7 @@ from tests.unit.delivery.bench import (
     NOW,
     PLAIN,
     SENT,
+    WELL,
     Answer,
     Bench,
     FakeQueue,
@@ -86,9 +87,6 @@ def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:
     bench = Bench(batch_size=3, first_alone=True)
     assert bench(message("1", "abc"), message("2", "def")).delivered == 6
     assert bench.target.batches == [["a"], ["b", "c", "d"], ["e", "f"]]
-    bench.target.batches.clear()
-    bench(message("3", "gh"))
-    assert bench.target.batches == [["g", "h"]], "it took one just now: silence is that event's own"
 
 
 def test_a_frozen_target_gets_a_few_events_of_a_batch() -> None:
@@ -217,14 +215,14 @@ def test_a_login_that_is_refused_for_one_event_only_stops_no_other(
     outcome = bench(message("1", "abc"))
     assert bench.target.batches == [["a", "b", "c"]]
     assert outcome.delivered == 2 - len(others)
-    assert bench.store.read() is None
+    assert bench.store.read() == WELL
 
 
 def test_a_login_that_is_refused_for_the_first_may_be_taken_for_the_others() -> None:
     bench = Bench(only({"a": NotAuthorized("forbidden")}), first_alone=True)
     outcome = bench(message("1", "abc"))
     assert bench.target.batches == [["a"], ["a"], ["b", "c"]]
-    assert (counts(outcome), bench.store.read()) == ((2, 1, 0), None)
+    assert (counts(outcome), bench.store.read()) == ((2, 1, 0), WELL)
 
 
 # A batch refused whole
@@ -250,7 +248,7 @@ def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str
 
 def test_halving_ends_where_the_connection_does() -> None:
     def answer(keys: list[str]) -> base.Failures:
-        raise Rejected.unsent("not Unicode") if len(keys) > 1 else GONE
+        raise Rejected.anywhere("not Unicode") if len(keys) > 1 else GONE
 
     bench = Bench(answer)
     outcome = bench(message("1", "abcdefgh", failed(tries=1)))
@@ -331,6 +329,7 @@ def test_all_functions_of_a_wrong_target_bury_few_events(policy: Policy) -> None
 def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(everything(REFUSED))
     bench.store.record(Outage(NOW - 60_000, NOW, error="RefusesAll"), probed=False)
+    bench.store.count_refusals(UNTRUSTED_REFUSALS, "", NOW)
     monkeypatch.setattr("time.time", lambda: NOW / 1_000 + 1)
     assert counts(bench(message("1", "a"))) == (0, 1, 0)
     outage = bench.store.read()
@@ -342,20 +341,34 @@ def test_refusals_are_forgotten_when_the_target_takes_an_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = LocalStore()
+    bench = Bench(only({"a": REFUSED}), store=store)
     for number in range(9):
-        bench = Bench(only({"a": REFUSED}), store=store)
         for second, keys in enumerate("aaab"):
             now = NOW / 1_000 + number * 10 + 2 * second
             monkeypatch.setattr("time.time", lambda now=now: now)
             bench(message("1", keys))
-        assert (bench.queue.dead_keys, store.outage) == (["a"] * 3, None)
+    assert (bench.queue.dead_keys, store.outage) == (["a"] * 27, WELL)
 
 
-def test_a_target_that_took_an_event_is_believed() -> None:
-    bench = Bench(only(dict.fromkeys("bcdefghijklmnopqrstuvw", REFUSED)))
-    assert bench(message("1", "a")).delivered == 1
-    assert bench(message("2", "bcdefghijklmnopqrstuvw")).dead == 22
-    assert bench.store.read() is None
+@pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
+def test_a_target_that_took_an_event_is_believed_by_new_functions(policy: Policy) -> None:
+    """A new function blocked a queue in order by twenty bad events, for two weeks."""
+    bad = "bcdefghijklmnopqrstuvw"
+    old = Bench(only({}), policy)
+    assert old(message("1", "a")).delivered == 1
+    new = Bench(only(dict.fromkeys(bad, REFUSED)), policy, store=old.store)
+    outcome = new(*(message(key, key) for key in [*bad, "z"]))
+    assert counts(outcome) == (1, 0, 22)
+    assert new.store.read() == WELL
+
+
+def test_one_refused_event_says_nothing_of_new_settings() -> None:
+    """It kept a queue in order blocked, as the target's outage was that of the old ones."""
+    store = LocalStore()
+    store.count_refusals(UNTRUSTED_REFUSALS, "old", NOW)
+    store.record(Outage(1, 1, error="RefusesAll", settings="old"), probed=False)
+    bench = Bench(only({"a": REFUSED}), IN_ORDER, store=store)
+    assert counts(bench(*(message(key, key) for key in "abc"))) == (2, 0, 1)
 
 
 # Trouble of single events

@@ -22,7 +22,7 @@ from bucketcast.delivery.verdict import (
     of_message,
     of_part,
     of_wait,
-    untrusted_refusals,
+    possible_faults_of_settings,
 )
 from bucketcast.errors import (
     BreakerOpen,
@@ -44,10 +44,9 @@ from tests.unit.delivery.bench import IN_ORDER, NEW, NOW, ONCE, PLAIN, SENT, fai
 from tests.unit.samples import event
 
 FRESH = Standing(1_000, 1_000)
-TRUSTED = FRESH._replace(trusted=True)
 AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthorized("who")
 BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
-TOO_OLD = Rejected.unsent("a mirror takes nothing so old")
+TOO_OLD = Rejected.anywhere("a mirror takes nothing so old")
 LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
 UNREAD = Unavailable("Secrets Manager does not answer")
 ENDLESS = limits.RETENTION_DAYS * limits.DAY_MS
@@ -74,23 +73,23 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
         ("all were taken", 3, [], False, FRESH, State.WELL),
         ("some were taken beside silence", 3, [SILENT, SILENT], False, FRESH, State.WELL),
         ("some were taken beside a lost connection", 9, [AWAY] * 8, False, FRESH, State.WELL),
-        ("nobody is there for one", 1, [AWAY], False, TRUSTED, State.TROUBLE),
-        ("nobody is there for all", 3, [AWAY] * 3, True, TRUSTED, State.TROUBLE),
-        ("the connection's login is refused", 1, [LOGIN], True, TRUSTED, State.TROUBLE),
-        ("the login of one is refused", 1, [LOGIN], False, TRUSTED, State.UNKNOWN),
-        ("one event gets no answer", 1, [SILENT], False, TRUSTED, State.UNKNOWN),
-        ("two get none", 2, [SILENT] * 2, False, TRUSTED, State.UNKNOWN),
-        ("three get none", 3, [SILENT] * 3, False, TRUSTED, State.TROUBLE),
+        ("nobody is there for one", 1, [AWAY], False, FRESH, State.TROUBLE),
+        ("nobody is there for all", 3, [AWAY] * 3, True, FRESH, State.TROUBLE),
+        ("the connection's login is refused", 1, [LOGIN], True, FRESH, State.TROUBLE),
+        ("the login of one is refused", 1, [LOGIN], False, FRESH, State.UNKNOWN),
+        ("one event gets no answer", 1, [SILENT], False, FRESH, State.UNKNOWN),
+        ("two get none", 2, [SILENT] * 2, False, FRESH, State.UNKNOWN),
+        ("three get none", 3, [SILENT] * 3, False, FRESH, State.TROUBLE),
         ("the third", 1, [SILENT], False, FRESH._replace(silent=SILENT_1), State.TROUBLE),
-        ("nine are busy", 9, [BUSY] * 9, False, TRUSTED, State.UNKNOWN),
-        ("ten are busy", 10, [BUSY] * 10, False, TRUSTED, State.TROUBLE),
+        ("nine are busy", 9, [BUSY] * 9, False, FRESH, State.UNKNOWN),
+        ("ten are busy", 10, [BUSY] * 10, False, FRESH, State.TROUBLE),
         ("the tenth", 1, [SLOW], False, FRESH._replace(failed=FAILED_1), State.TROUBLE),
-        ("trusted, all refused", 99, [NEVER] * 99, False, TRUSTED, State.WELL),
+        ("all refused, but few so far", 99, [NEVER] * 99, False, FRESH, State.WELL),
         ("what cannot be sent is no answer", 99, [TOO_OLD] * 99, False, FRESH, State.UNKNOWN),
         ("nor is it silence", 3, [TOO_OLD, TOO_OLD, SILENT], False, FRESH, State.UNKNOWN),
         ("one time-out for two", 2, [SILENT] * 2, True, FRESH, State.UNKNOWN),
-        ("one time-out for many", 99, [SILENT] * 99, True, TRUSTED, State.TROUBLE),
-        ("one answer for all", 99, [BUSY] * 99, True, TRUSTED, State.UNKNOWN),
+        ("one time-out for many", 99, [SILENT] * 99, True, FRESH, State.TROUBLE),
+        ("one answer for all", 99, [BUSY] * 99, True, FRESH, State.UNKNOWN),
         (
             "for both its halves, too",
             50,
@@ -99,10 +98,10 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
             FRESH._replace(wholes=2),
             State.TROUBLE,
         ),
-        ("refused as a whole", 99, [NEVER] * 99, True, TRUSTED, State.WELL),
-        ("throttled as a whole", 99, [SLOW] * 99, True, TRUSTED, State.TROUBLE),
-        ("no time for it", 3, [LATE] * 3, False, TRUSTED, State.UNKNOWN),
-        ("not sent", 3, [OPEN] * 3, False, TRUSTED, State.UNKNOWN),
+        ("refused as a whole", 99, [NEVER] * 99, True, FRESH, State.WELL),
+        ("throttled as a whole", 99, [SLOW] * 99, True, FRESH, State.TROUBLE),
+        ("no time for it", 3, [LATE] * 3, False, FRESH, State.UNKNOWN),
+        ("not sent", 3, [OPEN] * 3, False, FRESH, State.UNKNOWN),
         ("its secret cannot be read", 99, [UNREAD] * 99, True, FRESH, State.UNKNOWN),
     ],
 )
@@ -127,7 +126,7 @@ def test_what_the_answers_say_of_a_target(
 def test_silence_beside_what_was_taken_lately_is_that_of_single_events(*, whole: bool) -> None:
     answers = Answers(dict.fromkeys(range(9), SILENT), whole)
     for quiet, state in ((9.9, State.UNKNOWN), (10.0, State.TROUBLE)):
-        ruling = of_part(part(9), answers, TRUSTED, Now(quiet), PLAIN)
+        ruling = of_part(part(9), answers, FRESH, Now(quiet), PLAIN)
         assert (ruling.state, ruling.halves) == (state, False)
         assert ruling.standing.size == (4 if whole and state is State.TROUBLE else 1_000)
 
@@ -136,46 +135,40 @@ def test_silence_beside_what_was_taken_lately_is_that_of_single_events(*, whole:
 def test_what_failed_before_says_nothing_new(error: DeliveryError) -> None:
     answers = Answers(dict.fromkeys(range(99), error))
     old = part(99, history=failed())
-    assert of_part(old, answers, TRUSTED, Now(), PLAIN).state is State.UNKNOWN
+    assert of_part(old, answers, FRESH, Now(), PLAIN).state is State.UNKNOWN
     assert (
-        of_part(old[:1], Answers({0: error}), TRUSTED, Now(probe_of="TimedOut"), PLAIN).state
+        of_part(old[:1], Answers({0: error}), FRESH, Now(probe_of="TimedOut"), PLAIN).state
         is State.TROUBLE
     )
 
 
-@pytest.mark.parametrize(
-    ("probe_of", "standing", "state"),
-    [
-        ("TimedOut", FRESH, State.WELL),
-        ("RefusesAll", FRESH, State.TROUBLE),
-        ("RefusesAll", TRUSTED, State.TROUBLE),
-    ],
-)
-def test_a_refused_probe_is_an_answer_unless_all_were_refused(
-    probe_of: str, standing: Standing, state: State
-) -> None:
-    assert (
-        of_part(part(1), Answers({0: NEVER}), standing, Now(probe_of=probe_of), PLAIN).state
-        is state
-    )
+@pytest.mark.parametrize("probe_of", ["TimedOut", "RefusesAll"])
+def test_a_refused_probe_is_an_answer_unless_all_were_refused(probe_of: str) -> None:
+    """Whether all were is known from their number: one of new settings, or of few, says nothing."""
+    now = Now(probe_of=probe_of, refusals=1)
+    assert of_part(part(1), Answers({0: NEVER}), FRESH, now, PLAIN).state is State.WELL
 
 
 @pytest.mark.parametrize(
-    ("errors", "standing", "policy", "refusals"),
+    ("errors", "whole", "policy", "refusals"),
     [
-        ([NEVER] * 2, FRESH, PLAIN, 2),
-        ([NEVER, TOO_OLD], FRESH, PLAIN, 1),
-        ([NEVER], FRESH, PLAIN, 0),
-        ([NEVER] * 2, TRUSTED, PLAIN, 0),
-        ([NEVER] * 2, FRESH, ONCE, 0),
-        ([NEVER] * 2, FRESH, Policy(retries=3), 0),
+        ([NEVER] * 2, False, PLAIN, 2),
+        ([NEVER] * 2, True, PLAIN, 1),
+        ([NEVER, TOO_OLD], False, PLAIN, 1),
+        ([TOO_OLD] * 2, True, PLAIN, 0),
+        ([NEVER], False, PLAIN, 0),
+        ([NEVER] * 2, False, ONCE, 0),
+        ([NEVER] * 2, False, Policy(retries=3), 0),
     ],
 )
-def test_refusals_count_until_the_target_took_an_event(
-    errors: list[DeliveryError], standing: Standing, policy: Policy, refusals: int
+def test_refusals_of_a_part_count_if_nothing_of_it_was_taken(
+    errors: list[DeliveryError],
+    whole: bool,  # noqa: FBT001
+    policy: Policy,
+    refusals: int,
 ) -> None:
-    answers = Answers(dict(enumerate(errors)))
-    assert untrusted_refusals(part(2, policy), answers, standing, policy) == refusals
+    answers = Answers(dict(enumerate(errors)), whole)
+    assert possible_faults_of_settings(part(2, policy), answers, policy) == refusals
 
 
 @pytest.mark.parametrize(
@@ -195,10 +188,10 @@ def test_what_all_functions_were_refused_is_the_settings_fault(
 def test_an_event_for_which_the_connection_is_closed_is_not_the_target(quiet: float) -> None:
     state = State.UNKNOWN if quiet == 1.0 else State.TROUBLE
     answers, old = Answers({0: AWAY}), part(1, history=failed())
-    assert of_part(old, answers, TRUSTED, Now(quiet), PLAIN).state is state
-    assert of_part(part(1), answers, TRUSTED, Now(quiet), PLAIN).state is State.TROUBLE
+    assert of_part(old, answers, FRESH, Now(quiet), PLAIN).state is state
+    assert of_part(part(1), answers, FRESH, Now(quiet), PLAIN).state is State.TROUBLE
     whole = Answers(dict.fromkeys(range(9), AWAY), whole=True)
-    ruling = of_part(part(9), whole, TRUSTED, Now(quiet), PLAIN)
+    ruling = of_part(part(9), whole, FRESH, Now(quiet), PLAIN)
     assert (ruling.state, ruling.halves) == (state, quiet == 1.0)
 
 
@@ -208,12 +201,12 @@ def test_an_event_for_which_the_connection_is_closed_is_not_the_target(quiet: fl
 def test_halving_ends_after_a_few_failures_in_a_row(
     error: DeliveryError, quiet: float, sends: int
 ) -> None:
-    standing, answers = TRUSTED, Answers(dict.fromkeys(range(9), error), whole=True)
+    standing, answers = FRESH, Answers(dict.fromkeys(range(9), error), whole=True)
     for number in range(1, sends + 1):
         ruling = of_part(part(9), answers, standing, Now(quiet), PLAIN)
         standing = ruling.standing
         assert (ruling.state is State.TROUBLE) is (number == sends)
-    limited = of_part(part(9), answers, TRUSTED, Now(limited=True), Policy(retries=9))
+    limited = of_part(part(9), answers, FRESH, Now(limited=True), Policy(retries=9))
     assert limited.halves is (error is BUSY)
 
 
@@ -228,7 +221,7 @@ def test_where_each_event_is_tried_once_none_is_lost_behind_another(
 
 
 def test_a_probe_that_cannot_be_sent_leaves_no_breaker_open() -> None:
-    ruling = of_part(part(1), Answers({0: TOO_OLD}), TRUSTED, Now(probe_of="TimedOut"), PLAIN)
+    ruling = of_part(part(1), Answers({0: TOO_OLD}), FRESH, Now(probe_of="TimedOut"), PLAIN)
     assert ruling.state is State.WELL
 
 
@@ -243,13 +236,13 @@ def test_where_tries_are_limited_no_breaker_opens(error: DeliveryError) -> None:
     ("error", "stops"), [(AWAY, True), (SILENT, True), (BUSY, True), (NEVER, False)]
 )
 def test_in_order_nothing_is_sent_behind_what_failed(error: DeliveryError, *, stops: bool) -> None:
-    ruling = of_part(part(1, IN_ORDER), Answers({0: error}), TRUSTED, Now(), IN_ORDER)
+    ruling = of_part(part(1, IN_ORDER), Answers({0: error}), FRESH, Now(), IN_ORDER)
     assert (ruling.stops is not None) is stops
 
 
 def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> None:
     answers = Answers(dict.fromkeys(range(99), SILENT), whole=True)
-    standing = of_part(part(99), answers, TRUSTED, Now(), PLAIN).standing
+    standing = of_part(part(99), answers, FRESH, Now(), PLAIN).standing
     assert standing.size == 49
     for _ in range(limits.GROWS_AFTER_BATCHES):
         standing = of_part(part(49), Answers({}), standing, Now(), PLAIN).standing
@@ -470,4 +463,4 @@ def test_every_answer_has_a_ruling(
         if policy.retries:
             assert ruling.state is not State.TROUBLE
         if len(errors) < number:
-            assert (ruling.state, standing.trusted) == (State.WELL, True)
+            assert ruling.state is State.WELL

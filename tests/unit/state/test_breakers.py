@@ -16,7 +16,7 @@ from bucketcast.state.breakers import KEPT_DAYS, PARTITION, REASON_LENGTH, Break
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES
 from tests.unit.conftest import Watch
-from tests.unit.delivery.bench import NOW
+from tests.unit.delivery.bench import NOW, WELL
 from tests.unit.moto_aws import refusal
 
 HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"
@@ -90,7 +90,7 @@ def test_only_the_probe_ends_a_probe(stores: tuple[BreakerStore, BreakerStore]) 
 def test_an_outage_ends_with_an_answer(stores: tuple[BreakerStore, BreakerStore]) -> None:
     one, other = stores
     one.record(SEEN, probed=False)
-    other.clear(took=False)
+    other.clear(None, 0)
     assert one.read() is None
     assert not one.start_probe(9_000, 20_000)
     assert one.read() is None, "to ask for a probe makes no item"
@@ -100,12 +100,24 @@ def test_refusals_are_counted_by_all_functions(stores: tuple[BreakerStore, Break
     one, other = stores
     assert (one.count_refusals(2, "old", 0), other.count_refusals(3, "old", 0)) == (2, 5)
     assert one.record(SEEN._replace(settings="old"), probed=False).refusals == 5
-    one.clear(took=False)
-    assert other.read() == Outage(0, 0, tries=0, settings="old", refusals=5), "no outage"
+    one.clear(None, 0)
+    assert other.read() == Outage(0, 0, tries=0, refusals=5, counted="old"), "no outage"
+    one.record(SEEN._replace(settings="new"), probed=False)
     assert other.count_refusals(1, "new", 0) == 1, "the settings were changed"
     assert one.count_refusals(1, "new", 0) == 2
-    other.clear(took=True)
-    assert one.read() is None
+
+
+def test_refusals_count_until_the_target_took_an_event_with_these_settings(
+    stores: tuple[BreakerStore, BreakerStore],
+) -> None:
+    one, other = stores
+    one.count_refusals(2, "old", 0)
+    other.clear("old", 0)
+    assert one.read() == WELL._replace(counted="old")
+    assert (one.count_refusals(9, "old", 0), other.count_refusals(9, "old", 0)) == (0, 0)
+    one.clear(None, 0)
+    assert other.read() == WELL._replace(counted="old"), "an outage makes it no stranger"
+    assert (one.count_refusals(1, "new", 0), other.count_refusals(1, "new", 0)) == (1, 2)
 
 
 def test_a_pause_outlives_an_outage_and_what_was_refused(paused: BreakerStore) -> None:
@@ -113,8 +125,8 @@ def test_a_pause_outlives_an_outage_and_what_was_refused(paused: BreakerStore) -
     assert not paused.start_probe(9_000, 20_000)
     assert paused.record(SEEN, probed=False) == SEEN._replace(paused=PAUSE.paused)
     paused.count_refusals(1, "", 0)
-    paused.clear(took=True)
-    assert paused.read() == PAUSE
+    paused.clear("", 0)
+    assert paused.read() == PAUSE._replace(counted="")
 
 
 # The table
@@ -156,6 +168,9 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
     item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
     assert int(item[EXPIRES]["N"]) > NOW / 100, "a pause stays for a thousand years"
     assert item["tries"]["N"] == "3"
+    breakers.resume(HOOK)
+    item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
+    assert int(item[EXPIRES]["N"]) < time.time() + (KEPT_DAYS + 1) * 86_400, "nor does its end"
 
 
 @pytest.fixture
@@ -186,8 +201,8 @@ def test_without_the_table_a_function_uses_its_own_state(
     assert one.read() == SEEN
     assert one.start_probe(3_000, 20_000)
     assert not one.start_probe(3_000, 20_000)
-    one.clear(took=True)
-    assert one.read() is None
+    one.clear("", 0)
+    assert one.read() == WELL
     assert calls == ["get_item"], "it is left alone for a while"
     clock[0] += 61
     one.read()
@@ -226,7 +241,7 @@ def test_an_outage_outlives_a_pause(breakers: Breakers) -> None:
     one.record(SEEN, probed=False)
     assert (breakers.resume(HOOK), breakers.resume(HOOK)) == (5_000, 0)
     assert one.read() == SEEN
-    one.clear(took=True)
+    one.clear("", 0)
     assert breakers.read() == {}
 
 
@@ -256,8 +271,8 @@ def test_a_table_that_does_not_answer_ends_no_outage(
     assert other.start_probe(3_000, 20_000)
     later = other.record(SEEN._replace(since=4_000, next=9_000), probed=True)
     assert later == SEEN._replace(next=9_000, tries=2), "it began with the first"
-    other.clear(took=True)
-    assert other.read() is None
+    other.clear("", 0)
+    assert other.read() == WELL
 
 
 def test_a_table_that_is_left_alone_is_asked_once_about_each_target(
@@ -287,7 +302,7 @@ def test_an_outage_that_is_over_is_forgotten(
     breakers.of(HOOK).record(SEEN, probed=False)
     other = breakers.of(HOOK)
     other.read()
-    breakers.of(HOOK).clear(took=True)
+    breakers.of(HOOK).clear(None, 0)
     other.read()
     monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
     assert other.read() is None

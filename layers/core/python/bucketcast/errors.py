@@ -109,16 +109,16 @@ class RefusesAll(Retryable):
 class Rejected(DeliveryError):
     """The target will never take this event.
 
-    `by_server`: the server said so. With a wrong address, or a wrong table, it says so of all.
+    `may_be_settings`: with a wrong address, or a wrong table, a server says so of all.
     """
 
-    by_server = True
+    may_be_settings = True
 
     @classmethod
-    def unsent(cls, reason: str) -> Self:
-        """Return the error of an event that no server was asked to take."""
+    def anywhere(cls, reason: str) -> Self:
+        """Return the error of an event that no server would take, such as for its size."""
         error = cls(reason)
-        error.by_server = False
+        error.may_be_settings = False
         return error
 
 

@@ -33,8 +33,8 @@ class Outage(NamedTuple):
     `since` is when the outage was first seen, 0 for none, and `next` when the target may be tried
     again. A probe is in progress until `probing`, 0 for none. `tries` failed; `error` and `reason`
     are those of the last, and `settings` stands for the settings with which it failed. `paused` is
-    since when the target is paused, 0 if it is not. It refused so many events as `refusals`, and
-    took none since.
+    since when the target is paused, 0 if it is not. With the settings `counted` it refused so many
+    events as `refusals` and took none; if it took one, they are 0.
     """
 
     since: int
@@ -46,11 +46,16 @@ class Outage(NamedTuple):
     paused: int = 0
     settings: str = ""
     refusals: int = 0
+    counted: str | None = None
 
     @property
     def holds_back(self) -> bool:
         """Whether there is an outage or a pause."""
         return bool(self.since or self.paused)
+
+    def took_with(self, settings: str) -> bool:
+        """Return True if the target took an event with these settings."""
+        return self.counted == settings and not self.refusals
 
     def pause(self, now: int) -> int:
         """Return the pause in ms until it is tried again: a part of the time since it began."""
@@ -63,8 +68,8 @@ class BreakerStore(Protocol):
 
     `record` adds another failure: `since` counts only if there is no outage yet, and `probed` ends
     the probe in progress. `start_probe` lets exactly one caller probe, until the given time.
-    `count_refusals` returns all that were counted with these settings. `clear` ends the outage, but
-    no pause, and the count if the target `took` an event.
+    `count_refusals` returns all with these settings, 0 once the target took an event with them.
+    `clear` ends the outage, but no pause; `took` are the settings with which it took an event.
     """
 
     def read(self) -> Outage | None: ...
@@ -75,7 +80,7 @@ class BreakerStore(Protocol):
 
     def count_refusals(self, number: int, settings: str, now: int) -> int: ...
 
-    def clear(self, *, took: bool) -> None: ...
+    def clear(self, took: str | None, now: int) -> None: ...
 
 
 _NONE = Outage(0, 0, tries=0)
@@ -112,16 +117,17 @@ class LocalStore:
 
     def count_refusals(self, number: int, settings: str, now: int) -> int:  # noqa: ARG002
         before = self.outage or _NONE
-        known = before.refusals if before.settings in ("", settings) else 0
-        self.outage = before._replace(refusals=known + number, settings=settings)
-        return known + number
+        if before.took_with(settings):
+            return 0
+        number += before.refusals if before.counted == settings else 0
+        self.outage = before._replace(refusals=number, counted=settings)
+        return number
 
-    def clear(self, *, took: bool) -> None:
+    def clear(self, took: str | None, now: int) -> None:  # noqa: ARG002
         before = self.outage or _NONE
-        kept = _NONE._replace(paused=before.paused)
-        if not took:
-            kept = kept._replace(refusals=before.refusals, settings=before.settings)
-        self.outage = kept if kept.paused or kept.refusals else None
+        refusals, counted = (before.refusals, before.counted) if took is None else (0, took)
+        kept = _NONE._replace(paused=before.paused, refusals=refusals, counted=counted)
+        self.outage = None if kept == _NONE else kept
 
 
 class BreakerState(enum.Enum):
@@ -145,7 +151,7 @@ class Breaker:
         self.longest_pause: int | None = None
         self._store = store
         self._read_at = 0
-        self._probing = self._opened = self._refused = False
+        self._probing = self._opened = self._took = False
         self.outage: Outage | None = None
 
     def begin_batch(self, max_seconds: Callable[[], float]) -> BreakerState:
@@ -171,21 +177,20 @@ class Breaker:
         now = _now()
         if self.outage is not None or not 0 <= now - self._read_at < BREAKER_TRUSTED_MS:
             found, self._read_at = self._store.read(), now
-            self._refused = found is not None and found.refusals > 0
+            self._took = found is not None and found.took_with(self._settings)
             self.outage = found if found and found.holds_back else None
         return self.outage is not None and self.outage.paused > 0
 
     def count_refusals(self, number: int) -> int:
-        """Count refusals of events; return those of all functions since the target took one."""
-        self._refused = True
-        return self._store.count_refusals(number, self._settings, _now())
+        """Count refusals of events; return those of all functions, 0 once the target took one."""
+        return 0 if self._took else self._store.count_refusals(number, self._settings, _now())
 
     def record_success(self, *, took: bool = True) -> None:
         """Record that the target answered, and whether it took an event."""
-        if self._probing or self._opened or (took and self._refused):
-            self._store.clear(took=took)
+        if self._probing or self._opened or (took and not self._took):
+            self._store.clear(self._settings if took else None, _now())
             self.outage, self._probing, self._opened = None, False, False
-            self._refused = self._refused and not took
+            self._took = self._took or took
 
     def record_failure(self, error: DeliveryError) -> None:
         """Record that the target did not answer."""

@@ -18,8 +18,8 @@ from bucketcast.delivery.verdict import (
     Standing,
     State,
     of_part,
+    possible_faults_of_settings,
     turns,
-    untrusted_refusals,
 )
 from bucketcast.errors import (
     BreakerOpen,
@@ -84,7 +84,7 @@ class Sender:
         """Send everything; in order, one at a time and nothing behind the first failure."""
         in_order = batch.policy.in_order
         begun = batch.outcome.delivered > 0
-        alone = len(items) > 1 and not in_order and self._is_first_alone()
+        alone = not (begun or in_order) and len(items) > 1 and self._connection.first_alone
         rest = self._turns(items, in_order=in_order)
         failed: list[Failed] = []
         stop: OutOfTime | Waiting | None = None
@@ -103,7 +103,7 @@ class Sender:
             begun = begun or not alone
             quiet = time.time() - self._taken_at
             answers = self._connection.send([item.delivery.event for item in part])
-            refusals = untrusted_refusals(part, answers, self._standing, batch.policy)
+            refusals = possible_faults_of_settings(part, answers, batch.policy)
             counted = self._breaker.count_refusals(refusals) if refusals else 0
             now = Now(quiet, self._probe_of, batch.policy.retries > 0, counted)
             ruling = of_part(part, answers, self._standing, now, batch.policy)
@@ -114,10 +114,6 @@ class Sender:
                 stop = BreakerOpen.behind(ruling.error, pause)
             failed += self._settle(part, answers, ruling, pause, rest)
         return Result(failed, stop)
-
-    def _is_first_alone(self) -> bool:
-        """Return True if one event is to be confirmed first: the target took none lately."""
-        return Now(time.time() - self._taken_at).is_quiet and self._connection.first_alone
 
     def _turns(self, items: Sequence[Item], *, in_order: bool) -> _Turns:
         """Return the events as they are to be sent; if one goes as a probe, that first."""
@@ -164,7 +160,7 @@ class Sender:
         for index, error in answers.errors.items():
             if index in ruling.again:
                 continue
-            refused = isinstance(error, Rejected) and error.by_server
+            refused = isinstance(error, Rejected) and error.may_be_settings
             if refused and isinstance(ruling.error, RefusesAll):
                 error = RefusesAll.because(error)  # noqa: PLW2901
             paused = error.is_try or isinstance(error, BreakerOpen)

@@ -149,14 +149,13 @@ class Standing(NamedTuple):
     """What a function has seen of a target since it connected with these settings.
 
     `size` is how many events it takes at once, of at most `largest`; it took so many `batches` of
-    that size in a row. `trusted`: it took an event. Since then so many first tries of events were
-    `silent`, or `failed` at all, and so many parts failed as `wholes`.
+    that size in a row. Since it took an event so many first tries of events were `silent`, or
+    `failed` at all, and so many parts failed as `wholes`.
     """
 
     size: int
     largest: int
     batches: int = 0
-    trusted: bool = False
     silent: int = 0
     failed: int = 0
     wholes: int = 0
@@ -167,7 +166,7 @@ class Now(NamedTuple):
 
     `quiet` is the seconds since this function saw the target take an event. `probe_of` is the error
     of the outage that the part is the probe of, None if it is no probe. `limited`: tries are.
-    `refusals` are the `untrusted_refusals` of all functions, with those of this part.
+    `refusals` are those of all functions, with those of this part, by a target that took nothing.
     """
 
     quiet: float = inf
@@ -204,21 +203,19 @@ class Ruling(NamedTuple):
     stops: OutOfTime | Waiting | None = None
 
 
-def untrusted_refusals(
-    part: Sequence[Item], answers: Answers, standing: Standing, policy: Policy
-) -> int:
-    """Return how many answers to a part may be due to the settings, as no event was ever taken.
+def possible_faults_of_settings(part: Sequence[Item], answers: Answers, policy: Policy) -> int:
+    """Return how many refusals of a part may be due to the settings, as nothing of it was taken.
 
     None are counted where tries are limited: there no breaker opens.
     """
-    errors = answers.errors.values()
-    if standing.trusted or len(errors) < len(part) or policy.retries or policy.once:
+    refusals = [error for error in answers.errors.values() if _is_refusal(error)]
+    if len(answers.errors) < len(part) or policy.retries or policy.once:
         return 0
-    return sum(map(_is_refusal, errors))
+    return min(len(refusals), 1) if answers.whole else len(refusals)
 
 
 def _is_refusal(error: DeliveryError) -> bool:
-    return isinstance(error, Rejected) and error.by_server
+    return isinstance(error, Rejected) and error.may_be_settings
 
 
 def of_part(
@@ -287,7 +284,7 @@ def _of_failures(
 
 def _of_refusals(error: DeliveryError, standing: Standing, now: Now) -> Ruling:
     """Return the ruling on refusals by a target that took nothing beside them."""
-    if now.probe_of == RefusesAll.__name__ or now.refusals >= limits.UNTRUSTED_REFUSALS:
+    if now.refusals >= limits.UNTRUSTED_REFUSALS:
         return Ruling(standing, State.TROUBLE, RefusesAll.because(error))
     return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
 
@@ -301,7 +298,7 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -
         return Ruling(standing, State.TROUBLE, error)
     if isinstance(error, Rejected):
         known = Ruling(standing, State.UNKNOWN)
-        ruling = _of_refusals(error, standing, now) if error.by_server else known
+        ruling = _of_refusals(error, standing, now) if error.may_be_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)
     standing = standing._replace(wholes=standing.wholes + 1)
     # A target that is there takes the other halves: of several bad events some lie side by side.
@@ -326,7 +323,7 @@ def _after_success(standing: Standing, events: int) -> Standing:
         batches += 1
         if batches >= limits.GROWS_AFTER_BATCHES:
             batches, size = 0, min(standing.largest, 2 * size)
-    return Standing(size, standing.largest, batches, trusted=True)
+    return Standing(size, standing.largest, batches)
 
 
 def turns(items: Sequence[Item]) -> list[tuple[int, Iterator[Item]]]:

@@ -89,8 +89,9 @@ def removed(
     *,
     time: str,
     sequencer: str = OLDEST,
+    facts: Mapping[str, Any] = NOTHING_MORE,
 ) -> Event:
-    """Return an event that the object was removed, of any version."""
+    """Return an event that the object was removed: of any version, unless the facts name one."""
     return _reparse(
         Event(
             name="s3:ObjectRemoved:Delete",
@@ -100,11 +101,12 @@ def removed(
             sequencer=sequencer,
             stored=msgspec.Raw(),
             user_agent=AGENT + "backfill",
+            **facts,
         )
     )
 
 
-def marked(listed: Object) -> Event:
+def marked(listed: Object, *, facts: Mapping[str, Any] = NOTHING_MORE) -> Event:
     """Return an event that the delete marker was made, at its own time."""
     return _reparse(
         Event(
@@ -116,6 +118,7 @@ def marked(listed: Object) -> Event:
             stored=msgspec.Raw(),
             version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
             user_agent=AGENT + "backfill",
+            **facts,
         )
     )
 

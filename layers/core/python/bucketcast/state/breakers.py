@@ -1,12 +1,14 @@
-"""The breakers of a stack's targets, in the state table: an item per unreachable or paused target.
+"""The breakers of a stack's targets, in the state table: an item per target.
 
-A batch reads its target's item, for half a read unit; nothing is written while a target takes
-events. One that took none since it has its settings gets an item that counts what it refused. While
-the table does not answer, each function uses what it read last, and what it sees itself. The item
-of a removed target expires.
+A batch reads its target's item, for half a read unit. The first event that a target takes with its
+settings is noted there, and what it refused before is counted; nothing is written while it takes
+more. While the table does not answer, each function uses what it read last, and what it sees
+itself. The item of a removed target expires.
 """
 
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -73,8 +75,10 @@ class Breakers:
             answer = self._items.partition.call(
                 "update_item",
                 arn,
-                UpdateExpression="REMOVE paused",
+                UpdateExpression="SET #expires = :expires REMOVE paused",
                 ConditionExpression="attribute_exists(paused)",
+                ExpressionAttributeNames={"#expires": EXPIRES},
+                ExpressionAttributeValues={":expires": _expiry(round(time.time() * 1_000))},
                 ReturnValues="ALL_OLD",
             )
         except ClientError as error:
@@ -122,14 +126,16 @@ class SharedBreakers:
     def count_refusals(self, number: int, settings: str, now: int) -> int:
         own = self._own.count_refusals(number, settings, now)
         values = {":number": {"N": str(number)}, ":settings": {"S": settings}}
-        change = f"SET settings = :settings, {_EXPIRY} ADD refusals :number"
-        same = "attribute_not_exists(settings) OR settings = :settings"
-        try:
-            changed = self._update(change, values, now, ConditionExpression=same)
-        except ClientError:
-            change = f"SET settings = :settings, {_EXPIRY}, refusals = :number"
-            changed = self._update(change, values, now)
-        return changed.refusals if changed else own
+        more = f"SET {_EXPIRY} ADD refusals :number"
+        first = f"SET {_EXPIRY}, counted = :settings, refusals = :number"
+        for change, condition in (
+            (more, "counted = :settings AND attribute_exists(refusals)"),
+            (first, "attribute_not_exists(counted) OR counted <> :settings"),
+        ):
+            with suppress(ClientError):
+                changed = self._update(change, values, now, ConditionExpression=condition)
+                return changed.refusals if changed else own
+        return 0
 
     def _update(
         self,
@@ -140,13 +146,12 @@ class SharedBreakers:
         **condition: Any,
     ) -> Outage | None:
         """Change the item; return what it says then, None if the table does not answer."""
-        expires = {"N": str(last_try // 1_000 + KEPT_DAYS * 86_400)}
         answer = self._items.call(
             "update_item",
             self._arn,
             UpdateExpression=change,
             ExpressionAttributeNames={**names, "#expires": EXPIRES},
-            ExpressionAttributeValues={**values, ":expires": expires},
+            ExpressionAttributeValues={**values, ":expires": _expiry(last_try)},
             ReturnValues="ALL_NEW",
             **condition,
         )
@@ -170,21 +175,20 @@ class SharedBreakers:
             return False
         return answer is not None or self._own.start_probe(now, until)
 
-    def clear(self, *, took: bool) -> None:
-        self._own.clear(took=took)
-        kept = ["paused"] if took else ["paused", "refusals"]
-        condition = " AND ".join(f"attribute_not_exists({name})" for name in kept)
-        try:
-            self._items.call("delete_item", self._arn, ConditionExpression=condition)
-        except ClientError:  # the outage is over, what is kept is not
-            removed = ", refusals, settings" if took else ""
-            self._items.call(
-                "update_item",
-                self._arn,
-                UpdateExpression="REMOVE since, #next, holder, leased_until, tries, #error, reason"
-                f"{removed}",
-                ExpressionAttributeNames={"#next": "next", "#error": "error"},
-            )
+    def clear(self, took: str | None, now: int) -> None:
+        self._own.clear(took, now)
+        change = "REMOVE since, #next, holder, leased_until, tries, #error, reason, settings"
+        names = {"#next": "next", "#error": "error"}
+        if took is None:
+            self._update(f"{change} SET {_EXPIRY}", {}, now, names)
+        else:
+            change += f", refusals SET {_EXPIRY}, counted = :took"
+            self._update(change, {":took": {"S": took}}, now, names)
+
+
+def _expiry(last_try: int) -> Mapping[str, str]:
+    """Return when an item expires, in seconds; the last try is in ms."""
+    return {"N": str(last_try // 1_000 + KEPT_DAYS * 86_400)}
 
 
 def _outage(item: Mapping[str, Any]) -> Outage | None:
@@ -196,5 +200,6 @@ def _outage(item: Mapping[str, Any]) -> Outage | None:
     error, reason, settings = (
         item.get(name, {"S": ""})["S"] for name in ("error", "reason", "settings")
     )
-    outage = Outage(since, next_, probing, tries, error, reason, paused, settings, refusals)
-    return outage if outage.holds_back or refusals else None
+    counted = item.get("counted", {"S": None})["S"]
+    found = Outage(since, next_, probing, tries, error, reason, paused, settings, refusals, counted)
+    return found if found.holds_back or counted is not None else None

@@ -131,8 +131,6 @@ def read_entries(out: Output, target: str, wanted: Filter, limit: int) -> list[d
             plans.append(plan)
             if len(plans) == limit:
                 break
-        if reader.unread:
-            out.notes(unread_notes(selection, reader))
     kind = None
     if selection.queue.target:
         kind = offline_target(
@@ -173,7 +171,7 @@ def letter_rows(
     help="New file. [default: standard output]",
 )
 @shared
-def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any) -> int:
+def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any) -> None:
     """Write dead letters as NDJSON, a line per message, and leave them where they are.
 
     \b
@@ -199,7 +197,6 @@ def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any)
         out.answer(
             {"messages": number, "file": str(path)}, f"{counted(number, 'message')} in {path}"
         )
-    return 1 if reader.unread else 0
 
 
 def count(
@@ -233,8 +230,7 @@ def count(
                         summary.add(letter, selection.queue.name, number)
                 report("reading", done + reader.seen, total, "messages")
             done += reader.seen
-            hint = "" if seconds is None else "; `--all` counts them all"
-            notes += unread_notes(selection, reader, hint)
+            notes += unread_notes(selection, reader, "; `--all` counts them all")
     return notes
 
 

@@ -164,4 +164,4 @@ class Target(base.Connected[Client]):
         limit = largest_message(error)
         for index in list(confirms.unconfirmed):
             too_large = limit is not None and len(self.body(events[index])) > limit
-            confirms.settle(index, Rejected(str(reason)) if too_large else reason)
+            confirms.settle(index, Rejected.anywhere(str(reason)) if too_large else reason)

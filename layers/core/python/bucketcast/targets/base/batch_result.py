@@ -40,6 +40,6 @@ class BatchResult:
             try:
                 encoded = encoder(event)
             except UnicodeEncodeError as error:
-                self.settle(index, Rejected.unsent(f"its text is not Unicode: {error}"))
+                self.settle(index, Rejected.anywhere(f"its text is not Unicode: {error}"))
             else:
                 yield index, event, encoded

@@ -130,7 +130,7 @@ def _too_old(events: Sequence[Event]) -> dict[int, DeliveryError]:
     if min(map(_time, events), default=oldest) >= oldest and not any(map(_listed, events)):
         return {}
     return {
-        index: Rejected.unsent(
+        index: Rejected.anywhere(
             f"it is of {event.listed or event.time}, and a mirror takes nothing older than "
             f"{LONGEST_LIFE_DAYS} days: bucketcast reconcile finds and repairs what is missing"
         )

@@ -69,7 +69,7 @@ def of_document(status: int, error: Error) -> DeliveryError:
     """Return the error of one document that was not written; status 0 if it was not read."""
     message = str(error)
     if status == TOO_LARGE:
-        return Rejected(f"the event is larger than the server takes ({message})")
+        return Rejected.anywhere(f"the event is larger than the server takes ({message})")
     if _MAPPING.match(message):
         return Rejected(message)
     return _common_error(status, error, message, DEFAULT_PAUSE) or Retryable(message)

@@ -96,7 +96,7 @@ def _build_objects(
             removes = entry.register in (Register.REMOVAL, Register.EXPIRY)
             move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
         except UnicodeEncodeError as error:
-            result.fail(entry.indexes, Rejected.unsent(f"its text is not Unicode: {error}"))
+            result.fail(entry.indexes, Rejected.anywhere(f"its text is not Unicode: {error}"))
             continue
         current = objects.get(id_)
         if current is None:

@@ -170,11 +170,11 @@ class Target(base.Connected[Client]):
             try:
                 key, value = minio.path(event).encode(), message(event)
             except UnicodeEncodeError as error:
-                failures[index] = Rejected.unsent(f"its text is not Unicode: {error}")
+                failures[index] = Rejected.anywhere(f"its text is not Unicode: {error}")
                 continue
             if len(value) > LARGEST_EVENT:
                 size = f"the event takes {len(value)} bytes"
-                failures[index] = Rejected.unsent(f"{size}; at most {LARGEST_EVENT} go to Kafka")
+                failures[index] = Rejected.anywhere(f"{size}; at most {LARGEST_EVENT} go to Kafka")
                 continue
             yield Message(index, key, value, headers(event))
 

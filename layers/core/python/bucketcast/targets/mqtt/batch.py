@@ -95,13 +95,13 @@ class Batch(BatchResult):
             try:
                 data = self._packet(index + 1, event, self._message(event))
             except ValueError as error:
-                self.settle(index, Rejected.unsent(f"no message can hold it: {error}"))
+                self.settle(index, Rejected.anywhere(f"no message can hold it: {error}"))
                 continue
             size = f"the event takes {len(data)} bytes"
             if len(data) <= limit:
                 yield index, data
             elif len(data) > protocol.LARGEST:
-                self.settle(index, Rejected.unsent(f"{size}; MQTT takes {protocol.LARGEST}"))
+                self.settle(index, Rejected.anywhere(f"{size}; MQTT takes {protocol.LARGEST}"))
             else:
                 reason = f"{size}; the broker takes {limit}: raise its largest packet"
                 self.settle(index, Retryable(reason))

@@ -128,7 +128,7 @@ class Target(TableTarget[Client]):
                     connection.execute(sql.append(self._names, rows))
                     connection.commit()
             except UnicodeEncodeError as error:
-                refusal = Rejected.unsent(f"its text is not Unicode: {error}")
+                refusal = Rejected.anywhere(f"its text is not Unicode: {error}")
             except MySQLError as error:
                 if not is_about_a_row(error):
                     raise

@@ -44,7 +44,7 @@ class Batch(BatchResult):
                 head = self._head(event) if headers else b""
                 body = self._body(event)
             except UnicodeEncodeError as error:
-                self.settle(index, Rejected.unsent(f"its text is not Unicode: {error}"))
+                self.settle(index, Rejected.anywhere(f"its text is not Unicode: {error}"))
                 continue
             size = len(head) + len(body) + overhead
             if size > limit:
@@ -57,5 +57,5 @@ def too_large(size: int, limit: int) -> DeliveryError:
     """Return the error for a message above the limit; permanent only above the default limit."""
     reason = f"the message takes {size} bytes, and {limit} are allowed by max_payload of the server"
     if size > DEFAULT_MAX_PAYLOAD:
-        return Rejected(reason)
+        return Rejected.anywhere(reason)
     return Retryable(f"{reason}: raise it to {DEFAULT_MAX_PAYLOAD}, the default")

@@ -86,7 +86,7 @@ class JetStream(Core):
             return Throttled(reason, after=PAUSE)
         if error.err_code == _TOO_LARGE:
             if size > DEFAULT_MAX_PAYLOAD:
-                return Rejected(f"{reason}: {size} bytes")
+                return Rejected.anywhere(f"{reason}: {size} bytes")
             return Retryable(f"{reason}: {size} bytes; raise --max-msg-size of the stream")
         return Retryable(reason)
 

@@ -43,7 +43,7 @@ class Limits(NamedTuple):
             limit = f"nsqd takes {self.message}: see its --max-msg-size"
         else:
             limit = f"nsqd takes {self.body} with 8 for the length: see its --max-body-size"
-        return Rejected(f"the event takes {size} bytes; {limit}")
+        return Rejected.anywhere(f"the event takes {size} bytes; {limit}")
 
 
 def commands(
@@ -66,7 +66,7 @@ def commands(
         try:
             body = encode(events[index])
         except UnicodeEncodeError as error:
-            failures[index] = Rejected.unsent(f"no JSON can hold it: {error}")
+            failures[index] = Rejected.anywhere(f"no JSON can hold it: {error}")
             continue
         length = len(body)
         if length > largest:

@@ -110,7 +110,9 @@ class Target(TableTarget[Client]):
         if self.keeps_rows and not entries:
             return None
         if any("\0" in entry.key for entry in entries):
-            return Rejected.unsent("the key holds a NUL character, which PostgreSQL's text cannot")
+            return Rejected.anywhere(
+                "the key holds a NUL character, which PostgreSQL's text cannot"
+            )
         with self._session() as connection:
             names = self._prepare(connection)
             try:
@@ -121,7 +123,7 @@ class Target(TableTarget[Client]):
                     connection.copy(sql.append(names), _parts(rows))
             except UnicodeEncodeError as error:
                 self._drop()  # it is in the middle of a COPY
-                return Rejected.unsent(f"its text is not Unicode: {error}")
+                return Rejected.anywhere(f"its text is not Unicode: {error}")
             except Error as error:
                 if not is_about_a_row(error):
                     raise

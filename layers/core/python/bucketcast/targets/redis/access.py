@@ -19,7 +19,7 @@ def calls(
             try:
                 items.append(check_size(body(event)))
             except (UnicodeError, Rejected) as error:
-                result.settle(index, Rejected.unsent(str(error)))
+                result.settle(index, Rejected.anywhere(str(error)))
             else:
                 indexes.append(index)
         if items:

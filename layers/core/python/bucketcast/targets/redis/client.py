@@ -98,7 +98,9 @@ def check_size(value: bytes) -> bytes:
         Rejected: it is larger than Redis accepts.
     """
     if len(value) > MAX_VALUE_BYTES:
-        raise Rejected.unsent(f"the event takes {len(value)} bytes; Redis takes {MAX_VALUE_BYTES}")
+        raise Rejected.anywhere(
+            f"the event takes {len(value)} bytes; Redis takes {MAX_VALUE_BYTES}"
+        )
     return value
 
 

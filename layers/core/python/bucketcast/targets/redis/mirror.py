@@ -97,7 +97,7 @@ class Delivery:
                 try:
                     part.append((entry, _fields(entry)))
                 except (UnicodeError, msgspec.DecodeError) as error:
-                    self._reject(entry, Rejected.unsent(f"no JSON can hold it: {error}"))
+                    self._reject(entry, Rejected.anywhere(f"no JSON can hold it: {error}"))
                 except Rejected as error:
                     self._reject(entry, error)
             yield part

@@ -134,7 +134,7 @@ class Batch:
                 try:
                     prepared.append(self._build_post(index))
                 except UnicodeEncodeError as error:
-                    self._failures[index] = Rejected.unsent(f"no JSON can hold it: {error}")
+                    self._failures[index] = Rejected.anywhere(f"no JSON can hold it: {error}")
             yield from prepared
 
     def _build_post(self, index: int) -> Post:

@@ -56,7 +56,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     if excerpt := _excerpt(body, settings.auth_token.reveal()):
         reason += f": {excerpt}"
     if status in EVENT_STATUSES:
-        return Rejected(reason)
+        return Rejected.anywhere(reason) if status == TOO_LARGE else Rejected(reason)
     if status in LOGIN_STATUSES:
         return NotAuthorized(f"{reason} (see auth_token)")
     pause = handle.getinfo(pycurl.RETRY_AFTER)
