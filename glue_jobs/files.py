@@ -10,13 +10,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from bucketcast.aws.answers import is_no_answer
 from bucketcast.errors import BucketcastError
 from glue_jobs.aws import client
 
@@ -242,5 +242,4 @@ def _file_error(url: str, error: ClientError) -> FileError:
     message = f"{url}: {_HINTS.get(code) or details.get('Message') or error} ({code})"
     if code in _MISSING:
         return MissingFileError(message)
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return (UnreachableError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else FileError)(message)
+    return (UnreachableError if is_no_answer(error) else FileError)(message)

@@ -7,7 +7,9 @@ from unittest.mock import Mock
 
 import boto3
 import pytest
-from botocore.exceptions import ConnectTimeoutError, ParamValidationError
+from botocore.exceptions import ClientError, ConnectTimeoutError, ParamValidationError
+from botocore.parsers import JSONParser
+from botocore.retries import standard
 
 from bucketcast.aws import function_clients
 from bucketcast.aws.secrets import (
@@ -142,12 +144,25 @@ def test_secret_is_read_afresh_once_a_minute(monkeypatch: pytest.MonkeyPatch) ->
     assert calls.number == 2
 
 
+def _without_document(status: int) -> ClientError:
+    """Return the error of an answer that is no JSON, as botocore makes it."""
+    parser: Any = JSONParser()
+    answer = {"status_code": status, "headers": {}, "body": b"<html>"}
+    return ClientError(parser.parse(answer, None), "GetSecretValue")
+
+
+_TRIED_AGAIN = {
+    *standard.ThrottledRetryableChecker._THROTTLED_ERROR_CODES,  # type: ignore[attr-defined]
+    *standard.TransientRetryableChecker._TRANSIENT_ERROR_CODES,  # type: ignore[attr-defined]
+}
+"""The codes for which botocore tries a call again."""
 NO_ANSWER = pytest.mark.parametrize(
     "error",
     [
         ConnectTimeoutError(endpoint_url="https://secretsmanager"),
-        refusal("ThrottlingException"),
+        *map(refusal, sorted(_TRIED_AGAIN)),
         refusal("InternalServiceError"),
+        *map(_without_document, (500, 502, 503, 504)),
     ],
 )
 
@@ -197,6 +212,17 @@ def test_secret_that_is_known_is_used_while_it_cannot_be_read(
     for fresh in (False, True):
         assert resolve(settings, fresh=fresh) == {"password": "known"}
     assert calls.number == 2
+
+
+def test_fresh_read_without_an_answer_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Calls(monkeypatch, "old")
+    settings = {"password": "secret:db"}
+    resolve(settings)
+    calls.answer = refusal("ThrottlingException")
+    assert resolve(settings, fresh=True) == {"password": "old"}
+    calls.answer = "new"
+    calls.now += FAILED_SECONDS
+    assert resolve(settings, fresh=True) == {"password": "new"}
 
 
 def test_secret_that_changes_after_a_probe_is_read_afresh_at_once(

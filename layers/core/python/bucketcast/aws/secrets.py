@@ -17,9 +17,8 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
-
 from bucketcast.aws import function_clients
+from bucketcast.aws.answers import is_no_answer
 from bucketcast.errors import DeliveryError, NotAuthorized, Unavailable
 from bucketcast.settings.types import REFERENCE
 
@@ -31,8 +30,6 @@ FRESH_SECONDS: Final = 60
 """A secret that was read again is not read again for so long."""
 FAILED_SECONDS: Final = 15
 """The same of one that could not be read: that may have taken 10 seconds."""
-_ITS_OWN: Final = re.compile("Thrott|TooMany|LimitExceeded|Internal|Unavailable")
-"""In the codes of what Secrets Manager answers when it does not find out about a secret."""
 _LINE = re.compile(r"([^\r\n]*)\r?\n")
 
 
@@ -76,13 +73,13 @@ class _Reader:
             try:
                 secret = self._fetch(name)
                 self._known[name] = time.time(), secret
+                # The first read, as by a probe, follows no refused login.
+                if refetch and name in self._fresh:
+                    self._fresh[name] = time.time()
+                self._fresh.setdefault(name, 0.0)
             except Unavailable:
                 if name not in self._known:
                     raise
-        if name not in self._fresh:  # the first read, as by a probe, follows no refused login
-            self._fresh[name] = 0.0
-        elif refetch:
-            self._fresh[name] = time.time()
         return secret
 
     def _fetch(self, name: str) -> str | bytes:
@@ -92,7 +89,7 @@ class _Reader:
         try:
             found = self._client.get_secret_value(SecretId=name)
         except Exception as error:
-            kind = Unavailable if _is_no_answer(error) else NotAuthorized
+            kind = Unavailable if is_no_answer(error) else NotAuthorized
             self._failures[name] = time.time(), kind, str(error)
             raise kind(str(error)) from error
         return found["SecretString"] if "SecretString" in found else found["SecretBinary"]
@@ -105,13 +102,6 @@ _creating: Final = Lock()
 def _reader() -> _Reader:
     with _creating:  # botocore creates one client at a time
         return _create_reader()
-
-
-def _is_no_answer(error: Exception) -> bool:
-    """Return True if an error says nothing about the secret."""
-    if isinstance(error, ClientError):
-        return bool(_ITS_OWN.search(error.response["Error"]["Code"]))
-    return isinstance(error, BotoCoreError) and not isinstance(error, ParamValidationError)
 
 
 def _is_younger(since: float, seconds: float) -> bool:
