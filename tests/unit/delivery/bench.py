@@ -68,7 +68,7 @@ class FakeQueue:
     def __init__(self, *, in_order: bool = False) -> None:
         self.in_order = in_order
         self.full = self.no_dead = False
-        self.depth = 0
+        self.depth: int | None = 0
         self.sent: list[Outgoing] = []
         self.dead: list[Dead] = []
         self.pauses: dict[str, int] = {}
@@ -91,7 +91,7 @@ class FakeQueue:
     def postpone(self, pauses: Mapping[str, int]) -> None:
         self.pauses |= pauses
 
-    def count(self) -> int:
+    def count(self) -> int | None:
         return self.depth
 
     @contextmanager

@@ -342,7 +342,7 @@ def test_what_is_done_with_a_message(
         (999, Paused(NOW, 60), 9_000, 6_000, 9_000),
         (999, Paused(NOW, 60), 90_000, 9_600, 14_400),
         (999, Paused(NOW, 60), 100_000, 600, 900),
-        (999, UNREAD, 1, 600, 900),
+        (999, UNREAD, 100_000, 720, 720),
     ],
 )
 def test_the_more_large_messages_wait_the_longer_each_does(
@@ -373,6 +373,19 @@ def test_what_waits_is_sent_again_for_its_reason_and_before_it_seems_to_crash(
     wait = of_wait(received, events, Paused(NOW, 60), 9_000)
     assert wait.stays is stays
     assert wait.stays or wait.seconds <= limits.LONGEST_DELAY_SECONDS, "the longest that SQS takes"
+
+
+@pytest.mark.parametrize(("events", "policy"), [(1, PLAIN), (999, PLAIN), (1, IN_ORDER)])
+def test_all_that_waited_for_aws_comes_within_a_minute_of_an_hour(
+    events: int, policy: Policy
+) -> None:
+    history = failed(since=NOW - 3_600_000, error=name_of(UNREAD))
+    one = item("a", policy, history, receives=limits.UNAVAILABLE_RECEIVES)
+    pauses = {
+        of_wait(one.received, events, UNREAD, 10_000).seconds,
+        of_event(one.fail(UNREAD), NOW).pause,
+    }
+    assert pauses == {limits.UNAVAILABLE_SECONDS}
 
 
 def test_in_order_messages_behind_one_that_is_given_up_stay() -> None:

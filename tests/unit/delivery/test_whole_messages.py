@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.messages import Message, Outcome
-from bucketcast.delivery.policy import History, Policy
+from bucketcast.delivery.policy import CRASHED, NO_ANSWER, History, Policy
 from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
@@ -168,6 +169,18 @@ def test_of_those_that_the_function_ends_with_one_is_tried_in_a_call() -> None:
     ordered = Bench(policy=IN_ORDER)
     outcome = ordered(message("1", "a", receives=4), message("2", "b", receives=4))
     assert (ordered.target.batches, outcome.stay) == ([["a"]], ["2"])
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_what_the_function_ended_with_is_known_and_alone_after_it_waited(*, down: bool) -> None:
+    """Behind an outage, or without time for a try."""
+    bench = Bench()
+    if down:
+        bench.store.outage = Outage(SENT, NOW * 2, error="NotConnected")
+    marked = failed(0, NO_ANSWER, error=CRASHED)
+    bench(*(message(key, key, marked) for key in "abc"), remaining=[3.0] * 99, total=60.0)
+    assert bench.queue.back == [["a"], ["b"], ["c"]]
+    assert {sent.history.error for sent in bench.queue.sent} == {CRASHED}
 
 
 def test_what_the_function_may_end_with_is_sent_after_and_apart_from_all_others() -> None:

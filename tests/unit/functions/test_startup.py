@@ -104,7 +104,7 @@ def test_it_fails_and_lets_messages_wait(broken: Broken) -> None:
         ("Bucketcast-ingress", 0, 1),
         ("Bucketcast-ingress", 600, 100),
         ("Bucketcast-ingress", DAY, 900),
-        ("Bucketcast-webhook-primary.fifo", DAY, 1_300),
+        ("Bucketcast-webhook-primary.fifo", DAY, 1_500),
     ],
 )
 def test_messages_wait_for_a_part_of_their_age(

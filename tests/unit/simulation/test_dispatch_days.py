@@ -50,7 +50,7 @@ def test_a_pause_in_order_is_over_within_the_longest_pause(hours: int) -> None:
         hours * HOUR: lambda: one.put("while"),
         hours * HOUR + MINUTE: one.set_outage,
     }
-    one.simulation.run(days=1_300 / DAY + (hours + 0.1) / 24, actions=later)
+    one.simulation.run(days=1_500 / DAY + (hours + 0.1) / 24, actions=later)
     one.check()
     assert set(one.target.taken) == set(one.sent)
 

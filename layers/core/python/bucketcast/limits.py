@@ -61,12 +61,17 @@ LONGEST_PAUSE_SECONDS = 3_600
 """The longest pause of an event that fails again and again while its target takes others."""
 AGE_PER_PAUSE = 6
 """A waiting message is looked at again after this part of its age."""
-LONGEST_PAUSE_IN_ORDER_SECONDS = 1_300
+LONGEST_PAUSE_IN_ORDER_SECONDS = 1_500
 """The longest pause in order: so a message's receives, which nothing can reset there, last for its
 term, with some left for a function that crashes."""
 UNAVAILABLE_SECONDS = 30
 """What a service of AWS's held up is tried again at least so often: its first calls take
 `AWS_CALL_LIMITS`, and all of it is to be within a minute."""
+UNAVAILABLE_RECEIVES = 150
+"""In order only so many receives of a message have pauses that short: those of an hour and more."""
+UNAVAILABLE_AGE_PER_PAUSE = 120
+"""A large message that a service of AWS's holds up is looked at again after this part of its age,
+or later: after an hour as any other."""
 LONGEST_OUTAGE_PAUSE_SECONDS = 60
 """A target that is down or paused is looked at, and its messages come back, at least so often;
 large ones, whose looks cost most, after `LONGEST_DELAY_SECONDS`."""
@@ -112,6 +117,9 @@ POSTPONE_SECONDS = 3.0
 COUNT_SECONDS = 4.0
 """With less time nothing is counted: a call may take so long, and a function that is killed does
 all its work again."""
+COUNTED_SECONDS = 20.0
+"""With less time it is not counted how many messages wait, before they are sent again: two tries of
+the call take 14 seconds."""
 INGEST_SEND_SECONDS = 10.0
 """Ingest leaves so much of its time, when it reads from S3, to send the routed events."""
 FIRST_BATCH_SECONDS = 2.0

@@ -28,8 +28,8 @@ class OwnQueue(Protocol):
 
     def postpone(self, pauses: Mapping[str, int]) -> None: ...
 
-    def count(self) -> int:
-        """Return the messages that it holds, about; 0 if SQS does not answer."""
+    def count(self) -> int | None:
+        """Return the messages that it holds, about; None if SQS does not answer."""
 
     def heartbeat(
         self, seconds: Mapping[str, int], first: float
@@ -60,12 +60,12 @@ class Consumer:
         except SQS_ERRORS as error:
             logger.warning("retries come at the queue's own pace", reason=str(error))
 
-    def count(self) -> int:
+    def count(self) -> int | None:
         try:
             return self._own.depth.all
         except SQS_ERRORS as error:
             logger.warning("what waits was not counted", reason=str(error))
-            return 0
+            return None
 
     def heartbeat(self, seconds: Mapping[str, int], first: float) -> Heartbeat:
         return Heartbeat(self._own, seconds, first)

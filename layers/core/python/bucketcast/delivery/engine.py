@@ -279,7 +279,7 @@ class Engine:
         batch.outcome.reason = obstacle
         small = [0 < number < limits.MERGED_EVENTS for number in numbers]
         merges = sum(small) > 1 and not batch.policy.in_order
-        total = self._queue.count() if not all(small) else 0
+        large = self._count_large(small, batch)
         opens_all = batch.policy.once or batch.policy.time_to_live
         unopened: list[tuple[Received, Wait]] = []
         opened: list[Received] = []
@@ -287,7 +287,7 @@ class Engine:
             if opens_all or (merges and is_small):
                 opened.append(received)
             else:
-                unopened.append((received, of_wait(received, number, obstacle, total)))
+                unopened.append((received, of_wait(received, number, obstacle, large)))
                 batch.outcome.waiting += number
         self._whole.wait(unopened, obstacle, batch)
         rest = iter(opened)
@@ -300,6 +300,13 @@ class Engine:
             chunk.clear()  # before the next one is opened
         for received in rest:  # in order, behind one that cannot be opened
             batch.keep(received, received.term.recheck_seconds)
+
+    def _count_large(self, small: Sequence[bool], batch: Batch) -> int:
+        """Return how many large messages wait, about; if it is not known, too many to hide one."""
+        count = None
+        if not all(small) and batch.remaining() >= limits.COUNTED_SECONDS:
+            count = self._queue.count()
+        return limits.HIDDEN_MESSAGES if count is None else count * small.count(False) // len(small)
 
 
 def _term(message: Message, now: int, policy: Policy) -> Term:

@@ -14,7 +14,7 @@ from bucketcast.delivery import dead_letters
 from bucketcast.delivery.consumer import OwnQueue
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.messages import Batch, Failed, Received, deliveries
-from bucketcast.delivery.policy import History
+from bucketcast.delivery.policy import CRASHED, History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.delivery.verdict import Fate, Verdict, of_event
 from bucketcast.delivery.whole_messages import (
@@ -138,6 +138,8 @@ def _group(failed: Iterable[_Judged]) -> Iterable[list[_Judged]]:
 def _likeness(failure: Failed) -> Any:
     history, term = failure.received.message.history, failure.received.term
     to = failure.to or history.to
+    if history.error == CRASHED and not failure.error.is_try:  # it stays alone
+        return failure.received.message.id, to
     if isinstance(failure.error, OutOfTime):
         return history, to
     # Where tries are limited each counts; else the pause does not grow for ever.

@@ -111,7 +111,7 @@ class Wait(NamedTuple):
 
 
 def of_wait(received: Received, events: int, obstacle: Waiting, messages: int) -> Wait:
-    """Return how a message of so many events waits, if so many `messages` do.
+    """Return how a message of so many events waits, if so many large `messages` do.
 
     Large messages wait for longer: each look at one costs as much. They are spread, so that some
     come soon when the obstacle is gone. A send costs as much again, but where a message stays SQS
@@ -120,9 +120,12 @@ def of_wait(received: Received, events: int, obstacle: Waiting, messages: int) -
     (message, term), longest = received, limits.LONGEST_DELAY_SECONDS
     seconds = _obstacle_pause(obstacle, term)
     if term.policy.in_order:
-        return Wait(max(seconds, term.recheck_seconds), stays=True)
+        return Wait(seconds, stays=True)
     if events < limits.MERGED_EVENTS:
         return Wait(seconds)
+    if isinstance(obstacle, Unavailable):
+        part = term.age // limits.UNAVAILABLE_AGE_PER_PAUSE // 1_000
+        return Wait(max(seconds, min(part, longest)))
     known = message.history.failed and message.history.error == name_of(obstacle)
     stays = known and message.receives < limits.CRASHED_RECEIVES
     stays = stays and messages < limits.HIDDEN_MESSAGES
@@ -413,7 +416,7 @@ def _pause(failure: Failed) -> int:
         if failure.pause is not None:
             pause = max(failure.pause, min(pause, limits.LONGEST_DELAY_SECONDS))
     if policy.in_order:
-        return max(pause, term.recheck_seconds)
+        return pause if isinstance(error, Unavailable) else max(pause, term.recheck_seconds)
     return max(pause, policy.pause or 0) if error.is_try else pause
 
 
@@ -430,10 +433,14 @@ def _wait(failure: Failed) -> int:
 
 def _obstacle_pause(error: DeliveryError, term: Term) -> int:
     """Return the seconds until what an error holds up is looked at again."""
+    recheck, in_order = term.recheck_seconds, term.policy.in_order
     if isinstance(error, Unavailable):
-        return min(term.recheck_seconds, limits.UNAVAILABLE_SECONDS)
+        is_short = not in_order or term.receives <= limits.UNAVAILABLE_RECEIVES
+        return min(recheck, limits.UNAVAILABLE_SECONDS) if is_short else recheck
     known = error.seconds if isinstance(error, Waiting) else None
-    return term.recheck_seconds if known is None else known
+    if known is None:
+        return recheck
+    return max(known, recheck) if in_order else known
 
 
 def _is_final(error: DeliveryError, item: Item) -> bool:

@@ -8,7 +8,7 @@ from bucketcast.delivery.consumer import OwnQueue
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import number_in
 from bucketcast.delivery.messages import Batch, Received
-from bucketcast.delivery.policy import History
+from bucketcast.delivery.policy import CRASHED, History
 from bucketcast.delivery.queue import Outgoing, legal_text
 from bucketcast.delivery.verdict import Wait
 from bucketcast.errors import DeliveryError, GivenUp, OutOfTime, Retryable, Waiting, name_of
@@ -117,6 +117,8 @@ def history_after(received: Received, error: DeliveryError) -> History:
     history, term = received.message.history, received.term
     if isinstance(error, OutOfTime) or type(error) is Waiting:  # its term has not begun
         return term.waiting_history
+    if history.error == CRASHED and not error.is_try:
+        return history._replace(since=term.started, not_before=0)
     return history._replace(
         since=term.started,
         reason=last_reason(error),
