@@ -1,4 +1,4 @@
-"""Backfill: send a target the existing objects of a bucket, or what changed there, as events.
+"""Backfill: send a target the existing objects of a bucket as events.
 
 The rules are read before the bucket is listed: later changes reach the target as real events, which
 win over these in whichever order they arrive (`bucketcast.mirror.synthetic`). All events are
@@ -19,20 +19,12 @@ from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
-from bucketcast.settings.pipeline import Backfill, is_journal
+from bucketcast.settings.pipeline import Backfill
 from glue_jobs import files, lease, listing, not_sent
-from glue_jobs.backfill import estimate, journal, manifest
-from glue_jobs.backfill.destination import (
-    CHANGES,
-    NAMES,
-    Destination,
-    fact_notes,
-    find_destination,
-    journal_notes,
-    origin_notes,
-)
-from glue_jobs.backfill.messages import Counts, Tally, event, events_per_message, pack_objects
-from glue_jobs.backfill.selection import FILTERS, filtered, select
+from glue_jobs.backfill import estimate, manifest
+from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
+from glue_jobs.backfill.messages import Counts, Tally, events_per_message, pack_objects
+from glue_jobs.backfill.selection import FILTERS, select
 from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
 from glue_jobs.outbox.pace import check_time, seconds_needed
@@ -90,7 +82,7 @@ def _send(
     """
     unsent = listed.events - checkpoints.count_events(listed.spool)
     needed = seconds_needed(unsent, settings.rate, settings.queue)
-    _check_age(settings, listed.taken, needed)
+    _check_age(listed.taken, needed)
     until = listed.taken / 1000 + _MAX_AGE
     if settings.timeout:
         remaining = began + settings.timeout - time.time()
@@ -112,7 +104,7 @@ def _send(
     refused = not_sent.summarize(run.path(sender.REFUSED))["not_sent"]
     paused = sent + refused < listed.events
     if paused:
-        _check_age(settings, listed.taken, 0.0)
+        _check_age(listed.taken, 0.0)
     return {"sent": sent, "paused": paused}
 
 
@@ -141,20 +133,18 @@ def _read_earlier(settings: Backfill, run: Run) -> Listed | None:
 
 
 def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
-    """List the bucket or its changes, and spool the target's events."""
-    changes = is_journal(settings.source)
-    to = find_destination(settings, CHANGES if changes else NAMES)
+    """List the bucket, and spool the target's events."""
+    to = find_destination(settings)
     with run.report_tasks(spark, "listing"):
         content = _read_content(spark, settings, run)
         taken = unix_ms(content.taken)
-        _check_age(settings, taken, 0.0)
+        _check_age(taken, 0.0)
         tally = spark.sparkContext.accumulator(Counts(), Tally())
         # An unfinished attempt leaves its spool behind, unused.
         spool = run.path(f"outbox/{time.time_ns()}")
-        rows = (filtered if changes else select)(content, settings)
+        rows = select(content, settings)
         limit = events_per_message(settings.rate)
-        to_event = journal.event if changes else event
-        pack = partial(pack_objects, to_event, to, taken, limit, tally)
+        pack = partial(pack_objects, to, taken, limit, tally)
         events, counts = chunks.spool(rows, pack, spool), tally.value
     listed = Listed(
         scope=_scope(settings),
@@ -165,7 +155,8 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         matched=counts.matched,
         notes=[
             *content.notes,
-            *(journal_notes(to.rules) if changes else _rule_notes(to)),
+            *fact_notes(to.rules),
+            *origin_notes(to.rules),
             *_put_rule_note(counts.without_put_rule),
             *_lateness_note(settings, taken),
         ],
@@ -177,23 +168,17 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
 def _read_content(spark: SparkSession, settings: Backfill, run: Run) -> Listing:
     if settings.manifest:
         return manifest.read(spark, settings, run.path("not-sent/objects"))
-    if is_journal(settings.source):
-        return journal.read(spark, settings)
     return listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
 
 
-def _check_age(settings: Backfill, taken: int, seconds: float) -> None:
+def _check_age(taken: int, seconds: float) -> None:
     """Reject a listing whose events could arrive after mirrors dropped later tombstones."""
     age = time.time() - taken / 1000
     if age + seconds <= _MAX_AGE:
         return
-    changes = is_journal(settings.source)
-    what = "the first change may be of" if changes else "the listing is of"
-    message = f"{what} {_format(taken)}"
+    message = f"the listing is of {_format(taken)}"
     if age > _MAX_AGE:
         hint = "start a new run, from a newer report or with --source listing"
-        if changes:
-            hint = "start a new run with a later --modified-after"
     else:
         message += f", and all events are sent in {seconds / 86_400:.1f} days"
         hint = "raise --rate, or start several runs with --prefix"
@@ -201,11 +186,6 @@ def _check_age(settings: Backfill, taken: int, seconds: float) -> None:
         f"{message}: that is good for {LISTING_DAYS} days, after which objects that were "
         f"removed since could come back; {hint}"
     )
-
-
-def _rule_notes(to: Destination) -> Iterator[str]:
-    yield from fact_notes(to.rules)
-    yield from origin_notes(to.rules)
 
 
 def _put_rule_note(objects: int) -> Iterator[str]:
@@ -217,13 +197,11 @@ def _put_rule_note(objects: int) -> Iterator[str]:
 
 
 def _lateness_note(settings: Backfill, taken: int) -> Iterator[str]:
-    repair = f"bucketcast reconcile {settings.bucket} --target {settings.target} --repair"
-    if is_journal(settings.source):
-        yield f"in a mirror these change nothing where it has a real event of the key: {repair}"
-    elif settings.source != "listing":
+    if settings.source != "listing":
         yield (
             f"the objects are those of {_format(taken)}: objects removed after that, before the "
-            f"target had its rule, came back: {repair}"
+            "target had its rule, came back: "
+            f"bucketcast reconcile {settings.bucket} --target {settings.target} --repair"
         )
 
 

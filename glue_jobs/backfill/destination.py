@@ -13,12 +13,6 @@ from glue_jobs.aws import read_rules
 
 NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUpload"})
 """The possible events of an existing object; a listing does not show copies or form posts."""
-CHANGES = (
-    NAMES
-    | {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated"}
-    | {"s3:LifecycleExpiration:Delete", "s3:LifecycleExpiration:DeleteMarkerCreated"}
-)
-"""The possible events of a journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +24,12 @@ class Destination:
     rules: tuple[Rule, ...]
 
 
-def find_destination(settings: Sending, possible: frozenset[str] = NAMES) -> Destination:
+def find_destination(settings: Sending) -> Destination:
     """Return the target that a job sends to, with its current rules.
 
     Raises:
         BucketcastError: it is no ARN of a target, the table cannot be read, or no rule of the
-            target matches one of the possible events.
+            target matches one of `NAMES`.
     """
     try:
         arn = TargetArn.parse(settings.target)
@@ -43,7 +37,7 @@ def find_destination(settings: Sending, possible: frozenset[str] = NAMES) -> Des
         raise BucketcastError(f"--target: {error}") from None
     bucket_rules = read_rules(settings.bucket, settings.table)
     rules = tuple(rule for rule in bucket_rules if rule.arn == arn.plain)
-    if not any(_matches(rule, possible) for rule in rules):
+    if not any(_matches(rule) for rule in rules):
         events = sorted({name for rule in rules for name in rule.events})
         existing = f"only rules for {', '.join(events)}" if events else "no rule"
         raise BucketcastError(
@@ -53,8 +47,8 @@ def find_destination(settings: Sending, possible: frozenset[str] = NAMES) -> Des
     return Destination(arn.plain, settings.queue, rules)
 
 
-def _matches(rule: Rule, names: frozenset[str]) -> bool:
-    return not names.isdisjoint(single for name in rule.events for single in expand(name))
+def _matches(rule: Rule) -> bool:
+    return not NAMES.isdisjoint(single for name in rule.events for single in expand(name))
 
 
 def fact_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
@@ -69,21 +63,6 @@ def origin_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
         yield f"{origin} of an old upload is unknown: conditions on that counted as not met"
 
 
-def journal_notes(rules: tuple[Rule, ...]) -> Iterator[str]:
-    """Yield notes if rules have conditions on facts that a journal does not show."""
-    if _subjects(rules, lambda on: on == "content_type", CHANGES):
-        yield "a journal does not show content_type: conditions on that counted as met"
-    if origin := _subjects(rules, lambda on: on in ("principal", "source_ip"), CHANGES):
-        yield (
-            "a journal's principal is the account that asked, and it has no origin of permanent "
-            f"removals: conditions on {origin} counted as not met there"
-        )
-
-
-def _subjects(
-    rules: tuple[Rule, ...], wanted: Callable[[str], bool], names: frozenset[str] = NAMES
-) -> str:
-    conditions = (
-        condition for rule in rules if _matches(rule, names) for condition in rule.conditions
-    )
+def _subjects(rules: tuple[Rule, ...], wanted: Callable[[str], bool]) -> str:
+    conditions = (condition for rule in rules if _matches(rule) for condition in rule.conditions)
     return ", ".join(sorted({condition.on for condition in conditions if wanted(condition.on)}))

@@ -1,6 +1,6 @@
 """Convert the objects of a bucket to messages for one target's queue."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import islice
 from operator import add
@@ -25,10 +25,6 @@ _CALLS_PER_SECOND: Final = 10
 """Calls of ten messages: messages are so small that a call has the events of 0.1 s, not of 60 s."""
 
 
-ToEvent = Callable[[Sequence[Any]], Event]
-"""Returns the event of a row."""
-
-
 @dataclass(slots=True)
 class Counts:
     """Objects that were listed, that a rule matched, and that only lack a rule for puts."""
@@ -48,14 +44,13 @@ class Tally(AccumulatorParam[Counts]):
         return Counts(*map(add, astuple(value1), astuple(value2)))
 
 
-def event(row: Sequence[Any]) -> Event:
+def _event(row: Sequence[Any]) -> Event:
     """Return the event of a row of `Object`."""
     listed = Object(*row)
     return marked(listed) if listed.is_delete_marker else created(listed)
 
 
 def pack_objects(
-    to_event: ToEvent,
     to: Destination,
     since: int,
     max_events: int,
@@ -68,7 +63,7 @@ def pack_objects(
     after the rows were read exactly once.
     """
     counts = Counts()
-    deliveries = match(map(to_event, rows), to.rules, counts)
+    deliveries = match(map(_event, rows), to.rules, counts)
     yield from pack_deliveries(deliveries, to, since, max_events)
     tally.add(counts)
 

@@ -37,16 +37,6 @@ def select(content: Listing, settings: Backfill) -> DataFrame:
             f"--versions: {content.name} has only current versions; take an Inventory "
             "configuration that includes all versions, or --source listing"
         )
-    rows = filtered(content, settings)
-    return all_versions(rows) if settings.versions == "all" else current_objects(rows)
-
-
-def filtered(content: Listing, settings: Backfill) -> DataFrame:
-    """Return the rows of which all filters hold.
-
-    Raises:
-        BucketcastError: the source does not have a column that an option compares.
-    """
     rows = content.objects
     for name, (column, holds) in FILTERS.items():
         value = getattr(settings, name)
@@ -58,4 +48,4 @@ def filtered(content: Listing, settings: Backfill) -> DataFrame:
                 "Inventory configuration and wait for its next report, or take --source listing"
             )
         rows = rows.where(holds(sql.col(column), value))
-    return rows
+    return all_versions(rows) if settings.versions == "all" else current_objects(rows)

@@ -3,7 +3,6 @@
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
 """
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -42,7 +41,7 @@ class _Snapshot(NamedTuple):
     committed: datetime
 
 
-class Table(NamedTuple):
+class _Table(NamedTuple):
     """The newest snapshot of a table of S3 Metadata, and the time of its commit."""
 
     rows: DataFrame
@@ -59,9 +58,10 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     S3 puts changes into it within an hour, so `taken` is an hour before the snapshot.
 
     Raises:
-        BucketcastError: see `open_table`.
+        BucketcastError: there is no catalog or table, it may not be read, or it has other columns
+            or rows of other buckets.
     """
-    inventory = open_table(spark, bucket, "inventory", table, _COLUMNS)
+    inventory = _open_table(spark, bucket, table)
     frame = inventory.rows
     if prefix:
         frame = frame.where(sql.col("key").startswith(prefix))
@@ -73,36 +73,30 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     )
 
 
-def open_table(
-    spark: SparkSession, bucket: str, kind: str, table: str, columns: Iterable[str]
-) -> Table:
-    """Return the newest snapshot of a bucket's table of this kind.
+def _open_table(spark: SparkSession, bucket: str, table: str) -> _Table:
+    """Return the newest snapshot of a bucket's inventory table.
 
-    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.<kind>`.
-
-    Raises:
-        BucketcastError: there is no catalog or table, it may not be read, or it has other columns
-            or rows of other buckets.
+    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.inventory`.
     """
-    parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", kind]
+    parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
     name = ".".join(parts)
-    _check_catalog(spark, parts, kind, name)
+    _check_catalog(spark, parts, name)
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     try:
         snapshot = _newest_snapshot(spark, quoted, name)
         # Pinned: a job reads more than once, and S3 goes on writing.
         frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot.id}")  # noqa: S608
-        _check_table(frame, bucket, kind, name, columns)
+        _check_table(frame, bucket, name)
     except (PySparkException, Py4JJavaError) as error:
-        raise BucketcastError(_error_message(error, name, kind, bucket)) from error
-    return Table(frame, name, snapshot.committed)
+        raise BucketcastError(_error_message(error, name, bucket)) from error
+    return _Table(frame, name, snapshot.committed)
 
 
-def _check_catalog(spark: SparkSession, parts: list[str], kind: str, name: str) -> None:
+def _check_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
     if len(parts) < 3 or not all(parts):  # noqa: PLR2004  # catalog, namespace, table
         raise BucketcastError(
             f"{name}: found no CATALOG.NAMESPACE.TABLE; name the table with all three, or leave it "
-            f"out for S3's own {kind} table"
+            "out for S3's own inventory table"
         )
     if spark.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None:
         raise BucketcastError(
@@ -122,14 +116,12 @@ def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
     return _Snapshot(newest[1], datetime.fromtimestamp(newest[0] / 1000, UTC))
 
 
-def _check_table(
-    frame: DataFrame, bucket: str, kind: str, name: str, columns: Iterable[str]
-) -> None:
-    missing = [column for column in columns if column not in frame.columns]
+def _check_table(frame: DataFrame, bucket: str, name: str) -> None:
+    missing = [column for column in _COLUMNS if column not in frame.columns]
     if missing:
         raise BucketcastError(
             f"{name}: found no column {', '.join(missing)} among {', '.join(frame.columns)}; name "
-            f"the {kind} table of S3 Metadata"
+            "the inventory table of S3 Metadata"
         )
     foreign = frame.where(~sql.col("bucket").eqNullSafe(bucket)).select("bucket").first()
     if foreign:
@@ -139,12 +131,10 @@ def _check_table(
         )
 
 
-def _error_message(
-    error: PySparkException | Py4JJavaError, name: str, kind: str, bucket: str
-) -> str:
+def _error_message(error: PySparkException | Py4JJavaError, name: str, bucket: str) -> str:
     if "[TABLE_OR_VIEW_NOT_FOUND]" in str(error):
         return (
-            f"{name}: there is no such table; turn on the {kind} table in the S3 Metadata "
+            f"{name}: there is no such table; turn on the inventory table in the S3 Metadata "
             f"configuration of {bucket}, grant the job's role SELECT on it in Lake Formation, or "
             "name another with :CATALOG.NAMESPACE.TABLE after the source"
         )

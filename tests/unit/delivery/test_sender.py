@@ -87,6 +87,9 @@ def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:
     bench = Bench(batch_size=3, first_alone=True)
     assert bench(message("1", "abc"), message("2", "def")).delivered == 6
     assert bench.target.batches == [["a"], ["b", "c", "d"], ["e", "f"]]
+    bench.target.batches.clear()
+    bench(message("3", "gh"))
+    assert bench.target.batches == [["g", "h"]], "it took one just now: silence is that event's own"
 
 
 def test_a_frozen_target_gets_a_few_events_of_a_batch() -> None:

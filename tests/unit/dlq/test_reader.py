@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from random import Random
 from threading import Lock
 from typing import Any
 
@@ -25,7 +26,7 @@ class Kept:
 
 
 class Sqs:
-    """A queue that gives its oldest visible messages; each call takes a while.
+    """A queue that gives any visible messages, as SQS does; each call takes a while.
 
     So many messages `arrive` with each call, which takes `call_seconds`. `longest` is the longest
     time that a message was hidden for, in seconds.
@@ -34,6 +35,8 @@ class Sqs:
     def __init__(self, number: int, arrive: int = 0) -> None:
         self.now = 0.0
         self.messages = {f"m{at}": Kept(f"m{at}", at) for at in range(number)}
+        self._random = Random(number)  # noqa: S311
+        self._order = [*self.messages.values()]
         self.longest = 0
         self.call_seconds = 0.02
         self._arrive = arrive
@@ -49,7 +52,11 @@ class Sqs:
             for _ in range(self._arrive):
                 name = f"m{len(self.messages)}"
                 self.messages[name] = Kept(name, BEGAN)
-            visible = (each for each in self.messages.values() if each.visible <= self.now)
+                at = self._random.randrange(len(self._order))
+                self._order.insert(at, self.messages[name])
+            start = self._random.randrange(len(self._order))
+            order = chain(islice(self._order, start, None), islice(self._order, start))
+            visible = (each for each in order if each.visible <= self.now)
             found = list(islice(visible, asked["MaxNumberOfMessages"]))
             if not found:
                 self.now += asked["WaitTimeSeconds"] / 8
@@ -123,13 +130,16 @@ def test_reading_that_takes_long_hides_nothing_for_longer_than_ten_seconds(
     assert sqs.hidden == 0
 
 
-def test_reading_ends_when_more_would_have_to_be_hidden_than_can_be(
+def test_more_than_are_hidden_anew_are_read_once_all_the_same(
     queue: Callable[..., Sqs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "_MAX_HIDDEN", 1_000)
+    monkeypatch.setattr(reader, "_MAX_RENEWED", 500)
     sqs = queue(3_000)
-    assert 1_000 <= len({*read(sqs, 3_000)}) < 1_100
-    assert sqs.hidden == 0
+    sqs.call_seconds = 0.4
+    found = read(sqs, 3_000)
+    assert len({*found}) == len(found) == 3_000
+    assert max(each.receives for each in sqs.messages.values()) > 1
+    assert sqs.longest <= 10
 
 
 def test_interrupted_reading_hides_nothing_after_ten_seconds(queue: Callable[..., Sqs]) -> None:
@@ -152,3 +162,15 @@ def test_hundred_thousand_letters_are_looked_at_for_a_second(queue: Callable[...
 def test_approximate_number_may_be_wrong(queue: Callable[..., Sqs]) -> None:
     for number in (0, 250, 1_000):
         assert len(read(queue(300), number)) == 300
+
+
+@pytest.mark.parametrize(("arrive", "unread"), [(0, 0), (10, 700)])
+def test_what_was_expected_counts_as_unread_unless_the_queue_gives_nothing_more(
+    queue: Callable[..., Sqs], arrive: int, unread: int
+) -> None:
+    sqs = queue(300, arrive)
+    sqs.call_seconds = 0.4
+    with Reader(URL, sqs, began=BEGAN, expected=1_000) as opened:  # type: ignore[arg-type]
+        assert sum(map(len, opened.batches())) == 300
+    assert opened.unread == unread
+    assert sqs.now < 60

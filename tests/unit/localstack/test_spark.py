@@ -39,7 +39,6 @@ def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name / f"{name}.jar").touch()
     monkeypatch.setattr(spark, "PROJECT_VENV", tmp_path)
     monkeypatch.setattr(spark, "SERVERS", tmp_path)
-    monkeypatch.setattr(spark, "SCRATCH", tmp_path / "tmp")
     monkeypatch.setattr(java, "home", lambda: Path("/java"))
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0pen-sesame")

@@ -14,8 +14,8 @@ from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
-from bucketcast.delivery.queue import GROUP, Outgoing, Queue
-from bucketcast.dlq.aws import redrive
+from bucketcast.delivery.queue import GROUP, Depth, Outgoing, Queue
+from bucketcast.dlq.aws import queues, reader, redrive
 from tests.unit.conftest import Run, Typed, cells
 from tests.unit.dlq.command.letters import (
     ARN,
@@ -138,6 +138,42 @@ def test_letters_that_return_during_a_run_are_not_sent_again(
     document = run("dlq", "redrive", ARN, "--json").document
     assert (document["events"], document["arrived_later"]) == (1, 1)
     assert count(aws, DEAD) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (1, ["redrive", ARN]),
+        (1, ["redrive", ARN, "--dry-run"]),
+        (1, ["purge", ARN, "--file", "f", "--yes"]),
+        (1, ["export", ARN]),
+        (0, ["show", ARN, "--limit", "9"]),
+        (0, ["ls", ARN, "--all"]),
+    ],
+)
+def test_a_command_says_that_it_could_not_read_all(
+    run: Run,
+    aws: MotoAws,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    code: int,
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    configure(OWN, endpoint="http://h/")
+    dead_letter_event(aws, "old")
+    look = queues.snapshot
+    monkeypatch.setattr(
+        queues,
+        "snapshot",
+        lambda *given: (look(*given)[0], Depth(visible=9, in_flight=0, delayed=0)),
+    )
+    monkeypatch.setattr(reader, "_PATIENCE_SECONDS", 0)
+    arrive(monkeypatch, aws, lambda: dead_letter_event(aws, "new"))
+    ran = run("dlq", *words)
+    assert ran.code == code
+    assert "only 1 of about 9 messages were read" in ran.err
+    assert "--all" not in ran.err
 
 
 @pytest.mark.parametrize("command", ["redrive", "purge", "show", "export"])

@@ -189,16 +189,6 @@ def test_the_job_gets_the_options_that_select_objects(run: Run, aws: MotoAws) ->
     }
 
 
-def test_the_rows_of_a_journal_are_changes(run: Run, aws: MotoAws) -> None:
-    pipeline = deploy(aws, {**BACKFILLED, "source": "journal", "sent": 5})
-    since = ("--source", "journal", "--modified-after", "2026-03-14T09:00Z")
-    reply = run("backfill", "uploads", "--target", WEBHOOK, *since)
-    assert reply.code == 0, reply.err
-    assert "its rules match 5 of 10 changes in uploads" in reply.out
-    arguments = pipeline.started[0][1]
-    assert (arguments["--source"], arguments["--modified_after"]) == ("journal", since[-1])
-
-
 def test_backfill_is_refused_until_the_notification_is_active(run: Run, aws: MotoAws) -> None:
     pipeline = deploy(aws, BACKFILLED)
     times, attachment = AttachmentTimes(TABLE, aws.dynamodb), Attachment(time.time() + 500)

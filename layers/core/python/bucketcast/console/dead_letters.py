@@ -3,17 +3,9 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import run
 from bucketcast.console.forms import words_of
 from bucketcast.console.pages import command_line, page
-from bucketcast.console.readings import (
-    actions,
-    asked,
-    begin,
-    list_groups,
-    list_letters,
-    reading,
-)
+from bucketcast.console.readings import actions, asked, begin, list_groups, list_letters
 from bucketcast.dlq.command import read
 
 
@@ -32,20 +24,12 @@ def show(request: Request) -> Response:
 
 def show_letters(request: Request) -> Response:
     values = asked(request.query_params)
-    words = words_of(read.show.params, values)
-    live = ""
-    if "id" in values:
-        with reading:
-            section = run(request, read.show, "dlq show", *words)
-    else:
-        live = f"/live{request.url.path}?{request.url.query}"
-        section = begin(request, values, list_letters)
     return page(
         request,
         f"Dead letters of {values.get('target')}",
-        live=live,
-        command=command_line(request, "dlq", "show", *words),
+        live=f"/live{request.url.path}?{request.url.query}",
+        command=command_line(request, "dlq", "show", *words_of(read.show.params, values)),
         back=("Dead letters", "/dead-letters"),
         links=actions(values)[1:],
-        sections=[section],
+        sections=[begin(request, values, list_letters)],
     )

@@ -76,12 +76,14 @@ def list_groups(context: Context, target: Chosen, wanted: Filter) -> Answer:
 
 
 def list_letters(context: Context, target: Chosen, wanted: Filter) -> Answer:
-    """List the letters of a target that can be read in a second."""
-    answer = Answer(context=context, json=True)
+    """List the letters of a target that can be read in a second, or show the one of an id."""
+    answer, name = Answer(context=context, json=True), group_name(*target)
     with reading:
+        if wanted.id:
+            answer.run(read.show, [f"--id={wanted.id}", f"--reason={wanted.reason}", name])
+            return answer
         rows, answer.printed = read.letter_rows(answer, target.queue, wanted)
     answer.table({}, read.LETTER_COLUMNS, rows, "no dead letters found")
-    name = group_name(*target)
     answer.last = [actions({"target": name, "id": id_}) for id_, *_ in rows]
     return answer
 

@@ -84,7 +84,7 @@ class Sender:
         """Send everything; in order, one at a time and nothing behind the first failure."""
         in_order = batch.policy.in_order
         begun = batch.outcome.delivered > 0
-        alone = not (begun or in_order) and len(items) > 1 and self._connection.first_alone
+        alone = len(items) > 1 and not in_order and self._is_first_alone()
         rest = self._turns(items, in_order=in_order)
         failed: list[Failed] = []
         stop: OutOfTime | Waiting | None = None
@@ -114,6 +114,10 @@ class Sender:
                 stop = BreakerOpen.behind(ruling.error, pause)
             failed += self._settle(part, answers, ruling, pause, rest)
         return Result(failed, stop)
+
+    def _is_first_alone(self) -> bool:
+        """Return True if one event is to be confirmed first: the target took none lately."""
+        return Now(time.time() - self._taken_at).is_quiet and self._connection.first_alone
 
     def _turns(self, items: Sequence[Item], *, in_order: bool) -> _Turns:
         """Return the events as they are to be sent; if one goes as a probe, that first."""

@@ -89,9 +89,8 @@ def removed(
     *,
     time: str,
     sequencer: str = OLDEST,
-    facts: Mapping[str, Any] = NOTHING_MORE,
 ) -> Event:
-    """Return an event that the object was removed: of any version, unless the facts name one."""
+    """Return an event that the object was removed, of any version."""
     return _reparse(
         Event(
             name="s3:ObjectRemoved:Delete",
@@ -101,12 +100,11 @@ def removed(
             sequencer=sequencer,
             stored=msgspec.Raw(),
             user_agent=AGENT + "backfill",
-            **facts,
         )
     )
 
 
-def marked(listed: Object, *, facts: Mapping[str, Any] = NOTHING_MORE) -> Event:
+def marked(listed: Object) -> Event:
     """Return an event that the delete marker was made, at its own time."""
     return _reparse(
         Event(
@@ -118,7 +116,6 @@ def marked(listed: Object, *, facts: Mapping[str, Any] = NOTHING_MORE) -> Event:
             stored=msgspec.Raw(),
             version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
             user_agent=AGENT + "backfill",
-            **facts,
         )
     )
 

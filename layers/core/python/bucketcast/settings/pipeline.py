@@ -4,7 +4,7 @@ Each is declared once, for the command line, Glue's job arguments and the job it
 of a scan are in `Alerts`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
@@ -29,32 +29,16 @@ STORAGE_CLASSES: Final = (
     "OUTPOSTS",
     "SNOW",
 )
-SOURCE: Final = (
-    "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
-    "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
-    "the folder of a configuration, for its newest report"
-)
 
 
-def is_journal(source: str) -> bool:
-    """Return True if a source is a journal table of S3 Metadata."""
-    return source.partition(":")[0] == "journal"
-
-
-def source(*tables: str) -> Callable[[str], str]:
-    """Return the parser of a source; `tables` are the kinds of S3 Metadata's that are allowed."""
-    named = ", ".join(f"{table}, {table}:CATALOG.NAMESPACE.TABLE" for table in tables)
-
-    def parse(text: str) -> str:
-        urls = (url.strip().startswith(("s3://", "file://")) for url in text.split(","))
-        if text != "listing" and text.partition(":")[0] not in tables and not all(urls):
-            raise ValueError(
-                f"listing, {named} or the s3:// URL of an Inventory report, or of several with "
-                "commas"
-            )
-        return text
-
-    return parse
+def _source(text: str) -> str:
+    urls = (url.strip().startswith(("s3://", "file://")) for url in text.split(","))
+    if text != "listing" and text.partition(":")[0] != "metadata" and not all(urls):
+        raise ValueError(
+            "listing, metadata, metadata:CATALOG.NAMESPACE.TABLE or the s3:// URL of an Inventory "
+            "report, or of several with commas"
+        )
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +46,12 @@ class Content:
     """The part of a bucket's content that is read, and its source."""
 
     source: str = option(
-        SOURCE,
+        "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
+        "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
+        "the folder of a configuration, for its newest report",
         default="listing",
         example="s3://inventories/uploads/daily",
-        parse=source("metadata"),
+        parse=_source,
     )
     prefix: str = option("only keys that begin with it", default="", example="photos/")
 
@@ -130,15 +116,8 @@ class Sending(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Backfill(Sending):
-    """`bucketcast backfill`: send existing objects, or what changed, as events to one target."""
+    """`bucketcast backfill`: send existing objects as events to one target."""
 
-    source: str = option(
-        f"{SOURCE}; or journal, what changed since --modified-after by its S3 Metadata journal, "
-        "with removals and who asked",
-        default="listing",
-        example="s3://inventories/uploads/daily",
-        parse=source("metadata", "journal"),
-    )
     manifest: str = option(
         "only the objects of a manifest of S3 Batch Operations, instead of a source: a CSV of "
         "bucket, key and perhaps version, a file or an s3:// URL",

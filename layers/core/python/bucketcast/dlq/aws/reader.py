@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 HIDDEN_SECONDS: Final = 10
 _RENEWED_SECONDS: Final = 4
 """So long before it would be visible again a message is hidden anew."""
-_MAX_HIDDEN: Final = 20_000
-"""As many can be hidden anew in time, at some 300 calls a second."""
+_MAX_RENEWED: Final = 10_000
+"""As many are hidden anew, with some 170 calls a second; others may come again, and are passed."""
+_PATIENCE_SECONDS: Final = 30
+"""So long only messages that came before, or were sent later, are received before it gives up."""
 _WAIT_SECONDS: Final = 1
 _FRUITLESS: Final = 2
 _AT_ONCE: Final = 80
@@ -36,7 +38,8 @@ class Reader:
     A context manager: at its end, messages that are not forgotten are made visible again. Its ids
     take 16 bytes per message. `expected` is the approximate number of messages. With a limit of
     `seconds` it ends after these, or as soon as it has the expected number. At most `at_once`
-    messages are received in a round. `later` is the number of those sent after it began.
+    messages are received in a round. `later` is the number of those sent after it began, and
+    `unread` the approximate number of those that it had not read when it ended.
     """
 
     def __init__(
@@ -61,8 +64,7 @@ class Reader:
         # Receipts and the times until which they hide their messages, the earliest first.
         self._held: dict[bytes, tuple[str, float]] = {}
         self._later: dict[bytes, tuple[str, float]] = {}
-        # What could not be hidden long enough comes again, between what is new.
-        self._repeated = 0
+        self.unread = 0
         self._pool = ThreadPoolExecutor(_AT_ONCE // SQS_CALL_MESSAGES)
 
     @property
@@ -88,26 +90,27 @@ class Reader:
     def batches(self) -> Iterator[list[Letter]]:
         """Yield messages that were not read before, as many as a call gives at a time.
 
-        Without a limit it ends when no new message has come for a while, or when more would have to
-        be hidden than can be.
+        Without a limit it ends when it has the expected number, when nothing at all comes, or when
+        nothing new has come for a while.
         """
-        ends_at = None if self._seconds is None else time.monotonic() + self._seconds
+        seconds = _PATIENCE_SECONDS if self._seconds is None else self._seconds
+        ends_at = time.monotonic() + seconds
         fruitless = 0
-        while fruitless < _FRUITLESS and len(self._held) < _MAX_HIDDEN:
-            known, repeated = self.seen, self._repeated
-            for letters in [self._select(messages) for messages in self._receive()]:
+        while fruitless < _FRUITLESS:
+            known, received = self.seen, self._receive()
+            for letters in [self._select(messages) for messages in received]:
                 self._renew()
                 if letters:
                     yield letters
-            if ends_at is not None:
-                if self.seen >= self._expected or time.monotonic() >= ends_at:
-                    return
-            elif self.seen > known:
-                fruitless = self._repeated = 0
-            elif self.seen >= self._expected or self._repeated > len(self._held):
-                return
-            elif self._repeated == repeated:
-                fruitless += 1
+            if self._seconds is None and self.seen > known:
+                ends_at = time.monotonic() + seconds
+            elif self.seen >= self._expected or time.monotonic() >= ends_at:
+                break
+            elif self._seconds is None:
+                fruitless = 0 if any(received) else fruitless + 1
+        # The number is approximate: a queue that gives nothing is empty, whatever was expected.
+        if fruitless < _FRUITLESS or self._own.fifo:
+            self.unread = max(0, self._expected - self.seen)
 
     def forget(self, letters: Iterable[Letter]) -> None:
         """Forget deleted messages, which need not be made visible again."""
@@ -120,7 +123,7 @@ class Reader:
         self._seen -= {_digest(letter.id) for letter in letters}
         self._hide((letter.receipt for letter in letters), 0)
 
-    def _receive(self) -> Iterable[list[Any]]:
+    def _receive(self) -> Sequence[list[Any]]:
         if self._threads == 1:
             return [self._receive_one()]
         return list(self._pool.map(lambda _: self._receive_one(), range(self._threads)))
@@ -148,20 +151,21 @@ class Reader:
             hidden = self._held if read.sent < self._began else self._later
             hidden.pop(digest, None)
             hidden[digest] = read.receipt, until  # only the last receipt is valid
-            if digest in self._seen:
-                self._repeated += 1
-            elif hidden is self._held:
+            if hidden is self._held and digest not in self._seen:
                 self._seen.add(digest)
                 letters.append(read)
         return letters
 
     def _renew(self) -> None:
-        """Hide what would soon be visible again; of what is sent later this is not needed."""
+        """Hide what would soon be visible again, but not too many, nor what is sent later."""
         now, due = time.monotonic(), {}
+        excess = len(self._held) - _MAX_RENEWED
         for digest, (receipt, until) in self._held.items():
             if until > now + _RENEWED_SECONDS:
                 break
             due[digest] = receipt
+        for digest in list(due)[: max(0, excess)]:
+            del self._held[digest], due[digest]
         self._hide(due.values(), HIDDEN_SECONDS)
         for digest, receipt in due.items():
             del self._held[digest]

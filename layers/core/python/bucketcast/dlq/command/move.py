@@ -187,7 +187,7 @@ def _count(out: Output, selection: Selection, wanted: Filter, destination: Desti
     if problems:
         notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
     out.notes(notes)
-    return 0
+    return 1 if reader.unread else 0
 
 
 def _mover(
@@ -250,12 +250,10 @@ def _report(
         notes.append(
             f"{counted(result.repeatable, 'message')} not deleted: what was taken may come twice"
         )
-    if selection.depth.in_flight:
-        notes.append(
-            f"about {counted(selection.depth.in_flight, 'message')} in flight elsewhere: left"
-        )
+    again = "run the same command again for the rest"
+    notes += unread_notes(selection, reader, f": {again}")
     if not ended:
-        notes.append("interrupted: run the same command again for the rest")
+        notes.append(f"interrupted: {again}")
     out.answer(document, f"{counted(result.moved, 'event')} {outcome}")
     out.notes(notes)
-    return 0 if ended and not failed and not result.repeatable else 1
+    return 1 if reader.unread or failed or result.repeatable or not ended else 0

@@ -127,7 +127,7 @@ def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[s
     """Return notes on what was not read, with a hint how it would be."""
     name, depth = selection.queue.name, selection.depth
     notes = []
-    if reader.seen < depth.visible:
+    if reader.unread:
         if selection.queue.in_order:
             hint = ": a FIFO queue shows what comes behind them when they are gone"
         notes.append(

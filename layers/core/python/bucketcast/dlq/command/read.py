@@ -131,6 +131,8 @@ def read_entries(out: Output, target: str, wanted: Filter, limit: int) -> list[d
             plans.append(plan)
             if len(plans) == limit:
                 break
+        if reader.unread:
+            out.notes(unread_notes(selection, reader))
     kind = None
     if selection.queue.target:
         kind = offline_target(
@@ -171,7 +173,7 @@ def letter_rows(
     help="New file. [default: standard output]",
 )
 @shared
-def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any) -> None:
+def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any) -> int:
     """Write dead letters as NDJSON, a line per message, and leave them where they are.
 
     \b
@@ -197,6 +199,7 @@ def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any)
         out.answer(
             {"messages": number, "file": str(path)}, f"{counted(number, 'message')} in {path}"
         )
+    return 1 if reader.unread else 0
 
 
 def count(
@@ -230,7 +233,8 @@ def count(
                         summary.add(letter, selection.queue.name, number)
                 report("reading", done + reader.seen, total, "messages")
             done += reader.seen
-            notes += unread_notes(selection, reader, "; `--all` counts them all")
+            hint = "" if seconds is None else "; `--all` counts them all"
+            notes += unread_notes(selection, reader, hint)
     return notes
 
 

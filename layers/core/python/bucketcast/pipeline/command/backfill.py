@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +19,6 @@ from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.pipeline.aws import OPTIONS, Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.settings import types
-from bucketcast.settings.pipeline import is_journal
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
@@ -63,9 +61,6 @@ def command(
     (format = namespace) a real event of an object always wins over its backfill event, whichever
     arrives first. Other targets get both in any order: the sequencer of a backfill event is 0.
 
-    --source journal sends what changed since --modified-after, by the bucket's S3 Metadata journal:
-    also removals, and with who asked.
-
     Right after `bucketcast bucket attach` the command is refused until the notification is surely
     active, because an object uploaded before that could be missed by both the events and the
     listing.
@@ -83,7 +78,6 @@ def command(
         raise click.UsageError("--dry-run is for a new run")
     if not resume:
         _check_new(bucket, target)
-        _check_journal(values)
     _check_selection(values)
     local_manifest = _local(values["manifest"])
     deployment, aws = out.deployed()
@@ -122,23 +116,6 @@ def _check_new(bucket: str | None, target: TargetArn | None) -> None:
         raise click.UsageError("Missing argument 'BUCKET'.")
     if target is None:
         raise click.UsageError("Missing option '--target'.")
-
-
-def _check_journal(values: Mapping[str, str]) -> None:
-    if not is_journal(values["source"]):
-        return
-    if values["versions"] == "all":
-        raise click.UsageError(
-            "--versions all and --source journal: a journal has every change, of all versions"
-        )
-    after = values["modified_after"]
-    if not after:
-        raise click.UsageError(
-            "--modified-after: missing; --source journal needs the time of the first change, such "
-            "as 2026-03-14T09:00Z"
-        )
-    if types.time(after) >= datetime.now(UTC):
-        raise click.UsageError(f"--modified-after: found {after}, allowed is a time before now")
 
 
 def _check_selection(values: Mapping[str, str]) -> None:
@@ -189,8 +166,7 @@ def _earlier_options(runs: Runs, run: str, given: Mapping[str, str]) -> dict[str
 def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
     """Print the result; return the exit code."""
     resume = f"bucketcast backfill --resume {result['run']}"
-    noun = "change" if is_journal(result["source"]) else "object"
-    objects = f"{counted(result['objects'], noun)} in {result['bucket']}"
+    objects = f"{counted(result['objects'], 'object')} in {result['bucket']}"
     matched = f"{result['matched']:,} of {objects}"
     lines = [
         f"{counted(result['events'], 'event')} for {result['target']}: its rules match {matched}"

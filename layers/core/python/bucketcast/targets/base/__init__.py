@@ -101,10 +101,10 @@ class Target(abc.ABC):
 
     @property
     def first_alone(self) -> bool:
-        """True if the first event of an invocation is confirmed before the others are sent.
+        """True if, after some seconds of silence, one event is confirmed before others are sent.
 
         A server that hangs may accept events without answering, and would then get all of them
-        twice.
+        twice. If it begins to hang within those seconds, the events of one batch come twice.
         """
         return True
 
