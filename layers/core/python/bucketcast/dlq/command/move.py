@@ -15,11 +15,11 @@ from bucketcast.dlq.aws.queues import CLOCK_SECONDS
 from bucketcast.dlq.aws.reader import Reader
 from bucketcast.dlq.aws.redrive import Destination, Mover, RateLimit, Result, sender
 from bucketcast.dlq.backup import Backup
+from bucketcast.dlq.command import records
 from bucketcast.dlq.command.options import Chosen, chosen, filter_options, queue_name, to_filter
 from bucketcast.dlq.command.queue import (
     Selection,
     matching_plans,
-    ndjson_line,
     open_reader,
     select_queue,
     target_name,
@@ -126,7 +126,7 @@ def purge(
         contents = f"about {counted(selection.depth.all, 'message')} in {selection.queue.name}"
         which = f"group {target.group}" if target.group else "those that match"
         out.confirm(f"Remove {which} of {contents}?")
-    line = partial(ndjson_line, selection)
+    line = partial(records.line, target=selection.queue.name)
     with (
         aws_errors(),
         Backup(path, line) as backup,

@@ -13,7 +13,6 @@ from bucketcast.destination import Destination, TopicArn
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.queues import DeadQueue
 from bucketcast.dlq.aws.reader import HIDDEN_SECONDS, Reader
-from bucketcast.dlq.command import records
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, make_plan
 from bucketcast.terminal.output import Output
@@ -139,7 +138,3 @@ def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[s
             f"another command reads them, or one was killed; try again in {HIDDEN_SECONDS} seconds"
         )
     return notes
-
-
-def ndjson_line(selection: Selection, plan: Plan) -> bytes:
-    return records.line(plan, selection.queue.name)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,6 @@ from bucketcast.dlq.command.queue import (
     Selection,
     make_reader,
     matching_plans,
-    ndjson_line,
     now_ms,
     open_reader,
     select_queue,
@@ -110,35 +110,19 @@ def show(out: Output, /, target: Chosen, *, limit: int, **options: Any) -> None:
       bucketcast dlq show webhook:primary/0b5c14ce6f
       bucketcast dlq show webhook:primary --id 5fea7756-0ea4-451a-a703-a558b933e274
     """  # noqa: D301 - click reads the character
-    entries = read_entries(out, target.queue, to_filter(target, options), limit)
+    selection, wanted = select_queue(out, target.queue), to_filter(target, options)
+    with aws_errors(), make_reader(selection) as reader:
+        plans = [*islice(matching_plans(reader, selection, wanted), limit)]
+    queue, kind = selection.queue, None
+    if queue.target:
+        kind = offline_target(Destination.of(queue.name), selection.deployment, selection.aws)
+    entries = [records.entry(plan, queue.name, kind) for plan in plans]
     lines = [line for entry in entries for line in (*records.lines(entry), "")]
     out.answer({"dead_letters": entries}, *lines[:-1])
     if not entries:
         out.note("no dead letters found")
-
-
-def read_entries(out: Output, target: str, wanted: Filter, limit: int) -> list[dict[str, Any]]:
-    """Return up to so many dead letters of a target, with the bytes that would be sent now.
-
-    Raises:
-        BucketcastError: there is no such target.
-        AwsError: AWS cannot be reached.
-    """
-    selection = select_queue(out, target)
-    plans = []
-    with aws_errors(), make_reader(selection) as reader:
-        for plan in matching_plans(reader, selection, wanted):
-            plans.append(plan)
-            if len(plans) == limit:
-                break
-        if reader.unread:
-            out.notes(unread_notes(selection, reader))
-    kind = None
-    if selection.queue.target:
-        kind = offline_target(
-            Destination.of(selection.queue.name), selection.deployment, selection.aws
-        )
-    return [records.entry(plan, selection.queue.name, kind) for plan in plans]
+    if len(entries) < limit:
+        out.notes(unread_notes(selection, reader))
 
 
 def letter_rows(
@@ -185,12 +169,13 @@ def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any)
         raise click.UsageError("--json needs --file: standard output is NDJSON without it")
     selection = select_queue(out, target.queue)
     wanted, number = to_filter(target, options), 0
+    line = partial(records.line, target=selection.queue.name)
     with aws_errors(), open_reader(out, selection, "exporting") as (reader, report):
         if path is None:
             for plan in matching_plans(reader, selection, wanted, report):
-                sys.stdout.write(ndjson_line(selection, plan).decode() + "\n")
+                sys.stdout.write(line(plan).decode() + "\n")
         else:
-            with Backup(path, partial(ndjson_line, selection)) as file:
+            with Backup(path, line) as file:
                 for plan in matching_plans(reader, selection, wanted, report):
                     file.add([plan])
                     number += 1

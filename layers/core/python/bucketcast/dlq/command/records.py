@@ -13,19 +13,15 @@ from bucketcast.targets.base import Target
 from bucketcast.terminal.times import clock
 
 
-def document(plan: Plan, target: str) -> dict[str, Any]:
-    """Return a letter with its chosen events, and the message as SQS has it."""
-    letter, content = plan.letter, plan.content
-    return {
-        **_letter_fields(letter, content, target),
+def line(plan: Plan, target: str) -> bytes:
+    """Return a line of NDJSON: a letter, its chosen events, and the message as SQS has it."""
+    letter = plan.letter
+    document = {
+        **_letter_fields(letter, plan.content, target),
         "events": [_event(*each) for each in _chosen_events(plan)],
         "message": {"body": letter.body, "attributes": dict(letter.attributes)},
     }
-
-
-def line(plan: Plan, target: str) -> bytes:
-    """Return the document as a line of NDJSON."""
-    return msgspec.json.encode(document(plan, target))
+    return msgspec.json.encode(document)
 
 
 def entry(plan: Plan, target: str, kind: Target | None) -> dict[str, Any]:
