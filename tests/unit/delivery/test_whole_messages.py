@@ -181,6 +181,8 @@ def test_what_the_function_ended_with_is_known_and_alone_after_it_waited(*, down
     bench(*(message(key, key, marked) for key in "abc"), remaining=[3.0] * 99, total=60.0)
     assert bench.queue.back == [["a"], ["b"], ["c"]]
     assert {sent.history.error for sent in bench.queue.sent} == {CRASHED}
+    bench(*(message(key, key, marked, receives=2) for key in "abc"))
+    assert bench.target.batches == ([] if down else [["a"]]), "no more at once: none was tried"
 
 
 def test_what_the_function_may_end_with_is_sent_after_and_apart_from_all_others() -> None:

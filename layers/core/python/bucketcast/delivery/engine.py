@@ -103,7 +103,7 @@ class Engine:
                     self._hold(due, obstacle, batch, on_outcomes)
                 else:
                     self._process(due, batch, on_outcomes)
-                    if any(map(_is_marked, due)):
+                    if any(map(_is_marked, due)) and not batch.outcome.waiting:
                         twice = 2 * self._marked_at_once
                         self._marked_at_once = min(twice, limits.WINDOW_MESSAGES)
             on_outcomes(batch.outcome.take_outcomes())
