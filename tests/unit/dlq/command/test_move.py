@@ -95,26 +95,6 @@ def test_letter_stays_whole_if_its_remaining_events_are_refused(
     assert (keys(aws, OWN), keys(aws, DEAD)) == (["in/a", "in/a"], ["out/b", "out/c"])
 
 
-def test_purge_keeps_a_letter_whose_remaining_events_are_refused(
-    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    dead_letter_event(aws, "in/a", "out/b")
-
-    def purge(name: str) -> Any:
-        return run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(tmp_path / name), "--yes")
-
-    with monkeypatch.context() as patch:
-        refuse(patch, DEAD)
-        ran = purge("first")
-    assert (ran.code, "1 message not deleted" in ran.err) == (1, True), ran.err
-    assert count(aws, DEAD) == 1
-    assert purge("second").code == 0
-    assert keys(aws, DEAD) == ["out/b"]
-    for name in ("first", "second"):
-        (line,) = (tmp_path / name).read_text().splitlines()
-        assert [event["key"] for event in json.loads(line)["events"]] == ["in/a"]
-
-
 def test_letters_that_return_during_a_run_are_not_sent_again(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
