@@ -104,7 +104,8 @@ class Client:
                 )
             except KafkaException as error:
                 if error.args[0].code() == KafkaError._FATAL:  # noqa: SLF001 - its name
-                    raise
+                    self._producer.poll(0)
+                    raise KafkaException(self._health.fatal or error.args[0]) from None
                 refused[message.position] = error.args[0]
         others_confirm = self._wait(deadline)
         return {

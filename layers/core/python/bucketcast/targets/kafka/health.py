@@ -30,9 +30,14 @@ class BrokerHealth:
         self._is_new = True
         self._all_are_down = False
         self._failing_since = math.inf
+        self.fatal: KafkaError | None = None
+        """What ended the producer for good; later calls of it no longer say what."""
 
     def record(self, error: "KafkaError") -> None:
-        """Record an error that librdkafka reports, of a broker or of its own, but no fatal one."""
+        """Record an error that librdkafka reports, of a broker or of its own."""
+        if error.fatal():
+            self.fatal = error
+            return
         message = error.str()
         if error.name() == "_ALL_BROKERS_DOWN":
             self._all_are_down = True
