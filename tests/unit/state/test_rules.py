@@ -11,7 +11,9 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery.compression import compress
 from bucketcast.errors import BucketcastError
-from bucketcast.rules import Rule
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import Condition
+from bucketcast.state import rule_cache
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import RuleExistsError, Rules
 from tests.unit.moto_aws import refusal
@@ -170,6 +172,27 @@ def test_cache_has_a_rule_at_once_and_reads_changed_buckets_only(read: Read) -> 
     read.remove([rule("a"), rule("b")])
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}
     assert Counter(read.read) == {"uploads": 3, "photos": 1}
+
+
+def test_cache_forgets_what_was_used_last_a_long_time_ago(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searching = Condition(on="key", how="regex", values=("a{1,9}",))
+
+    def searched(bucket: str) -> Rule:
+        return Rule(bucket=bucket, arn=HOOK, events=(PUT,), conditions=(searching,))
+
+    size = RuleIndex([searched("uploads")]).instructions
+    monkeypatch.setattr(rule_cache, "MAX_INSTRUCTIONS", size)
+    buckets = [f"bucket-{number}" for number in range(5)]
+    for each in buckets:
+        read.add(searched(each))
+    rulebook = RuleCache(read)
+    for each in [*buckets[:3], buckets[0], *buckets[3:], buckets[0]]:
+        assert matched(rulebook(frozenset({each}))[each], PUT, "aaa").keys() == {HOOK}
+    assert Counter(read.read)[buckets[0]] == 1, "it was in use all the time"
+    rulebook(frozenset(buckets[:2]))
+    assert Counter(read.read)[buckets[1]] == 2, "two more were read since"
 
 
 def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(

@@ -114,6 +114,7 @@ class RuleIndex:
                 by_name.setdefault(name, []).append(entry)
         # One set for all event names: most rules ask for the same ones, and a set takes memory.
         regexes = RegexSet(list(patterns)) if patterns else None
+        self.instructions = regexes.instructions if regexes else 0
         self._names = {
             name: _Named(entries, patterns, regexes) for name, entries in by_name.items()
         }

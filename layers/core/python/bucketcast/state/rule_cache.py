@@ -9,6 +9,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
+from bucketcast.rules.regexes import MAX_INSTRUCTIONS
 from bucketcast.state.rules import Rules
 
 
@@ -36,7 +37,11 @@ class UnreadableRules(RuleIndex):
 
 
 class RuleCache:
-    """The indexes of buckets' rules, cached while they do not change."""
+    """The indexes of buckets' rules, cached while they do not change.
+
+    Before more are read, the least recently used are forgotten until the others' regular
+    expressions are no more than two buckets may have.
+    """
 
     def __init__(self, rules: Rules, more: MoreRules | None = None) -> None:
         self._rules = rules
@@ -53,8 +58,9 @@ class RuleCache:
         versions = self._rules.versions(buckets | more) if buckets else {}
         version_of_more = versions.pop(self._more.partition, 0) if self._more else 0
         for bucket, version in versions.items():
-            entry = self._cached.get(bucket)
+            entry = self._cached.pop(bucket, None)
             if entry is None or entry[0] != version:
+                self._forget()
                 try:
                     entry = (version, RuleIndex(self._rules.of(bucket)))
                 except (BotoCoreError, ClientError):
@@ -62,6 +68,13 @@ class RuleCache:
                 except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
                     indexes[bucket] = UnreadableRules(bucket, error)
                     continue
-                self._cached[bucket] = entry
+            self._cached[bucket] = entry  # the last one used
             indexes[bucket] = entry[1]
         return self._more.add_to(indexes, buckets, version_of_more) if self._more else indexes
+
+    def _forget(self) -> None:
+        total = sum(index.instructions for _, index in self._cached.values())
+        for bucket in [*self._cached]:
+            if total <= 2 * MAX_INSTRUCTIONS:
+                break
+            total -= self._cached.pop(bucket)[1].instructions
