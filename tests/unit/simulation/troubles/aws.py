@@ -64,6 +64,23 @@ class Service:
             raise error
 
 
+class Items:
+    """A table with the item of a breaker, of which nothing is written but that the target took."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._item: dict[str, Any] = {}
+
+    def get_item(self, **_: Any) -> Any:
+        self._service.ask("GetItem", OPTIONAL_SECONDS)
+        return {"Item": self._item}
+
+    def update_item(self, *, ExpressionAttributeValues: Any, **_: Any) -> Any:  # noqa: N803
+        self._service.ask("UpdateItem", OPTIONAL_SECONDS)
+        self._item["counted"] = ExpressionAttributeValues[":took"]
+        return {"Attributes": self._item}
+
+
 class Way(Ingesting):
     """From S3's message to a webhook; `dynamodb` is asked for the rules."""
 
@@ -128,9 +145,8 @@ def of_a_service(name: str, *, away: bool, spares_pollers: bool = False) -> Seen
         way.simulation.sqs.trouble = service.error
     else:
         way.dynamodb = service
-        optional = partial(service.ask, "GetItem", OPTIONAL_SECONDS)
-        client: Any = SimpleNamespace(get_item=lambda **_: optional() or {})
-        one.book = Breakers("state", lambda: client).of(one.arn)
+        table: Any = Items(service)
+        one.book = Breakers("state", lambda: table).of(one.arn)
     todo: Actions = {}
     refuses_s3 = name == "sqs" and away and not spares_pollers
     for at in range(0, round(END + HOUR), EVERY):
