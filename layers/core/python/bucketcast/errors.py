@@ -60,10 +60,12 @@ class DeliveryError(BucketcastError):
     """The reason why one event did not arrive; `hint` is the advice at the end of its text.
 
     `is_try` tells if it is a failed try of the event: `max_retries` counts those, and pauses grow.
+    `may_be_settings`: with a wrong address, or a wrong table, a server says so of all events.
     """
 
     hint: str = ""
     is_try: ClassVar[bool] = True
+    may_be_settings: bool = False
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:
@@ -107,10 +109,7 @@ class RefusesAll(Retryable):
 
 
 class Rejected(DeliveryError):
-    """The target will never take this event.
-
-    `may_be_settings`: with a wrong address, or a wrong table, a server says so of all.
-    """
+    """The target will never take this event."""
 
     may_be_settings = True
 

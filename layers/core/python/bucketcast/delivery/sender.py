@@ -28,7 +28,6 @@ from bucketcast.errors import (
     OutOfTime,
     Paused,
     RefusesAll,
-    Rejected,
     TimedOut,
     Waiting,
 )
@@ -164,8 +163,7 @@ class Sender:
         for index, error in answers.errors.items():
             if index in ruling.again:
                 continue
-            refused = isinstance(error, Rejected) and error.may_be_settings
-            if refused and isinstance(ruling.error, RefusesAll):
+            if error.may_be_settings and isinstance(ruling.error, RefusesAll):
                 error = RefusesAll.because(error)  # noqa: PLW2901
             paused = error.is_try or isinstance(error, BreakerOpen)
             yield part[index].fail(error, pause=pause if paused else None)

@@ -211,14 +211,10 @@ def possible_faults_of_settings(part: Sequence[Item], answers: Answers, policy: 
 
     None are counted where tries are limited: there no breaker opens.
     """
-    refusals = [error for error in answers.errors.values() if _is_refusal(error)]
     if len(answers.errors) < len(part) or policy.retries or policy.once:
         return 0
-    return min(len(refusals), 1) if answers.whole else len(refusals)
-
-
-def _is_refusal(error: DeliveryError) -> bool:
-    return isinstance(error, Rejected) and error.may_be_settings
+    refusals = sum(error.may_be_settings for error in answers.errors.values())
+    return min(refusals, 1) if answers.whole else refusals
 
 
 def of_part(
@@ -264,7 +260,7 @@ def _of_failures(
     if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
         return _of_whole(len(part), first, standing, now)
     rejected = [error for error in tried.values() if isinstance(error, Rejected)]
-    if refusal := next(filter(_is_refusal, rejected), None):
+    if refusal := next((error for error in rejected if error.may_be_settings), None):
         return _of_refusals(refusal, standing, now)
     failing = {index: error for index, error in tried.items() if error not in rejected}
     if not failing:
