@@ -69,7 +69,7 @@ def busy(system: System, one_browser: Browser, site: str) -> Iterator[None]:
 def test_a_view_fits_and_can_be_read_by_all(browser: Browser, site: str, view: str) -> None:
     browser.open(site + VIEWS[view])
     if view == "flow":
-        browser.until_text("down", "#flow li:has(a[href='/targets/webhook:flaky'])")
+        browser.until_text("offline", "#flow li:has(a[href='/targets/webhook:flaky'])")
     if view in ("dead-letters", "letters", "redrive", "purge"):
         browser.until_text("answered 422", "#letters")
     if view == "event":

@@ -9,12 +9,14 @@ from bucketcast.aws.clients import AwsError
 from bucketcast.console import context, flow
 from bucketcast.console.context import Shared
 from bucketcast.errors import BucketcastError
+from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import Output
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import MotoAws, configure, refusal
+from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
 
 TARGET = "/targets/webhook:primary"
+WEBHOOK_ARN = "arn:minio:sqs::primary:webhook"
 WEBHOOK = {"arn": "webhook:primary"}
 
 
@@ -30,7 +32,20 @@ def test_a_target_is_probed_again_after_a_minute(
     aws.answers["Bucketcast-webhook-primary"] |= {"online": False, "why": "refused"}
     later = time.monotonic() + 3_600
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    assert ">down</span>" in site.get(TARGET).text
+    assert ">offline</span>" in site.get(TARGET).text
+
+
+def test_a_target_that_refuses_all_events_is_not_green(site: Site, aws: MotoAws) -> None:
+    last = Last(failure=round(time.time() * 1_000), error="Retryable", reason="answered 503")
+    Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK_ARN, Counts(failed=30), last)
+    page = site.get(TARGET).text
+    assert ('"state failing"' in page, "state online" in page) == (True, False)
+    site.get("/")
+    while "being checked" in (page := site.get("/").text):
+        time.sleep(0.05)
+    assert '"state failing"' in page
+    assert "0 of its last 30 tries went through" in page
+    assert "answered 503" in page
 
 
 def test_rules_that_cannot_be_read_are_no_zero(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

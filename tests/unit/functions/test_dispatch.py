@@ -15,7 +15,20 @@ import pytest
 from bucketcast.aws import secrets
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.deployment import DeployedTarget
+from bucketcast.deployment.health import Health
+from bucketcast.deployment.status import condition
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    RefusesAll,
+    Rejected,
+    Retryable,
+    Throttled,
+    TimedOut,
+    name_of,
+)
 from bucketcast.event import Event
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
@@ -228,6 +241,35 @@ def test_latency_is_measured_of_delivered_events(
     assert latency["Values"] == [pytest.approx(2_000, rel=0.12)]
     (metrics,) = [each["Metrics"] for each in metric["_aws"]["CloudWatchMetrics"]]
     assert {"Name": "DeliveryLatency"} in metrics
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(each("it says so") for each in (NotConnected, NotAuthorized, TimedOut, Retryable)),
+        Throttled("slower", 1),
+        RefusesAll("no"),
+        Rejected("no such album"),
+        Rejected.anywhere("too long"),
+    ],
+    ids=lambda error: f"{name_of(error)}{error.may_be_settings}",
+)
+def test_target_that_takes_nothing_is_not_online(
+    dispatch: Dispatch,
+    dynamodb: Any,
+    state_table: str,
+    error: DeliveryError,
+) -> None:
+    environ = dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}
+    handler = dispatch.module.build(environ, lambda _: dispatch.kind)
+    Fake.answers = dict.fromkeys("abcd", error)
+    handler(invocation(body("a", "b"), body("c"), body("d")), Context(60 * SECONDS))
+    target = DeployedTarget(ARN, "webhook", "primary", "f", dispatch.own, dispatch.dead)
+    health = Health("h", online=True, why="", waiting=4, dead=0)
+    last = Counters(state_table, lambda: dynamodb).read_last()[ARN]
+    outage = Breakers(state_table, lambda: dynamodb).read().get(ARN)
+    assert condition(target, health, outage, last).state == "failing"
+    assert (last.taken, last.reason) == (0, str(error))
 
 
 def probe(dispatch: Dispatch) -> dict[str, Any]:

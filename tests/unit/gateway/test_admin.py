@@ -13,6 +13,7 @@ from bucketcast.dynamic_targets.kvs import REDACTED
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.routes import PREFIX, Admin
 from bucketcast.gateway.app import build
+from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.state.usage import BucketUsage, Usages
 from bucketcast.users import Account
 from bucketcast.web.authentication import Authenticator
@@ -96,6 +97,14 @@ def test_set_creates_a_target_and_get_shows_it(server: Server) -> None:
         {"redis": [{"1": {"status": "offline"}}]},
         {"webhook": [{"primary": {"status": "online"}}]},
     ]
+
+
+def test_info_tells_a_target_that_takes_nothing(server: Server, aws: MotoAws) -> None:
+    counters = Counters(TABLE, lambda: aws.dynamodb)
+    counters.add("arn:minio:sqs::primary:webhook", Counts(dead=9), Last(failure=1))
+    _, _, body = server("GET", "/info")
+    (webhook,) = json.loads(body)["services"]["notifications"]
+    assert webhook == {"webhook": [{"primary": {"status": "offline"}}]}
 
 
 def test_set_keeps_other_settings(server: Server) -> None:

@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectTimeoutError
 
 from bucketcast.aws import function_clients
 from bucketcast.limits import COUNT_SECONDS
-from bucketcast.state.counters import STEP, Counters, Counts, Last, Triggered
+from bucketcast.state.counters import STEP, TRIES_SECONDS, Counters, Counts, Last, Triggered
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -119,7 +119,7 @@ def test_counts_of_another_thread_are_kept_while_they_are_written(
 
 
 def test_counts_and_last_outcome_are_one_call(counters: Counters, operations: list[str]) -> None:
-    last = Last(1, 2, "Error", "why", 3)
+    last = Last(1, 2, "Error", "why", 3, tried=5, taken=4)
     counters.add(HOOK, Counts(sent=4, dead=1), last)
     assert operations == ["UpdateItem"]
     assert (counters.read(), counters.read_last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
@@ -129,10 +129,30 @@ def test_fields_that_a_batch_does_not_know_stay(counters: Counters) -> None:
     failure = Last(failure=50, error="Throttled", reason="so", oldest=90)
     counters.add(HOOK, Counts(failed=1), failure)
     counters.add(HOOK, Counts(sent=1), Last(success=300, oldest=60))
-    assert counters.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 60)}
+    assert counters.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 60, 2, 1)}
     counters.add(HOOK, Counts(), Last(oldest=70))
-    assert counters.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 70)}
+    assert counters.read_last() == {HOOK: Last(300, 50, "Throttled", "so", 70, 2, 1)}
     assert counters.read() == {HOOK: Counts(sent=1, failed=1)}
+
+
+def test_a_target_fails_from_when_most_tries_fail_until_most_go_through(
+    counters: Counters, clock: list[float]
+) -> None:
+    for at, counts, failing in (
+        (1, Counts(sent=2, failed=2), 0),
+        (2, Counts(dead=1), 2),
+        (3, Counts(sent=1, failed=9), 2),
+        (4, Counts(sent=20), 0),
+        (5, Counts(failed=20), 5),
+    ):
+        counters.add(HOOK, counts, Last(success=at))
+        assert counters.read_last()[HOOK].failing == failing
+    clock[0] += TRIES_SECONDS
+    counters.add(HOOK, Counts(sent=1), Last(success=6))
+    assert counters.read_last()[HOOK] == Last(6, tried=56, taken=24, failing=5)
+    clock[0] += 2 * TRIES_SECONDS
+    counters.add(HOOK, Counts(sent=1), Last(success=7))
+    assert counters.read_last()[HOOK] == Last(7, tried=1, taken=1)
 
 
 def test_counts_out_of_time_are_written_later(counters: Counters) -> None:
@@ -140,7 +160,7 @@ def test_counts_out_of_time_are_written_later(counters: Counters) -> None:
     assert counters.read() == {}
     counters.add(HOOK, Counts(sent=2), Last(success=8))
     assert counters.read() == {HOOK: Counts(sent=3)}
-    assert counters.read_last() == {HOOK: Last(success=8)}
+    assert counters.read_last() == {HOOK: Last(success=8, tried=3, taken=3)}
 
 
 def test_a_table_that_hangs_takes_no_longer_than_a_function_leaves_for_it(
@@ -181,7 +201,7 @@ def test_burst_is_one_call_a_minute_and_target(
         HOOK: Counts(sent=1_200),
         OTHER: Counts(sent=121),
     }
-    assert counters.read_last()[HOOK] == Last(success=5, oldest=4)
+    assert counters.read_last()[HOOK] == Last(success=5, oldest=4, tried=1_200, taken=1_200)
 
 
 @pytest.mark.usefixtures("in_steps")

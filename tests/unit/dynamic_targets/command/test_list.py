@@ -32,6 +32,9 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
         "enabled": True,
         "made": "by the deploy",
         "topic": None,
+        "state": "offline",
+        "since": None,
+        "last_tries": {"tried": 0, "taken": 0},
         "where": "http://example.org/",
         "online": False,
         "why": "connection refused",
@@ -49,7 +52,7 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
     assert cells(run("target", "ls").out) == [
         ["TARGET", "STATE", "WAITING", "DEAD", "OLDEST", "LAST OK"],
         ["postgres:main", "online", "0", "0", "-", "-"],
-        ["webhook:primary", "down", "2", "1", "-", "-"],
+        ["webhook:primary", "offline", "2", "1", "-", "-"],
         ["webhook:primary: connection refused"],
     ]
 

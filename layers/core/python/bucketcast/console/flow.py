@@ -19,9 +19,10 @@ from bucketcast.console.pages import command_line, page, render
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import Probe, health, messages, probe
+from bucketcast.deployment.status import Status, read_statuses
 from bucketcast.display import redacted_url
 from bucketcast.dynamic_targets.command import rows as targets_table
-from bucketcast.dynamic_targets.command.rows import Row, cells, read_rows, remarks, state
+from bucketcast.dynamic_targets.command.rows import cells, remarks
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
@@ -71,7 +72,7 @@ class Watch:
             self._probes = probing.result()
         targets = deployment.all_targets
         probes = [self._probes.get(target.arn, Probe()) for target in targets]
-        rows, _ = read_rows(targets, health(targets, aws, probes), deployment.state_table, aws)
+        rows, _ = read_statuses(targets, health(targets, aws, probes), deployment.state_table, aws)
         broken = [row.target.arn for row in rows if row.outage and row.outage.since]
         if broken != self._broken:
             self._broken = broken
@@ -108,7 +109,7 @@ class Watch:
             probes = pool.map(lambda target: probe(target, aws), targets)
             return {target.arn: probed for target, probed in zip(targets, probes, strict=True)}
 
-    def _rate(self, row: Row) -> float:
+    def _rate(self, row: Status) -> float:
         """Return how many events a minute a target gets."""
         now = time.monotonic()
         samples = self._sent.setdefault(row.target.arn, deque())
@@ -119,7 +120,7 @@ class Watch:
         return 60 * max(0, row.events.sent - sent) / (now - began) if now > began else 0.0
 
 
-def _card(row: Row, rules: int, rate: float) -> Mapping[str, Any]:
+def _card(row: Status, rules: int, rate: float) -> Mapping[str, Any]:
     """Return what is shown of a target, with the cells of `target ls`."""
     now = round(time.time() * 1_000)
     name, word, waiting, dead, oldest, *_ = cells(row, now)
@@ -127,7 +128,7 @@ def _card(row: Row, rules: int, rate: float) -> Mapping[str, Any]:
     return {
         "name": name,
         "state": word,
-        "shown": "being checked" if word == "unknown" and not row.health.why else word,
+        "shown": "being checked" if word == "probing" else word,
         "figures": [*figures, ("dead", _letters(name, dead))],
         "remarks": remarks(row, now) if word != "online" else "",
         "rate": rate,
@@ -166,7 +167,7 @@ def show_target(request: Request) -> Response:
     context = context_of(request)
     target = context.deployed.target(params.target_or_topic(request.path_params["name"]))
     reports = health([target], context.aws, [_watch(request).probe(target)])
-    (row,), _ = read_rows([target], reports, context.deployed.state_table, context.aws)
+    (row,), _ = read_statuses([target], reports, context.deployed.state_table, context.aws)
     now = round(time.time() * 1_000)
     figures = list(zip(targets_table.WIDE_COLUMNS, cells(row, now), strict=True))
     about = Answer(context=context, printed=[*filter(None, [remarks(row, now)])])
@@ -177,13 +178,13 @@ def show_target(request: Request) -> Response:
         if value
     ]
     settings.table({}, ("SETTING", "VALUE"), [*figures[-2:], *configured], "none")
-    change = "resume" if state(row) == "paused" else "pause"
+    change = "resume" if row.condition.state == "paused" else "pause"
     actions = [(change.capitalize(), "target", change), ("Send a test event", "test")]
     query = urlencode({"target": target.name})
     return page(
         request,
         target.name,
-        state=state(row),
+        state=row.condition.state,
         back=("Flow", "/"),
         command=command_line(request, "target", "ls", "--wide"),
         figures=figures[2:-2],

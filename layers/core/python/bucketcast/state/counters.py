@@ -33,7 +33,10 @@ TOPICS: Final = "#topics"
 STEP: Final = "BUCKETCAST_COUNTING_STEP"
 """The environment variable with the seconds of a step, if they are not `STEP_SECONDS`."""
 STEP_SECONDS: Final = 60.0
+TRIES_SECONDS: Final = 150.0
 _ARN: Final = "arn:"
+_LAST: Final = "last_"
+_FAILING: Final = "last_failing"
 
 
 class Counts(NamedTuple):
@@ -51,7 +54,9 @@ class Counts(NamedTuple):
 class Last(NamedTuple):
     """The last success and failure of a target; times are Unix ms, 0 for never.
 
-    `oldest` is when the oldest event of its last batch arrived.
+    `oldest` is when the oldest event of its last batch arrived. Of the last `tried` events, as one
+    function saw them within `TRIES_SECONDS` or twice as long, `taken` went through; most fail since
+    `failing`.
     """
 
     success: int = 0
@@ -59,6 +64,9 @@ class Last(NamedTuple):
     error: str = ""
     reason: str = ""
     oldest: int = 0
+    tried: int = 0
+    taken: int = 0
+    failing: int = 0
 
 
 class Triggered(NamedTuple):
@@ -75,6 +83,25 @@ class _Unwritten:
     attributes: dict[str, Any] = field(default_factory=dict)
     step: float = -inf
     failure: float = -inf
+    tries: Counter[str] = field(default_factory=Counter)
+    earlier: Counter[str] = field(default_factory=Counter)
+    began: float = -inf
+
+    def count_tries(self, counts: Counts, at: int, now: float) -> None:
+        """Let the attributes tell the last tries, with those of a batch that ended `at` (Unix ms).
+
+        Two spans are counted, the running one and the one before it.
+        """
+        seconds = now - self.began
+        if seconds >= TRIES_SECONDS:
+            self.earlier = self.tries if seconds < 2 * TRIES_SECONDS else Counter()
+            self.tries, self.began = Counter(), now
+        tried = counts.sent + counts.failed + counts.dead
+        self.tries.update(tried=tried, taken=counts.sent)
+        last = self.tries + self.earlier
+        most_fail = 2 * last["taken"] < last["tried"]
+        self.attributes |= {f"{_LAST}{name}": last[name] for name in ("tried", "taken")}
+        self.attributes[_FAILING] = self.attributes.get(_FAILING) or at if most_fail else 0
 
 
 class Counters:
@@ -104,6 +131,8 @@ class Counters:
             own.counts.update({name: number for name, number in counts._asdict().items() if number})
             if last:
                 own.attributes |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
+            if last and isinstance(counts, Counts) and any(counts):
+                own.count_tries(counts, last.failure or last.success, now)
             if last and last.failure and now - own.failure >= self._step:
                 own.failure, own.step = now, -inf
             for key, item in self._unwritten.items():
@@ -130,16 +159,23 @@ class Counters:
         return int(self._items.partition.get(TOPICS).get("triggered", {"N": "0"})["N"])
 
 
-_LAST: Final = "last_"
-
-
 def _change(counts: Mapping[str, int], attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the change of an item that adds the counts and sets the attributes."""
-    add = "ADD " + ", ".join(f"{name} :{name}" for name in counts) if counts else ""
-    set_ = " SET " + ", ".join(f"{name} = :{name}" for name in attributes) if attributes else ""
-    values = {**counts, **attributes}
+    """Return the change of an item that adds the counts and sets the attributes.
+
+    The first time from which most tries fail stays, until most go through.
+    """
+    recovered = attributes.get(_FAILING) == 0
+    known = {name: value for name, value in attributes.items() if name != _FAILING or value}
+    sets = [
+        f"{name} = if_not_exists({name}, :{name})" if name == _FAILING else f"{name} = :{name}"
+        for name in known
+    ]
+    clauses = ["ADD " + ", ".join(f"{name} :{name}" for name in counts)] if counts else []
+    clauses += ["SET " + ", ".join(sets)] if sets else []
+    clauses += [f"REMOVE {_FAILING}"] if recovered else []
+    values = {**counts, **known}
     return {
-        "UpdateExpression": add + set_,
+        "UpdateExpression": " ".join(clauses),
         "ExpressionAttributeValues": {f":{name}": _attribute(v) for name, v in values.items()},
     }
 

@@ -10,16 +10,15 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue_names import kind_of
 from bucketcast.deployment.health import health
+from bucketcast.deployment.status import Status, read_statuses
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.dynamic_targets.command.rows import (
     COLUMNS,
     WIDE_COLUMNS,
-    Row,
     cells,
     document,
-    read_rows,
     remarks,
 )
 from bucketcast.state.counters import Counts
@@ -120,12 +119,13 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, yes: bool) -> None:
 def ls(out: Output, *, wait: int, wide: bool) -> None:
     """List targets with their health and queues; then reasons and errors.
 
-    The health check runs in the target's own function, which also sends its events. WAITING is the
+    STATE is failing if most of the last tries failed, whatever the health check says, and offline
+    if that fails; it runs in the target's own function, which also sends its events. WAITING is the
     length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
-    the age of the oldest event that the function has last received, LAST OK that of the last
-    delivery. With --wide, SENT counts events and FAILED failed attempts since the stack was
-    created. --json has messages in flight, too.
+    the age of the oldest event that is known to wait, LAST OK that of the last delivery. With
+    --wide, SENT counts events and FAILED failed attempts since the stack was created. --json has
+    messages in flight, too.
 
     \b
     Example:
@@ -136,7 +136,7 @@ def ls(out: Output, *, wait: int, wide: bool) -> None:
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
     targets = deployment.all_targets
-    entries, counts = read_rows(targets, health(targets, aws), deployment.state_table, aws)
+    entries, counts = read_statuses(targets, health(targets, aws), deployment.state_table, aws)
     result = {
         "stack": deployment.stack,
         "targets": [document(row) for row in entries],
@@ -157,7 +157,7 @@ def ls(out: Output, *, wait: int, wide: bool) -> None:
             out.note(f"note: {dropped} for {arn} dropped: there was no such target or topic")
 
 
-def _others(rows: Sequence[Row], counts: Mapping[str, Counts]) -> list[dict[str, object]]:
+def _others(rows: Sequence[Status], counts: Mapping[str, Counts]) -> list[dict[str, object]]:
     """Return the counts of other ARNs: of topics, and of targets that do not exist."""
     listed = {row.target.arn for row in rows}
     return [

@@ -1,14 +1,11 @@
 """A target in the output of `bucketcast target ls`: table row, remarks and JSON object."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.breaker import Outage
-from bucketcast.deployment.health import Health
-from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.deployment.status import Status
+from bucketcast.state.counters import Last
 from bucketcast.terminal.times import age, moment, moment_or_none
 
 COLUMNS = ("TARGET", "STATE", "WAITING", "DEAD", "OLDEST", "LAST OK")
@@ -17,56 +14,16 @@ _NEVER = "-"
 _BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
 
 
-class Row(NamedTuple):
-    """A target with its health, outage and counts."""
-
-    target: deployed.DeployedTarget
-    health: Health
-    outage: Outage | None
-    last: Last
-    events: Counts = Counts()
-
-    @property
-    def oldest(self) -> int:
-        """Arrival of the oldest event in the last batch, in Unix ms; 0 if none is waiting."""
-        return self.last.oldest if self.health.waiting else 0
-
-
-def read_rows(
-    targets: Sequence[deployed.DeployedTarget], reports: Sequence[Health], table: str, aws: Aws
-) -> tuple[list[Row], Mapping[str, Counts]]:
-    """Return a row for each target with its report, and the counts of all ARNs.
-
-    Raises:
-        AwsError: AWS cannot be reached.
-    """
-    with aws_errors():
-        outages = Breakers(table, lambda: aws.dynamodb).read()
-        counters = Counters(table, lambda: aws.dynamodb)
-        last, counts = counters.read_last(), counters.read()
-    rows = [
-        Row(
-            target,
-            report,
-            outages.get(target.arn),
-            last.get(target.arn, Last()),
-            counts.get(target.arn, Counts()),
-        )
-        for target, report in zip(targets, reports, strict=True)
-    ]
-    return rows, counts
-
-
 def _origin(target: deployed.DeployedTarget) -> str:
     return _AT_RUN_TIME if target.dynamic else _BY_DEPLOY
 
 
-def cells(row: Row, now: int) -> tuple[str, ...]:
+def cells(row: Status, now: int) -> tuple[str, ...]:
     """Return a target's row of the table with `WIDE_COLUMNS`, of which `COLUMNS` are the first."""
     health, last = row.health, row.last
     return (
         row.target.name,
-        state(row),
+        row.condition.state,
         count(health.waiting),
         count(health.dead),
         age(row.oldest, now) if row.oldest else _NEVER,
@@ -79,31 +36,27 @@ def cells(row: Row, now: int) -> tuple[str, ...]:
     )
 
 
-def state(row: Row) -> str:
-    """Return the state in one word: paused, off, online, down or unknown."""
-    if row.outage and row.outage.paused:
-        return "paused"
-    if not row.target.enabled:
-        return "off"
-    return {True: "online", False: "down", None: "unknown"}[row.health.online]
-
-
-def remarks(row: Row, now: int) -> str:
+def remarks(row: Status, now: int) -> str:
     """Return the reason why a target is not online, and its last error."""
-    outage, health, last = row.outage, row.health, row.last
+    (state, since, next_try), health, last = row.condition, row.health, row.last
     reasons = []
-    if outage and outage.paused:
-        reasons.append(f"paused since {moment(outage.paused)}: events are queued")
-    elif not row.target.enabled:
-        reasons.append("off: events are queued")
+    if state in ("paused", "off"):
+        reasons.append(f"{state}{_since(since)}: events are queued")
     elif health.why:
         reasons.append(health.why)
-    if outage and outage.since:
-        reasons.append(f"one event at a time since {moment(outage.since)}")
+    if state in ("failing", "offline") and since:
+        tries = f": {last.taken:,} of its last {last.tried:,} tries went through"
+        reasons.append(f"failing{_since(since)}{tries if last.tried else ''}")
+    if next_try and state in ("failing", "offline"):
+        reasons.append(f"one event at a time, the next in {age(now, next_try)}")
     if last.failure:
         error = "" if last.reason in health.why else f": {last.error}: {last.reason}"
         reasons.append(f"last error {age(last.failure, now)} ago{error}")
     return "; ".join(reasons)
+
+
+def _since(since: int) -> str:
+    return f" since {moment(since)}" if since else ""
 
 
 def count(messages: int | None) -> str:
@@ -111,7 +64,7 @@ def count(messages: int | None) -> str:
     return "?" if messages is None else f"{messages:,}"
 
 
-def document(row: Row) -> dict[str, Any]:
+def document(row: Status) -> dict[str, Any]:
     target, health, outage, last = row.target, row.health, row.outage, row.last
     return {
         "arn": target.arn,
@@ -120,6 +73,9 @@ def document(row: Row) -> dict[str, Any]:
         "made": _origin(target),
         "topic": target.dynamic.topic or None if target.dynamic else None,
         "enabled": target.enabled,
+        "state": row.condition.state,
+        "since": moment_or_none(row.condition.since),
+        "last_tries": {"tried": last.tried, "taken": last.taken},
         "where": health.where,
         "online": health.online,
         "why": health.why,

@@ -5,7 +5,7 @@ from importlib import metadata
 from typing import Any
 
 from bucketcast.deployment import DeployedTarget
-from bucketcast.deployment.health import Health
+from bucketcast.deployment.status import Status
 from bucketcast.destination import TargetArn
 
 
@@ -16,13 +16,14 @@ def arns(targets: Sequence[DeployedTarget]) -> list[str]:
     ]
 
 
-def server_info(
-    targets: Sequence[DeployedTarget], healths: Sequence[Health], host: str, uptime: int
-) -> dict[str, Any]:
-    """Return the answer as MinIO's clients read it; `uptime` is seconds."""
+def server_info(statuses: Sequence[Status], host: str, uptime: int) -> dict[str, Any]:
+    """Return the answer as MinIO's clients read it; `uptime` is seconds.
+
+    They know two words only.
+    """
     notifications = [
-        {TargetArn.parse(target.arn).type: [{target.id: {"status": _status(health)}}]}
-        for target, health in zip(targets, healths, strict=True)
+        {TargetArn.parse(each.target.arn).type: [{each.target.id: {"status": _status(each)}}]}
+        for each in statuses
     ]
     server = {
         "state": "online",
@@ -33,11 +34,11 @@ def server_info(
     }
     return {
         "mode": "online",
-        "sqsARN": arns(targets),
+        "sqsARN": arns([each.target for each in statuses]),
         "services": {"notifications": notifications},
         "servers": [server],
     }
 
 
-def _status(health: Health) -> str:
-    return "online" if health.online else "offline"
+def _status(status: Status) -> str:
+    return "online" if status.condition.state == "online" else "offline"

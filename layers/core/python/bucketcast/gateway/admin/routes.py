@@ -15,6 +15,7 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment.health import health
 from bucketcast.deployment.stats import TargetStats, target_stats
+from bucketcast.deployment.status import read_statuses
 from bucketcast.dynamic_targets.api import AdminConfig
 from bucketcast.errors import BucketcastError
 from bucketcast.gateway.admin import metrics, prometheus_token
@@ -176,7 +177,8 @@ class Admin:
         def info() -> dict[str, Any]:
             deployment = self._deployment()
             targets = deployment.all_targets
-            return server_info(targets, health(targets, self._aws), host, uptime)
+            reports, table = health(targets, self._aws), deployment.state_table
+            return server_info(read_statuses(targets, reports, table, self._aws)[0], host, uptime)
 
         return _json(await asyncio.to_thread(info))
 

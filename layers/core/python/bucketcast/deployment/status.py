@@ -1,0 +1,104 @@
+"""The status of a target, said here for all commands, pages and answers.
+
+Whether a target works shows in what became of its events; the health check only shows whether it
+can be reached: a server that answers 503 to every event passes it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.delivery.breaker import Outage
+from bucketcast.deployment import DeployedTarget
+from bucketcast.deployment.health import Health
+from bucketcast.errors import NotConnected
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts, Last
+
+State = Literal["online", "failing", "offline", "paused", "off", "absent", "probing", "unknown"]
+
+
+class Condition(NamedTuple):
+    """The state of a target, and since when; times are Unix ms, 0 where they are not known.
+
+    `online`: nothing is known against it; `failing`: most of its last tries failed; `offline`: it
+    cannot be reached or used; `paused` and `off`: its events are meant to wait; `absent`: it was
+    removed; `probing`: its health check runs; `unknown`: that could not be made. `next_try` is when
+    one event is tried, while the others wait.
+    """
+
+    state: State
+    since: int = 0
+    next_try: int = 0
+
+
+def condition(
+    target: DeployedTarget, health: Health, outage: Outage | None, last: Last
+) -> Condition:
+    """Return the state of a target, from what is known of it."""
+    if target.state == "kept":
+        return Condition("absent")
+    if outage and outage.paused:
+        return Condition("paused", outage.paused)
+    if not target.enabled:
+        return Condition("off")
+    since, next_try, error = (outage.since, outage.next, outage.error) if outage else (0, 0, "")
+    away = error == NotConnected.__name__ and health.online is None
+    since = since or last.failing
+    if health.online is False or away:
+        return Condition("offline", since, next_try)
+    if since:
+        return Condition("failing", since, next_try)
+    unchecked: State = "unknown" if health.why else "probing"
+    return Condition("online" if health.online else unchecked)
+
+
+class Status(NamedTuple):
+    """A target with its health, outage and counts."""
+
+    target: DeployedTarget
+    health: Health
+    outage: Outage | None
+    last: Last
+    events: Counts = Counts()
+
+    @property
+    def condition(self) -> Condition:
+        return condition(self.target, self.health, self.outage, self.last)
+
+    @property
+    def oldest(self) -> int:
+        """Arrival of the oldest event that is known to wait, in Unix ms; 0 if none is waiting.
+
+        What the target took last need not be the oldest: during an outage most batches hold what
+        has just arrived, while what came first waits since the outage began.
+        """
+        if not self.health.waiting:
+            return 0
+        began = self.outage.since if self.outage else 0
+        return min(filter(None, (self.last.oldest, began)), default=0)
+
+
+def read_statuses(
+    targets: Sequence[DeployedTarget], reports: Sequence[Health], table: str, aws: Aws
+) -> tuple[list[Status], Mapping[str, Counts]]:
+    """Return the status of each target with its report, and the counts of all ARNs.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    with aws_errors():
+        outages = Breakers(table, lambda: aws.dynamodb).read()
+        counters = Counters(table, lambda: aws.dynamodb)
+        last, counts = counters.read_last(), counters.read()
+    statuses = [
+        Status(
+            target,
+            report,
+            outages.get(target.arn),
+            last.get(target.arn, Last()),
+            counts.get(target.arn, Counts()),
+        )
+        for target, report in zip(targets, reports, strict=True)
+    ]
+    return statuses, counts
