@@ -1,4 +1,4 @@
-"""`examples/cdk`: the built wheel in a new environment, and an app that uses its construct."""
+"""The built wheel in a new environment: its command, and `examples/cdk` with its construct."""
 
 import json
 import shutil
@@ -88,6 +88,20 @@ def test_the_example_is_deployed_and_an_event_of_its_bucket_arrives(
     finally:
         # By what was deployed: else the app is synthesized again.
         _run([*cdk, "--app", "cdk.out", "destroy", "--force"], app, environment)
+
+
+def test_the_command_needs_only_what_the_wheel_asks_for(
+    system: System, installed: Path, tmp_path: Path
+) -> None:
+    """A target's client is its function's: the command, the gateway and the console need none."""
+    program = """
+import importlib, pkgutil, bucketcast
+for module in pkgutil.walk_packages(bucketcast.__path__, "bucketcast."):
+    if not module.name.startswith("bucketcast.targets."):
+        importlib.import_module(module.name)
+"""
+    _run([str(installed / "python"), "-I", "-c", program], tmp_path)
+    _run([str(installed / "bucketcast"), "target", "ls"], tmp_path, system.environment)
 
 
 def _keys(receiver: WebhookServer) -> list[str]:

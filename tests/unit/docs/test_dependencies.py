@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/dependencies.md").read_text("utf-8")
 PINS = sorted((ROOT / "layers").glob("**/requirements.txt"))
-CARRIED = ("shared", "gateway", "server", "jobs", "spark")
+CARRIED = ("shared", "gateway", "jobs", "spark")
 
 
 WORDED = {"redis": "redis-py"}
