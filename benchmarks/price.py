@@ -5,7 +5,7 @@ are 600 seconds at one event a second. The calls of S3 and of Lambda's pollers a
 for each event, a receive and a delete for each ten messages. The duration of a batch on Lambda is
 assumed, as by `bucketcast cost`. One instance of each function runs.
 
-Run: `python -m benchmarks.price`; it prints the counts of docs/architecture.md, and their prices.
+Run: `python -m benchmarks.price`; it prints the counts of docs/cost.md, and their prices.
 """
 
 import json

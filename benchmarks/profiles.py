@@ -1,6 +1,6 @@
 """The profiles side by side: the cost of a million events to one webhook, at some rates.
 
-Run: `python -m benchmarks.profiles`; it prints the table of docs/architecture.md.
+Run: `python -m benchmarks.profiles`; it prints the table of docs/cost.md.
 """
 
 import sys

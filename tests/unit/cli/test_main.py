@@ -142,7 +142,7 @@ def test_no_help_shows_the_name_of_a_function_as_a_value() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands_and_options(shell: str) -> None:
-    """The script that docs/operations.md loads; the words after it are what the shell passes."""
+    """The script that docs/commands.md loads; the words after it are what the shell passes."""
     program = [str(Path(sys.executable).parent / "bucketcast")]
     variable = {**os.environ, "_BUCKETCAST_COMPLETE": f"{shell}_source"}
     script = subprocess.run(program, env=variable, capture_output=True, text=True, check=True)

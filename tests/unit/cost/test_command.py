@@ -68,7 +68,7 @@ def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str
 
 
 def test_the_docs_show_the_profiles_side_by_side() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
     assert f"$ python -m benchmarks.profiles\n{profiles.table()}```" in text
 
 

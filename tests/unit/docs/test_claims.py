@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -54,6 +55,28 @@ def _constants(file: Path) -> Iterator[str]:
             yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             yield statement.target.id
+
+
+def test_pages_name_the_clients_that_the_tests_run() -> None:
+    modules = (ROOT / "tests/servers/go").glob("*/go.mod")
+    run = dict(re.findall(r"^require (\S+) v(\S+)$", "\n".join(map(_text, modules)), re.MULTILINE))
+    installs = [
+        each for page in PAGES for each in re.findall(r"go install (\S+)@v([^` ]+)", _text(page))
+    ]
+    assert installs == [("github.com/minio/mc", run["github.com/minio/mc"])]
+    year, month, day = re.findall(r"-(\d{4})(\d\d)(\d\d)\d{6}-", run["github.com/minio/mc"])[0]
+    clients = re.findall(
+        r"^\| (\S+) (?:of )?(\d\S+), `", _text(ROOT / "docs/clients.md"), re.MULTILINE
+    )
+    assert clients == [
+        ("`mc`", f"{year}-{month}-{day}"),
+        ("minio-py", version("minio")),
+        ("minio-go", run["github.com/minio/minio-go/v7"]),
+    ]
+
+
+def _text(page: Path) -> str:
+    return page.read_text("utf-8")
 
 
 def test_architecture_names_those_who_may_import_commands_and_the_sdk() -> None:

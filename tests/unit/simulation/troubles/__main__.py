@@ -1,4 +1,4 @@
-"""Play every trouble, print what was seen, and write the table into `docs/operations.md`.
+"""Play every trouble, print what was seen, and write the table into `docs/whose-trouble.md`.
 
 `python -m tests.unit.simulation.troubles [WORD ...]` plays those with a word in their names only,
 and writes nothing.

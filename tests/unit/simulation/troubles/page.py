@@ -1,4 +1,4 @@
-"""The table of all cells, as it stands in `docs/operations.md`."""
+"""The table of all cells, as it stands in `docs/whose-trouble.md`."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from tests.unit.simulation.troubles import (
 )
 from tests.unit.simulation.troubles.cell import Cell, Seen
 
-PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[4] / "docs" / "whose-trouble.md"
 BEGIN, END = "<!-- troubles -->\n", "<!-- /troubles -->\n"
 CELLS: tuple[Cell, ...] = (
     *events.CELLS,
