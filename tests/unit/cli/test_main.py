@@ -14,10 +14,24 @@ from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, refusal
 
 
-def test_an_unknown_command_is_misuse(run: Run) -> None:
-    ran = run("evnt")
-    assert ran.code == 2
-    assert "did you mean 'event'?" in ran.err
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("evnt", "unknown command 'evnt': did you mean 'event'? commands are event, "),
+        ("event ad", "unknown command 'ad': did you mean 'add'? commands are add, apply, "),
+        ("target ls --wde", "unknown option '--wde': did you mean '--wide'? options are --wait, "),
+        ("event add", "BUCKET is missing"),
+        ("cost", "--events-per-day is missing"),
+        ("target ls --wait nan", "--wait: 'nan' is not a valid integer range"),
+        ("event ls uploads --event", "unknown option '--event': options are --stack, "),
+        ("event ls uploads x:1", "TARGET: unknown kind 'x': kinds are "),
+        ("target ls b", "got unexpected extra argument (b)"),
+        ("target ls --stack", "option '--stack' requires an argument"),
+    ],
+)
+def test_misuse_is_said_in_one_style(run: Run, words: str, error: str) -> None:
+    ran = run(*words.split())
+    assert (ran.code, ran.err.startswith(f"bucketcast: {error}")) == (2, True)
 
 
 def test_misuse_with_json_is_one_document(run: Run) -> None:
@@ -27,7 +41,7 @@ def test_misuse_with_json_is_one_document(run: Run) -> None:
     assert ran.document == {
         "status": "error",
         "code": "misuse",
-        "error": "Missing argument 'TARGET'.",
+        "error": "TARGET is missing",
         "field": "TARGET",
     }
 
@@ -40,7 +54,18 @@ def test_help_and_version_import_neither_boto3_nor_rich() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert "Commands:" in answer.stdout
+    assert "Rules and buckets:" in answer.stdout
+
+
+def test_every_command_is_in_one_group_of_the_help() -> None:
+    package = Path(cli.__file__).parents[1]
+    modules = [
+        ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__init__")
+        for path in [*package.rglob("command.py"), *package.rglob("command/*.py")]
+        if "\ndef command(" in path.read_text(encoding="utf-8")
+    ]
+    grouped = [module for group in cli.GROUPS.values() for module, _ in group.values()]
+    assert sorted(grouped) == sorted(modules)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_rule_is_added_as_the_command_adds_it(site: Site) -> None:
     [
         ("arn", "webhook:primry", "did you mean 'webhook:primary'?"),
         ("bucket", "--help", "invalid bucket name '--help'"),
-        ("events", "all", "Invalid value for '--event'"),
+        ("events", "all", "event: unknown event 'all'"),
         ("try", "all", "invalid event 'all'"),
         ("key", "", "invalid object 's3://uploads/'"),
     ],

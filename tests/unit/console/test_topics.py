@@ -75,7 +75,7 @@ def test_a_target_is_added_and_removed(site: Site) -> None:
     [
         ("webhook:audit", "endpoint=h", "settings", "endpoint: found 'h'"),
         ("webhook:audit", "endpoint", "settings", "found 'endpoint'; allowed is KEY=VALUE"),
-        ("", "", "arn", "Missing argument 'TARGET'"),
+        ("", "", "arn", "target is missing"),
     ],
 )
 def test_wrong_settings_are_named_and_never_repeated(

@@ -54,7 +54,7 @@ def test_price_of_access_events_is_shown(run: Run, file: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], "Missing option '--events-per-day'"),
+        ([], "--events-per-day is missing"),
         (["--events-per-day", "0"], "0 is not in the range"),
         (["--events-per-day", "1", "--share", "webhook:other=5"], "available: webhook:primary"),
         (["--events-per-day", "1", "--share", "webhook:primary=500"], "0 to 100"),

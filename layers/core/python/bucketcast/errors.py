@@ -21,6 +21,7 @@
 What a repair of the target would fix is never `Rejected`.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import ClassVar, Self
@@ -181,8 +182,19 @@ def name_of(error: DeliveryError) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `did you mean 'x'? ` for the nearest known word, or "" if none is near."""
+    """Return `did you mean 'x'? ` for the nearest known word, or "" if none is near.
+
+    Near is a word each of whose parts is: all targets of a kind begin alike.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only for a wrong word
 
-    near = get_close_matches(word, list(known), n=1)
+    def is_near(candidate: str) -> bool:
+        pairs = zip(_parts(word), _parts(candidate), strict=False)
+        return all(a[:1] == b[:1] and get_close_matches(a, [b]) for a, b in pairs)
+
+    near = get_close_matches(word, list(filter(is_near, known)), n=1)
     return f"did you mean '{near[0]}'? " if near else ""
+
+
+def _parts(name: str) -> list[str]:
+    return re.split("[:_]", name.casefold())

@@ -134,7 +134,7 @@ def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
-        (["s3://uploads/a"], 2, "missing --event"),
+        (["s3://uploads/a"], 2, "--event is missing"),
         ([str(PUT), "--size", "5"], 2, "--size is allowed with s3://BUCKET/KEY only"),
         ([str(PUT), "--tag", "a=b"], 2, "--tag is allowed with s3://BUCKET/KEY only"),
         ([str(RECORDED / "README.md")], 1, "not a JSON object"),

@@ -91,8 +91,8 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("--size 5", "'--size': found '5'; allowed is a range of sizes"),
-        ("--not source_ip=office", "'--not': found 'office'"),
+        ("--size 5", "--size: found '5'; allowed is a range of sizes"),
+        ("--not source_ip=office", "--not: found 'office'"),
         ("--prefix a* --prefix b", "--prefix: found 'a*' with wildcards"),
     ],
 )

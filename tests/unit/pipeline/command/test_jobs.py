@@ -48,7 +48,7 @@ def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None
             2,
             "--manifest and --source: allowed is one",
         ),
-        (("backfill", "--target", WEBHOOK), 2, "Missing argument 'BUCKET'"),
+        (("backfill", "--target", WEBHOOK), 2, "BUCKET is missing"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
         (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),
     ],

@@ -16,7 +16,8 @@ from typing import Final
 import click
 
 from bucketcast.aws.clients import Aws, AwsError
-from bucketcast.errors import BucketcastError, ConfigErrors, NoAnswer, did_you_mean
+from bucketcast.errors import BucketcastError, ConfigErrors, NoAnswer
+from bucketcast.terminal import usage
 from bucketcast.terminal.output import Output, output_options
 
 DONE: Final = 0
@@ -25,54 +26,45 @@ MISUSE: Final = 2
 NO_ANSWER: Final = 3
 
 # Modules are imported on use to keep `--help` quick; the text is shown by `bucketcast --help`.
-_COMMANDS: Final = {
-    "backfill": ("pipeline.command.backfill", "Send a bucket's existing objects to a target."),
-    "bucket": (
-        "notifications.command.bucket",
-        "Connect and disconnect existing buckets; list connected ones.",
-    ),
-    "config": ("config.command", "Check bucketcast.toml and show the effective configuration."),
-    "console": (
-        "console.command",
-        "Show events, dead letters, rules and buckets as web pages.",
-    ),
-    "cost": ("cost.command", "Estimate what a deployment costs."),
-    "dlq": ("dlq.command", "List, show, redrive, export and purge dead letters."),
-    "doctor": (
-        "diagnose.command.doctor",
-        "Find what is wrong with the deployment, and what to do.",
-    ),
-    "event": (
-        "notifications.command.event",
-        "Add, list and remove rules: which events go to which target.",
-    ),
-    "explain": (
-        "diagnose.command.explain",
-        "Show which rules match an event, why, and what would be sent.",
-    ),
-    "gateway": (
-        "gateway.command",
-        "Serve S3, notifications and topics at one address for mc and the SDKs.",
-    ),
-    "import": ("migrate.command", "Import the configuration of MinIO."),
-    "listen": ("listen.command", "Show a bucket's events as they happen."),
-    "notification": (
-        "notifications.command.notification",
-        "List and remove notifications: which events go to which topic.",
-    ),
-    "reconcile": ("pipeline.command.reconcile", "Compare a mirror with its bucket and repair it."),
-    "scan": (
-        "pipeline.command.scan",
-        "Find objects with too many versions and prefixes with too many folders.",
-    ),
-    "target": (
-        "dynamic_targets.command",
-        "List targets and their health; pause them; add and remove dynamic targets.",
-    ),
-    "test": ("diagnose.command.test", "Send a synthetic event to one target, and show its way."),
-    "topic": ("topics.command", "List and remove topics; show their backlog."),
-    "trace": ("diagnose.command.trace", "Show where an object's events went."),
-    "user": ("users.command", "Manage the gateway's users and their keys."),
+GROUPS: Final = {
+    "Rules and buckets": {
+        "event": ("notifications.command.event", "Add, list, apply and remove rules."),
+        "bucket": ("notifications.command.bucket", "Connect, disconnect and list buckets."),
+        "listen": ("listen.command", "Show a bucket's events as they happen."),
+    },
+    "Targets": {
+        "target": ("dynamic_targets.command", "List, pause, resume, add and remove targets."),
+        "dlq": ("dlq.command", "List, show, redrive, export and purge dead letters."),
+    },
+    "Find faults": {
+        "doctor": ("diagnose.command.doctor", "Find what is wrong, and what to do."),
+        "explain": ("diagnose.command.explain", "Show which rules match an event, and why."),
+        "test": (
+            "diagnose.command.test",
+            "Send a synthetic event to one target, and show its way.",
+        ),
+        "trace": ("diagnose.command.trace", "Show where an object's events went."),
+        "console": ("console.command", "Show events, targets, rules and buckets as web pages."),
+    },
+    "Whole buckets": {
+        "scan": ("pipeline.command.scan", "Tell what a bucket holds, and what is conspicuous."),
+        "backfill": ("pipeline.command.backfill", "Send existing objects to a target."),
+        "reconcile": ("pipeline.command.reconcile", "Compare a mirror with its bucket."),
+    },
+    "Gateway": {
+        "gateway": ("gateway.command", "Serve S3, notifications and topics for mc and the SDKs."),
+        "user": ("users.command", "Manage the gateway's users and their keys."),
+        "topic": ("topics.command", "List and remove topics; show their backlog."),
+        "notification": ("notifications.command.notification", "Which events go to which topic."),
+    },
+    "Before a deploy": {
+        "config": ("config.command", "Check bucketcast.toml, and show what is in effect."),
+        "cost": ("cost.command", "Estimate what a deployment costs."),
+        "import": ("migrate.command", "Import the configuration of MinIO."),
+    },
+}
+_MODULES: Final = {
+    name: module for commands in GROUPS.values() for name, (module, _) in commands.items()
 }
 
 
@@ -80,26 +72,21 @@ class _Commands(click.Group):
     """The commands of all features."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(_COMMANDS)
+        return list(_MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _MODULES:
             return None
-        module, _ = _COMMANDS[cmd_name]
-        command: click.Command = import_module(f"bucketcast.{module}").command
+        command: click.Command = import_module(f"bucketcast.{_MODULES[cmd_name]}").command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
-            near = did_you_mean(args[0], _COMMANDS)
-            ctx.fail(f"unknown command '{args[0]}': {near}commands are {', '.join(_COMMANDS)}")
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+        width = max(map(len, _MODULES))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), text) for name, (_, text) in commands.items()]
+                )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -153,16 +140,4 @@ def _report_misuse(out: Output, error: click.UsageError | ConfigErrors) -> None:
     else:
         command = error.ctx.command_path if error.ctx else "bucketcast"
         hint = f"see `{command} --help`"
-        out.fail(error.format_message(), "misuse", field=_field(error), hint=hint)
-
-
-def _field(error: click.UsageError) -> str:
-    """Return the option or argument that is wrong, as it is typed; "" if it is not one alone."""
-    if isinstance(error, click.NoSuchOption):
-        return error.option_name
-    if not isinstance(error, click.BadParameter):
-        return ""
-    if isinstance(error.param, click.Option):
-        return max(error.param.opts, key=len)
-    name = error.param.human_readable_name if error.param else str(error.param_hint or "")
-    return name[1:-1] if name.startswith("[") else name  # an optional argument
+        out.fail(usage.text_of(error), "misuse", field=usage.field_of(error), hint=hint)

@@ -14,6 +14,7 @@ from bucketcast.console.context import Context, context_of
 from bucketcast.console.pages import Link, command_line, page, render
 from bucketcast.deployment import Deployed
 from bucketcast.errors import NoAnswer
+from bucketcast.terminal import usage
 from bucketcast.terminal.output import Output
 
 
@@ -114,7 +115,7 @@ def error_page(request: Request, error: Exception) -> Response:
         status = error.status_code
         text = "There is no such page." if error.detail == "Not Found" else error.detail
     elif isinstance(error, click.UsageError):
-        text = error.format_message()
+        text = usage.text_of(error)
     elif isinstance(error, (AwsError, NoAnswer)):
         status = 502
     problem = Answer(context=context_of(request), problem=text)

@@ -9,6 +9,7 @@ import click
 
 from bucketcast.deployment import NoTargetError
 from bucketcast.errors import BucketcastError, ConfigErrors
+from bucketcast.terminal import usage
 
 ERRORS = (click.UsageError, BucketcastError)
 """What a command raises if its words are wrong, or it fails."""
@@ -45,5 +46,9 @@ def errors_of(error: Exception) -> dict[str, str]:
         return {SECRET: str(error)}
     if isinstance(error, click.UsageError):
         param = error.param if isinstance(error, click.BadParameter) else None
-        return {(param.name if param else "") or "": error.format_message()}
+        return {
+            (param.name if param else "") or "": usage.text_of(
+                error, usage.label_of(param) if param else ""
+            )
+        }
     return {"arn" if isinstance(error, NoTargetError) else "": str(error)}

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 
 from bucketcast.console.context import context_of
 from bucketcast.display import printable
+from bucketcast.terminal import usage
 from bucketcast.terminal.times import clock
 
 FOLDER: Final = Path(__file__).parent
@@ -52,6 +53,7 @@ def _environment() -> Environment:
         "printable": lambda text: printable(str(text), keep=_LINES),
         "time": _time,
         "cell": _cell,
+        "label": usage.label_of,
         "log10": math.log10,
         "part": lambda text: quote(str(text), safe=":"),
     }

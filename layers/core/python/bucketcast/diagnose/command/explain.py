@@ -116,7 +116,7 @@ def synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
     """Return the event that S3 would send, as ingest reads it."""
     bucket, key = params.object_uri(uri)
     if options["name"] is None:
-        raise click.UsageError("missing --event: put, delete, get or a name")
+        raise click.UsageError("--event is missing: put, delete, get or a name")
     seconds = time.time()
     event = Event(
         options["name"],

@@ -113,9 +113,9 @@ def command(
 
 def _check_new(bucket: str | None, target: TargetArn | None) -> None:
     if bucket is None:
-        raise click.UsageError("Missing argument 'BUCKET'.")
+        raise click.UsageError("BUCKET is missing")
     if target is None:
-        raise click.UsageError("Missing option '--target'.")
+        raise click.UsageError("--target is missing")
 
 
 def _check_selection(values: Mapping[str, str]) -> None:
