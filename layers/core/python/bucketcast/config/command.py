@@ -27,25 +27,31 @@ from bucketcast.terminal.output import Output, shared
 _COLUMNS = ("TABLE", "KEY", "VALUE", "")
 _DURATIONS = ("timeout", "window")
 _REMARKS = {"access_events": f"({PRICE})"}
+_KIND = f"{__name__}.kind"
 _PEM_BEGIN = "-----BEGIN "
 
 
 class _WithEveryOption(click.Command):
-    """A command whose help ends with every configuration key, from their declarations."""
+    """A command whose help ends with the configuration keys of a KIND, or all, as declared."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # --help comes before the arguments, wherever it stands.
+        ctx.meta[_KIND] = next((word for word in args if word in targets.kinds()), "")
+        return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
+        kind = ctx.meta.get(_KIND)
         for title, declared, variables in sections():
+            if kind and title != f"[notify_{kind}.ID]":
+                continue
+            rows = []
+            for key, option in page.own_first(declared).items():
+                rows.append((f"{key} ({option.type})", page.sentence(option)))
+                if variables:  # on a line of its own, where it is not broken
+                    rows.append((f"  {variables.format(option.variable)}", ""))
             with formatter.section(title):
-                formatter.write_dl(
-                    [
-                        (
-                            f"{key} ({option.type})",
-                            page.sentence(option) + variables.format(option.variable),
-                        )
-                        for key, option in page.own_first(declared).items()
-                    ]
-                )
+                formatter.write_dl(rows)
 
 
 @click.command(cls=_WithEveryOption)

@@ -37,7 +37,7 @@ def sections() -> Iterator[tuple[str, Any, str]]:
         yield f"[source.{name}]", declared, ""
     for kind in targets.kinds():
         settings = targets.load(kind).Settings
-        yield f"[notify_{kind}.ID]", settings, f" MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
+        yield f"[notify_{kind}.ID]", settings, f"MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
     yield "[notify_KIND.ID.deploy]", Deploy, ""
     for name, declared in TABLES.items():
         yield f"[{name}]", declared, ""
