@@ -1,7 +1,11 @@
 """What is hidden in a key does nothing to a terminal; programs get the key as it is."""
 
+from typing import get_args
+
+import click
 import pytest
 
+from bucketcast.deployment.status import State
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import output
@@ -40,12 +44,22 @@ def test_only_a_terminal_pages_what_is_longer_than_it(
     assert paged == []
     monkeypatch.setenv("LINES", "3")
     assert run("target", "ls").out == ("" if output.is_terminal() else shown)
-    assert paged == ([shown] if output.is_terminal() else [])
+    assert [*map(click.unstyle, paged)] == ([shown] if output.is_terminal() else [])
 
 
 def test_a_long_cell_shifts_its_own_row_only() -> None:
     table = output.plain(["KEY", "SIZE"], [["k" * 60, "1"], ["short", "2"]])
     assert table.splitlines()[1:] == ["k" * 60 + "  1", "short".ljust(48) + "  2"]
+
+
+@pytest.mark.parametrize("state", get_args(State))
+def test_a_state_has_a_colour_on_a_terminal_only(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = output.plain(["KEY", "STATE", ""], [["online", state, "."]])
+    assert ("\x1b[" in table) == (output.is_terminal() and state != "unknown")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.plain(["KEY", "STATE", ""], [["online", state, "."]]) == click.unstyle(table)
 
 
 def test_error_keeps_its_lines(run: Run, aws: MotoAws) -> None:

@@ -1,8 +1,8 @@
 """Output of the commands: `--json`, `--stack`, tables, notes and errors.
 
-A table is the same on a terminal, where $PAGER shows it if it is long, and in a pipe. Keys and
-reasons come from outside: they are escaped for people (`display.printable`) and left as they are in
-`--json`.
+A table is the same on a terminal, where $PAGER shows it if it is long and states have a colour, and
+in a pipe. Keys and reasons come from outside: they are escaped for people (`display.printable`) and
+left as they are in `--json`.
 """
 
 import json
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 _LINES = "\n\t"
 _WIDEST = 48
+_STATES = ("STATE", "STATUS", "WHAT")
+"""The columns whose words may have a colour."""
+_COLOURS = {
+    **dict.fromkeys(("online", "ok", "delivered"), "green"),
+    **dict.fromkeys(("paused", "off", "probing", "warn", "retried"), "yellow"),
+    **dict.fromkeys(("failing", "offline", "absent", "error", "dead", "dropped"), "red"),
+}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -200,10 +207,14 @@ def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [
         min(_WIDEST, max(len(line[index]) for line in lines)) for index in range(len(columns))
     ]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    return "\n".join("  ".join(map(_cell, columns, line, widths)).rstrip() for line in lines)
+
+
+def _cell(column: str, text: str, width: int) -> str:
+    padding = " " * (width - len(text))
+    has_colour = column in _STATES and is_terminal() and not os.environ.get("NO_COLOR")
+    colour = _COLOURS.get(text) if has_colour else None
+    return (click.style(text, fg=colour) if colour else text) + padding
 
 
 def _page(text: str) -> None:
