@@ -30,6 +30,7 @@ from bucketcast.targets.elasticsearch.index import Names
 
 ROUNDS = 10
 """Three or four are needed; each further one means that another writer was faster."""
+_REMOVALS = (Register.REMOVAL, Register.EXPIRY)  # far quicker to read than members of a class
 
 
 class WriteResult(NamedTuple):
@@ -93,7 +94,7 @@ def _build_objects(
     for entry in entries:
         try:
             id_ = document_id(entry.key, always_hashed=names.hashed)
-            removes = entry.register in (Register.REMOVAL, Register.EXPIRY)
+            removes = entry.register in _REMOVALS
             move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
         except UnicodeEncodeError as error:
             result.fail(entry.indexes, Rejected.anywhere(f"its text is not Unicode: {error}"))
