@@ -1,6 +1,7 @@
 """`bucketcast doctor` on a deployment in which one thing at a time is wrong."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,17 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import asdict
 
-from bucketcast.destination import TopicArn
+from bucketcast.deployment import find
+from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.conftest import Run, Watch
-from tests.unit.dynamic_targets.account import DYNAMIC
+from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import (
     ENTRY,
     INGRESS_ARN,
@@ -96,6 +100,7 @@ def test_what_waits_in_the_queues_of_a_removed_target_is_found(
 
 
 Plant = Callable[[MotoAws], Any]
+GONE = "arn:minio:sqs::gone:webhook"
 
 
 def delete(queue: str) -> Plant:
@@ -118,58 +123,177 @@ def eventbridge(rule_state: str) -> Plant:
     return plant
 
 
-@pytest.mark.parametrize(
-    ("plant", "check", "found", "hint"),
-    [
-        (delete(FUNCTION), "queue", "does not exist", "detect-stack-drift"),
-        (delete(f"{FUNCTION}-dead"), "queue", "does not exist", "detect-stack-drift"),
-        (
-            lambda aws: admit(aws, POLICY[1:]),
-            "queue-policy",
-            "does not let s3.amazonaws.com write",
-            "aws sqs set-queue-attributes",
+def step(check: str) -> Plant:
+    failed = {"check": check, "status": "error", "found": "no", "hint": "so"}
+    return lambda aws: aws.answers.update({FUNCTION: {"findings": [failed]}})
+
+
+def counted(counts: Counts, last: Last) -> Plant:
+    return lambda aws: Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, counts, last)
+
+
+def message(queue: str) -> Plant:
+    return lambda aws: aws.sqs.send_message(QueueUrl=aws.queue(queue), MessageBody="x")
+
+
+def rules(bucket: str, arn: str, event: str = "s3:ObjectCreated:Put", number: int = 1) -> Plant:
+    def plant(aws: MotoAws) -> None:
+        for index in range(number):
+            rule = Rule(bucket=bucket, arn=arn, events=(event,), prefix=f"{index}/")
+            Rules(TABLE, aws.dynamodb).add(rule)
+
+    return plant
+
+
+def both(*plants: Plant) -> Plant:
+    return lambda aws: [plant(aws) for plant in plants]
+
+
+def kept(aws: MotoAws) -> None:
+    """Remove a dynamic target while a message waits."""
+    add_dynamic_targets(aws)
+    targets = dynamic_targets_of(find("Bucketcast", aws), aws)
+    put = targets.put("webhook", "audit", {"endpoint": "http://h/"}).target
+    message(put.queue)(aws)
+    targets.remove(TargetArn("audit", "webhook"), discard=False)
+
+
+def key_policy(aws: MotoAws) -> None:
+    """Let only S3 use the customer's key."""
+    allowed = {"Service": "s3.amazonaws.com"}
+    statement = {"Effect": "Allow", "Principal": allowed, "Action": "kms:*", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    arn = aws.kms.create_key()["KeyMetadata"]["Arn"]
+    aws.kms.put_key_policy(KeyId=arn, PolicyName="default", Policy=policy)
+    aws.outputs["KmsKey"] = arn
+
+
+FAULTS: dict[str, tuple[Plant, str]] = {
+    "failing since …: … of its last … tries went through": (
+        counted(Counts(failed=9), Last(failure=1, error="Retryable", reason="HTTP 503")),
+        "repair what the error names",
+    ),
+    "paused since …": (
+        lambda aws: Breakers(TABLE, lambda: aws.dynamodb).pause(WEBHOOK, 1_000),
+        f"bucketcast target resume {WEBHOOK}",
+    ),
+    "slower than its events come: one has waited for …": (
+        both(message(FUNCTION), counted(Counts(sent=9), Last(success=1, oldest=1))),
+        "max_concurrency",
+    ),
+    "it was removed while … messages waited": (kept, "bucketcast target rm"),
+    "… has dead letters: …": (message(f"{FUNCTION}-dead"), "bucketcast dlq ls"),
+    "the function … does not exist": (
+        lambda aws: aws.answers.update({FUNCTION: refusal("ResourceNotFoundException", "Invoke")}),
+        "detect-stack-drift",
+    ),
+    "the queue … does not exist": (delete(FUNCTION), "detect-stack-drift"),
+    "… does not let … write: no event arrives": (
+        lambda aws: admit(aws, POLICY[:1]),
+        "aws sqs set-queue-attributes",
+    ),
+    "… does not let … use it: what it sends is lost": (
+        key_policy,
+        "kms:GenerateDataKey",
+    ),
+    "its notifications have no entry to the ingress queue": (
+        lambda _: notify("uploads", **PART),
+        "bucketcast bucket attach uploads --via sqs",
+    ),
+    "its EventBridge rule is disabled": (eventbridge("DISABLED"), "enable-rule"),
+    "the bucket does not exist": (
+        lambda aws: aws.s3.delete_bucket(Bucket="uploads"),
+        "aws s3 mb s3://uploads && bucketcast bucket attach uploads",
+    ),
+    "its events arrive twice": (
+        both(
+            eventbridge("ENABLED"),
+            lambda aws: aws.outputs.update(
+                Attachmentsuploads=json.dumps({"bucket": "uploads", "via": "both"})
+            ),
+            lambda _: notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY]),
         ),
-        (
-            lambda aws: admit(aws, POLICY[:1]),
-            "queue-policy",
-            "does not let events.amazonaws.com write",
-            "aws sqs set-queue-attributes",
-        ),
-        (
-            lambda _: notify("uploads"),
-            "bucket",
-            "no entry to the ingress queue",
-            "bucketcast bucket attach uploads --via sqs",
-        ),
-        (
-            lambda _: notify("uploads", **PART),
-            "bucket",
-            "no entry to the ingress queue",
-            "bucketcast bucket attach uploads --via sqs",
-        ),
-        (
-            lambda aws: aws.s3.delete_bucket(Bucket="uploads"),
-            "bucket",
-            "the bucket does not exist",
-            "aws s3 mb s3://uploads && bucketcast bucket attach uploads",
-        ),
-        (eventbridge(""), "bucket", "no EventBridge rule takes", 'via = "both"'),
-        (eventbridge("DISABLED"), "bucket", "rule is disabled", "enable-rule"),
-    ],
-)
-def test_fault_is_found_with_its_hint(
-    run: Run, deployment: MotoAws, plant: Plant, check: str, found: str, hint: str
+        "bucketcast bucket ls uploads",
+    ),
+    "rules name it, but its events do not arrive here": (
+        rules("archive", WEBHOOK),
+        "bucketcast bucket attach archive",
+    ),
+    "it does not exist, and … rules of … send events to it": (
+        rules("uploads", GONE, number=206),
+        f"bucketcast event rm uploads {GONE}",
+    ),
+    "… with events that no trail of the deploy logs": (
+        rules("uploads", WEBHOOK, "s3:ObjectAccessed:Get", number=20),
+        'access_events = ["get"]',
+    ),
+    "another target has the same settings": (
+        lambda aws: aws.change(POSTGRES, kind="webhook"),
+        "remove one of them",
+    ),
+}
+PAGE = (Path(__file__).parents[4] / "docs" / "troubleshooting.md").read_text()
+LISTED = [
+    (check, found)
+    for checks, found in re.findall(r"^\| ([a-z, -]+) \| (.+) \|$", PAGE, re.MULTILINE)
+    for check in checks.split(", ")
+]
+
+
+@pytest.mark.parametrize(("check", "found"), LISTED)
+def test_fault_of_the_page_is_one_finding_with_its_cure(
+    run: Run, deployment: MotoAws, check: str, found: str
 ) -> None:
+    plant, cure = (step(check), "so") if found == "…" else FAULTS[found]
     plant(deployment)
-    code, findings = problems(run)
-    assert code == 1, findings
-    (one,) = [each for each in findings if each["status"] == "error"]
-    assert one["check"] == check
-    assert found in one["found"]
-    assert hint in f"{one['hint']} {one['command']}"
+    _, findings = problems(run)
+    pattern = re.escape(found).replace("…", ".+")
+    (one,) = [each for each in findings if each["check"] == check]
+    assert re.match(pattern, one["found"]), findings
+    assert cure in f"{one['hint']} {one['command']}"
     printed = run("doctor").out
     assert one["found"] in printed
     assert one["command"] in printed
+
+
+def test_page_lists_faults() -> None:
+    assert {found for _, found in LISTED} == {"…", *FAULTS}
+
+
+def test_findings_of_a_target_are_together_and_urgent_ones_first(
+    run: Run, deployment: MotoAws
+) -> None:
+    rules("archive", GONE, number=3)(deployment)
+    message("Bucketcast-postgres-main-dead")(deployment)
+    message(f"{FUNCTION}-dead")(deployment)
+    counted(Counts(dead=9), Last(failure=1, error="Rejected", reason="no"))(deployment)
+    _, findings = problems(run)
+    assert [(each["subject"], each["check"]) for each in findings] == [
+        (WEBHOOK, "state"),
+        (WEBHOOK, "queue"),
+        (GONE, "rule"),
+        (POSTGRES, "queue"),
+        ("archive", "bucket"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plant", "check", "found"),
+    [
+        (delete(f"{FUNCTION}-dead"), "queue", "does not exist"),
+        (lambda aws: admit(aws, POLICY[1:]), "queue-policy", "does not let s3.amazonaws.com write"),
+        (lambda _: notify("uploads"), "bucket", "no entry to the ingress queue"),
+        (eventbridge(""), "bucket", "no EventBridge rule takes"),
+    ],
+)
+def test_fault_is_found(
+    run: Run, deployment: MotoAws, plant: Plant, check: str, found: str
+) -> None:
+    plant(deployment)
+    code, findings = problems(run)
+    (one,) = [each for each in findings if each["status"] == "error"]
+    assert (code, one["check"]) == (1, check)
+    assert found in one["found"]
 
 
 def test_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
@@ -179,14 +303,10 @@ def test_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
     code, findings = problems(run)
     assert code == 0
     assert [(each["check"], each["status"], each["subject"]) for each in findings] == [
+        ("state", "warn", WEBHOOK),
         ("queue", "warn", WEBHOOK),
         ("bucket", "warn", "archive"),
-        ("pause", "warn", WEBHOOK),
     ]
-    assert findings[2]["command"] == f"bucketcast target resume {WEBHOOK}"
-    assert findings[0]["found"] == f"{FUNCTION} has dead letters: 1"
-    assert findings[0]["command"] == "bucketcast dlq ls"
-    assert findings[1]["command"] == "bucketcast bucket attach archive --via sqs"
 
 
 def test_events_that_arrive_twice_are_a_warning(run: Run, deployment: MotoAws) -> None:
@@ -329,17 +449,14 @@ def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: Mo
     table.add(Rule(bucket="uploads", arn=WEBHOOK, events=put))
     table.add(Rule(bucket="uploads", arn=topic, events=put, name="my notification"))
     code, findings = problems(run)
-    assert code == 1
-    assert {(each["check"], each["subject"], each["status"]) for each in findings} == {
-        ("rule", "uploads", "error")
-    }
+    assert (code, {each["subject"] for each in findings}) == (1, {target, topic})
     said = {each["found"]: each["command"] for each in findings}
     assert said == {
-        f"rule {removed.id} names {target}, which does not exist: its events are dropped": (
-            f"bucketcast event rm uploads --id {removed.id}"
+        "it does not exist, and 1 rule of uploads send events to it, which are dropped": (
+            f"bucketcast event rm uploads {target}"
         ),
-        f"notification my notification names {topic}, which does not exist or has no endpoint: "
-        "its events are dropped": (
+        "it does not exist or has no endpoint, and 1 notification of uploads send events to it, "
+        "which are dropped": (
             "bucketcast notification rm --bucket uploads --notification-id 'my notification'"
         ),
     }
@@ -356,7 +473,7 @@ def test_a_rule_for_events_that_no_trail_logs_is_found(run: Run, deployment: Mot
     table.add(rule)
     code, (finding,) = problems(run)
     assert (code, finding["check"], finding["subject"]) == (0, "rule", "uploads")
-    assert finding["found"] == f"rule {rule.id} has events that no trail of the deploy logs"
+    assert finding["found"] == "1 rule with events that no trail of the deploy logs"
     assert 'put access_events = ["get"] into [bucket.uploads]' in finding["hint"]
     logged = {"bucket": "uploads", "via": "sqs", "access_events": ["s3:ObjectAccessed:Get"]}
     deployment.outputs["Attachmentsuploads"] = json.dumps(logged)
@@ -376,7 +493,8 @@ def test_a_notification_of_a_topic_without_an_endpoint_is_found(
         Rules(TABLE, deployment.dynamodb).add(rule)
     code, (one,) = problems(run)
     assert (code, one["check"]) == (1, "rule")
-    assert "::silent, which does not exist or has no endpoint" in one["found"]
+    assert one["subject"].endswith("::silent")
+    assert "does not exist or has no endpoint" in one["found"]
     listed = run("event", "ls", "uploads", "--json").document["rules"]
     assert {each["name"]: each["deployed"] for each in listed} == {"silent": False, "pushed": True}
 

@@ -22,11 +22,12 @@ from bucketcast.deployment.health import Probe, health, messages, probe
 from bucketcast.deployment.status import Status, read_statuses
 from bucketcast.display import redacted_url
 from bucketcast.dynamic_targets.command import rows as targets_table
-from bucketcast.dynamic_targets.command.rows import cells, remarks
+from bucketcast.dynamic_targets.command.rows import cells
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import counted
+from bucketcast.terminal.remarks import remarks
 
 SECONDS: Final = 2.0
 _PROBE_SECONDS: Final = 30.0

@@ -1,17 +1,20 @@
 """Have each target's own function probe its target, step by step."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.config.target import is_member, secret_names
 from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.deployment.health import Probe, health
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
+from bucketcast.deployment.status import read_statuses
 from bucketcast.diagnose.aws import report_unread, run_parallel
+from bucketcast.diagnose.states import CHECK as STATE
+from bucketcast.diagnose.states import check_same, check_state
 from bucketcast.finding import BY_HAND, Finding
-from bucketcast.state.breakers import Breakers
-from bucketcast.terminal.times import moment
 
 CHECK = "probe"
 _SECRET_CHECKS = ("settings", "login")
@@ -29,7 +32,8 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
         lambda target: report_unread(CHECK, target.arn, _probe(target, aws)), enabled
     )
     missing = [_missing_function(target) for target in deployment.targets if not target.function]
-    return [*missing, *probed, *report_unread("pause", "targets", _pauses(deployment, aws))]
+    states = report_unread(STATE, "targets", _states(deployment, probed, aws))
+    return [*missing, *probed, *states, *report_unread("twice", "targets", _same(deployment, aws))]
 
 
 def _missing_function(target: DeployedTarget) -> Finding:
@@ -58,17 +62,22 @@ def _secret_command(target: DeployedTarget, problem: str, aws: Aws) -> str:
     return f"aws secretsmanager {verb} {name} --secret-string file://SECRET"
 
 
-def _pauses(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
-    with aws_errors():
-        outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
-    for target in deployment.targets:
-        outage = outages.get(target.arn)
-        if outage and outage.paused:
-            problem = f"paused since {moment(outage.paused)}: its events wait"
-            command = f"bucketcast target resume {target.arn}"
-            yield Finding(
-                "pause", target.arn, "warn", problem, "resume it when it may go on", command
-            )
+def _states(deployment: Deployed, probed: Sequence[Finding], aws: Aws) -> Iterator[Finding]:
+    """Yield a finding on each target's state, unless that of its probe says why it is offline."""
+    failed = {finding.subject for finding in probed if finding.status == "error"}
+    reached = {finding.subject for finding in probed if finding.status == "ok"} - failed
+    every = deployment.all_targets
+    reports = health(every, aws, [Probe(target.arn in reached or None) for target in every])
+    statuses, _ = read_statuses(every, reports, deployment.state_table, aws)
+    now = round(time.time() * 1_000)
+    for status in statuses:
+        if status.target.arn not in failed:
+            yield check_state(status, now)
+
+
+def _same(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    enabled = [target for target in deployment.targets if target.enabled and target.function]
+    yield from check_same([(target, deployed.settings(target, aws)) for target in enabled])
 
 
 def _probe(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:

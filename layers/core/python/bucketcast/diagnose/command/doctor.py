@@ -19,11 +19,12 @@ _COLUMNS = ("", "STATUS", "CHECK", "SUBJECT", "FOUND")
 _ORDER = ("error", "warn", "ok")
 _Check = Callable[[Deployed, Aws], Iterable[Finding]]
 _AREAS: Final[Mapping[str, _Check]] = {
+    "targets": targets.findings,
     "queues": queues.findings,
     "buckets": buckets.findings,
     "rules": buckets.rule_findings,
-    "targets": targets.findings,
 }
+"""The most urgent first."""
 
 
 @click.command()
@@ -49,7 +50,7 @@ def command(out: Output, *, show_all: bool, wait: int) -> int:
     for area, check in _AREAS.items():
         out.note(f"checking {area} …")
         findings += _findings(area, partial(check, deployment, aws))
-    findings.sort(key=lambda finding: _ORDER.index(finding.status))
+    findings = _by_subject(findings)
     failed = any(finding.status == "error" for finding in findings)
     listed = [finding for finding in findings if show_all or finding.status != "ok"]
     _show(out, deployment.stack, listed, len(findings))
@@ -62,6 +63,15 @@ def _findings(area: str, check: Callable[[], Iterable[Finding]]) -> list[Finding
         return list(check())
     except AwsError as error:
         return [not_checked(area, "AWS", str(error))]
+
+
+def _by_subject(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings of each subject together, and of all the most urgent ones first."""
+    by_status = sorted(findings, key=lambda finding: _ORDER.index(finding.status))
+    subjects: dict[str, list[Finding]] = {}
+    for finding in by_status:
+        subjects.setdefault(finding.subject, []).append(finding)
+    return [finding for group in subjects.values() for finding in group]
 
 
 def _show(out: Output, stack: str, findings: Sequence[Finding], count: int) -> None:

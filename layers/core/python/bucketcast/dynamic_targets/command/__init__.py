@@ -19,11 +19,11 @@ from bucketcast.dynamic_targets.command.rows import (
     WIDE_COLUMNS,
     cells,
     document,
-    remarks,
 )
 from bucketcast.state.counters import Counts
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
+from bucketcast.terminal.remarks import remarks
 
 WAIT_SECONDS = 30
 

@@ -1,0 +1,49 @@
+"""Check what became of the events of each target."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bucketcast.deployment import DeployedTarget
+from bucketcast.deployment.status import Status
+from bucketcast.finding import Finding
+from bucketcast.limits import REPORTED_AGE_SECONDS
+from bucketcast.terminal.remarks import remarks
+from bucketcast.terminal.times import age
+
+CHECK = "state"
+
+
+def check_state(status: Status, now: int) -> Finding:
+    """Check the state of a target at `now` (Unix ms)."""
+    target, state, last = status.target, status.condition.state, status.last
+    hint, command = "repair what the error names: its events wait, and follow by themselves", ""
+    if state == "paused":
+        hint, command = "resume it when it may go on", f"bucketcast target resume {target.arn}"
+    elif state == "failing" and last.error == "Rejected":
+        hint = "repair what refuses them, and send the dead letters again"
+        command = f"bucketcast dlq ls {target.arn}"
+    if state in ("paused", "failing", "offline"):
+        urgency: Any = "warn" if state == "paused" else "error"
+        text = remarks(status, now)
+        found = text if text.startswith(state) else f"{state}: {text}"
+        return Finding(CHECK, target.arn, urgency, found, hint, command)
+    if state == "absent" and status.health.waiting:
+        found = f"it was removed while {status.health.waiting:,} messages waited: SQS drops them"
+        hint = "create it again, and they are sent; or discard them"
+        command = f"bucketcast target rm {target.arn} --discard"
+        return Finding(CHECK, target.arn, "warn", found, hint, command)
+    if state == "online" and 0 < status.oldest < now - REPORTED_AGE_SECONDS * 1_000:
+        found = f"slower than its events come: one has waited for {age(status.oldest, now)}"
+        hint = "raise its max_concurrency, or take the profile throughput: see docs/operations.md"
+        return Finding(CHECK, target.arn, "warn", found, hint)
+    return Finding(CHECK, target.arn, "ok", state)
+
+
+def check_same(settings: Sequence[tuple[DeployedTarget, object]]) -> Iterator[Finding]:
+    """Yield a finding for each target with the kind and the settings of one before it."""
+    seen: list[tuple[str, object]] = []
+    for target, values in settings:
+        if (target.kind, values) in seen:
+            found = "another target has the same settings: what rules send to both arrives twice"
+            yield Finding("twice", target.arn, "warn", found, "remove one of them, or its rules")
+        seen.append((target.kind, values))
