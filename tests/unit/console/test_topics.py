@@ -50,12 +50,13 @@ def test_a_topic_is_listed_and_opens_without_its_password(topic: str, site: Site
 def test_a_topic_is_removed_after_a_question(site: Site, topic: str) -> None:
     question = site.get(f"/changes/remove-topic?name={topic}").text
     assert "Delete a topic, its queue and the events in it?" in question
+    assert f"{topic}, named by 1 rule:" in question
     assert topic in site.get("/topics").text
     assert site.post("/changes/remove-topic", name=topic).headers["location"] == "/topics"
     assert "no topics found" in site.get("/topics").text
 
 
-def test_a_target_is_added_and_removed(site: Site) -> None:
+def test_a_target_is_added_and_removed(site: Site, aws: MotoAws) -> None:
     settings = "endpoint=http://h\r\nauth_token=hunter2"
     added = site.post("/changes/add-target", arn="webhook:audit", settings=settings)
     assert added.status == 303, added.text
@@ -64,9 +65,14 @@ def test_a_target_is_added_and_removed(site: Site) -> None:
     assert "endpoint: is http://" in page
     assert "hunter2" not in page
     assert '<a href="/targets/webhook:audit">webhook:audit</a>' in site.get("/topics").text
+    rules = Rules(TABLE, aws.dynamodb)
+    rules.add(Rule(bucket="uploads", arn="arn:minio:sqs::audit:webhook", events=("put",)))
     question = site.get("/changes/remove-target?arn=webhook:audit").text
     assert "bucketcast target rm webhook:audit" in question
-    site.post("/changes/remove-target", arn="webhook:audit", discard="on")
+    assert "webhook:audit, named by 1 rule:" in question
+    assert "named by" not in site.get("/changes/remove-target?arn=webhook:other").text
+    site.post("/changes/remove-target", arn="webhook:audit", discard="on", rules="on")
+    assert rules.all() == []
     assert "no dynamic targets" in site.get("/topics").text
 
 

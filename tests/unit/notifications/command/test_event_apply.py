@@ -10,7 +10,7 @@ import pytest
 from bucketcast.rules import Rule, regexes
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Typed
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.moto_aws import TABLE, MotoAws, make_bucket
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 POSTGRES = "arn:minio:sqs::main:postgresql"
@@ -126,6 +126,21 @@ def test_apply_refuses_expressions_too_large_together(
     ran = run("event", "apply", save(file, *large))
     assert (ran.code, "100 are allowed" in ran.err) == (2, True), ran.err
     assert rules(aws) == []
+
+
+def test_apply_notes_what_add_notes(run: Run, aws: MotoAws, file: Path) -> None:
+    make_bucket("lonely")
+    aws.change(WEBHOOK, writes="lonely")
+    rule = ("lonely", WEBHOOK, "--event", "put,get")
+    noted = run("event", "add", *rule, "--json").document["note"]
+    assert noted.startswith("bucket lonely is not connected")
+    file.write_text(run("event", "ls", "--json").out)
+    assert run("event", "rm", *rule).code == 0
+    for words in (("--dry-run",), ()):
+        assert (
+            "; ".join(run("event", "apply", str(file), "--json", *words).document["notes"]) == noted
+        )
+    assert run("event", "apply", str(file), "--json").document["notes"] == []
 
 
 def test_apply_refuses_a_listing_of_one_target(run: Run, file: Path) -> None:

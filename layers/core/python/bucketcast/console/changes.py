@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from bucketcast.aws.clients import aws_errors
 from bucketcast.console.answers import Answer, stream
 from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
@@ -25,6 +26,8 @@ from bucketcast.dlq.command.move import purge, redrive
 from bucketcast.dynamic_targets import command as dynamic
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.notifications.command import event
+from bucketcast.state.rules import Rules
+from bucketcast.terminal import hanging, params
 from bucketcast.topics import command as topic
 
 _LIVE_SECONDS: Final = 0.5
@@ -96,7 +99,9 @@ _CHANGES: Final = {
     "add-rule": ADD_RULE,
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
     "add-target": Change(dynamic.add, ("target", "add"), "/topics", ("arn", "settings", "merge")),
-    "remove-target": Change(dynamic.rm, ("target", "rm", "--yes"), "/topics", ("arn", "discard")),
+    "remove-target": Change(
+        dynamic.rm, ("target", "rm", "--yes"), "/topics", ("arn", "discard", "rules")
+    ),
     "remove-topic": Change(topic.rm, ("topic", "rm", "--yes"), "/topics", ("name",)),
 }
 
@@ -185,6 +190,7 @@ def form_page(
 ) -> Response:
     deployment = context_of(request).deployed
     live = ""
+    sections = [*sections, *_hanging(request, change, values)]
     if change.words[0] == "dlq" and not errors:
         sections = [replace(begin(request, values, list_groups), last=())]
         live = f"/live/dead-letters?{urlencode(asked(values))}"
@@ -206,6 +212,22 @@ def form_page(
             "arn": [each.name for each in deployment.targets],
         },
     )
+
+
+def _hanging(request: Request, change: Change, values: Mapping[str, str]) -> list[Answer]:
+    """Return the rules that name the target or topic of a form that removes it."""
+    context, name = context_of(request), values.get("arn") or values.get("name", "")
+    if change.command not in (dynamic.rm, topic.rm):
+        return []
+    try:
+        to = params.target_or_topic(name)
+    except click.BadParameter:
+        return []
+    with aws_errors():
+        rules = Rules(context.deployed.state_table, context.aws.dynamodb)
+        naming = hanging.rules_naming(to, rules)
+    said = [f"{name}{hanging.named_by(naming)}:", *hanging.lines(naming)]
+    return [Answer(context=context, printed=said)] if naming else []
 
 
 def _change(request: Request) -> Change:

@@ -100,8 +100,7 @@ class Watch:
 
     def _read_rules(self) -> list[Rule]:
         with aws_errors():
-            rules = Rules(self._context.deployed.state_table, self._context.aws.dynamodb)
-            return [rule for bucket in rules.buckets() for rule in rules.of(bucket)]
+            return Rules(self._context.deployed.state_table, self._context.aws.dynamodb).all()
 
     def _probe(self) -> Mapping[str, Probe]:
         deployment, aws = self._context.deployed, self._context.aws

@@ -11,11 +11,13 @@ A rule has the keys of `mc event ls --json` and some more.
 """
 
 from collections.abc import Callable, Mapping
+from shlex import quote
 from typing import Any
 
 import msgspec
 
 from bucketcast.destination import Destination, TargetArn, TopicArn
+from bucketcast.display import printable
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.event import names
 from bucketcast.rules import Rule
@@ -70,6 +72,22 @@ def document(rule: Rule) -> dict[str, Any]:
         "name": rule.name,
         **{key: value for key, value in stored.items() if value},
     }
+
+
+def conditions_text(rule: Rule) -> str:
+    """Return a rule's conditions as shell-quoted options."""
+    return " ".join(
+        f"--{'not' if condition.unless else 'if'} {quote(text)}"
+        for condition in rule.conditions
+        for text in texts(condition)
+    )
+
+
+def line(rule: Rule) -> str:
+    """Return a rule without its bucket in one line."""
+    more = "".join(f" {text}" for text in (conditions_text(rule), rule.name) if text)
+    ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
+    return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
 
 
 def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) -> Rules:

@@ -69,11 +69,10 @@ class Rules:
         self.change(rule.bucket, append)
 
     def remove(self, rules: Sequence[Rule]) -> None:
-        """Remove rules of one bucket; a missing one is no error."""
-        if not rules:
-            return
+        """Remove rules; a missing one is no error."""
         ids = {rule.id for rule in rules}
-        self.change(rules[0].bucket, lambda stored: [rule for rule in stored if rule.id not in ids])
+        for bucket in sorted({rule.bucket for rule in rules}):
+            self.change(bucket, lambda stored: [rule for rule in stored if rule.id not in ids])
 
     def change(self, bucket: str, edit: Edit) -> list[Rule]:
         """Replace a bucket's rules by the result of `edit`, and return that.
@@ -106,6 +105,10 @@ class Rules:
     def in_order(self, bucket: str) -> list[Rule]:
         """Return all rules of a bucket, in their original order."""
         return self._stored(bucket).rules
+
+    def all(self) -> list[Rule]:
+        """Return the rules of all buckets, ordered by bucket and id."""
+        return [rule for bucket in self.buckets() for rule in self.of(bucket)]
 
     def buckets(self) -> list[str]:
         """Return the buckets that have rules, by a scan of the table."""

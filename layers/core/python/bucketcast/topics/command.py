@@ -12,6 +12,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
+from bucketcast.terminal import hanging
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.topics.api.responses import endpoint
 from bucketcast.topics.aws.table import TopicTable
@@ -96,7 +97,7 @@ def get(out: Output, name: str, *, tenant: str) -> None:
 @command.command()
 @click.argument("name", metavar="NAME|ARN")
 @_tenant_option
-@yes_option("Do not ask before a queue is deleted with its events.")
+@yes_option("Do not ask before a queue is deleted with its events, or if rules name the topic.")
 @shared
 def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
     """Delete a topic, its queue and the events in it; a missing topic is not an error.
@@ -111,8 +112,11 @@ def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
     arn = _topic_arn(name, tenant)
     with aws_errors():
         topic = TopicTable(deployment.state_table, aws.dynamodb).topic(arn)
-        if topic and topic.persistent and not yes:
-            out.confirm(f"Delete the topic {topic.arn} and all events that wait in its queue?")
+        naming = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
+        if topic and (topic.persistent or naming) and not yes:
+            queued = " and all events that wait in its queue" if topic.persistent else ""
+            question = f"Delete the topic {topic.arn}{hanging.named_by(naming)}{queued}?"
+            out.confirm(question, *hanging.lines(naming))
         deleted = topics_of(deployment.stack, deployment.state_table, aws).delete(
             arn, lambda _: None
         )

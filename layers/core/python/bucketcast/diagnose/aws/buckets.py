@@ -47,8 +47,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
 
 def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check the rules and notifications of every bucket."""
-    table = Rules(deployment.state_table, aws.dynamodb)
     with aws_errors():
-        rules = [rule for bucket in table.buckets() for rule in table.of(bucket)]
+        rules = Rules(deployment.state_table, aws.dynamodb).all()
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))
     yield from not_logged(rules, deployment)

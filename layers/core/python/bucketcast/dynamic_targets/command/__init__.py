@@ -21,7 +21,8 @@ from bucketcast.dynamic_targets.command.rows import (
     document,
 )
 from bucketcast.state.counters import Counts
-from bucketcast.terminal import params
+from bucketcast.state.rules import Rules
+from bucketcast.terminal import hanging, params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.terminal.remarks import remarks
 
@@ -81,34 +82,54 @@ def add(
 @command.command()
 @click.argument("arn", metavar="TARGET", type=params.target)
 @click.option("--discard", is_flag=True, help="Also discard its queued events.")
-@yes_option("Do not ask before events are discarded.")
+@click.option("--rules", is_flag=True, help="Also remove the rules that name it.")
+@yes_option("Do not ask before events are discarded, or if rules name it.")
 @shared
-def rm(out: Output, arn: TargetArn, *, discard: bool, yes: bool) -> None:
+def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) -> None:
     """Remove a dynamic target.
 
     Its queued events are kept for as long as SQS keeps messages, and sent if the target is created
-    again; --discard discards them. Rules that name it stay, but new events for it are dropped.
+    again; --discard discards them. Rules that name it stay unless you remove them with it, but new
+    events for it are dropped.
 
     \b
     Example:
       bucketcast target rm webhook:audit
+      bucketcast target rm webhook:audit --rules --yes
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    if discard and not yes:
-        out.confirm(f"Discard all events that are queued for {arn}?")
+    table = Rules(deployment.state_table, aws.dynamodb)
+    is_known = any(each.dynamic and each.arn == arn.plain for each in deployment.all_targets)
+    with aws_errors():
+        naming = hanging.rules_naming(arn, table) if is_known else []
+    if is_known and (discard or naming) and not yes:
+        also = " and discard its queued events" if discard else ""
+        question = f"Remove {arn.short}{hanging.named_by(naming)}{also}?"
+        out.confirm(question, *hanging.lines(naming))
+        if naming and not rules:
+            rules = click.confirm(f"Remove {counted(len(naming), 'rule')}, too?", err=True)
     with aws_errors():
         removed = dynamic_targets_of(deployment, aws).remove(arn, discard=discard)
+        if rules:
+            table.remove(naming)
+    if naming and not rules:
+        out.note(f"note: {counted(len(naming), 'rule')} for it stay, and their events are dropped")
     document = {
         "arn": removed.target.arn,
+        "rules": len(naming),
+        "removed_rules": len(naming) if rules else 0,
         "waiting": removed.waiting,
         "dead": removed.dead,
         "discarded": removed.discarded,
     }
     messages = f"{counted(removed.waiting, 'message')} waiting, {removed.dead:,} dead"
     details = f"; {'discarded' if discard else 'kept'}: {messages}"
+    removed_rules = f"; and {counted(len(naming), 'rule')}" if naming and rules else ""
     out.answer(
         document,
-        f"Removed {removed.target.arn}" + (details if removed.waiting or removed.dead else ""),
+        f"Removed {removed.target.arn}"
+        + (details if removed.waiting or removed.dead else "")
+        + removed_rules,
     )
 
 

@@ -12,6 +12,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
+from bucketcast.notifications.aws.checks import NO_BUCKET, bucket_missing
 from bucketcast.notifications.aws.ingress import EventRules, Ingress
 from bucketcast.notifications.aws.writer import (
     Change,
@@ -232,8 +233,13 @@ class Attachments:
         )
 
     def _read(self, bucket: str) -> dict[str, Any]:
-        with aws_errors():
-            return self._writer.read(bucket)
+        try:
+            with aws_errors():
+                return self._writer.read(bucket)
+        except AwsError as error:
+            if error.code == NO_BUCKET:
+                raise AwsError(bucket_missing(bucket), code=NO_BUCKET) from None
+            raise
 
     def _write(self, bucket: str, change: Change) -> list[str]:
         try:

@@ -1,6 +1,6 @@
 """Checks of buckets and rules: connected buckets, existing targets, readable objects."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 16
 _MAX_NAMED: Final = 8
 _CDK_ASSETS: Final = "cdk-"
+NO_BUCKET: Final = "NoSuchBucket"
+"""AWS's code for a bucket that does not exist."""
+_NOT_NOTIFIED: Final = "s3:Scanner:"
+"""The events that need no notification of the bucket, since our own job sends them."""
 
 
 def bucket_missing(bucket: str) -> str:
@@ -36,7 +40,7 @@ def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
         with aws_errors():
             configuration = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
     except AwsError as error:
-        if "NoSuchBucket" in str(error):
+        if error.code == NO_BUCKET:
             return bucket_missing(bucket)
         return f"cannot check whether {bucket} is connected: {error}"
     entries = _to_ingress(configuration, deployed.ingress_queue)
@@ -67,6 +71,29 @@ def not_heard(deployed: Deployed, aws: Aws) -> str:
         f"not all events of {', '.join(missing[:_MAX_NAMED])}{more} are reported: connect a bucket "
         "with `bucketcast bucket attach BUCKET`"
     )
+
+
+def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
+    """Return what keeps the events of a bucket's new rules from arriving, or repeats them.
+
+    `why` is the reason of `why_not_attached`, or "".
+    """
+    (bucket,) = {rule.bucket for rule in rules}
+    found = []
+    events = {event for rule in rules for event in rule.events}
+    if why and not all(event.startswith(_NOT_NOTIFIED) for event in events):
+        found.append(
+            f"{why}; connect it with `bucketcast bucket attach {bucket}`, or with "
+            f"[bucket.{bucket}] in bucketcast.toml and a deploy"
+        )
+    arns = {rule.arn for rule in rules}
+    found += [
+        f"{target.name} itself writes into {bucket}: unless the prefix or suffix of the rule "
+        "excludes what it writes, every event causes another one, endlessly and at your cost"
+        for target in deployment.targets
+        if target.arn in arns and target.writes == bucket
+    ]
+    return [*found, *filter(None, [deployment.not_logged(bucket, sorted(events))])]
 
 
 def _to_ingress(

@@ -8,8 +8,8 @@ from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.command.bucket_ls import ls
 from bucketcast.notifications.document import EVENTS, Part, Via
 from bucketcast.state.rules import Rules
-from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, shared
+from bucketcast.terminal import hanging, params
+from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.terminal.params import events
 
 
@@ -121,8 +121,9 @@ def _part_suffix(part: Part) -> str:
     type=click.Choice(["sqs", "eventbridge"]),
     help="Only this transport. [default: all]",
 )
+@yes_option("Do not ask if rules name the bucket and get no more events.")
 @shared
-def detach(out: Output, bucket: str, *, via: Via | None) -> None:
+def detach(out: Output, bucket: str, *, via: Via | None, yes: bool) -> None:
     """Remove the entry of `bucketcast bucket attach`; other notifications of the bucket stay.
 
     EventBridge delivery stays enabled on the bucket, since others may rely on it. The bucket's
@@ -135,15 +136,22 @@ def detach(out: Output, bucket: str, *, via: Via | None) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
+    with aws_errors():
+        rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)
+    if rules and not (yes or via or bucket in deployment.buckets):
+        question = f"Detach {bucket}{hanging.named_by(rules)}, which then get no events?"
+        out.confirm(question, *hanging.lines(rules))
     changed = attachments.detach(bucket, via)
     status = attachments.read_status(bucket)
-    with aws_errors():
-        rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))
     if rules and not status.via:
-        out.note(
-            f"note: {rules} rules of {bucket} stay; remove them with `bucketcast event rm {bucket}`"
-        )
-    document = {"bucket": bucket, "changed": changed, "others": list(status.others), "rules": rules}
+        stay = counted(len(rules), "rule")
+        out.note(f"note: {stay} stay; `bucketcast event rm {bucket}` removes them")
+    document = {
+        "bucket": bucket,
+        "changed": changed,
+        "others": list(status.others),
+        "rules": len(rules),
+    }
     out.answer(
         document,
         f"Successfully detached {bucket}{f' from {via}' if via else ''}",

@@ -17,7 +17,7 @@ from bucketcast.notifications.aws import checks
 from bucketcast.notifications.aws.checks import existing_targets, missing_permission
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.event_apply import apply
-from bucketcast.rules import Rule, patterns
+from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.listing import document
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import RuleExistsError, Rules
@@ -101,19 +101,8 @@ def add(
         except RuleExistsError as error:
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; use -p to ignore this") from None
-    why = "" if _has_only_scanner_events(rule) else why
-    if why:
-        out.note(
-            f"note: {why}; connect it with `bucketcast bucket attach {bucket}`, or with "
-            f"[bucket.{bucket}] in bucketcast.toml and a deploy"
-        )
-    loop = _loop(rule, deployment.target(arn))
-    if loop:
-        out.note(f"note: {loop}")
-    not_logged = deployment.not_logged(bucket, rule.events)
-    if not_logged:
-        out.note(f"note: {not_logged}")
-    notes = filter(None, (why, loop, not_logged))
+    notes = checks.notes([rule], why, deployment)
+    out.notes(notes)
     answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
     out.answer(answer, f"Successfully added {rule.arn}")
 
@@ -164,7 +153,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
             ",".join(rule.events),
             rule.prefix,
             rule.suffix,
-            filters.conditions_text(rule),
+            listing.conditions_text(rule),
             rule.name,
             rule.id,
         )
@@ -249,11 +238,11 @@ def rm(
         )
     if len(rules) > 1 and not ids and not yes:
         question = f"Remove {len(rules)} rules of {bucket}?"
-        out.confirm(question, *(f"  {filters.line(rule)}" for rule in rules))
+        out.confirm(question, *(f"  {listing.line(rule)}" for rule in rules))
     with aws_errors():
         Rules(deployment.state_table, aws.dynamodb).remove(rules)
     answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
-    out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
+    out.answer(answer, *(f"Successfully removed {listing.line(rule)}" for rule in rules))
 
 
 def _read_rules(
@@ -287,18 +276,3 @@ def _refuse_large(rule: Rule, rules: Rules) -> None:
             check_total(stored.union(patterns(rule)))
         except ValueError as error:
             raise click.UsageError(f"{rule.bucket}: {error}") from None
-
-
-def _loop(rule: Rule, target: deployed.DeployedTarget) -> str:
-    """Return a warning if the target writes into the bucket whose events it gets."""
-    if target.writes != rule.bucket:
-        return ""
-    return (
-        f"{target.arn} itself writes into {rule.bucket}: unless the prefix or suffix of the rule "
-        "excludes what it writes, every event causes another one, endlessly and at your cost"
-    )
-
-
-def _has_only_scanner_events(rule: Rule) -> bool:
-    """Return True if a rule has scanner events only, which need no bucket notification."""
-    return all(event.startswith("s3:Scanner:") for event in rule.events)

@@ -10,8 +10,8 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, ConfigError, ConfigErrors
-from bucketcast.notifications.aws.checks import missing_permission
-from bucketcast.notifications.command import filters
+from bucketcast.notifications.aws.checks import missing_permission, why_not_attached
+from bucketcast.notifications.aws.checks import notes as notes_of
 from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import Rules
@@ -68,6 +68,15 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         for change in changes:
             with aws_errors():
                 rules.change(change.bucket, _edit(change))
+    notes = [
+        note
+        for change in changes
+        if change.added
+        for note in notes_of(
+            change.added.values(), why_not_attached(change.bucket, deployment, aws), deployment
+        )
+    ]
+    out.notes(notes)
     added = sum(len(change.added) for change in changes)
     would = "would be " if dry_run else ""
     summary = f"{counted(added, 'rule')} {would}added, {removed:,} {would}removed"
@@ -75,6 +84,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         "dry_run": dry_run,
         "added": _documents(changes, lambda change: change.added),
         "removed": _documents(changes, lambda change: change.removed),
+        "notes": notes,
     }
     out.answer(document, *lines, summary)
 
@@ -152,7 +162,7 @@ def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
 def _lines(change: _Change) -> list[str]:
     signed = [("-", change.removed), ("+", change.added)]
     return [
-        f"{sign} {change.bucket} {filters.line(rule)}"
+        f"{sign} {change.bucket} {listing.line(rule)}"
         for sign, rules in signed
         for rule in rules.values()
     ]

@@ -1,15 +1,12 @@
 """A rule's filters: the options that `event add` and `event rm` share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from shlex import quote
 from typing import Any, TypeVar
 
 import click
 
-from bucketcast.display import printable
-from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.rules.grammar import merge, parse, texts
+from bucketcast.rules.grammar import merge, parse
 from bucketcast.terminal import params
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,22 +91,6 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
         "conditions": conditions,
         "name": given["name"] or "",
     }
-
-
-def conditions_text(rule: Rule) -> str:
-    """Return a rule's conditions as shell-quoted options."""
-    return " ".join(
-        f"--{'not' if condition.unless else 'if'} {quote(text)}"
-        for condition in rule.conditions
-        for text in texts(condition)
-    )
-
-
-def line(rule: Rule) -> str:
-    """Return a rule without its bucket in one line."""
-    more = "".join(f" {text}" for text in (conditions_text(rule), rule.name) if text)
-    ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
-    return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
 
 
 def _ends(option: str, values: Sequence[str]) -> tuple[str, list[Condition]]:
