@@ -22,7 +22,6 @@ from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.mirror.synthetic import (
     EPOCH,
     NOTHING_MORE,
-    OLDEST,
     Object,
     created,
     removed,
@@ -205,7 +204,7 @@ def rule_finder(context: Context) -> Callable[[str, Found | None], str]:
         if found:
             event = created(found.object, facts=found.facts)
         else:
-            event = removed(context.bucket, key, sequencer=OLDEST, time=EPOCH)
+            event = removed(Object(context.bucket, key), time=EPOCH)
         return next((hit.rule for hit in index.match(event)), "")
 
     return find_rule

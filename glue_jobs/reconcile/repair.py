@@ -41,7 +41,7 @@ def corrective_event(bucket: str, difference: Difference) -> Event:
     """Return the event after which the row agrees with the bucket."""
     sequencer, time = _next_order(difference.known_sequencer or OLDEST, difference.known_time)
     if difference.what == Drift.EXTRA:
-        return removed(bucket, difference.key, sequencer=sequencer, time=time)
+        return removed(Object(bucket, difference.key), sequencer=sequencer, time=time)
     current = Object(
         bucket,
         difference.key,

@@ -141,8 +141,8 @@ def damage(job: Job) -> None:
     later = "2099-01-01T00:00:00.000Z"
     job.apply(
         [
-            removed(BUCKET, MISSING[0], sequencer="F" * 16, time=later),
-            removed(BUCKET, MISSING[1], sequencer="", time=later),
+            removed(Object(BUCKET, MISSING[0]), sequencer="F" * 16, time=later),
+            removed(Object(BUCKET, MISSING[1]), sequencer="", time=later),
         ]
     )
     other = b"jsonb_set(value, '{Records,0,s3,object,eTag}', '\"other\"')"
@@ -165,7 +165,7 @@ def test_damaged_rows_are_listed_and_repaired(
     damage(job)
     # If row and object both changed since the report, there is no difference.
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])
-    job.apply([removed(BUCKET, KEYS[200], sequencer="E" * 16, time=LATELY)])
+    job.apply([removed(Object(BUCKET, KEYS[200]), sequencer="E" * 16, time=LATELY)])
     job.aws.client("sqs").send_message(QueueUrl=job.queue, MessageBody=WAITING)
     result = job.run(spark, "1")
     assert (result["missing"], result["stale"], result["extra"]) == (34, 33, 33)
@@ -206,7 +206,7 @@ def test_damaged_rows_are_listed_and_repaired(
     assert SECRET not in json.dumps(job.arguments).encode()
 
     # The next real event wins over the repair.
-    removal = removed(BUCKET, STALE[0], sequencer="D" * 16, time=LATELY)
+    removal = removed(Object(BUCKET, STALE[0]), sequencer="D" * 16, time=LATELY)
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
     job.apply([removal, *repairs])
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]

@@ -110,7 +110,7 @@ def test_id_is_the_same_in_every_run_and_another_for_every_object() -> None:
 
 
 def test_a_removal_is_about_the_key_whatever_its_version() -> None:
-    gone = removed("uploads", "a", sequencer="1f", time=EPOCH)
+    gone = removed(Object("uploads", "a"), sequencer="1f", time=EPOCH)
     (entry,) = fold([gone])
     assert (entry.register, entry.version, gone.dialect) == (Register.REMOVAL, "", "minio")
 

@@ -35,6 +35,7 @@ GROUPS: Final = {
     "Targets": {
         "target": ("dynamic_targets.command", "List, pause, resume, add and remove targets."),
         "dlq": ("dlq.command", "List, show, redrive, export and purge dead letters."),
+        "send": ("diagnose.command.send", "Send one target an event again, past its rules."),
     },
     "Find faults": {
         "doctor": ("diagnose.command.doctor", "Find what is wrong, and what to do."),

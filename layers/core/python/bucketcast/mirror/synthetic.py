@@ -48,18 +48,20 @@ def created(
     *,
     sequencer: str = OLDEST,
     time: str = "",
+    name: str = "",
     by: str = "backfill",
     facts: Mapping[str, Any] = NOTHING_MORE,
 ) -> Event:
     """Return an event that the object was put, at its own time unless `time` is given.
 
-    `by` is the reporter, and `facts` are further known fields of the event.
+    `name` is that of another event of the existing object, `by` the reporter, and `facts` are
+    further known fields of the event.
     """
     etag = listed.etag or ""
     operation = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
     event = _reparse(
         Event(
-            name=f"s3:ObjectCreated:{operation}",
+            name=name or f"s3:ObjectCreated:{operation}",
             bucket=listed.bucket,
             key=listed.key,
             time=time or time_of(listed.modified),
@@ -84,40 +86,34 @@ def created(
 
 
 def removed(
-    bucket: str,
-    key: str,
+    listed: Object,
     *,
-    time: str,
     sequencer: str = OLDEST,
+    time: str = "",
+    name: str = "s3:ObjectRemoved:Delete",
+    by: str = "backfill",
 ) -> Event:
-    """Return an event that the object was removed, of any version."""
+    """Return an event that the object was removed, at its own time unless `time` is given.
+
+    It is about any version unless the object names one.
+    """
     return _reparse(
         Event(
-            name="s3:ObjectRemoved:Delete",
-            bucket=bucket,
-            key=key,
-            time=time,
+            name=name,
+            bucket=listed.bucket,
+            key=listed.key,
+            time=time or time_of(listed.modified),
             sequencer=sequencer,
             stored=msgspec.Raw(),
-            user_agent=AGENT + "backfill",
+            version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
+            user_agent=AGENT + by,
         )
     )
 
 
 def marked(listed: Object) -> Event:
     """Return an event that the delete marker was made, at its own time."""
-    return _reparse(
-        Event(
-            name="s3:ObjectRemoved:DeleteMarkerCreated",
-            bucket=listed.bucket,
-            key=listed.key,
-            time=time_of(listed.modified),
-            sequencer=OLDEST,
-            stored=msgspec.Raw(),
-            version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
-            user_agent=AGENT + "backfill",
-        )
-    )
+    return removed(listed, name="s3:ObjectRemoved:DeleteMarkerCreated")
 
 
 def just_after(order: tuple[str, str]) -> tuple[str, str]:

@@ -21,7 +21,7 @@ _COMMONEST = {
     "delete": "s3:ObjectRemoved:Delete",
     "get": "s3:ObjectAccessed:Get",
 }
-_URI = "s3://"
+URI = "s3://"
 
 files = click.argument(
     "paths",
@@ -161,8 +161,8 @@ def setting(text: str) -> tuple[str, str]:
 
 def object_uri(text: str) -> tuple[str, str]:
     """Return bucket and key of `s3://BUCKET/KEY`."""
-    bucket, _, key = text.removeprefix(_URI).partition("/")
-    if not (text.startswith(_URI) and bucket and key):
+    bucket, _, key = text.removeprefix(URI).partition("/")
+    if not (text.startswith(URI) and bucket and key):
         raise click.BadParameter(f"invalid object '{text}'; allowed is s3://BUCKET/KEY")
     return bucket_name(bucket), key
 

@@ -25,7 +25,6 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
 _COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
-_URI = "s3://"
 
 
 @click.command()
@@ -63,7 +62,9 @@ def command(out: Output, /, source: str, **options: Any) -> None:
       bucketcast explain event.json
       bucketcast explain s3://uploads/photos/cat.jpg --event put --size 2048 --tag class=public
     """  # noqa: D301 - click reads the character
-    events = synthetic(source, options) if source.startswith(_URI) else _from_file(source, options)
+    events = (
+        synthetic(source, options) if source.startswith(params.URI) else _from_file(source, options)
+    )
     deployment, aws = out.deployed()
     explanation = explain_deployed(events, deployment, aws)
     if out.json:
@@ -102,6 +103,15 @@ def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
     if used:
         option = {"name": "event", "tags": "tag"}.get(used[0], used[0]).replace("_", "-")
         raise click.UsageError(f"--{option} is allowed with s3://BUCKET/KEY only, not with a file")
+    return recorded(path)
+
+
+def recorded(path: str) -> list[Event]:
+    """Return the events of a file, in any format that ingest reads.
+
+    Raises:
+        BucketcastError: it has none, or is no event.
+    """
     text = params.read_file(Path(path))
     try:
         events = sources.events(text)
@@ -149,7 +159,7 @@ def show(out: Output, event: Event, explanation: Explanation) -> None:
     out.table({}, _COLUMNS, _rows(answers, explanation.missing), f"{event.bucket} has no rules")
     for message in explanation.messages:
         if message.event.id == event.id:
-            for line in ("", *_lines(message)):
+            for line in ("", *lines(message)):
                 out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
@@ -175,19 +185,29 @@ def _matched(answer: Answer, missing: Sequence[str]) -> str:
     return "yes, not deployed" if answer.rule.arn in missing else "yes"
 
 
-def _lines(message: Message) -> Iterator[str]:
+def lines(message: Message) -> Iterator[str]:
     """Yield what is sent to a target, for people."""
     yield f"to {message.target}"
     yield from (f"  {name}: {value}" for name, value in message.headers.items())
     yield from (f"  {line}" for line in message.body.decode(errors="replace").split("\n"))
 
 
+def document_of(event: Event) -> dict[str, str]:
+    return {"name": event.name, "bucket": event.bucket, "key": event.key, "id": event.id}
+
+
+def delivery_document(message: Message) -> dict[str, Any]:
+    return {
+        "target": message.target,
+        "event": message.event.id,
+        "headers": dict(message.headers),
+        "body": message.body.decode(),
+    }
+
+
 def _document(explanation: Explanation) -> dict[str, Any]:
     return {
-        "events": [
-            {"name": event.name, "bucket": event.bucket, "key": event.key, "id": event.id}
-            for event in explanation.events
-        ],
+        "events": [document_of(event) for event in explanation.events],
         "rules": [
             {
                 "id": answer.rule.name or answer.rule.id,
@@ -198,15 +218,7 @@ def _document(explanation: Explanation) -> dict[str, Any]:
             }
             for answer in explanation.answers
         ],
-        "deliveries": [
-            {
-                "target": message.target,
-                "event": message.event.id,
-                "headers": dict(message.headers),
-                "body": message.body.decode(),
-            }
-            for message in explanation.messages
-        ],
+        "deliveries": [delivery_document(message) for message in explanation.messages],
         "not_deployed": list(explanation.missing),
         "not_logged": list(explanation.not_logged),
     }

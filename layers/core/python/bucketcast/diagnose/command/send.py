@@ -1,0 +1,104 @@
+"""`bucketcast send`: send one target an event again, without asking the rules."""
+
+import time
+from collections.abc import Sequence
+
+import click
+from msgspec.structs import replace
+
+from bucketcast import deployment as deployed
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.config.target import is_mirror
+from bucketcast.delivery.envelope import Delivery, pack
+from bucketcast.delivery.queue import Outgoing, Queue, together
+from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.destination import TargetArn
+from bucketcast.diagnose.aws.objects import event_of
+from bucketcast.diagnose.command import explain
+from bucketcast.diagnose.explain import Message, offline_target
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event
+from bucketcast.limits import MESSAGE_EVENTS
+from bucketcast.targets.base.options import facts_in
+from bucketcast.terminal import params
+from bucketcast.terminal.output import Output, counted, shared
+
+RULE = "bucketcast-send"
+"""The rule's name in what the target gets."""
+_VERSION = "?versionId="
+
+
+@click.command()
+@click.argument("source", metavar="FILE|s3://BUCKET/KEY[?versionId=ID]")
+@click.option("--target", "arn", type=params.target, required=True, metavar="TARGET")
+@click.option(
+    "--event",
+    "name",
+    type=params.single_event,
+    metavar="EVENT",
+    help="put, delete, get or a name; only with s3://. [default: how it was uploaded]",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be sent.")
+@shared
+def command(out: Output, source: str, *, arn: TargetArn, name: str | None, dry_run: bool) -> None:
+    """Send one target an event again, whatever its rules say.
+
+    The event is that of an object as S3 has it now, or a recorded one from a file, in any format
+    that ingest reads (- is standard input). It goes to the target's queue; its rule is
+    "bucketcast-send". A target with format = namespace keeps what is newer.
+
+    \b
+    Example:
+      bucketcast send s3://uploads/photos/cat.jpg --target webhook:primary
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    target = deployment.target(arn)
+    if source.startswith(params.URI):
+        events = [_event_of(source, target, name or "", aws)]
+    elif name:
+        raise click.UsageError("--event is allowed with s3://BUCKET/KEY only, not with a file")
+    else:
+        events = explain.recorded(source)
+    messages = _messages(events, arn, deployment, aws) if dry_run else []
+    if not dry_run:
+        _send(events, target, aws)
+    summary = f"{counted(len(events), 'event')} to {target.name}, without asking the rules"
+    document = {
+        "target": target.arn,
+        "dry_run": dry_run,
+        "events": [explain.document_of(event) for event in events],
+        "messages": [explain.delivery_document(message) for message in messages],
+    }
+    lines = [line for message in messages for line in explain.lines(message)]
+    out.answer(document, *lines, f"{'Would send' if dry_run else 'Sent'} {summary}")
+
+
+def _event_of(source: str, target: DeployedTarget, name: str, aws: Aws) -> Event:
+    uri, _, version = source.partition(_VERSION)
+    settings = deployed.settings(target, aws)
+    if version and is_mirror(target.kind, settings):
+        raise BucketcastError(
+            f"{target.name} has format = namespace, which shows current versions: leave out "
+            f"{_VERSION}{version}"
+        )
+    return event_of(*params.object_uri(uri), version, name, facts_in(settings), aws)
+
+
+def _messages(
+    events: Sequence[Event], arn: TargetArn, deployment: Deployed, aws: Aws
+) -> list[Message]:
+    target = offline_target(arn, deployment, aws)
+    if target is None:
+        return []
+    ruled = [replace(event, rule=RULE) for event in events]
+    return [Message(event, arn.plain, target.headers(event), target.body(event)) for event in ruled]
+
+
+def _send(events: Sequence[Event], target: DeployedTarget, aws: Aws) -> None:
+    now = round(time.time() * 1_000)
+    deliveries = [Delivery(RULE, event, created=now) for event in events]
+    bodies = [part.body for part in pack(deliveries, together(target.queue, MESSAGE_EVENTS))]
+    with aws_errors():
+        refused = Queue(target.queue, aws.sqs).send([Outgoing(body) for body in bodies])
+    if refused:
+        raise AwsError(f"the queue of {target.name} did not take all: {min(refused.values())}")

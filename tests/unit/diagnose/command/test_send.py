@@ -1,0 +1,92 @@
+"""`bucketcast send`: one event again, to one target, whatever the rules say."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.event import Event
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import MotoAws, configure
+from tests.unit.samples import RECORDED
+
+URI, TARGET = "s3://uploads/a b?.jpg", ("--target", "webhook:primary")
+PUT = RECORDED / "s3" / "put-2.1.json"
+
+
+@pytest.fixture(autouse=True)
+def settings(aws: MotoAws) -> None:
+    url = "https://example.org/hook"
+    configure("Bucketcast-webhook-primary", endpoint=url, facts="metadata,tags")
+    configure(
+        "Bucketcast-postgres-main", connection_string="secret:db", table="t", format="namespace"
+    )
+    tagged: Any = {"Tagging": "class=public", "Metadata": {"team": "red"}}
+    aws.s3.put_object(Bucket="uploads", Key="a b?.jpg", Body=b"four", **tagged)
+
+
+def sent(aws: MotoAws, queue: str = "Bucketcast-webhook-primary") -> list[Delivery]:
+    received = aws.sqs.receive_message(QueueUrl=aws.queue(queue), MaxNumberOfMessages=10)
+    return [each for message in received.get("Messages", ()) for each in unpack(message["Body"])]
+
+
+def only(aws: MotoAws) -> Event:
+    (delivery,) = sent(aws)
+    assert (delivery.rule, delivery.created > 0) == ("bucketcast-send", True)
+    assert sent(aws, "Bucketcast-postgres-main") == []
+    return delivery.event
+
+
+def test_an_object_is_sent_as_s3_has_it_now(run: Run, aws: MotoAws) -> None:
+    ran = run("send", URI, *TARGET)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "Sent 1 event to webhook:primary, without asking the rules\n"
+    event = only(aws)
+    head = aws.s3.head_object(Bucket="uploads", Key="a b?.jpg")
+    assert (event.name, event.key, event.size) == ("s3:ObjectCreated:Put", "a b?.jpg", 4)
+    assert event.time.startswith(f"{head['LastModified']:%Y-%m-%dT%H:%M:%S}")
+    assert event.etag == head["ETag"].strip('"')
+    assert event.metadata == {"x-amz-meta-team": "red"}
+    assert event.tags == [("class", "public")]
+
+
+def test_a_version_is_sent_but_not_to_a_mirror(run: Run, aws: MotoAws) -> None:
+    enabled: Any = {"Status": "Enabled"}
+    aws.s3.put_bucket_versioning(Bucket="uploads", VersioningConfiguration=enabled)
+    version = aws.s3.put_object(Bucket="uploads", Key="v", Body=b"old")["VersionId"]
+    aws.s3.put_object(Bucket="uploads", Key="v", Body=b"newer")
+    uri = f"s3://uploads/v?versionId={version}"
+    assert run("send", uri, *TARGET, "--event", "s3:ObjectCreated:Copy").code == 0
+    event = only(aws)
+    assert (event.name, event.size) == ("s3:ObjectCreated:Copy", 3)
+    assert event.version_id == version
+    ran = run("send", uri, "--target", "postgres:main")
+    assert (ran.code, "shows current versions: leave out ?versionId" in ran.err) == (1, True)
+
+
+def test_a_missing_object_can_only_have_been_removed(run: Run, aws: MotoAws) -> None:
+    ran = run("send", "s3://uploads/gone", *TARGET)
+    assert (ran.code, "s3://uploads/gone does not exist: --event delete" in ran.err) == (1, True)
+    assert sent(aws) == []
+    assert run("send", "s3://uploads/gone", *TARGET, "--event", "delete").code == 0
+    assert only(aws).name == "s3:ObjectRemoved:Delete"
+
+
+@pytest.mark.parametrize("words", [(), ("--event", "delete")])
+def test_a_mirror_keeps_what_is_newer(run: Run, aws: MotoAws, words: tuple[str, ...]) -> None:
+    assert run("send", URI, "--target", "postgres:main", *words).code == 0
+    (delivery,) = sent(aws, "Bucketcast-postgres-main")
+    assert delivery.event.order < ("1".rjust(32, "0"), "")
+    assert delivery.event.listed > "2026"
+
+
+def test_a_recorded_event_is_sent_or_shown_as_it_came(run: Run, aws: MotoAws) -> None:
+    shown = run("send", str(PUT), *TARGET, "--dry-run", "--json").document
+    assert sent(aws) == []
+    assert run("send", str(PUT), *TARGET).code == 0
+    event = only(aws)
+    assert bytes(event.record) in PUT.read_bytes()
+    assert [each["id"] for each in shown["events"]] == [event.id]
+    (message,) = shown["messages"]
+    assert '"Key":"uploads/photos/cat.jpg"' in message["body"]
+    assert run("send", str(PUT), *TARGET, "--event", "put").code == 2
