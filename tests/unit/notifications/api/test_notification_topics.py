@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
 from bucketcast.destination import TopicArn
 from bucketcast.event.names import FAMILIES
@@ -82,6 +83,30 @@ def test_one_is_read_and_deleted_by_its_id(notifications: Notifications) -> None
     assert ids(notifications.get("uploads")) == ["q", "one"]
     notifications.delete("uploads")
     assert ids(notifications.get("uploads")) == []
+
+
+def test_disabled_rules_are_not_shown_and_stay(notifications: Notifications, aws: MotoAws) -> None:
+    rules = Rules(TABLE, aws.dynamodb)
+    shown = config(QUEUE, topic("one"))
+    notifications.put("uploads", shown, ANN)
+    notifications.put("uploads", config(topic("two")), ANN)
+    off = [replace(rule, disabled=rule.name != "two") for rule in rules.of("uploads")]
+    rules.change("uploads", lambda _: off)
+    assert ids(notifications.get("uploads")) == ["two"]
+    with pytest.raises(S3Error, match="NoSuchKey"):
+        notifications.get("uploads", "one")
+    notifications.delete("uploads", "one")
+    notifications.put("uploads", notifications.get("uploads"), ANN, whole=True)
+    assert rules.of("uploads") == off
+    notifications.delete("uploads")
+    assert rules.active("uploads") == []
+    notifications.put("uploads", config(), ANN)
+    assert [rule.disabled for rule in rules.of("uploads")] == [True, True]
+    notifications.put("uploads", shown, ANN)
+    assert ids(notifications.get("uploads")) == ["q", "one"]
+    rules.change("uploads", lambda _: off)
+    notifications.forget("uploads")
+    assert rules.of("uploads") == []
 
 
 @pytest.mark.parametrize(

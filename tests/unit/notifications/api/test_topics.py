@@ -190,9 +190,3 @@ def test_minio_client_replaces_all_but_filters_it_cannot_express() -> None:
         ],
     )
     assert after(rules_of(ONE), [], [ONE], whole=True) == ([], [ONE])
-
-
-def test_one_id_is_removed_and_a_missing_one_is_no_error() -> None:
-    left = conversion.remove(rules_of(ONE, TWO), "one")
-    assert left == rules_of(TWO)
-    assert conversion.remove(left, "one") == left

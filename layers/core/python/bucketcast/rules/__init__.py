@@ -38,7 +38,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     All `conditions` must hold. A target gets an event once, however many of its rules match; a rule
     with a `name` is a notification of its own, as with Ceph, and sends its own copy. `label` is the
     `Id` from S3's API, and `filters` the order of its filters there if that is not prefix before
-    suffix; both are only kept to be returned.
+    suffix; both are only kept to be returned. A rule that is `disabled` matches nothing.
     """
 
     bucket: str
@@ -50,6 +50,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
     label: str = ""
     filters: tuple[str, ...] = ()
+    disabled: bool = False
 
     @property
     def to(self) -> Destination:
@@ -69,8 +70,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the first reason why the event does not match; None if it matches."""
         names = spellings(event)
         wanted = {name for family in self.events for name in expand(family)}
-        if event.bucket != self.bucket:
-            return f"the rule is about the bucket {self.bucket}"
+        if self.disabled or event.bucket != self.bucket:
+            elsewhere = f"the rule is about the bucket {self.bucket}"
+            return "the rule is switched off" if self.disabled else elsewhere
         if not wanted.intersection(names):
             return f"the event is {' or '.join(names)}; the rule asks for {', '.join(self.events)}"
         if not wildcard(f"{self.prefix}*")(event.key):
@@ -107,6 +109,8 @@ class RuleIndex:
         by_name: dict[str, list[_IndexedRule]] = {}
         patterns: dict[str, int] = {}
         for rule in sorted(rules, key=lambda rule: rule.id):
+            if rule.disabled:
+                continue
             entry = _IndexedRule(rule)
             if entry.regex:
                 patterns.setdefault(entry.regex, len(patterns))

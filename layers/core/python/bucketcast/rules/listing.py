@@ -40,6 +40,7 @@ class _ListedRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: str = ""
     label: str = ""
     filters: tuple[str, ...] = ()
+    disabled: bool = False
     id: str = ""
     deployed: bool = True
 
@@ -53,7 +54,11 @@ class _Listing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 def document(rule: Rule) -> dict[str, Any]:
     """Return a rule's entry, without its bucket."""
-    stored = {"label": rule.label, "filters": list(rule.filters)}
+    stored = {
+        "label": rule.label,
+        "filters": list(rule.filters),
+        "disabled": rule.disabled,
+    }
     return {
         "id": rule.id,
         "arn": rule.arn,
@@ -81,6 +86,11 @@ def conditions_text(rule: Rule) -> str:
         for condition in rule.conditions
         for text in texts(condition)
     )
+
+
+def state(rule: Rule) -> str:
+    """Return `off` for a rule that is disabled, else ""."""
+    return "off" if rule.disabled else ""
 
 
 def line(rule: Rule) -> str:
@@ -157,4 +167,5 @@ def _rule(entry: _ListedRule) -> Rule:
         name=entry.name,
         label=entry.label,
         filters=entry.filters,
+        disabled=entry.disabled,
     )

@@ -56,10 +56,17 @@ class Rules:
 
         Raises:
             RuleExistsError: there is one with the same target, events, prefix and suffix.
+            BucketcastError: there is one that is disabled.
         """
 
         def append(stored: list[Rule]) -> list[Rule]:
-            if any(existing.id == rule.id for existing in stored):
+            same = next((existing for existing in stored if existing.id == rule.id), None)
+            if same and same.disabled:
+                raise BucketcastError(
+                    f"{rule.bucket} has this rule already, switched off: "
+                    f"`bucketcast event enable {rule.bucket} {rule.id}`"
+                )
+            if same:
                 raise RuleExistsError(
                     f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
                     f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
@@ -105,6 +112,10 @@ class Rules:
     def in_order(self, bucket: str) -> list[Rule]:
         """Return all rules of a bucket, in their original order."""
         return self._stored(bucket).rules
+
+    def active(self, bucket: str) -> list[Rule]:
+        """Return the rules of a bucket that are not disabled, in their original order."""
+        return [rule for rule in self.in_order(bucket) if not rule.disabled]
 
     def all(self) -> list[Rule]:
         """Return the rules of all buckets, ordered by bucket and id."""

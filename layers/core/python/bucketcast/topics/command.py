@@ -223,7 +223,7 @@ def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str
     rules = Rules(table, aws.dynamodb)
     buckets: dict[tuple[str, str], list[str]] = {}
     for bucket in sorted(rules.versions(aws.bucket_names())):
-        for destination in {rule.to for rule in rules.in_order(bucket)}:
+        for destination in {rule.to for rule in rules.active(bucket)}:
             if isinstance(destination, TopicArn):
                 buckets.setdefault((destination.tenant, destination.name), []).append(bucket)
     return buckets

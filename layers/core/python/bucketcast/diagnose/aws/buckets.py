@@ -48,6 +48,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
 def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check the rules and notifications of every bucket."""
     with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).all()
+        stored = Rules(deployment.state_table, aws.dynamodb).all()
+    rules = [rule for rule in stored if not rule.disabled]
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))
     yield from not_logged(rules, deployment)

@@ -119,8 +119,8 @@ class Notifications:
     def get(self, bucket: str, id: str = "") -> bytes:  # noqa: A002 - Ceph's word
         """Return the configuration, or its part with this `Id`.
 
-        It leaves out rules of targets that are not deployed, but keeps notifications of deleted
-        topics.
+        It leaves out disabled rules and those of targets that are not deployed, but keeps
+        notifications of deleted topics.
 
         Raises:
             S3Error: the bucket or Id does not exist, or AWS does not answer.
@@ -129,7 +129,7 @@ class Notifications:
         with _s3_errors():
             deployment = self._find()
             exists = queue_targets(deployment, self._aws)
-            stored = Rules(deployment.state_table, self._aws.dynamodb).in_order(bucket)
+            stored = Rules(deployment.state_table, self._aws.dynamodb).active(bucket)
             if id:
                 stored = [rule for rule in stored if conversion.shown_id(rule) == id]
                 if not stored:
@@ -154,7 +154,7 @@ class Notifications:
             deployment = self._find()
             rules = Rules(deployment.state_table, self._aws.dynamodb)
             given = document.read(text, queue_targets(deployment, self._aws), self._region)
-            stored = rules.in_order(bucket)
+            stored = rules.active(bucket)
             bound = self._bound(bucket, given, stored, user, deployment, whole=whole)
 
             def edit(stored: list[Rule]) -> list[Rule]:
@@ -191,7 +191,7 @@ class Notifications:
     def forget(self, bucket: str) -> None:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""
         with aws_errors():
-            self._remove(bucket)
+            self._remove(bucket, lambda _: True)
         Attachments(self._find(), self._aws).forget(bucket)
 
     def delete(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
@@ -202,12 +202,11 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            self._remove(bucket, id)
+            self._remove(bucket, lambda rule: conversion.is_shown(rule, id))
 
-    def _remove(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
-        deployment = self._find()
-        Rules(deployment.state_table, self._aws.dynamodb).change(
-            bucket, lambda stored: conversion.remove(stored, id) if id else []
+    def _remove(self, bucket: str, chosen: Callable[[Rule], bool]) -> None:
+        Rules(self._find().state_table, self._aws.dynamodb).change(
+            bucket, lambda stored: [rule for rule in stored if not chosen(rule)]
         )
 
     def _bound(

@@ -43,7 +43,14 @@ def apply_document(
     Replace targets as MinIO does, and merge topics as Ceph does; a document with topics only keeps
     the targets. With `whole` the document replaces both, since MinIO's clients read, change and
     write all of it; metadata, tags and regular expressions, which they cannot express, stay.
+    Disabled rules stay, unless the document has them: clients do not see them.
     """
+    active = _apply(bucket, given, list(filter(is_shown, stored)), whole=whole)
+    known = {rule.id for rule in active}
+    return [*active, *(rule for rule in stored if rule.disabled and rule.id not in known)]
+
+
+def _apply(bucket: str, given: Document, stored: Sequence[Rule], *, whole: bool) -> list[Rule]:
     topics = [rule for rule in stored if notification.is_notification(rule)]
     targets = [rule for rule in stored if not notification.is_notification(rule)]
     if given.empty:
@@ -67,9 +74,9 @@ def restore_filters(
     return [_restore_filters(entry, before.get((entry.id, entry.topic))) for entry in notifications]
 
 
-def remove(stored: Iterable[Rule], id: str) -> list[Rule]:  # noqa: A002 - Ceph's word
-    """Return the rules without those that have this `Id` in the API."""
-    return [rule for rule in stored if shown_id(rule) != id]
+def is_shown(rule: Rule, id: str = "") -> bool:  # noqa: A002 - Ceph's word
+    """Return True if the API shows a rule, with this `Id` unless that is ""."""
+    return not rule.disabled and id in ("", shown_id(rule))
 
 
 def shown_id(rule: Rule) -> str:

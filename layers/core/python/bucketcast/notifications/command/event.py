@@ -17,6 +17,7 @@ from bucketcast.notifications.aws import checks
 from bucketcast.notifications.aws.checks import existing_targets, missing_permission
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.event_apply import apply
+from bucketcast.notifications.command.event_switch import chosen, disable, enable, missing
 from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.listing import document
 from bucketcast.rules.regexes import check_total
@@ -24,7 +25,7 @@ from bucketcast.state.rules import RuleExistsError, Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared, yes_option
 
-_COLUMNS = ("BUCKET", "TARGET", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
+_COLUMNS = ("BUCKET", "TARGET", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "STATE", "ID")
 _ALWAYS = ("TARGET", "EVENTS", "PREFIX", "SUFFIX", "ID")
 _WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
 
@@ -34,13 +35,15 @@ _bucket = click.argument("bucket", type=params.bucket_name)
 
 @click.group()
 def command() -> None:
-    """Add, list, apply and remove rules: which events of a bucket go to which target.
+    """Add, list, switch, apply and remove rules: which events of a bucket go to which target.
 
     A rule is active as soon as the command that added it returns.
     """
 
 
 command.add_command(apply)
+command.add_command(disable)
+command.add_command(enable)
 
 
 @command.command()
@@ -155,6 +158,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
             rule.suffix,
             listing.conditions_text(rule),
             rule.name,
+            listing.state(rule),
             rule.id,
         )
         for rule in rules
@@ -226,16 +230,11 @@ def rm(
     deployment, aws = out.deployed()
     rules = _read_rules(deployment, bucket, arn, aws)
     if ids:
-        rules = [rule for rule in rules if rule.id in ids]
+        rules = chosen(rules, bucket, ids)
     elif has_filters:
         rules = [rule for rule in rules if _is_exact_match(rule, events, fields)]
-    unknown = sorted(set(ids) - {rule.id for rule in rules})
-    if unknown or not rules:
-        details = f" has the id {', '.join(unknown)}" if unknown else " matches"
-        raise BucketcastError(
-            f"no rule of {bucket}{details}, nothing was removed; "
-            f"`bucketcast event ls {bucket}` lists the rules"
-        )
+    if not rules:
+        raise missing(bucket, "matches")
     if len(rules) > 1 and not ids and not yes:
         question = f"Remove {len(rules)} rules of {bucket}?"
         out.confirm(question, *(f"  {listing.line(rule)}" for rule in rules))

@@ -142,8 +142,13 @@ def _changes(wanted: listing.Rules, rules: Rules) -> list[_Change]:
     for bucket in sorted(wanted):
         after = {rule.id: rule for rule in wanted[bucket]}
         before = {rule.id: rule for rule in rules.of(bucket)}
-        added = {id_: rule for id_, rule in after.items() if id_ not in before}
-        removed = {id_: rule for id_, rule in before.items() if id_ not in after}
+        same = {
+            id_
+            for id_ in after.keys() & before.keys()
+            if after[id_].disabled == before[id_].disabled
+        }
+        added = {id_: rule for id_, rule in after.items() if id_ not in same}
+        removed = {id_: rule for id_, rule in before.items() if id_ not in same}
         changes.append(_Change(bucket, added, removed))
     return changes
 
@@ -162,7 +167,7 @@ def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
 def _lines(change: _Change) -> list[str]:
     signed = [("-", change.removed), ("+", change.added)]
     return [
-        f"{sign} {change.bucket} {listing.line(rule)}"
+        f"{sign} {change.bucket} {listing.line(rule)} {listing.state(rule)}".rstrip()
         for sign, rules in signed
         for rule in rules.values()
     ]

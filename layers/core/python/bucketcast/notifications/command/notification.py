@@ -94,7 +94,7 @@ def rm(out: Output, *, bucket: str, id_: str, yes: bool) -> None:
         out.confirm(f"Remove the notifications {', '.join(removed)} of {bucket}?")
 
     def stays(rule: Rule) -> bool:
-        return not notification.is_notification(rule) or id_ not in ("", rule.name)
+        return rule.disabled or not notification.is_notification(rule) or id_ not in ("", rule.name)
 
     with aws_errors():
         Rules(deployment.state_table, aws.dynamodb).change(
@@ -107,7 +107,7 @@ def rm(out: Output, *, bucket: str, id_: str, yes: bool) -> None:
 def _read(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
     """Read the bucket's notifications, in RGW's order by id."""
     with aws_errors():
-        stored = Rules(deployment.state_table, aws.dynamodb).in_order(bucket)
+        stored = Rules(deployment.state_table, aws.dynamodb).active(bucket)
     notifications = [
         notification.notification(rule) for rule in stored if notification.is_notification(rule)
     ]

@@ -1,0 +1,86 @@
+"""`bucketcast event disable` and `enable`: a rule is kept, and matches nothing meanwhile."""
+
+from pathlib import Path
+
+import pytest
+
+from bucketcast.destination import TopicArn
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.state.rules import Rules
+from tests.unit.conftest import Run, cells
+from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.samples import event
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+ADD = ("event", "add", "uploads", WEBHOOK, "--event", "put")
+
+
+@pytest.fixture
+def off(run: Run, aws: MotoAws) -> Rule:
+    """One of two rules, switched off."""
+    run(*ADD)
+    run(*ADD, "--prefix", "in/", "--name", "mine")
+    (rule,) = [rule for rule in stored(aws) if rule.name]
+    ran = run("event", "disable", "uploads", rule.id)
+    assert ran.out == f"Switched off {WEBHOOK} s3:ObjectCreated:* prefix='in/' suffix='' mine\n"
+    return rule
+
+
+def stored(aws: MotoAws) -> list[Rule]:
+    return Rules(TABLE, aws.dynamodb).of("uploads")
+
+
+def test_a_disabled_rule_matches_nothing_and_is_kept(run: Run, aws: MotoAws, off: Rule) -> None:
+    put = event(bucket="uploads", key="in/a")
+    assert [hit.named for hit in RuleIndex(stored(aws)).match(put)] == [False]
+    heading, *rows = cells(run("event", "ls", "uploads").out)
+    assert heading[-2:] == ["STATE", "ID"]
+    assert ["off", off.id] in [row[-2:] for row in rows]
+    reasons = [rule.failure(put) for rule in stored(aws)]
+    assert sorted(map(str, reasons)) == ["None", "the rule is switched off"]
+    assert run("event", "enable", "uploads", off.id).code == 0
+    assert off in stored(aws)
+    assert len(RuleIndex(stored(aws)).match(put)) == 2
+    assert "STATE" not in run("event", "ls", "uploads").out
+
+
+@pytest.mark.parametrize("option", [(), ("-p",)])
+def test_a_disabled_rule_is_not_added_again(run: Run, off: Rule, option: tuple[str, ...]) -> None:
+    ran = run(*ADD, "--prefix", "in/", "--name", "mine", *option)
+    assert (ran.code, f"`bucketcast event enable uploads {off.id}`" in ran.err) == (1, True)
+
+
+def test_an_unknown_id_switches_nothing(run: Run, aws: MotoAws, off: Rule) -> None:
+    ran = run("event", "enable", "uploads", off.id, "0123")
+    assert (ran.code, "no rule of uploads has the id 0123" in ran.err) == (1, True)
+    assert [rule.disabled for rule in stored(aws) if rule.name] == [True]
+
+
+def test_a_file_has_what_is_disabled(run: Run, aws: MotoAws, off: Rule, tmp_path: Path) -> None:
+    before = tmp_path / "rules.json"
+    before.write_text(run("event", "ls", "--json").out)
+    assert run("event", "apply", str(before)).out == "0 rules added, 0 removed\n"
+    run("event", "enable", "uploads", off.id)
+    dry = run("event", "apply", str(before), "--dry-run").out.splitlines()
+    assert (dry[0][0], dry[1][0], dry[1].endswith(" mine off")) == ("-", "+", True)
+    assert run("event", "apply", str(before), "--yes").code == 0
+    assert [rule.disabled for rule in stored(aws) if rule.name] == [True]
+
+
+def test_who_lists_what_is_sent_leaves_a_disabled_notification_out(run: Run, aws: MotoAws) -> None:
+    topic = TopicArn("r", "", "t").arn
+    rule = Rule(bucket="uploads", arn=topic, events=("s3:ObjectCreated:*",), name="n")
+    Rules(TABLE, aws.dynamodb).add(rule)
+    ls = ("notification", "ls", "--bucket", "uploads", "--json")
+    assert len(run(*ls).document["notifications"]) == 1
+    faults = [each["subject"] for each in doctor(run)]
+    assert run("event", "disable", "uploads", rule.id).code == 0
+    assert run(*ls).document["notifications"] == []
+    run("notification", "rm", "--bucket", "uploads")
+    assert [rule.disabled for rule in stored(aws)] == [True]
+    assert len(doctor(run)) == len(faults) - 1
+
+
+def doctor(run: Run) -> list[dict[str, str]]:
+    findings = run("doctor", "--json").document["findings"]
+    return [each for each in findings if each["check"] == "rule"]
