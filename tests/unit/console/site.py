@@ -49,8 +49,15 @@ class Site:
         return self._app._app.state
 
     def change(self, name: str, **fields: str) -> Answer:
-        """Send a form; return the page that it leads to once that is complete."""
-        answer = self.post(f"/changes/{name}", **fields)
+        """Send a form; return the page that it leads to."""
+        return self._follow(self.post(f"/changes/{name}", **fields))
+
+    def follow(self, address: str) -> Answer:
+        """Return the page that an address leads to."""
+        return self._follow(self.get(address))
+
+    def _follow(self, answer: Answer) -> Answer:
+        """Return the page that an answer leads to, once it is complete."""
         if answer.status != 303:
             return answer
         end = time.monotonic() + 180

@@ -35,7 +35,7 @@ def test_doctor_says_what_is_wrong_and_what_to_do(site: Site, aws: MotoAws) -> N
     for name in ("webhook-primary", "postgres-main"):
         aws.answers[f"Bucketcast-{name}"] |= {"address": "a", "findings": []}
     aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-postgres-main-dead"), MessageBody="x")
-    page = site.change("doctor").text
+    page = site.follow("/doctor").text
     assert '<td data-label="check">queue</td>' in page
     assert re.search(r"send them again with `bucketcast dlq redrive`.*\n +bucketcast dlq ls", page)
 

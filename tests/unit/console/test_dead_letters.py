@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from bucketcast.console import readings
-from bucketcast.console.readings import ROWS
+from bucketcast.console.answers import ROWS
 from tests.unit.console.site import Answer, Site
 from tests.unit.dlq.command.letters import DEAD, count, dead_letter_event, keys, read_at_once
 from tests.unit.moto_aws import MotoAws, configure

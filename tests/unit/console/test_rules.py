@@ -4,11 +4,15 @@ from urllib.parse import urlencode
 
 import pytest
 
+from bucketcast.console.answers import ROWS
+from bucketcast.rules import Rule
+from bucketcast.state.rules import Rules
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import MotoAws, configure
+from tests.unit.moto_aws import TABLE, MotoAws, configure
 
 ADD = "/changes/add-rule"
 REMOVE = "/changes/remove-rule"
+ARN = "arn:minio:sqs::primary:webhook"
 WEBHOOK = {"bucket": "uploads", "arn": "webhook:primary", "events": "put"}
 SCRIPT = "<script>alert(1)</script>"
 
@@ -35,8 +39,35 @@ def test_a_rule_is_added_as_the_command_adds_it(site: Site) -> None:
         assert text in page
     assert "key^=t/" not in page  # a line ends with CR and LF only
     assert '<a href="/targets/webhook:primary">webhook:primary</a>' in page
-    assert "thumbs" in site.get("/rules?target=webhook:primary").text
-    assert "no rules for postgres:main" in site.get("/rules?target=postgres:main").text
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("target=webhook:primary", {"photos", "several"}),
+        ("prefix=photos/", {"photos"}),
+        ("prefix=b/&target=webhook:primary", {"several"}),
+        ("prefix=c/", set()),
+        ("text=SEVER", {"several"}),
+        ("bucket=uploads&target=postgres:main", set()),
+    ],
+)
+def test_rules_are_found_by_target_text_and_prefix(site: Site, query: str, names: set[str]) -> None:
+    add(site, prefixes="photos/2026/", name="photos")
+    add(site, prefixes="a/\nb/", unless="key^=c/", name="several")
+    page = site.get(f"/rules?{query}").text
+    assert {name for name in ("photos", "several") if f">{name}</td>" in page} == names
+    assert (f"{len(names)} of 2 rules" if len(names) < 2 else "2 rules") in page
+
+
+def test_rules_come_by_the_page(site: Site, aws: MotoAws) -> None:
+    rules = Rules(TABLE, aws.dynamodb)
+    for number in range(ROWS + 1):
+        rules.add(Rule(bucket="uploads", arn=ARN, events=("put",), name=f"n{number:02}"))
+    first = site.get("/rules?text=n").text
+    assert first.count(">remove …</a>") == ROWS
+    assert 'href="/rules?text=n&page=2"' in first
+    assert site.get("/rules?text=n&page=2").text.count(">remove …</a>") == 1
 
 
 @pytest.mark.parametrize(

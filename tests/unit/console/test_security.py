@@ -1,5 +1,7 @@
 """Who may see the pages, and what another page can do with them."""
 
+import re
+
 import pytest
 
 from tests.unit.console.site import ORIGIN, PORT, TOKEN, Site
@@ -15,12 +17,13 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(site: Site) -> None:
 
 
 @pytest.mark.parametrize("cookie", ["", f"{COOKIE}=", f"{COOKIE}=other", "bucketcast-1=the-token"])
-@pytest.mark.parametrize("address", ["/", "/?token=other", "/static/console.css", "/live/flow"])
+@pytest.mark.parametrize("address", ["/", "/?token=other", "/static/console.mjs", "/live/flow"])
 def test_without_the_token_there_is_no_page(site: Site, address: str, cookie: str) -> None:
     answer = site.get(address, cookie=cookie)
     assert answer.status == 403
     assert "Open the address that `bucketcast console` printed" in answer.body
     assert "set-cookie" not in answer.headers
+    assert site.get(re.findall(r'href="([^"]*)"', answer.body)[0], cookie=cookie).status == 200
 
 
 def test_the_token_leads_to_no_other_host(site: Site) -> None:

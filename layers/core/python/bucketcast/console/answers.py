@@ -1,8 +1,9 @@
 """Parts of pages: what commands print, with the words that a page shows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import urlencode
 
 import click
 from starlette.exceptions import HTTPException
@@ -15,7 +16,12 @@ from bucketcast.console.pages import Link, command_line, page, render
 from bucketcast.deployment import Deployed
 from bucketcast.errors import NoAnswer
 from bucketcast.terminal import usage
-from bucketcast.terminal.output import Output
+from bucketcast.terminal.output import Output, counted
+
+ROWS: Final = 50
+"""Of a table on one page."""
+SEARCH: Final = ("prefix", "text")
+"""The fields that `search` reads."""
 
 
 @dataclass(kw_only=True)
@@ -98,6 +104,45 @@ def run(
     answer = Answer(context=context_of(request), json=True, command=line, heading=heading)
     answer.run(command, words)
     return answer
+
+
+def search(request: Request, found: Answer, noun: str, names: Sequence[Sequence[str]]) -> Answer:
+    """Return a page of the rows that have the text of the address, and say how many there are.
+
+    With a prefix in the address, one of the `names` of a row begins with it.
+    """
+    prefix, text = (request.query_params.get(name, "").strip() for name in SEARCH)
+    chosen = [
+        index
+        for index, cells in enumerate(found.rows)
+        if text.casefold() in " ".join(cells).casefold()
+        and any(name.startswith(prefix) for name in names[index])
+    ]
+    total = counted(len(found.rows), noun)
+    if found.rows:
+        found.note(total if len(chosen) == len(found.rows) else f"{len(chosen):,} of {total}")
+    found.rows = [found.rows[index] for index in chosen]
+    found.last = [found.last[index] for index in chosen] if found.last else ()
+    return one_page(request, found)
+
+
+def one_page(request: Request, whole: Answer) -> Answer:
+    """Return the rows of the page that the address names, with links to those beside it."""
+    query = dict(request.query_params)
+    number = max(1, int(text)) if (text := query.get("page", "")).isdecimal() else 1
+    start, end = (number - 1) * ROWS, number * ROWS
+    pages = []
+    if start > 0:
+        pages.append((f"the {ROWS} before", number - 1))
+    if end < len(whole.rows):
+        pages.append((f"the {ROWS} after", number + 1))
+    path = request.url.path.removeprefix("/live")
+    return replace(
+        whole,
+        rows=whole.rows[start:end],
+        last=whole.last[start:end],
+        more=[(title, f"{path}?{urlencode(query | {'page': to})}") for title, to in pages],
+    )
 
 
 def stream(request: Request, read: Callable[[], Answer], seconds: float) -> Response:

@@ -37,6 +37,7 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/changes/{name}", form(changes.do), methods=["POST"]),
     Route("/runs/{id}", changes.show_run),
     Route("/live/runs/{id}", changes.live_run),
+    Route("/doctor", changes.show_doctor),
     Route("/topics", topics.show),
     Route("/topics/{name}", topics.show_topic),
     Route("/buckets", buckets.show),

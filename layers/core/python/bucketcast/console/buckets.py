@@ -31,7 +31,6 @@ def show(request: Request) -> Response:
     return page(
         request,
         "Buckets",
-        buttons=[("doctor", "Find what is wrong", {}, command_line(request, "doctor"))],
         sections=[listed],
     )
 

@@ -91,16 +91,16 @@ _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
-    "doctor": Change(doctor.command, ("doctor",), "/buckets", (), slow=True),
+    "doctor": Change(doctor.command, ("doctor",), "/doctor", (), slow=True),
     "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", _MOVED, slow=True),
     "purge": Change(
         purge, ("dlq", "purge", "--yes"), "/dead-letters", (*_MOVED, "path"), slow=True
     ),
     "add-rule": ADD_RULE,
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
-    "add-target": Change(dynamic.add, ("target", "add"), "/topics", ("arn", "settings", "merge")),
+    "add-target": Change(dynamic.add, ("target", "add"), "/", ("arn", "settings", "merge")),
     "remove-target": Change(
-        dynamic.rm, ("target", "rm", "--yes"), "/topics", ("arn", "discard", "rules")
+        dynamic.rm, ("target", "rm", "--yes"), "/", ("arn", "discard", "rules")
     ),
     "remove-topic": Change(topic.rm, ("topic", "rm", "--yes"), "/topics", ("name",)),
 }
@@ -108,6 +108,12 @@ _CHANGES: Final = {
 
 def ask(request: Request) -> Response:
     return form_page(request, _change(request), request.query_params)
+
+
+def show_doctor(request: Request) -> Response:
+    """Find what is wrong, now."""
+    request.path_params["name"] = "doctor"
+    return do(request, {})
 
 
 def do(request: Request, values: Mapping[str, str]) -> Response:

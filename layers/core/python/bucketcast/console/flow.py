@@ -15,7 +15,7 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import aws_errors
 from bucketcast.console.answers import Answer
 from bucketcast.console.context import Context, Shared, context_of
-from bucketcast.console.pages import command_line, page, render
+from bucketcast.console.pages import Link, command_line, page, render
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import Probe, health, messages, probe
@@ -152,6 +152,7 @@ def show(request: Request) -> Response:
         template="flow.html",
         live="/live/flow",
         command=command_line(request, "target", "ls"),
+        links=[("Add a target …", "/changes/add-target")],
         **_watch(request).read(),
     )
 
@@ -161,6 +162,11 @@ async def live(request: Request) -> Response:
     return context_of(request).feeds.stream(
         request.url.path, lambda: render("flow_parts.html", **watch.read()), SECONDS
     )
+
+
+def read_states(request: Request) -> dict[str, str]:
+    """Return the state of each target and persistent topic that the flow shows, by its name."""
+    return {card["name"]: card["shown"] for card in _watch(request).read()["targets"]}
 
 
 def show_target(request: Request) -> Response:
@@ -196,9 +202,19 @@ def show_target(request: Request) -> Response:
             ("Its events", f"/events?{query}"),
             ("Its rules", f"/rules?{query}"),
             ("Its dead letters", f"/dead-letters?{query}"),
+            *(_changes(target.name) if target.dynamic and not target.dynamic.topic else ()),
         ],
         sections=[about, settings],
     )
+
+
+def _changes(name: str) -> list[Link]:
+    """Return what can be done with a target that no deploy made."""
+    arn = urlencode({"arn": name})
+    return [
+        ("Change its settings …", f"/changes/add-target?{arn}&merge=on"),
+        ("Remove …", f"/changes/remove-target?{arn}"),
+    ]
 
 
 def _watch(request: Request) -> Watch:

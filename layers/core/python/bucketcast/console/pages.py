@@ -28,6 +28,7 @@ NAV: Final = (
     ("/rules", "Rules"),
     ("/topics", "Topics"),
     ("/buckets", "Buckets"),
+    ("/doctor", "Doctor"),
 )
 _EMPTY: Final[dict[str, Any]] = {
     **dict.fromkeys(("live", "command", "state"), ""),

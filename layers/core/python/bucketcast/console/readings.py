@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import Answer, stream
+from bucketcast.console.answers import Answer, one_page, stream
 from bucketcast.console.context import Context, Shared, context_of
 from bucketcast.console.pages import Link
 from bucketcast.dlq.command import read
@@ -24,7 +24,6 @@ from bucketcast.dlq.summary import Summary, group_name
 
 LETTERS: Final = ("target", "reason", "id")
 """The fields that choose dead letters."""
-ROWS: Final = 50
 _SECONDS: Final = 10.0
 """How long what was read is shown again."""
 _LIVE_SECONDS: Final = 0.5
@@ -119,19 +118,4 @@ def _part(request: Request, shared: Shared[Answer]) -> Answer:
     newest = shared.newest
     if newest is None or not newest.done():
         return Answer(context=context_of(request), id="letters", runs=True)
-    answer, query = newest.result(), dict(request.query_params)
-    number = max(1, int(text)) if (text := query.get("page", "")).isdecimal() else 1
-    start, end = (number - 1) * ROWS, number * ROWS
-    pages = []
-    if start > 0:
-        pages.append((f"the {ROWS} before", number - 1))
-    if end < len(answer.rows):
-        pages.append((f"the {ROWS} after", number + 1))
-    path = request.url.path.removeprefix("/live")
-    return replace(
-        answer,
-        id="letters",
-        rows=answer.rows[start:end],
-        last=answer.last[start:end],
-        more=[(title, f"{path}?{urlencode(query | {'page': to})}") for title, to in pages],
-    )
+    return replace(one_page(request, newest.result()), id="letters")

@@ -1,12 +1,13 @@
 """Rules: which events of a bucket go to which target, and whether a key would match."""
 
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import Answer, run
+from bucketcast.console.answers import SEARCH, Answer, run, search
 from bucketcast.console.changes import ADD_RULE, form_page, words
 from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, errors_of
@@ -21,20 +22,30 @@ def show(request: Request) -> Response:
     arn = params.target_or_topic(target).plain if target else ""
     listed = run(request, event.ls, "event ls", *([params.bucket_name(asked)] if asked else []))
     rules = listed.document["rules"]
-    chosen = [index for index, rule in enumerate(rules) if arn in ("", rule["arn"])]
-    listed.rows = [listed.rows[index] for index in chosen]
-    listed.last = [[("remove …", _removal(rules[index]))] for index in chosen]
-    if rules and not chosen:
-        listed.note(f"no rules for {target}")
+    listed.last = [[("remove …", _removal(rule))] for rule in rules]
+    prefixes = [_prefixes(rule) if arn in ("", rule["arn"]) else () for rule in rules]
     return page(
         request,
         "Rules",
-        filters=[("bucket", ()), ("target", ())],
+        filters=[(name, ()) for name in ("bucket", "target", *SEARCH)],
         links=[
             ("Add a rule …", f"/changes/add-rule?{urlencode({'bucket': asked, 'arn': target})}")
         ],
-        sections=[listed],
+        sections=[search(request, listed, "rule", prefixes)],
     )
+
+
+def _prefixes(rule: Mapping[str, Any]) -> list[str]:
+    """Return the prefixes of a rule's keys, "" for all keys."""
+    return [
+        rule["prefix"],
+        *(
+            value
+            for condition in rule["conditions"]
+            if (condition["on"], condition["how"]) == ("key", "prefix") and not condition["unless"]
+            for value in condition["values"]
+        ),
+    ]
 
 
 def try_key(request: Request) -> Response:

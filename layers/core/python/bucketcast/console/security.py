@@ -12,8 +12,10 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bucketcast.console.pages import render
 
 HOST: Final = "127.0.0.1"
 TOKEN: Final = "token"  # noqa: S105 - the name of a parameter
@@ -30,6 +32,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",
 }
 """Set where the response has no such header of its own."""
+_STYLE: Final = "/static/console.css"
 _SAFE: Final = ("GET", "HEAD")
 
 
@@ -64,6 +67,8 @@ class Guard:
             return _refuse("This is not the address of the console.", 421)
         if TOKEN in request.query_params and method in _SAFE:
             return self._exchange(request)
+        if request.url.path == _STYLE:
+            return None  # of the page that refuses, too
         if not self._is_valid(request.cookies.get(self._cookie, "")):
             return self._refuse_stranger(request, method)
         if method not in _SAFE and not _is_own(request, f"http://{host}"):
@@ -106,4 +111,4 @@ def _is_own(request: HTTPConnection, origin: str) -> bool:
 
 
 def _refuse(text: str, status: int) -> Response:
-    return PlainTextResponse(f"{text}\n", status)
+    return HTMLResponse(render("refused.html", text=text), status)

@@ -1,36 +1,33 @@
-"""Topics, and dynamic targets: both are made without a deploy."""
+"""Topics: which there are, how they are, and one."""
 
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import Answer, run
-from bucketcast.console.context import context_of
+from bucketcast.console.answers import SEARCH, run, search
+from bucketcast.console.flow import read_states
 from bucketcast.console.forms import words_of
 from bucketcast.console.pages import page
 from bucketcast.topics import command as topic
 
 
 def show(request: Request) -> Response:
-    deployment = context_of(request).deployed
-    listed = run(request, topic.ls, "topic ls", heading="Topics")
-    listed.note("Users create topics through the gateway, with CreateTopic.")
-    targets = Answer(context=context_of(request), heading="Dynamic targets")
-    rows = [
-        (each.name, each.state)
-        for each in deployment.all_targets
-        if each.dynamic and not each.dynamic.topic
+    """List topics with the states of their targets: those that are not persistent have none."""
+    listed = run(request, topic.ls, "topic ls")
+    topics = listed.document["topics"]
+    states = read_states(request)
+    listed.columns = (*listed.columns, "STATE")
+    listed.rows = [
+        (*cells, states.get(each["arn"], "pushed once"))
+        for cells, each in zip(listed.rows, topics, strict=True)
     ]
-    targets.table({}, ("TARGET", "STATE"), rows, "no dynamic targets")
+    listed.note("Users create topics through the gateway, with CreateTopic.")
     return page(
         request,
-        "Topics and dynamic targets",
-        links=[
-            ("Add a dynamic target …", "/changes/add-target"),
-            ("Remove one …", "/changes/remove-target"),
-        ],
-        sections=[listed, targets],
+        "Topics",
+        filters=[(name, ()) for name in SEARCH],
+        sections=[search(request, listed, "topic", [[each["name"]] for each in topics])],
     )
 
 
