@@ -41,10 +41,13 @@ def test_an_upload_arrives_live_and_explains_itself(
     assert browser.run("return document.querySelectorAll('#events tbody tr').length") == 2
     browser.click(f"{ROW} a")
     browser.until_text(r"(?s)received.*queued.*delivered\s+webhook:primary", "#steps")
+    for opened in ("What is sent to webhook:primary", "Record"):
+        assert opened in browser.text("main")
+    browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
     page = browser.text("main")
     assert re.search(r"webhook:primary\s+yes", page)
     assert re.search(r"webhook:flaky\s+no\s+the key '.*' does not end with '\.png'", page)
-    assert f'"Key":"uploads/{prefix}second.jpg"' in page  # what the webhook gets
+    assert f'"Key": "uploads/{prefix}second.jpg"' in page  # what the webhook gets
     assert '"eventName": "ObjectCreated:Put"' in page  # the record
     assert f"bucketcast trace s3://uploads/{prefix}second.jpg --since" in browser.text("footer")
     delay = re.search(r"received here after\s+([\d,]+) ms", page)

@@ -1,6 +1,7 @@
 """The list of events and the page of one, with whatever keys, records and errors hold."""
 
 import json
+import re
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +10,8 @@ import pytest
 from bucketcast.console.recorder import Recorder
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes, dispatched, trace_id
+from bucketcast.diagnose.command import explain
+from bucketcast.diagnose.explain import Explanation, Message
 from bucketcast.diagnose.steps import Step, read_steps
 from bucketcast.event import Event
 from localstack.console import LISTENS
@@ -16,6 +19,16 @@ from tests.unit.console.site import Site
 from tests.unit.samples import event
 
 HOOK: Final = "arn:minio:sqs::primary:webhook"
+PAYLOAD: Final = """to webhook:a
+  id: a
+to webhook:b
+  id: b
+
+{
+  "x": [
+    1
+  ]
+}"""
 SCRIPT: Final = "<script>alert(1)</script>"
 NOW: Final = 1_773_480_413_700
 """A little after the time of the event."""
@@ -53,9 +66,9 @@ def test_a_filter_is_in_the_address_and_in_the_command(site: Site, recorder: Rec
     record(recorder, "photos/dog", name="s3:ObjectRemoved:Delete")
     record(recorder, "photos/bird", bucket="other")
     record(recorder, "logs/x")
-    answer = site.get("/events?bucket=uploads&prefix=photos/&event=put&target=")
+    answer = site.get("/events?bucket=uploads&prefix=photos/&event=put&target=&text=")
     assert f'<a href="/events/{cat.id}">uploads/photos/a&b.jpg<' in answer.text
-    assert 'title="answered 503">webhook:primary retried<' in answer.text
+    assert 'title="webhook:primary: answered 503">webhook:primary retried<' in answer.text
     assert answer.text.count('href="/events/') == 1
     assert site.get("/events?target=webhook:primary").text.count('href="/events/') == 1
     assert LISTENS.search(answer.text)
@@ -65,6 +78,36 @@ def test_a_filter_is_in_the_address_and_in_the_command(site: Site, recorder: Rec
     assert "data-live" not in site.get("/events?held=1&bucket=uploads").body
     wrong = site.get("/events?event=puts")
     assert (wrong.status, "did you mean 'put'" in wrong.text) == (400, True)
+
+
+def test_outcomes_are_one_line_with_what_is_not_delivered_first(
+    site: Site, recorder: Recorder
+) -> None:
+    cat = trace_id(record(recorder, "cat"))
+    arns = [f"arn:minio:sqs::{name}:webhook" for name in "abcde"]
+    kinds = ("delivered", "retried", "delivered", "dead", "retried")
+    steps = [Step(1, cat, kind, arn) for kind, arn in zip(kinds, arns, strict=True)]
+    recorder.recent.add_steps(steps)
+    shown = re.findall(r"<span class=\"step [^>]*>([^<]*)<", site.get("/events").text)
+    assert shown == ["webhook:d dead", "2 targets retried", "2 targets delivered"]
+
+
+def test_a_payload_is_folded_formatted_and_printed_once(
+    site: Site, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cat = record(recorder, "cat")
+    sent = [Message(cat, HOOK.replace("primary", id_), {"id": id_}, b'{"x":[1]}') for id_ in "ab"]
+    sent.append(Message(cat, HOOK, {}, b"no JSON"))
+    monkeypatch.setattr(
+        explain, "explain_deployed", lambda *_: Explanation([cat], [], sent, missing=[])
+    )
+    page = site.get(f"/events/{cat.id}").text
+    folded = re.findall("(?s)<summary>(.*?)</summary><pre[^>]*>(.*?)</pre></details>", page)
+    assert folded == [
+        ("What is sent to webhook:a, webhook:b", PAYLOAD),
+        ("What is sent to webhook:primary", "to webhook:primary\n\nno JSON"),
+        ("Record", '{\n  "a": 1\n}'),
+    ]
 
 
 def test_steps_of_the_objects_other_events_are_not_shown(site: Site, recorder: Recorder) -> None:

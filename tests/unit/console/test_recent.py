@@ -36,6 +36,23 @@ def test_the_newest_come_first_each_once() -> None:
     assert recent.number == 3
 
 
+def test_what_a_target_did_not_get_comes_first() -> None:
+    recent = Recent()
+    for key in ("waits", "lost", "sent", "new"):
+        recent.add(make(key), 1)
+    for key, kind in (("waits", "retried"), ("lost", "dead"), ("sent", "delivered")):
+        recent.add_steps([step(make(key), kind)])
+    assert keys(recent.newest(Wanted(), 3)) == ["lost", "waits", "new"]
+
+
+def test_an_event_is_found_by_a_part_of_its_key_or_its_id() -> None:
+    recent, cat = Recent(), make("photos/Cat.jpg")
+    for each in (cat, make("photos/dog.jpg")):
+        recent.add(each, 1)
+    for text in ("cat", cat.id, cat.id[:12].upper()):
+        assert keys(recent.newest(Wanted(text=text), 9)) == ["photos/Cat.jpg"]
+
+
 def test_steps_join_their_event_whichever_comes_first() -> None:
     recent, cat = Recent(), make("cat")
     recent.add_steps([step(cat, "delivered"), step(cat, "received", "")])

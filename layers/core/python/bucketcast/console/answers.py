@@ -28,8 +28,9 @@ SEARCH: Final = ("prefix", "text")
 class Answer(Output):
     """What a command has printed: notes, then a table, lines, and the `problem`.
 
-    `last` are links by row, `more` those to other rows. A live part has an `id`; it `runs` until
-    the command has ended, with the page to go `back` to.
+    `folded` are titles and texts, to be opened. `last` are links by row, `more` those to other
+    rows. A live part has an `id`; it `runs` until the command has ended, with the page to go `back`
+    to.
     """
 
     context: Context
@@ -43,6 +44,7 @@ class Answer(Output):
     more: Sequence[Link] = ()
     printed: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    folded: Sequence[tuple[str, str]] = ()
     problem: str = ""
     runs: bool = False
     back: str = ""

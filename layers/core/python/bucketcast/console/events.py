@@ -1,8 +1,10 @@
 """Events as they happen, and of one: its record, the rules' answers, its way to each target."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from typing import Final
 from urllib.parse import urlencode
 
@@ -30,7 +32,8 @@ MOST: Final = 100
 _SECONDS: Final = 0.25
 _WAY_SECONDS: Final = 1.0
 _WORDS: Final = ("put", "delete", "get", "s3:ObjectCreated:*", "s3:ObjectRemoved:*")
-_FIELDS: Final = ("bucket", "prefix", "event", "target")
+_FIELDS: Final = ("bucket", "prefix", "event", "target", "text")
+_KINDS: Final = ("dead", "retried", "dropped", "queued", "delivered")
 _HELD: Final = "held"
 
 
@@ -77,7 +80,7 @@ def _show(request: Request) -> Response:
         "Events",
         live="" if held else f"/live/events?{query}",
         command=command_line(request, "listen", *source, *prefix, *names),
-        filters=[("bucket", ()), ("prefix", ()), ("event", _WORDS), ("target", targets)],
+        filters=[(name, {"event": _WORDS, "target": targets}.get(name, ())) for name in _FIELDS],
         links=[follow if held else hold],
         sections=[_list(request, wanted)],
     )
@@ -99,6 +102,7 @@ def _wanted(asked: Mapping[str, str]) -> Wanted:
         asked["prefix"],
         frozenset(single for name in names for single in expand(name)),
         params.target_or_topic(asked["target"]).plain if asked["target"] else "",
+        asked["text"],
     )
 
 
@@ -124,14 +128,25 @@ def _cells(row: Row) -> tuple[str, ...]:
     event = row.entry.event
     path = f"{event.bucket}/{event.key}" if event.key else event.bucket
     link = Markup('<a href="/events/{}">{}</a>').format(event.id, printable(path))
-    step = Markup('<span class="step {}" title="{}">{} {}</span> ')
-    outcomes = [
-        step.format(kind, printable(reason), Destination.of(arn).short, kind)
-        for arn, (_, _, kind, _, _, reason) in sorted(row.outcomes.items())
-    ]
     nothing = "no rule matches" if row.read else "…"
     taken = "-" if event.size is None else size(event.size)
-    return event.time, event.name, link, taken, Markup().join(outcomes) or nothing
+    return event.time, event.name, link, taken, _outcomes(row) or nothing
+
+
+def _outcomes(row: Row) -> Markup:
+    """Return one line: which targets did not get it, then which did; of several, how many."""
+    shown = Markup()
+    part = Markup('<span class="step {}" title="{}">{} {}</span> ')
+    for kind in _KINDS:
+        named = {
+            Destination.of(arn).short: printable(step.reason)
+            for arn, step in sorted(row.outcomes.items())
+            if step.kind == kind
+        }
+        what = next(iter(named)) if len(named) == 1 else counted(len(named), "target")
+        about = [": ".join(filter(None, each)) for each in named.items()]
+        shown += part.format(kind, "; ".join(about), what, kind) if named else ""
+    return shown
 
 
 def _show_event(request: Request) -> Response:
@@ -144,7 +159,7 @@ def _show_event(request: Request) -> Response:
     explained.note(command_line(request, "explain", uri, "--event", event.name, *length))
     explanation = explain.explain_deployed([event], context.deployed, context.aws)
     explain.show(explained, event, explanation)
-    record = msgspec.json.format(bytes(event.record), indent=2).decode(errors="replace")
+    explained.folded = _messages(explanation.messages)
     return page(
         request,
         uri,
@@ -160,9 +175,32 @@ def _show_event(request: Request) -> Response:
         sections=[
             _way(request, entry),
             explained,
-            Answer(context=context, heading="Record", lines=[record]),
+            Answer(context=context, folded=[("Record", _formatted(bytes(event.record)))]),
         ],
     )
+
+
+def _messages(messages: Iterable[explain.Message]) -> list[tuple[str, str]]:
+    """Return a title and a text for each body, with the headers that each target gets."""
+    lines: dict[str, dict[str, list[str]]] = {}
+    for message in messages:
+        target = Destination.of(message.target).short
+        headers = [f"  {name}: {value}" for name, value in message.headers.items()]
+        lines.setdefault(_formatted(message.body), {})[target] = [f"to {target}", *headers]
+    return [
+        (
+            f"What is sent to {', '.join(targets)}",
+            "\n".join([*chain.from_iterable(targets.values()), "", body]),
+        )
+        for body, targets in lines.items()
+    ]
+
+
+def _formatted(text: bytes) -> str:
+    """Return JSON with its lines indented, other text as it is."""
+    with suppress(msgspec.DecodeError):
+        text = msgspec.json.format(text, indent=2)
+    return text.decode(errors="replace")
 
 
 def _entry(request: Request) -> Entry:

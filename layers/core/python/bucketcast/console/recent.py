@@ -5,9 +5,8 @@ Either may come first. Numbers and bytes are bounded: the oldest events make roo
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -22,6 +21,7 @@ MAX_EVENTS: Final = 5_000
 MAX_BYTES: Final = 32 * 1_048_576
 _OVERHEAD_BYTES: Final = 2_048
 _ENDS: Final = ("delivered", "dead")
+_FAILED: Final = ("dead", "retried", "dropped")
 _MAX_REASON: Final = 300
 _MAX_STEPS: Final = 50
 """Of one event; a target that is down for long adds one with each try."""
@@ -41,12 +41,16 @@ class Entry(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Conditions that must all hold, empty for none; `names` are single, `target` is an ARN."""
+    """Conditions that must all hold, empty for none.
+
+    `names` are single, `target` is an ARN, `text` is a part of the key or begins the id.
+    """
 
     bucket: str = ""
     prefix: str = ""
     names: frozenset[str] = frozenset()
     target: str = ""
+    text: str = ""
 
     def matches(self, event: Event, outcomes: Mapping[str, Step]) -> bool:
         return (
@@ -54,6 +58,12 @@ class Wanted(NamedTuple):
             and event.key.startswith(self.prefix)
             and (not self.names or not self.names.isdisjoint(spellings(event)))
             and (not self.target or self.target in outcomes)
+            and (not self.text or self._has_text(event))
+        )
+
+    def _has_text(self, event: Event) -> bool:
+        return self.text.casefold() in event.key.casefold() or event.id.startswith(
+            self.text.lower()
         )
 
 
@@ -67,10 +77,14 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Way:
-    """The steps of an event, and the last one at each target."""
+    """The steps of an event, and the last one at each target.
+
+    It `failed` if a target did not get it, or not yet after a try.
+    """
 
     steps: dict[Step, None] = field(default_factory=dict)
     outcomes: dict[str, Step] = field(default_factory=dict)
+    failed: bool = False
 
     def add(self, step: Step) -> None:
         self.steps[step] = None
@@ -79,6 +93,10 @@ class _Way:
         known = self.outcomes.get(step.target)
         if known is None or _progress(known) <= _progress(step):
             self.outcomes[step.target] = step
+            self.failed = any(last.kind in _FAILED for last in self.outcomes.values())
+
+
+_NONE: Final = _Way()
 
 
 class Recent:
@@ -129,17 +147,21 @@ class Recent:
             return list(way.steps) if way else []
 
     def newest(self, wanted: Wanted, most: int) -> list[Row]:
-        """Return the newest events that match, the last one first."""
+        """Return the newest events that match, those that failed first, then the last one first."""
+        failed: list[Row] = []
+        others: list[Row] = []
         with self._lock:
-            rows = (row for row in self._rows() if wanted.matches(row.entry.event, row.outcomes))
-            return list(islice(rows, most))
+            for entry in reversed(self._events.values()):
+                way = self._ways.get(entry.trace, _NONE)
+                rows = failed if way.failed else others
+                if len(rows) < most and wanted.matches(entry.event, way.outcomes):
+                    rows.append(_row(entry, way))
+        return [*failed, *others][:most]
 
-    def _rows(self) -> Iterator[Row]:
-        for entry in reversed(self._events.values()):
-            way = self._ways.get(entry.trace)
-            known = way.outcomes if way else {}
-            outcomes = {target: step for target, step in known.items() if target}
-            yield Row(entry, outcomes, read=bool(known))
+
+def _row(entry: Entry, way: _Way) -> Row:
+    outcomes = {target: step for target, step in way.outcomes.items() if target}
+    return Row(entry, outcomes, read=bool(way.outcomes))
 
 
 def _progress(step: Step) -> tuple[bool, int, int]:

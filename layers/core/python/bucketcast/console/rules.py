@@ -68,7 +68,6 @@ def try_key(request: Request) -> Response:
     tried = Answer(context=context, heading=f"{events[0].name} of {asked[0]}")
     tried.note(f"Once it is added: {command_line(request, 'explain', *asked)}")
     explain.show(tried, events[0], explained)
-    tried.lines.clear()  # what would be sent is long, and no part of the question
     return form_page(request, ADD_RULE, values, sections=[tried])
 
 

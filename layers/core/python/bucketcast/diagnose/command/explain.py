@@ -74,6 +74,10 @@ def command(out: Output, /, source: str, **options: Any) -> None:
         out.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
         out.line("")
         show(out, event, explanation)
+        for message in explanation.messages:
+            if message.event.id == event.id:
+                for line in ("", *lines(message)):
+                    out.line(line)
 
 
 def explain_deployed(
@@ -154,13 +158,9 @@ def synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
 
 
 def show(out: Output, event: Event, explanation: Explanation) -> None:
-    """Print the rules' answers to an event, and what would be sent."""
+    """Print the rules' answers to an event."""
     answers = [answer for answer in explanation.answers if answer.event is event]
     out.table({}, _COLUMNS, _rows(answers, explanation.missing), f"{event.bucket} has no rules")
-    for message in explanation.messages:
-        if message.event.id == event.id:
-            for line in ("", *lines(message)):
-                out.line(line)
     for arn in explanation.missing:
         out.note(f"{arn} is not deployed: its events are dropped")
     out.notes(explanation.not_logged)
