@@ -5,6 +5,7 @@ import re
 import time
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlencode
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_page_does_not_wait_for_what_it_reads(site: Site) -> None:
     letters = f"dead-letters/letters?{TARGET}"
     changes = [f"changes/{name}?{TARGET}" for name in ("redrive", "purge")]
     with readings.reading:
-        for what in (f"dead-letters?{TARGET}", letters, f"{letters}&id=a", *changes):
+        for what in (f"dead-letters?{TARGET}", letters, f"{letters}&ids=a", *changes):
             page = site.get(f"/{what}")
             assert (page.status, "It runs" in page.text) == (200, True)
     assert "too large" in read(site, f"/changes/purge?{TARGET}").text
@@ -75,7 +76,14 @@ def test_page_of_letters_has_fifty_and_links_to_more(site: Site, aws: MotoAws) -
     assert [page.count('<td data-label="object">') for page in (first, second)] == [ROWS, 1]
     assert f'href="{address}&page=2"' in first
     assert f'href="{address}&page=1"' in second
-    (show,) = re.findall(r'href="(/dead-letters/letters[^"]*&id=[^"]*)"', second)
+    picked = re.findall(r'type="checkbox" name="ids" value="([^"]*)"', first)[:2]
+    query = urlencode({"target": "webhook:primary", "ids": picked}, doseq=True)
+    form = read(site, f"/changes/purge?{query}").text
+    assert form.split('name="ids"')[1].split("</textarea>")[0].split("\n")[1:] == picked
+    assert f"dlq purge --id {picked[0]} --id {picked[1]} webhook:primary" in form
+    assert '<td data-label="events">2</td>' in form
+    assert site.get("/changes/purge?target=webhook:primary&ids=").status == 400
+    (show,) = re.findall(r'href="(/dead-letters/letters[^"]*&ids=[^"]*)"', second)
     assert '"Key":"uploads/k' in read(site, show).text
 
 

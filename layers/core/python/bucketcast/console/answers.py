@@ -29,8 +29,8 @@ class Answer(Output):
     """What a command has printed: notes, then a table, lines, and the `problem`.
 
     `folded` are titles and texts, to be opened. `last` are links by row, `more` those to other
-    rows. A live part has an `id`; it `runs` until the command has ended, with the page to go `back`
-    to.
+    rows. With fields for those that are `picked`, rows have check boxes, by their first cells. A
+    live part has an `id`; it `runs` until the command has ended, with the page to go `back` to.
     """
 
     context: Context
@@ -41,6 +41,7 @@ class Answer(Output):
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     last: Sequence[Sequence[Link]] = ()
+    picked: Mapping[str, str] = field(default_factory=dict)
     more: Sequence[Link] = ()
     printed: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)

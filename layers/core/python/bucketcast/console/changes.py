@@ -107,7 +107,11 @@ _CHANGES: Final = {
 
 
 def ask(request: Request) -> Response:
-    return form_page(request, _change(request), request.query_params)
+    query = request.query_params
+    values = {name: "\n".join(query.getlist(name)).strip() for name in query}
+    if values.get("ids") == "":
+        raise click.UsageError("Nothing is picked.")
+    return form_page(request, _change(request), values)
 
 
 def show_doctor(request: Request) -> Response:
@@ -165,7 +169,7 @@ def show_run(request: Request) -> Response:
     return page(
         request,
         answer.command,
-        back=("Back", answer.back),
+        back=("Again" if answer.back == "/doctor" else "Back", answer.back),
         live=f"/live{request.url.path}" if answer.runs else "",
         sections=[answer],
     )

@@ -22,6 +22,7 @@ from bucketcast.console.recent import Entry, Row, Wanted
 from bucketcast.console.recorder import Recorder
 from bucketcast.destination import Destination
 from bucketcast.diagnose.command import explain, trace
+from bucketcast.diagnose.explain import Message
 from bucketcast.display import printable, size
 from bucketcast.event.names import expand
 from bucketcast.terminal import params
@@ -180,7 +181,7 @@ def _show_event(request: Request) -> Response:
     )
 
 
-def _messages(messages: Iterable[explain.Message]) -> list[tuple[str, str]]:
+def _messages(messages: Iterable[Message]) -> list[tuple[str, str]]:
     """Return a title and a text for each body, with the headers that each target gets."""
     lines: dict[str, dict[str, list[str]]] = {}
     for message in messages:
@@ -227,7 +228,7 @@ def _way(request: Request, entry: Entry) -> Answer:
     columns = (trace.COLUMNS[0], *trace.COLUMNS[2:])
     answer.table({}, columns, [(row[0], *row[2:]) for row in trace.rows(steps)], nothing)
     for step in steps:
-        letter = {"target": Destination.of(step.target).short, "id": entry.event.id}
+        letter = {"target": Destination.of(step.target).short, "ids": entry.event.id}
         link = ("the dead letter", f"/dead-letters/letters?{urlencode(letter)}")
         answer.last = [*answer.last, [link] if step.kind == "dead" else []]
     return answer

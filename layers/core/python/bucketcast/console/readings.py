@@ -1,5 +1,6 @@
 """Dead letters as pages show them: read beside a page, which does not wait for SQS."""
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -7,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import gmtime, strftime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -22,8 +23,8 @@ from bucketcast.dlq.command.queue import select_queues
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.summary import Summary, group_name
 
-LETTERS: Final = ("target", "reason", "id")
-"""The fields that choose dead letters."""
+LETTERS: Final = ("target", "reason", "ids")
+"""The fields that choose dead letters; several ids are lines."""
 _SECONDS: Final = 10.0
 """How long what was read is shown again."""
 _LIVE_SECONDS: Final = 0.5
@@ -78,12 +79,14 @@ def list_letters(context: Context, target: Chosen, wanted: Filter) -> Answer:
     """List the letters of a target that can be read in a second, or show the one of an id."""
     answer, name = Answer(context=context, json=True), group_name(*target)
     with reading:
-        if wanted.id:
-            answer.run(read.show, [f"--id={wanted.id}", f"--reason={wanted.reason}", name])
+        if wanted.ids:
+            ids = [f"--id={id_}" for id_ in wanted.ids]
+            answer.run(read.show, [*ids, f"--limit={len(ids)}", f"--reason={wanted.reason}", name])
             return answer
         rows, answer.printed = read.letter_rows(answer, target.queue, wanted)
     answer.table({}, read.LETTER_COLUMNS, rows, "no dead letters found")
-    answer.last = [actions({"target": name, "id": id_}) for id_, *_ in rows]
+    answer.last = [actions({"target": name, "ids": id_}) for id_, *_ in rows]
+    answer.picked = {"target": name, "path": _file(name)} if rows else {}
     return answer
 
 
@@ -91,20 +94,24 @@ def actions(chosen: Mapping[str, str]) -> list[Link]:
     """Return what can be done with the letters of a target."""
     if "target" not in chosen:
         return []
-    at = strftime("%Y%m%dT%H%M%SZ", gmtime())
-    name = chosen["target"].replace(":", "-").replace("/", "-")
-    file = Path.cwd() / f"dead-letters-{name}-{at}.ndjson"
     query = urlencode(chosen, errors="replace")
     return [
         ("show", f"/dead-letters/letters?{query}"),
         ("redrive …", f"/changes/redrive?{query}"),
-        ("purge …", f"/changes/purge?{query}&{urlencode({'path': file})}"),
+        ("purge …", f"/changes/purge?{query}&{urlencode({'path': _file(chosen['target'])})}"),
     ]
 
 
+def _file(target: str) -> str:
+    """Return the file that a purge writes unless another is chosen."""
+    at, name = strftime("%Y%m%dT%H%M%SZ", gmtime()), re.sub("[:/]", "-", target)
+    return str(Path.cwd() / f"dead-letters-{name}-{at}.ndjson")
+
+
 def _shared(request: Request, values: Mapping[str, str], list_: List) -> Shared[Answer]:
-    given = asked(values)
+    given: dict[str, Any] = asked(values)
     target = chosen(given.pop("target", ""))
+    given["ids"] = tuple(given.get("ids", "").split())
     wanted = to_filter(target, given)
     readings: Readings = request.app.state.readings
     if len(readings) >= _KEPT:

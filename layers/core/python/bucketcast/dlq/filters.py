@@ -13,8 +13,8 @@ from bucketcast.event.names import expand, spellings
 class Filter:
     """Conditions that must all hold; ages are seconds since the message was sent to the queue.
 
-    `group` is the id of a group of letters, `reason` a part of the reason in any case, `id` that of
-    a message or of an event.
+    `group` is the id of a group of letters, `reason` a part of the reason in any case, `ids` are
+    those of messages or events, of which one is enough.
     """
 
     group: str = ""
@@ -26,12 +26,12 @@ class Filter:
     names: tuple[str, ...] = ()
     bucket: str = ""
     prefix: str = ""
-    id: str = ""
+    ids: tuple[str, ...] = ()
 
     @property
     def needs_events(self) -> bool:
         """True if a condition is about the events, so that they have to be read."""
-        return bool(self.names or self.bucket or self.prefix or self.rule or self.id)
+        return bool(self.names or self.bucket or self.prefix or self.rule or self.ids)
 
     def matches(self, letter: Letter, now: int) -> bool:
         """Return True if the conditions on the message hold; `now` is Unix ms."""
@@ -51,11 +51,11 @@ class Filter:
         """
         if not self.needs_events:
             return range(max(content.number, 1))
-        if self.id == letter.id:
+        if letter.id in self.ids:
             rest = Filter(rule=self.rule, names=self.names, bucket=self.bucket, prefix=self.prefix)
             return rest.indexes(letter, content)
         if not content.events:
-            needs_rule_only = not (self.names or self.bucket or self.prefix or self.id)
+            needs_rule_only = not (self.names or self.bucket or self.prefix or self.ids)
             return range(1) if needs_rule_only and self.rule == letter.attribute("rule") else ()
         singles = {single for name in self.names for single in expand(name)}
         return [
@@ -69,7 +69,7 @@ class Filter:
             (not singles or not singles.isdisjoint(spellings(event)))
             and self.bucket in ("", event.bucket)
             and event.key.startswith(self.prefix)
-            and self.id in ("", event.id)
+            and (not self.ids or event.id in self.ids)
         )
 
     def _matches_rule(self, letter: Letter, content: Content, index: int) -> bool:

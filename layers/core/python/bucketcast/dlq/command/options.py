@@ -33,7 +33,7 @@ _FILTERS: Final = (
     ),
     ("--bucket", "bucket", {"type": params.bucket_name, "metavar": "NAME", "help": "The bucket."}),
     ("--prefix", "prefix", {"metavar": "TEXT", "help": "Key prefix."}),
-    ("--id", "id", {"metavar": "ID", "help": "Id of a message or of an event."}),
+    ("--id", "ids", {"metavar": "ID", "multiple": True, "help": "Id of a message or an event."}),
 )
 
 
