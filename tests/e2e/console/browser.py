@@ -82,10 +82,11 @@ class Browser:
         self._on(selector, "clear")
         self._on(selector, "value", text=text)
 
-    def press(self, key: str) -> None:
-        """Press a key where the focus is, once the page's script can take it."""
+    def press(self, keys: str) -> None:
+        """Press keys where the focus is, once the page's script can take them."""
         self.until("the page", lambda: self.run("return document.readyState === 'complete'"))
-        self.command("Input.dispatchKeyEvent", type="keyDown", key=key)
+        strokes = [{"type": f"key{way}", "value": key} for key in keys for way in ("Down", "Up")]
+        self._call("POST", "/actions", actions=[{"type": "key", "id": "0", "actions": strokes}])
 
     def _on(self, selector: str, action: str, **body: object) -> None:
         def act() -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from bucketcast.console.app import create_app
 from bucketcast.console.context import Context
+from bucketcast.console.flow import Watch
 from bucketcast.terminal.output import Output
 from tests.unit.moto_aws import MotoAws
 from tests.unit.web.requests import answer
@@ -41,7 +42,7 @@ class Site:
 
     def __post_init__(self) -> None:
         context = Context(Output(aws=lambda **_: self.aws))
-        self._app = create_app(context, TOKEN, self.port)
+        self._app = create_app(context, Watch(context), TOKEN, self.port)
 
     @property
     def state(self) -> Any:

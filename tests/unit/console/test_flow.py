@@ -1,7 +1,9 @@
 """The flow, and a target's page."""
 
+import re
 import time
 from threading import Event, Thread, current_thread
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import Output
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
+from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, configure, refusal
 
 TARGET = "/targets/webhook:primary"
 WEBHOOK_ARN = "arn:minio:sqs::primary:webhook"
@@ -46,6 +48,19 @@ def test_a_target_that_refuses_all_events_is_not_green(site: Site, aws: MotoAws)
     assert '"state failing"' in page
     assert "0 of its last 30 tries went through" in page
     assert "answered 503" in page
+
+
+def test_a_bucket_with_rules_that_is_not_connected_says_so(site: Site, aws: MotoAws) -> None:
+    aws.s3.create_bucket(Bucket="other")
+    site.post("/changes/add-rule", bucket="other", arn="webhook:primary", events="put")
+    connected: Any = {"QueueConfigurations": [ENTRY]}
+    aws.s3.put_bucket_notification_configuration(
+        Bucket="uploads", NotificationConfiguration=connected
+    )
+    site.post("/changes/add-rule", bucket="uploads", arn="webhook:primary", events="put")
+    page = site.get("/").text
+    assert re.findall("(bucket [a-z]+ is not connected)", page) == ["bucket other is not connected"]
+    assert '"/buckets/uploads"' in page
 
 
 def test_rules_that_cannot_be_read_are_no_zero(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

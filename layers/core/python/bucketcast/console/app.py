@@ -1,6 +1,7 @@
 """The paths of the console and their views, served with uvicorn."""
 
 import socket
+from threading import Thread
 from typing import Final
 
 import click
@@ -11,7 +12,17 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from bucketcast.console import buckets, changes, dead_letters, events, flow, readings, rules, topics
+from bucketcast.console import (
+    buckets,
+    changes,
+    dead_letters,
+    events,
+    flow,
+    readings,
+    rules,
+    target,
+    topics,
+)
 from bucketcast.console.answers import Answer, error_page
 from bucketcast.console.context import Context
 from bucketcast.console.pages import FOLDER, form
@@ -22,7 +33,7 @@ from bucketcast.errors import BucketcastError
 ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/", flow.show),
     Route("/live/flow", flow.live),
-    Route("/targets/{name}", flow.show_target),
+    Route("/targets/{name}", target.show),
     Route("/events", events.show),
     Route("/live/events", events.live),
     Route("/events/{id}", events.show_event),
@@ -49,12 +60,12 @@ _STOP_SECONDS: Final = 1
 """Live parts of pages never end by themselves."""
 
 
-def create_app(context: Context, token: str, port: int) -> ASGIApp:
+def create_app(context: Context, watch: flow.Watch, token: str, port: int) -> ASGIApp:
     """Return the console of a deployment, for who knows the token, at a port of this machine."""
     errors = (HTTPException, BucketcastError, click.UsageError)
     app = Starlette(routes=ROUTES, exception_handlers=dict.fromkeys(errors, error_page))
     app.state.context = context
-    app.state.watch = flow.Watch(context)
+    app.state.watch = watch
     app.state.recorder = Recorder(context)
     app.state.runs = dict[str, Answer]()
     app.state.readings = readings.Readings()
@@ -77,8 +88,11 @@ def address(listener: socket.socket, token: str) -> str:
 
 def serve(context: Context, token: str, listener: socket.socket) -> None:
     """Serve until interrupted."""
+    watch, dynamic = flow.Watch(context), context.deployed.dynamic
+    if dynamic and dynamic.local:
+        Thread(target=watch.follow, daemon=True).start()
     configuration = uvicorn.Config(
-        create_app(context, token, listener.getsockname()[1]),
+        create_app(context, watch, token, listener.getsockname()[1]),
         ws="none",
         lifespan="off",
         log_level="critical",

@@ -1,31 +1,30 @@
-"""The way of events, from buckets to targets, with what waits on it, and one target."""
+"""The way of events, from buckets to targets, with what waits on it."""
 
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast import deployment as deployed
 from bucketcast.aws.clients import aws_errors
-from bucketcast.console.answers import Answer
+from bucketcast.console.charts import LOOK_SECONDS, History
 from bucketcast.console.context import Context, Shared, context_of
-from bucketcast.console.pages import Link, command_line, page, render
+from bucketcast.console.pages import command_line, page, render
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import Probe, health, messages, probe
 from bucketcast.deployment.status import Status, read_statuses
-from bucketcast.display import redacted_url
 from bucketcast.dynamic_targets.command import rows as targets_table
 from bucketcast.dynamic_targets.command.rows import cells
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws.checks import why_not_attached
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
-from bucketcast.terminal import params
 from bucketcast.terminal.output import counted
 from bucketcast.terminal.remarks import remarks
 
@@ -49,6 +48,7 @@ class Watch:
         self._rules = Shared(self._read_rules, 5 * SECONDS)
         self._broken: list[str] = []
         self._sent: dict[str, deque[tuple[float, int]]] = {}
+        self.history = History()
         self._overview = Shared(self._read, SECONDS / 2)
 
     def read(self) -> Mapping[str, Any]:
@@ -59,6 +59,13 @@ class Watch:
         """
         return self._overview.get()
 
+    def follow(self) -> None:
+        """Read it now and then for ever, for the charts of a stack without metrics."""
+        while True:
+            with suppress(BucketcastError):
+                self.read()
+            time.sleep(LOOK_SECONDS)
+
     def probe(self, target: DeployedTarget) -> Probe:
         """Return what a target's last probe found, or probe it if that is not recent."""
         probing = self._probing.begin()
@@ -67,18 +74,19 @@ class Watch:
 
     def _read(self) -> Mapping[str, Any]:
         deployment, aws = self._context.deployed, self._context.aws
-        rules = self._rules.get()
+        rules, unheard = self._rules.get()
         probing = self._probing.begin()
         if probing.done():
             self._probes = probing.result()
         targets = deployment.all_targets
         probes = [self._probes.get(target.arn, Probe()) for target in targets]
         rows, _ = read_statuses(targets, health(targets, aws, probes), deployment.state_table, aws)
+        self.history.add(rows)
         broken = [row.target.arn for row in rows if row.outage and row.outage.since]
         if broken != self._broken:
             self._broken = broken
             self._probing.forget()
-        connected = dict.fromkeys((rule.bucket for rule in rules), "") | {**deployment.buckets}
+        connected = {**unheard, **deployment.buckets}
         by_bucket = Counter(rule.bucket for rule in rules)
         by_arn = Counter(rule.arn for rule in rules)
         queue = deployment.ingress_queue
@@ -87,7 +95,10 @@ class Watch:
         ingress = [("waiting", waiting), ("dead", _letters("ingress", dead)), _sent(sum(rates))]
         return {
             "sources": [
-                (bucket, " · ".join(filter(None, (counted(by_bucket[bucket], "rule"), via))))
+                (
+                    bucket,
+                    Markup(" · ").join(filter(None, (counted(by_bucket[bucket], "rule"), via))),
+                )
                 for bucket, via in sorted(connected.items())
             ],
             "rules": counted(len(rules), "rule"),
@@ -98,9 +109,17 @@ class Watch:
             ],
         }
 
-    def _read_rules(self) -> list[Rule]:
+    def _read_rules(self) -> tuple[list[Rule], dict[str, Markup]]:
+        """Return the rules, and their buckets with what is wrong with how they are connected."""
+        deployment, aws = self._context.deployed, self._context.aws
         with aws_errors():
-            return Rules(self._context.deployed.state_table, self._context.aws.dynamodb).all()
+            rules = Rules(deployment.state_table, aws.dynamodb).all()
+        buckets = sorted({rule.bucket for rule in rules})
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            reasons = pool.map(lambda name: why_not_attached(name, deployment, aws), buckets)
+            shown = Markup('<span class="state offline">{}</span>')
+            unheard = [shown.format(reason) if reason else Markup() for reason in reasons]
+        return rules, dict(zip(buckets, unheard, strict=True))
 
     def _probe(self) -> Mapping[str, Probe]:
         deployment, aws = self._context.deployed, self._context.aws
@@ -124,13 +143,15 @@ def _card(row: Status, rules: int, rate: float) -> Mapping[str, Any]:
     """Return what is shown of a target, with the cells of `target ls`."""
     now = round(time.time() * 1_000)
     name, word, waiting, dead, oldest, *_ = cells(row, now)
-    figures = [("rules", f"{rules:,}"), _sent(rate), ("waiting", waiting), ("oldest", oldest)]
+    last = row.last
+    taken = f"{last.taken / last.tried:.0%}" if last.tried else "-"
+    figures = [("rules", f"{rules:,}"), _sent(rate), ("taken", taken), ("waiting", waiting)]
     return {
         "name": name,
         "state": word,
         "shown": "being checked" if word == "probing" else word,
-        "figures": [*figures, ("dead", _letters(name, dead))],
-        "remarks": remarks(row, now) if word != "online" else "",
+        "figures": [*figures, ("oldest", oldest), ("dead", _letters(name, dead))],
+        "remarks": remarks(row, now),
         "rate": rate,
     }
 
@@ -153,12 +174,12 @@ def show(request: Request) -> Response:
         live="/live/flow",
         command=command_line(request, "target", "ls"),
         links=[("Add a target …", "/changes/add-target")],
-        **_watch(request).read(),
+        **watch_of(request).read(),
     )
 
 
 async def live(request: Request) -> Response:
-    watch = _watch(request)
+    watch = watch_of(request)
     return context_of(request).feeds.stream(
         request.url.path, lambda: render("flow_parts.html", **watch.read()), SECONDS
     )
@@ -166,57 +187,9 @@ async def live(request: Request) -> Response:
 
 def read_states(request: Request) -> dict[str, str]:
     """Return the state of each target and persistent topic that the flow shows, by its name."""
-    return {card["name"]: card["shown"] for card in _watch(request).read()["targets"]}
+    return {card["name"]: card["shown"] for card in watch_of(request).read()["targets"]}
 
 
-def show_target(request: Request) -> Response:
-    context = context_of(request)
-    target = context.deployed.target(params.target_or_topic(request.path_params["name"]))
-    reports = health([target], context.aws, [_watch(request).probe(target)])
-    (row,), _ = read_statuses([target], reports, context.deployed.state_table, context.aws)
-    now = round(time.time() * 1_000)
-    figures = list(zip(targets_table.WIDE_COLUMNS, cells(row, now), strict=True))
-    about = Answer(context=context, printed=[*filter(None, [remarks(row, now)])])
-    settings = Answer(context=context, heading="Settings")
-    configured = [
-        (name, redacted_url(value) if "://" in value else value)
-        for name, value in sorted(deployed.settings(target, context.aws).items())
-        if value
-    ]
-    settings.table({}, ("SETTING", "VALUE"), [*figures[-2:], *configured], "none")
-    change = "resume" if row.condition.state == "paused" else "pause"
-    actions = [(change.capitalize(), "target", change), ("Send a test event", "test")]
-    query = urlencode({"target": target.name})
-    return page(
-        request,
-        target.name,
-        state=row.condition.state,
-        back=("Flow", "/"),
-        command=command_line(request, "target", "ls", "--wide"),
-        figures=figures[2:-2],
-        buttons=[
-            (words[-1], title, {"arn": target.name}, command_line(request, *words, target.name))
-            for title, *words in actions
-        ],
-        links=[
-            ("Its events", f"/events?{query}"),
-            ("Its rules", f"/rules?{query}"),
-            ("Its dead letters", f"/dead-letters?{query}"),
-            *(_changes(target.name) if target.dynamic and not target.dynamic.topic else ()),
-        ],
-        sections=[about, settings],
-    )
-
-
-def _changes(name: str) -> list[Link]:
-    """Return what can be done with a target that no deploy made."""
-    arn = urlencode({"arn": name})
-    return [
-        ("Change its settings …", f"/changes/add-target?{arn}&merge=on"),
-        ("Remove …", f"/changes/remove-target?{arn}"),
-    ]
-
-
-def _watch(request: Request) -> Watch:
+def watch_of(request: Request) -> Watch:
     watch: Watch = request.app.state.watch
     return watch

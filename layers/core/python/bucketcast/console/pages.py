@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from bucketcast.console.context import context_of
 from bucketcast.display import printable
 from bucketcast.terminal import usage
-from bucketcast.terminal.times import clock
+from bucketcast.terminal.times import moment
 
 FOLDER: Final = Path(__file__).parent
 NAV: Final = (
@@ -31,8 +31,10 @@ NAV: Final = (
     ("/doctor", "Doctor"),
 )
 _EMPTY: Final[dict[str, Any]] = {
-    **dict.fromkeys(("live", "command", "state"), ""),
-    **dict.fromkeys(("back", "filters", "figures", "links", "buttons", "plots", "sections"), ()),
+    **dict.fromkeys(("live", "command", "state", "lead", "step"), ""),
+    **dict.fromkeys(
+        ("back", "filters", "figures", "links", "buttons", "plots", "periods", "sections"), ()
+    ),
 }
 _LINES: Final = "\n\t"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
@@ -63,7 +65,7 @@ def _environment() -> Environment:
 
 
 def _time(ms: int) -> str:
-    return _cell(clock(ms))
+    return _cell(moment(ms))
 
 
 def _cell(text: str) -> str:
@@ -85,8 +87,9 @@ def page(
     """Return a page with the parts of `_EMPTY` that it has.
 
     `back`, `links` and `buttons` lead on; `filters` are fields and their known values; `sections`
-    are `Answer`s; `live` is the address of a feed. `command` does the same as the page, that of its
-    first section unless given.
+    are `Answer`s; `live` is the address of a feed; `lead` is a text below the title. `plots` have
+    a point every `step`; `periods` are titles and addresses of those of other times, and whether it
+    is this one. `command` does the same as the page, that of its first section unless given.
     """
     shared = {"title": title, "request": request, "stack": context_of(request).stack}
     return HTMLResponse(render(template, **(_EMPTY | shared | values)), status)

@@ -4,8 +4,9 @@ const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
-function inZone(date) {
+function inZone(date, text) {
   if (day.format(date) !== day.format()) return `${day.format(date)}, ${clock.format(date)}`;
+  if (!text.includes(".")) return clock.format(date);
   return `${clock.format(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
@@ -14,7 +15,7 @@ function showTimes(root) {
     if (!element.dateTime) element.dateTime = element.textContent;
     const date = new Date(element.dateTime);
     if (isNaN(date)) continue;
-    const text = inZone(date);
+    const text = inZone(date, element.dateTime);
     if (element.textContent !== text) element.textContent = text;
     element.title = `${full.format(date)}\n${element.dateTime}`;
   }

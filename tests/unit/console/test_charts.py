@@ -1,0 +1,44 @@
+"""Charts of a target: from CloudWatch, or what the console counted itself."""
+
+import re
+import time
+from typing import Any, Final
+
+import pytest
+
+from bucketcast.state.counters import Counters, Counts
+from tests.unit.console.site import Site
+from tests.unit.moto_aws import TABLE, MotoAws
+
+ARN: Final = "arn:minio:sqs::primary:webhook"
+TARGET: Final = "/targets/webhook:primary"
+CHART: Final = re.compile(r'role="img" aria-label="([^"]*)"')
+
+
+@pytest.mark.parametrize(("period", "highest"), [("hour", "6"), ("month", "9")])
+def test_metrics_are_drawn_for_a_period(
+    site: Site, aws: MotoAws, period: str, highest: str
+) -> None:
+    dimensions = [{"Name": "target", "Value": ARN}]
+    for ago, number in ((0, 6), (2 * 86_400, 9)):
+        metric: Any = {"MetricName": "EventsDelivered", "Dimensions": dimensions, "Value": number}
+        metric["Timestamp"] = time.time() - ago
+        aws.cloudwatch.put_metric_data(Namespace="Bucketcast", MetricData=[metric])
+    page = site.get(f"{TARGET}?period={period}").text
+    assert CHART.findall(page) == [f"Delivered: from 0 to 6, at most {highest}"]
+
+
+def test_counts_of_a_stack_without_metrics_are_drawn(
+    site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "nothing is counted yet" in site.get(TARGET).text
+    counters, now = Counters(TABLE, lambda: aws.dynamodb), time.time()
+    for minute, counts in enumerate((Counts(sent=40), Counts(2, 5), Counts(3, dead=1))):
+        counters.add(ARN, counts)
+        monkeypatch.setattr(time, "time", lambda at=now + 61 * minute: at)
+        site.state.watch._read()
+    assert CHART.findall(site.get(TARGET).text) == [
+        "Delivered: from 0 to 3, at most 3",
+        "Failed: from 0 to 1, at most 5",
+        "Waiting: from 0 to 0, at most 0",
+    ]
