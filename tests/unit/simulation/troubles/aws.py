@@ -166,7 +166,6 @@ def _seen(way: Way, todo: Actions) -> Seen:
     return Seen(
         one.delays(name for name in put_at if name not in waited),
         tries=max(one.target.tried.values()),
-        calls=sum(each.calls for each in way.simulation.functions) / hours,
         dollars=one.dollars() / hours,
         dead=one.dead_by_reason(),
         back=max(one.target.taken_at.get(name, start) for name in waited) - start - END,

@@ -85,8 +85,8 @@ def of_a_bucket(
     one.run(duration, todo)
     others = one.delays(OTHER)
     (function,) = one.simulation.functions
-    calls, seconds = function.calls, function.seconds
-    price = dollars(calls=calls, seconds=seconds, requests=one.simulation.sqs.requests.total())
+    requests = one.simulation.sqs.requests.total()
+    price = dollars(calls=function.calls, seconds=function.seconds, requests=requests)
     asked = one.s3.asked[TROUBLED]
     one.s3.how.clear()
     one.run(HOUR, {})
@@ -94,7 +94,6 @@ def of_a_bucket(
     return Seen(
         others,
         tries=0 if how == "well" else asked / hours * 24,
-        calls=calls / hours,
         dollars=price / hours,
         dead=Counter(kept.attributes["reason"]["StringValue"] for kept in one.dead.arrived),
         back=max(at for times in one.arrived().values() for at in times) - start - duration,

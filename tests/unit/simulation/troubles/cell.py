@@ -18,14 +18,13 @@ class Seen:
     """What a simulation showed.
 
     `others` are the seconds that events waited which have no part in the trouble. `tries` are those
-    of the troubled in a day, `calls` of functions and `dollars` an hour. `dead` counts the dead
-    letters by their reason. `back` is how many seconds after the end of the trouble its
-    events came. `faults` say what else was wrong: events that were lost, or repeated.
+    of the troubled in a day, `dollars` an hour's. `dead` counts the dead letters by their reason.
+    `back` is how many seconds after the end of the trouble its events came. `faults` say what else
+    was wrong: events that were lost, or repeated.
     """
 
     others: Delays
     tries: float = 0
-    calls: float = 0
     dollars: float = 0
     dead: Counter[str] = field(default_factory=Counter)
     back: float = 0

@@ -55,14 +55,13 @@ def of_an_event(
     _run(one, todo)
     bad_names = {f"{bad} rule" for bad in bad_keys}
     tries = max(one.target.tried[name] for name in bad_names)
-    calls, dollars = one.function.calls / 24, one.dollars() / 24
+    dollars = one.dollars() / 24
     faults = _end(one)
     if buried := [name for name in one.letters() if name not in bad_names]:
         faults.append(f"{len(buried)} neighbours were dead-lettered")
     return Seen(
         one.delays(name for name in one.sent if name not in bad_names),
         tries=tries,
-        calls=calls,
         dollars=dollars,
         dead=one.dead_by_reason(),
         faults=(*one.faults(REPEATS if answer is Answer.CRASH else 1), *faults),
@@ -113,7 +112,6 @@ def of_a_partition(kind: Kind, answer: Answer) -> Seen:
     return Seen(
         one.delays(others),
         tries=max(one.target.tried[name] for name in its) * DAY / TROUBLED,
-        calls=one.function.calls / 24,
         dollars=one.dollars() / 24,
         dead=one.dead_by_reason(),
         back=max(one.target.taken_at.get(name, 0.0) for name in waited) - start - TROUBLED,

@@ -47,7 +47,6 @@ def of_housekeeping(kind: Kind, prepare: Callable[[Troubled], Any] = lambda _: N
     one.simulation.run(days=HOURS * HOUR / DAY + 0.01, actions=todo)
     return Seen(
         one.delays(one.sent),
-        calls=one.function.calls / HOURS,
         dollars=one.dollars() / HOURS,
         dead=one.dead_by_reason(),
         faults=one.faults(),

@@ -162,7 +162,6 @@ def of_many(answer: Answer | None) -> Seen:
     return Seen(
         Delays.of(taken.get(name, float("inf")) - one.put_at[name] for name in others),
         tries=sum(tried) / TROUBLED / hours * 24,
-        calls=calls / hours,
         dollars=dollars(calls=calls, seconds=seconds, requests=requests) / hours,
         faults=tuple(_faults(one)),
     )

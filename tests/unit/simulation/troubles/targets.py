@@ -29,12 +29,11 @@ class _Used(NamedTuple):
     """What one target has cost so far."""
 
     tries: int
-    calls: int
     dollars: float
 
 
 def _used(one: Troubled) -> _Used:
-    return _Used(one.target.tried.total(), one.function.calls, one.dollars())
+    return _Used(one.target.tried.total(), one.dollars())
 
 
 def of_a_target(
@@ -67,11 +66,10 @@ def of_a_target(
         todo[begin - 0.01] = todo[end - 0.01] = lambda: used.append(_used(one))
     one.simulation.run(days=1, actions=todo)
     hours = sum(end - begin for begin, end in troubles) / HOUR
-    tries, calls, dollars = _spent(used)
+    tries, dollars = _spent(used)
     return Seen(
         well.delays(well.sent),
         tries=tries / hours * 24,
-        calls=calls / hours,
         dollars=dollars / hours,
         dead=one.dead_by_reason(),
         back=max(_back(one, begin, end) for begin, end in troubles),

@@ -32,7 +32,6 @@ def of_topics(kind: str) -> Seen:
     lost = sum(counts["lost"] for counts in one.counted.values())
     return Seen(
         Delays.of(others),
-        calls=used.calls / hours,
         dollars=dollars(calls=used.calls, seconds=used.seconds, requests=requests) / hours,
         dead=Counter({"lost, as topics allow that are tried once, and counted": lost}),
         back=_back(one, topics) - END * MINUTE,

@@ -81,7 +81,6 @@ def of_a_user(arns: Iterable[str]) -> Seen:
     missing = len(one.all.messages) < DURATION
     return Seen(
         one.delays(OTHER),
-        calls=function.calls / hours,
         dollars=price / hours,
         faults=("events lost",) if missing else (),
     )

@@ -52,21 +52,20 @@ def of_waiting(*, paused: bool) -> Seen:
     why = Outage(0, 0, paused=yesterday) if paused else Outage(yesterday, now, error="NotConnected")
     one.set_outage(why)
     _put(one, yesterday, paused=paused)
-    used: list[tuple[int, float]] = []
+    spent: list[float] = []
     busy: list[int] = []
     todo: Actions = {at: partial(well.put, f"{at}") for at in range(0, END, MINUTE)}
     for at in (0, END):
-        todo[at + 0.01] = lambda: used.append((one.function.calls, one.dollars()))
+        todo[at + 0.01] = lambda: spent.append(one.dollars())
     if paused:
         todo[END + 0.02] = one.set_outage
     for number in range(1, STEPS + 1):
         todo[END + number * STEP + 0.1] = lambda: busy.append(one.function.busy)
     one.simulation.run(days=(LAST + 1) / DAY, actions=todo)
-    (calls_before, before), (calls_after, after) = used
+    before, after = spent
     all_busy = [STEP * (1 + n) for n, number in enumerate(busy) if number == WORKERS]
     return Seen(
         well.delays(well.sent),
-        calls=(calls_after - calls_before) * HOUR / END,
         dollars=(after - before) * HOUR / END,
         dead=one.dead_by_reason(),
         back=min(all_busy, default=inf),
