@@ -17,6 +17,7 @@ ROOT: Final = Path(__file__).parents[3]
 CODE: Final = ("layers/core/python", "functions", "glue_jobs", "bucketcast_cdk", "localstack")
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _PATH: Final = re.compile(r"`([a-z_]+(?:/[\w.-]+)*/[\w-]+\.(?:py|lua|toml|sh|json|md))`")
+_LINK: Final = re.compile(r"\]\(([^)\s:#]*)(?:#([^)\s]+))?\)")
 _CONSTANT: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z_]+)\.([A-Z][A-Z_]+)`")
 _KIB: Final = 1_024
 
@@ -26,6 +27,21 @@ def test_the_files_that_a_page_names_are_there(page: Path, ours: str) -> None:
     named = set(_PATH.findall(page.read_text("utf-8")))
     missing = {path for path in named if f"/{path}\n" not in ours}
     assert missing == {path for path in missing if OTHERS.get(page.name, "no other") in path}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_the_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
+    links = [
+        (page.parent / path if path else page, name) for path, name in _LINK.findall(_text(page))
+    ]
+    assert [str(file) for file, _ in links if not file.exists()] == []
+    assert [f"{file}#{name}" for file, name in links if name and name not in _anchors(file)] == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the names that GitHub gives to the headings."""
+    headings = re.findall(r"^#+ (.+)$", _text(page).lower(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in headings}
 
 
 @pytest.fixture(scope="module")
